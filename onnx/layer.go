@@ -1,0 +1,15 @@
+package onnx
+
+// Axes names the axes of a tensor, one letter each: N batch, C channel, H and W space, T time or token,
+// "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature maps), "NC".
+type Axes string
+
+// A Layer is a tensor of a graph that depends on the model's input and can be read as a representation.
+type Layer struct {
+	Name  string // of the tensor
+	Op    string // operator that produces it, for instance "Conv"
+	Node  string // name of the node that produces it; may be empty
+	Depth int    // nodes on the longest path from an input to it, counting those that compute with the data
+	Shape []int  // of one sample: without the batch axis; nil until it is known
+	Axes  Axes   // of the whole tensor, with the batch axis
+}

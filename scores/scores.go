@@ -1,0 +1,34 @@
+// Package scores holds the rows that a study yields: reading and writing them as CSV and Parquet, and what is derived
+// from them (means over the values of a transformation, means and intervals over trials).
+package scores
+
+// A Row is one score with all that identifies it: a line of scores.csv. Fields that do not apply are empty; numbers
+// that do not apply are NaN, and empty in the files.
+type Row struct {
+	Study      string
+	Model      string
+	Layer      string // "" for scores of the whole model
+	Depth      int    // of the layer; -1 where there is none
+	OtherModel string
+	OtherLayer string
+	Data       string
+	Transform  string
+	Parameter  string // value of the transformation's parameter; "" where it has one value, a range, or for the mean over values
+	Trial      int    // 0, 1, ...; -1 for what is derived over trials
+	Measure    string
+	Variant    string
+	Factor     string
+	Statistic  string
+	Value      float64
+	Low        float64
+	High       float64
+	Null       float64
+	N          int
+	Warning    string // warnings, joined by "; "
+}
+
+// Columns are the names of the columns in scores.csv, in order. They are a public contract.
+var Columns = []string{
+	"study", "model", "layer", "depth", "other_model", "other_layer", "data", "transform", "parameter", "trial",
+	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
+}

@@ -1,0 +1,101 @@
+// Package tensor holds a shape and the float32 values that fill it, in row-major order; nothing more.
+//
+// Every boundary between packages of Noether passes tensors: a picture is c x h x w, a batch of feature
+// maps b x c x h x w. What computes on them lives elsewhere (graphs in onnx, matrices in linalg).
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Tensor is a shape and its values, the last axis varying fastest. The zero Tensor is empty.
+// Copying a Tensor copies the header: both share Data.
+type Tensor struct {
+	Shape []int
+	Data  []float32
+}
+
+// New returns a tensor of zeros. It panics if a dimension is negative.
+func New(shape ...int) Tensor {
+	return Tensor{Shape: slices.Clone(shape), Data: make([]float32, Size(shape))}
+}
+
+// From wraps data, without copying it, as a tensor of the given shape.
+func From(data []float32, shape ...int) (Tensor, error) {
+	for _, d := range shape {
+		if d < 0 {
+			return Tensor{}, fmt.Errorf("tensor: dimension %d of shape %v is negative", d, shape)
+		}
+	}
+	if Size(shape) != len(data) {
+		return Tensor{}, fmt.Errorf("tensor: shape %v wants %d values, not %d", shape, Size(shape), len(data))
+	}
+	return Tensor{Shape: slices.Clone(shape), Data: data}, nil
+}
+
+// Size is the number of values that a shape holds: the product of its dimensions, 1 for a scalar.
+func Size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		if d < 0 {
+			panic(fmt.Sprintf("tensor: negative dimension in %v", shape))
+		}
+		n *= d
+	}
+	return n
+}
+
+// Len is the number of values.
+func (t Tensor) Len() int { return len(t.Data) }
+
+// Rank is the number of axes.
+func (t Tensor) Rank() int { return len(t.Shape) }
+
+// At returns the i-th slice along the first axis; it shares the values of t.
+func (t Tensor) At(i int) Tensor {
+	n := Size(t.Shape[1:])
+	return Tensor{Shape: t.Shape[1:], Data: t.Data[i*n : (i+1)*n : (i+1)*n]}
+}
+
+// Slice returns the slices lo to hi (exclusive) along the first axis; it shares the values of t.
+func (t Tensor) Slice(lo, hi int) Tensor {
+	n := Size(t.Shape[1:])
+	shape := slices.Clone(t.Shape)
+	shape[0] = hi - lo
+	return Tensor{Shape: shape, Data: t.Data[lo*n : hi*n : hi*n]}
+}
+
+// Clone returns a tensor with values of its own.
+func (t Tensor) Clone() Tensor {
+	return Tensor{Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
+}
+
+// Reshape returns the same values under another shape of the same size. It panics if the sizes differ.
+func (t Tensor) Reshape(shape ...int) Tensor {
+	if Size(shape) != len(t.Data) {
+		panic(fmt.Sprintf("tensor: %v does not reshape to %v", t.Shape, shape))
+	}
+	return Tensor{Shape: slices.Clone(shape), Data: t.Data}
+}
+
+// Finite reports the index of the first value that is NaN or infinite, or -1 if there is none.
+func (t Tensor) Finite() int {
+	// v - v is 0 for a finite v and NaN otherwise; four sums keep the adder busy.
+	var a, b, c, d float32
+	x := t.Data
+	for ; len(x) >= 4; x = x[4:] {
+		a += x[0] - x[0]
+		b += x[1] - x[1]
+		c += x[2] - x[2]
+		d += x[3] - x[3]
+	}
+	for _, v := range x {
+		a += v - v
+	}
+	if a+b+c+d == 0 {
+		return -1
+	}
+	return slices.IndexFunc(t.Data, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) })
+}

@@ -1,0 +1,29 @@
+// Package transform moves an input: it rotates, shifts, blurs or recolours a picture, in the way that the
+// torchvision functions of the same name do.
+//
+// A Transform is a family T_theta with a law for its parameter; Draw picks one member of it, an Op, which is
+// a plain function of tensors. Pictures are c x h x w with values in [0, 1], after resize and crop and before
+// mean and deviation. Geometric Ops also move feature maps of any number of channels and any values.
+//
+// Angles are degrees counter-clockwise; translations are fractions of the side, to the right and down; grey is
+// 0.2989 R + 0.587 G + 0.114 B.
+package transform
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// An Op is a transformation whose parameters are fixed. It holds no scratch space: one Op may be applied by
+// several goroutines at once.
+type Op interface {
+	// Apply writes T(src) to dst. Both are c x h x w and do not overlap.
+	Apply(dst, src tensor.Tensor)
+}
+
+// A Transform is a law over Ops of one kind.
+type Transform interface {
+	// Draw picks an Op. A transform with fixed parameters and no noise of its own leaves r untouched.
+	Draw(r *rand.Rand) Op
+}
