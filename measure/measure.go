@@ -94,11 +94,11 @@ func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 // A Batch is what an accumulator is fed: one layer's activations on the views of some samples. The tensors are valid
 // during the call only. Places ascend, and a block's samples arrive in order, in one batch or in several.
 type Batch struct {
-	Place  []int         // places in the order, see Layout
-	Index  []int         // indices in the source
-	Label  []int         // labels, NoLabel where there is none
-	Clean  tensor.Tensor // b x ...: the layer on x; for Needs.Prediction log-probabilities (natural), b x classes
-	Moved  tensor.Tensor // the same on T(x); empty unless Needs.Moved
+	Place []int         // places in the order, see Layout
+	Index []int         // indices in the source
+	Label []int         // labels, NoLabel where there is none
+	Clean tensor.Tensor // b x ...: the layer on x; for Needs.Prediction log-probabilities (natural), b x classes
+	Moved tensor.Tensor // the same on T(x); empty unless Needs.Moved
 }
 
 // An Accumulator gathers sufficient statistics. Update and Merge may come in any interleaving that keeps each
