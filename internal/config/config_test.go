@@ -1,0 +1,124 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type inner struct {
+	Lr   float64 `key:"rate" default:"0.5" min:"0" max:"1"`
+	Mode string  `key:"mode" enum:"fast|slow" default:"fast"`
+}
+
+type outer struct {
+	Name  string            `key:"name,required" doc:"what it is called"`
+	N     int               `key:"limit" min:"1" default:"7"`
+	Seed  uint64            `key:"seed"`
+	Files []string          `key:"files"`
+	Tags  map[string]string `key:"tags"`
+	In    inner             `key:"inner"`
+	Opt   *inner            `key:"optional"`
+	On    bool              `key:"on"`
+}
+
+func lookup(name string) (string, bool) { return "V-" + name, name == "SET" }
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	src := "name: a\nfiles: [x, '${SET}/y', '${UNSET:-z}']\ntags: &t {depth: 44}\nseed: 3\ninner: {rate: 1}\noptional:\non: true\n"
+	n, err := Parse("s.yaml", []byte(src), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got outer
+	if err := Decode(n, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := outer{Name: "a", N: 7, Seed: 3, Files: []string{"x", "V-SET/y", "z"}, Tags: map[string]string{"depth": "44"},
+		In: inner{1, "fast"}, Opt: &inner{0.5, "fast"}, On: true}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDecodeSingleValueForList(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("s.yaml", []byte("name: a\nfiles: one"), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got outer
+	if err := Decode(n, &got); err != nil || len(got.Files) != 1 || got.Files[0] != "one" {
+		t.Errorf("files %q, error %v", got.Files, err)
+	}
+}
+
+func TestErrorsNameThePlace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, src, want string }{
+		{"unknown key", "name: a\nlimt: 3\n", `s.yaml:2:1: unknown key "limt"; did you mean "limit"?`},
+		{"nested unknown key", "name: a\ninner:\n  rat: 3\n", `s.yaml:3:3: unknown key "rat"; did you mean "rate"?`},
+		{"far from any key", "name: a\nzzzzzzzz: 3\n", `known are name, limit`},
+		{"wrong type", "name: a\nlimit: many\n", `s.yaml:2:8: this wants a whole number, not "many"`},
+		{"list for text", "name: [a]\n", `this wants text, not a list`},
+		{"below the bound", "name: a\nlimit: 0\n", `s.yaml:2:8: limit is 0; it must be at least 1`},
+		{"above the bound", "name: a\ninner: {rate: 2}\n", `must be at most 1`},
+		{"not finite", "name: a\ninner: {rate: .nan}\n", `not a finite number`},
+		{"enum", "name: a\ninner: {mode: fats}\n", `unknown mode "fats"; did you mean "fast"?`},
+		{"missing key", "limit: 3\n", `s.yaml:1:1: the key "name" is missing`},
+		{"twice", "name: a\nname: b\n", `name`},
+		{"variable", "name: ${NONE}\n", `the variable NONE is not set`},
+		{"empty", "", `empty`},
+		{"comment only", "# nothing\n", `empty`},
+		{"two documents", "name: a\n---\nname: b\n", `one file holds one`},
+		{"not a mapping", "- a\n", `this wants a mapping, not a list`},
+		{"no YAML", "name: [a\n", `s.yaml:`},
+		{"alias without anchor", "name: *x\n", `s.yaml:1:`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n, err := Parse("s.yaml", []byte(c.src), lookup)
+			if err == nil {
+				err = Decode(n, new(outer))
+			}
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got  %s\nwant %s, in one line", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSchemaNamesEveryKey(t *testing.T) {
+	t.Parallel()
+	raw, err := json.Marshal(Schema(reflect.TypeFor[outer]()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"name"`, `"limit"`, `"optional"`, `"rate"`, `"enum":["fast","slow"]`, `"required":["name"]`, "what it is called"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("the schema lacks %s: %s", want, raw)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("name: a\ninner: {rate: 1}\n"))
+	f.Add([]byte("name: &a [*a]\n"))
+	f.Add([]byte("<<: {name: x}\nfiles: - a"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := Parse("f", data, lookup)
+		if err == nil {
+			err = Decode(n, new(outer))
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %q", err)
+		}
+	})
+}

@@ -1,0 +1,271 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Decoder is a type that reads itself from a node because its YAML takes more than one form.
+type Decoder interface {
+	DecodeNode(n *Node) error
+}
+
+// Decode fills v, a pointer, from a node. Fields that the file does not name get their default.
+func Decode(n *Node, v any) error {
+	return decode(n, reflect.ValueOf(v).Elem())
+}
+
+func decode(n *Node, v reflect.Value) error {
+	if d, ok := v.Addr().Interface().(Decoder); ok {
+		return d.DecodeNode(n)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return decode(n, v.Elem())
+	case reflect.Bool:
+		if n.Kind != Bool {
+			return n.wants("true or false")
+		}
+		v.SetBool(n.Bool)
+	case reflect.Int, reflect.Int64:
+		if n.Kind != Int {
+			return n.wants("a whole number")
+		}
+		v.SetInt(n.Int)
+	case reflect.Uint64:
+		if n.Kind != Int || n.Int < 0 {
+			return n.wants("a whole number from 0")
+		}
+		v.SetUint(uint64(n.Int))
+	case reflect.Float64, reflect.Float32:
+		f, err := n.Number()
+		if err != nil {
+			return err
+		}
+		v.SetFloat(f)
+	case reflect.String:
+		s, err := n.Scalar()
+		if err != nil {
+			return err
+		}
+		v.SetString(s)
+	case reflect.Slice:
+		return decodeList(n, v)
+	case reflect.Map:
+		return decodeMap(n, v)
+	case reflect.Struct:
+		return decodeStruct(n, v)
+	default:
+		panic(fmt.Sprintf("config: a field of type %s cannot be read from YAML", v.Type()))
+	}
+	return nil
+}
+
+// Number is the node's value as a finite number.
+func (n *Node) Number() (float64, error) {
+	if n.Kind != Int && n.Kind != Float {
+		return 0, n.wants("a number")
+	}
+	if math.IsNaN(n.Float) || math.IsInf(n.Float, 0) {
+		return 0, n.Errorf("%s is not a finite number", n.Text)
+	}
+	return n.Float, nil
+}
+
+// Scalar is the node's value as text; numbers and booleans are taken as they are written.
+func (n *Node) Scalar() (string, error) {
+	if n.Kind == Null || n.Kind == List || n.Kind == Map {
+		return "", n.wants("text")
+	}
+	return n.Text, nil
+}
+
+func (n *Node) wants(what string) error {
+	got := n.Kind.String()
+	if n.Kind == String {
+		got = strconv.Quote(n.Text)
+	} else if n.Text != "" {
+		got = n.Text
+	}
+	return n.Errorf("this wants %s, not %s", what, got)
+}
+
+func decodeList(n *Node, v reflect.Value) error {
+	if n.Kind != List {
+		// A single value stands for a list of one, where no other reading is possible.
+		if n.Kind == Null || n.Kind == Map && v.Type().Elem().Kind() != reflect.Struct {
+			return n.wants("a list")
+		}
+		n = &Node{Kind: List, Items: []*Node{n}, file: n.file, line: n.line, col: n.col}
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		if err := decode(item, out.Index(i)); err != nil {
+			return err
+		}
+	}
+	v.Set(out)
+	return nil
+}
+
+func decodeMap(n *Node, v reflect.Value) error {
+	if n.Kind != Map {
+		return n.wants("a mapping")
+	}
+	out := reflect.MakeMap(v.Type())
+	for _, p := range n.Pairs {
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := decode(p.Value, item); err != nil {
+			return err
+		}
+		out.SetMapIndex(reflect.ValueOf(p.Key.Text).Convert(v.Type().Key()), item)
+	}
+	v.Set(out)
+	return nil
+}
+
+// A field is what the tags of a struct field say.
+type field struct {
+	key, doc, def, min, max string
+	enum                    []string
+	required                bool
+	index                   []int
+	typ                     reflect.Type
+}
+
+// fieldsOf lists the described fields of a struct, those of embedded structs among them.
+func fieldsOf(t reflect.Type) []field {
+	var out []field
+	for _, f := range reflect.VisibleFields(t) {
+		key, ok := f.Tag.Lookup("key")
+		if !ok {
+			continue
+		}
+		name, option, _ := strings.Cut(key, ",")
+		d := field{key: name, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
+			required: option == "required", index: f.Index, typ: f.Type}
+		if e := f.Tag.Get("enum"); e != "" {
+			d.enum = strings.Split(e, "|")
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func decodeStruct(n *Node, v reflect.Value) error {
+	if n.Kind == Null { // `grayscale:` alone means all defaults
+		n = &Node{Kind: Map, file: n.file, line: n.line, col: n.col}
+	}
+	if n.Kind != Map {
+		return n.wants("a mapping")
+	}
+	fields := fieldsOf(v.Type())
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	for _, p := range n.Pairs {
+		if !slices.Contains(keys, p.Key.Text) {
+			return p.Key.Unknown("key", keys)
+		}
+	}
+	for _, f := range fields {
+		target := v.FieldByIndex(f.index)
+		value := n.Get(f.key)
+		switch {
+		case value != nil:
+			if err := decode(value, target); err != nil {
+				return err
+			}
+			if err := f.check(value, target); err != nil {
+				return err
+			}
+		case f.required:
+			return n.Errorf("the key %q is missing", f.key)
+		case f.def != "":
+			f.setDefault(target)
+		}
+	}
+	return nil
+}
+
+func (f field) setDefault(v reflect.Value) {
+	n, err := Parse("default of "+f.key, []byte(f.def), nil)
+	if err == nil {
+		err = decode(n, v)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// check holds a value against the enum and the bounds of its field.
+func (f field) check(n *Node, v reflect.Value) error {
+	if f.enum != nil && v.Kind() == reflect.String && !slices.Contains(f.enum, v.String()) {
+		return n.Unknown(f.key, f.enum)
+	}
+	var x float64
+	switch {
+	case v.CanInt():
+		x = float64(v.Int())
+	case v.CanFloat():
+		x = v.Float()
+	default:
+		return nil
+	}
+	if lo, err := strconv.ParseFloat(f.min, 64); err == nil && x < lo {
+		return n.Errorf("%s is %s; it must be at least %s", f.key, n.Text, f.min)
+	}
+	if hi, err := strconv.ParseFloat(f.max, 64); err == nil && x > hi {
+		return n.Errorf("%s is %s; it must be at most %s", f.key, n.Text, f.max)
+	}
+	return nil
+}
+
+// Unknown is the error of a word that is none of the known ones: it names the nearest right word.
+func (n *Node) Unknown(what string, known []string) error {
+	return n.Errorf("unknown %s %q; %s", what, n.Text, Suggest(n.Text, known))
+}
+
+// Suggest words which of the known words may have been meant.
+func Suggest(word string, known []string) string {
+	best, distance := "", math.MaxInt
+	for _, k := range known {
+		if d := levenshtein(strings.ToLower(word), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best != "" && distance <= max(2, len(best)/3) {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	if len(known) > 24 {
+		return fmt.Sprintf("there are %d, %s and %s among them", len(known), known[0], known[len(known)-1])
+	}
+	return "known are " + strings.Join(known, ", ")
+}
+
+// levenshtein is the least number of insertions, deletions and substitutions that turn a into b.
+func levenshtein(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,286 @@
+// Package config reads strict YAML into Go structs: an unknown key, a wrong type or a missing value is an error with
+// file, line, column and the nearest right word. The same structs yield a JSON Schema, so that what an editor
+// completes is what the program accepts.
+//
+// Fields are described by tags:
+//
+//	Trials int `key:"trials" doc:"independent repetitions of every random draw" default:"1" min:"1"`
+//
+// key may be followed by ",required". A type whose YAML takes several forms implements Decoder, and Schemer for
+// its schema.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+
+	yaml "github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A Kind is what a node holds.
+type Kind int
+
+// The kinds of nodes.
+const (
+	Null Kind = iota
+	Bool
+	Int
+	Float
+	String
+	List
+	Map
+)
+
+func (k Kind) String() string {
+	return [...]string{"nothing", "true or false", "a whole number", "a number", "text", "a list", "a mapping"}[k]
+}
+
+// A Node is a YAML value and its place in the file.
+type Node struct {
+	Kind  Kind
+	Bool  bool
+	Int   int64
+	Float float64 // of Int too
+	Text  string  // of a scalar, as written
+	Items []*Node // of a list
+	Pairs []Pair  // of a mapping, in the order of the file
+
+	file      string
+	line, col int
+}
+
+// A Pair is an entry of a mapping.
+type Pair struct {
+	Key   *Node
+	Value *Node
+}
+
+// An Error is a mistake in a file, with its place.
+type Error struct {
+	File      string
+	Line, Col int
+	Msg       string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
+
+// Errorf returns an error that points at the node.
+func (n *Node) Errorf(format string, args ...any) error {
+	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Get returns the value of a key of a mapping, or nil.
+func (n *Node) Get(key string) *Node {
+	for _, p := range n.Pairs {
+		if p.Key.Text == key {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// Limits of what is read, so that a hostile file (aliases of aliases) ends in an error and not in all the memory.
+const (
+	maxNodes = 1_000_000
+	maxDepth = 100
+	maxBytes = 16 << 20
+)
+
+// Parse reads one YAML document. Strings may hold ${NAME} or ${NAME:-default}; lookup gives the values of names.
+func Parse(file string, data []byte, lookup func(name string) (string, bool)) (*Node, error) {
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("%s: %d bytes are too many for a study file; at most %d", file, len(data), maxBytes)
+	}
+	tree, err := parse(data)
+	if err != nil {
+		var y yaml.Error
+		if errors.As(err, &y) && y.GetToken() != nil {
+			p := y.GetToken().Position
+			return nil, &Error{File: file, Line: p.Line, Col: p.Column, Msg: oneLine(y.GetMessage())}
+		}
+		return nil, fmt.Errorf("%s: %s", file, oneLine(err.Error()))
+	}
+	b := builder{file: file, lookup: lookup, anchors: map[string]*Node{}}
+	if b.lookup == nil {
+		b.lookup = os.LookupEnv
+	}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return nil, &Error{File: file, Line: 1, Col: 1, Msg: "the file is empty"}
+	}
+	if len(tree.Docs) > 1 {
+		return nil, &Error{File: file, Line: tree.Docs[1].Body.GetToken().Position.Line, Col: 1, Msg: "a second document: one file holds one"}
+	}
+	return b.build(tree.Docs[0].Body, 0)
+}
+
+// parse turns a panic of the YAML parser, which malformed input can provoke, into an error.
+func parse(data []byte) (f *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("this is not YAML: %v", r)
+		}
+	}()
+	return parser.ParseBytes(data, 0)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+type builder struct {
+	file    string
+	lookup  func(string) (string, bool)
+	anchors map[string]*Node
+	count   int
+}
+
+func (b *builder) at(t *token.Token) *Node {
+	n := &Node{file: b.file, line: 1, col: 1}
+	if t != nil && t.Position != nil {
+		n.line, n.col = t.Position.Line, t.Position.Column
+	}
+	return n
+}
+
+func (b *builder) build(a ast.Node, depth int) (*Node, error) {
+	if a == nil {
+		return b.at(nil), nil
+	}
+	n := b.at(a.GetToken())
+	b.count++
+	if b.count > maxNodes || depth > maxDepth {
+		return nil, n.Errorf("the file is too large or too deeply nested")
+	}
+	switch a := a.(type) {
+	case *ast.NullNode:
+		return n, nil
+	case *ast.BoolNode:
+		n.Kind, n.Bool, n.Text = Bool, a.Value, a.Token.Value
+		return n, nil
+	case *ast.IntegerNode:
+		return b.integer(n, a)
+	case *ast.FloatNode:
+		n.Kind, n.Float, n.Text = Float, a.Value, a.Token.Value
+		return n, nil
+	case *ast.InfinityNode:
+		n.Kind, n.Float, n.Text = Float, a.Value, a.Token.Value
+		return n, nil
+	case *ast.NanNode:
+		n.Kind, n.Float, n.Text = Float, math.NaN(), a.Token.Value
+		return n, nil
+	case *ast.StringNode:
+		return b.text(n, a.Value)
+	case *ast.LiteralNode:
+		return b.text(n, a.Value.Value)
+	case *ast.TagNode:
+		return b.build(a.Value, depth+1)
+	case *ast.AnchorNode:
+		v, err := b.build(a.Value, depth+1)
+		if err == nil {
+			b.anchors[a.Name.GetToken().Value] = v
+		}
+		return v, err
+	case *ast.AliasNode:
+		name := a.Value.GetToken().Value
+		if v, ok := b.anchors[name]; ok {
+			return v, nil
+		}
+		return nil, n.Errorf("the alias *%s has no anchor above it", name)
+	case *ast.SequenceNode:
+		n.Kind = List
+		for _, v := range a.Values {
+			item, err := b.build(v, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.Items = append(n.Items, item)
+		}
+		return n, nil
+	case *ast.MappingNode:
+		return b.mapping(n, a.Values, depth)
+	case *ast.MappingValueNode:
+		return b.mapping(n, []*ast.MappingValueNode{a}, depth)
+	}
+	return nil, n.Errorf("this YAML is not understood here")
+}
+
+func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
+	n.Kind, n.Text = Int, a.Token.Value
+	switch v := a.Value.(type) {
+	case int64:
+		n.Int = v
+	case uint64:
+		if v > math.MaxInt64 {
+			return nil, n.Errorf("the number %s is too large", n.Text)
+		}
+		n.Int = int64(v)
+	default:
+		return nil, n.Errorf("the number %s is not understood", n.Text)
+	}
+	n.Float = float64(n.Int)
+	return n, nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+
+func (b *builder) text(n *Node, s string) (*Node, error) {
+	n.Kind = String
+	var missing string
+	n.Text = variable.ReplaceAllStringFunc(s, func(m string) string {
+		g := variable.FindStringSubmatch(m)
+		if v, ok := b.lookup(g[1]); ok && v != "" {
+			return v
+		}
+		if g[2] == "" {
+			missing = g[1]
+		}
+		return g[3]
+	})
+	if missing != "" {
+		return nil, n.Errorf("the variable %s is not set: give --var %s=VALUE or set it in the environment", missing, missing)
+	}
+	return n, nil
+}
+
+func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (*Node, error) {
+	n.Kind = Map
+	if len(entries) > 0 { // the token of a mapping is its colon; its first key is where people look
+		first := b.at(entries[0].Key.GetToken())
+		n.line, n.col = first.line, first.col
+	}
+	seen := map[string]bool{}
+	for _, e := range entries {
+		key := b.at(e.Key.GetToken())
+		key.Kind, key.Text = String, e.Key.GetToken().Value
+		value, err := b.build(e.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if e.Key.IsMergeKey() {
+			if value.Kind != Map {
+				return nil, key.Errorf("<< wants a mapping")
+			}
+			for _, p := range value.Pairs {
+				if !seen[p.Key.Text] {
+					seen[p.Key.Text] = true
+					n.Pairs = append(n.Pairs, p)
+				}
+			}
+			continue
+		}
+		if seen[key.Text] {
+			return nil, key.Errorf("the key %q stands twice", key.Text)
+		}
+		seen[key.Text] = true
+		if value.Kind == Null && (value.line == 1 && value.col == 1) {
+			value.line, value.col = key.line, key.col
+		}
+		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
+	}
+	return n, nil
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// A Schemer is a type that gives its own JSON Schema, as a Decoder reads itself.
+type Schemer interface {
+	JSONSchema() map[string]any
+}
+
+// Schema returns the JSON Schema (2020-12) of a type.
+func Schema(t reflect.Type) map[string]any {
+	if s, ok := reflect.New(t).Interface().(Schemer); ok {
+		return s.JSONSchema()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return Schema(t.Elem())
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Uint64:
+		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Float64, reflect.Float32:
+		return map[string]any{"type": "number"}
+	case reflect.String:
+		return map[string]any{"type": []string{"string", "number", "boolean"}}
+	case reflect.Slice:
+		return listSchema(t)
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": Schema(t.Elem())}
+	case reflect.Struct:
+		return structSchema(t)
+	}
+	panic(fmt.Sprintf("config: type %s has no schema", t))
+}
+
+// listSchema allows a single value for a list of one, as Decode does.
+func listSchema(t reflect.Type) map[string]any {
+	item := Schema(t.Elem())
+	list := map[string]any{"type": "array", "items": item}
+	if t.Elem().Kind() == reflect.Map || t.Elem().Kind() == reflect.Slice {
+		return list
+	}
+	return map[string]any{"anyOf": []any{list, item}}
+}
+
+func structSchema(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, f := range fieldsOf(t) {
+		properties[f.key] = f.schema()
+		if f.required {
+			required = append(required, f.key)
+		}
+	}
+	out := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+		return out
+	}
+	out["type"] = []string{"object", "null"}
+	return out
+}
+
+func (f field) schema() map[string]any {
+	s := Schema(f.typ)
+	if f.enum != nil {
+		s = map[string]any{"enum": f.enum}
+	}
+	if f.doc != "" {
+		s["description"] = f.doc
+	}
+	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
+		s["minimum"] = lo
+	}
+	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
+		s["maximum"] = hi
+	}
+	return s
+}
