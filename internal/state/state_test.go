@@ -1,0 +1,211 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		i, f, b := rapid.Int().Draw(t, "int"), rapid.Float64().Draw(t, "float"), rapid.Bool().Draw(t, "bool")
+		s := rapid.String().Draw(t, "string")
+		is := rapid.SliceOf(rapid.Int()).Draw(t, "ints")
+		fs := rapid.SliceOf(rapid.Float64()).Draw(t, "floats")
+		gs := rapid.SliceOf(rapid.Float32()).Draw(t, "float32s")
+
+		w := NewWriter("test", 3)
+		w.Int(i)
+		w.Float(f)
+		w.Bool(b)
+		w.String(s)
+		w.Ints(is)
+		w.Floats(fs)
+		w.Floats(fs)
+		w.Float32s(gs)
+		w.Float32s(gs)
+
+		r, err := NewReader(w.Bytes(), "test", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs2, gs2 := make([]float64, len(fs)), make([]float32, len(gs))
+		ok := r.Int() == i && r.Float() == f && r.Bool() == b && r.String() == s && slices.Equal(r.Ints(), is) &&
+			slices.Equal(r.Floats(), fs)
+		r.FloatsInto(fs2)
+		ok = ok && slices.Equal(r.Float32s(), gs)
+		r.Float32sInto(gs2)
+		if !ok || !slices.Equal(fs, fs2) || !slices.Equal(gs, gs2) {
+			t.Fatal("what was read is not what was written")
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestNaNAndInfinitySurvive(t *testing.T) {
+	t.Parallel()
+	w := NewWriter("test", 1)
+	w.Floats([]float64{math.NaN(), math.Inf(-1)})
+	r, err := NewReader(w.Bytes(), "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.Floats(); !math.IsNaN(v[0]) || !math.IsInf(v[1], -1) {
+		t.Errorf("read %v", v)
+	}
+}
+
+// The layout is a contract with states on disk; this spells one out by hand.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	w := NewWriter("k", 2)
+	w.Float32s([]float32{1})
+	got := w.Bytes()
+	want := []byte("noether\x01" + "\x01\x00\x00\x00\x00\x00\x00\x00k" + "\x02\x00\x00\x00\x00\x00\x00\x00" +
+		"\x01\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x80\x3f")
+	if !bytes.Equal(got[:len(got)-4], want) {
+		t.Errorf("got  % x\nwant % x", got[:len(got)-4], want)
+	}
+}
+
+func example() []byte {
+	w := NewWriter("test", 1)
+	w.Int(-5)
+	w.Floats([]float64{1, 2, 3})
+	w.String("layer")
+	w.Bool(true)
+	return w.Bytes()
+}
+
+func TestEveryTruncationAndEveryFlippedBitIsAnError(t *testing.T) {
+	t.Parallel()
+	data := example()
+	for n := range data {
+		if _, err := NewReader(data[:n], "test", 1); err == nil {
+			t.Errorf("the first %d of %d bytes are taken for a state", n, len(data))
+		}
+	}
+	for bit := range 8 * len(data) {
+		bad := bytes.Clone(data)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, err := NewReader(bad, "test", 1); err == nil {
+			t.Errorf("bit %d flipped goes unnoticed", bit)
+		}
+	}
+}
+
+func TestErrorsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	sealed := func(payload ...uint64) []byte { // a state whose checksum is right and whose payload is what we like
+		w := NewWriter("test", 1)
+		for _, v := range payload {
+			w.Int(int(v))
+		}
+		return w.Bytes()
+	}
+	noHeader := []byte(magic + "\xff\xff\xff\xff\xff\xff\xff\x7f")
+	noHeader = binary.LittleEndian.AppendUint32(noHeader, crc32.Checksum(noHeader, castagnoli()))
+	cases := []struct {
+		name string
+		data []byte
+		kind string
+		read func(*Reader)
+		want string
+	}{
+		{"nothing", nil, "test", nil, "0 bytes that are no accumulator's state"},
+		{"text", []byte("hello, this is a text file"), "test", nil, "no accumulator's state"},
+		{"other kind", sealed(), "seis", nil, `a state of "test" where one of "seis" is wanted`},
+		{"absurd kind", noHeader, "test", nil, "claims 9223372036854775807 elements"},
+		{"trailing bytes", sealed(7), "test", func(*Reader) {}, "8 bytes too many"},
+		{"read past the end", sealed(), "test", func(r *Reader) { r.Float() }, "claims 1 elements of 8 bytes with 0 bytes left"},
+		{"absurd length", sealed(1<<60, 1), "test", func(r *Reader) { r.Floats() }, "with 8 bytes left"},
+		{"negative length", sealed(math.MaxUint64), "test", func(r *Reader) { r.Ints() }, "claims -1 elements"},
+		{"absurd string", sealed(1 << 62), "test", func(r *Reader) { _ = r.String() }, "with 0 bytes left"},
+		{"no truth value", sealed(2), "test", func(r *Reader) { r.Bool() }, "2 for a truth value"},
+		{"other length", sealed(1, 0), "test", func(r *Reader) { r.FloatsInto(make([]float64, 2)) }, "1 values where 2 are wanted"},
+		{"first error sticks", sealed(), "test", func(r *Reader) { r.Fail(errors.New("first")); r.Int() }, "first"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := NewReader(c.data, c.kind, 1)
+			if err == nil && c.read != nil {
+				c.read(r)
+				err = r.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not say %q", err, c.want)
+			}
+		})
+	}
+	if _, err := NewReader(example(), "test", 2); err == nil || !strings.Contains(err.Error(), "version 1; this program reads version 2") {
+		t.Errorf("another version: %v", err)
+	}
+}
+
+// The fuzzer supplies the payload and the checksum is made right, or it would never get past it.
+func FuzzReader(f *testing.F) {
+	f.Add(example()[:60], []byte("ifsFgGbI"))
+	f.Add([]byte{}, []byte("FFFF"))
+	f.Fuzz(func(t *testing.T, body, script []byte) {
+		NewReader(body, "test", 1)
+		w := NewWriter("test", 1)
+		w.buf = append(w.buf, body...)
+		data := w.Bytes()
+		r, err := NewReader(data, "test", 1)
+		if err != nil {
+			t.Fatalf("a sealed state is refused: %v", err)
+		}
+		read := 0
+		for _, c := range script {
+			switch c {
+			case 'i':
+				r.Int()
+			case 'f':
+				r.Float()
+			case 'b':
+				r.Bool()
+			case 's':
+				read += len(r.String())
+			case 'I':
+				read += 8 * len(r.Ints())
+			case 'F':
+				read += 8 * len(r.Floats())
+			case 'g':
+				r.Float32sInto(make([]float32, 3))
+			case 'G':
+				read += 4 * len(r.Float32s())
+			}
+		}
+		if read > len(body) {
+			t.Fatalf("%d bytes of elements out of %d", read, len(body))
+		}
+		if r.Close() == nil && len(r.rest) > 0 {
+			t.Fatal("trailing bytes go unnoticed")
+		}
+	})
+}
+
+func BenchmarkHundredMegabytes(b *testing.B) {
+	v := make([]float64, 100<<20/8)
+	b.SetBytes(100 << 20)
+	for b.Loop() {
+		w := NewWriter("test", 1)
+		w.Floats(v)
+		r, err := NewReader(w.Bytes(), "test", 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.FloatsInto(v)
+	}
+}
