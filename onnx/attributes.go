@@ -1,0 +1,139 @@
+package onnx
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Attrs are attributes for a node that a Builder makes. A value is an int, []int, float64 or float32 (both stored as
+// float32), []float32, string, []string, bool (stored as 0 or 1), Type, *pb.TensorProto or *pb.GraphProto.
+type Attrs map[string]any
+
+// protos are the attributes in the order of their names, so that equal graphs have equal bytes.
+func (a Attrs) protos() ([]*pb.AttributeProto, error) {
+	list := make([]*pb.AttributeProto, 0, len(a))
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		p, err := attribute(name, a[name])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func intAttribute(name string, v int64) *pb.AttributeProto {
+	return &pb.AttributeProto{Name: &name, Type: pb.AttributeProto_INT.Enum(), I: &v}
+}
+
+func floatAttribute(name string, v float32) *pb.AttributeProto {
+	return &pb.AttributeProto{Name: &name, Type: pb.AttributeProto_FLOAT.Enum(), F: &v}
+}
+
+func attribute(name string, value any) (*pb.AttributeProto, error) {
+	a := &pb.AttributeProto{Name: &name}
+	switch v := value.(type) {
+	case int:
+		return intAttribute(name, int64(v)), nil
+	case Type:
+		return intAttribute(name, int64(v)), nil
+	case bool:
+		if v {
+			return intAttribute(name, 1), nil
+		}
+		return intAttribute(name, 0), nil
+	case float32:
+		return floatAttribute(name, v), nil
+	case float64:
+		return floatAttribute(name, float32(v)), nil
+	case []int:
+		a.Type, a.Ints = pb.AttributeProto_INTS.Enum(), int64s(v)
+	case []float32:
+		a.Type, a.Floats = pb.AttributeProto_FLOATS.Enum(), v
+	case string:
+		a.Type, a.S = pb.AttributeProto_STRING.Enum(), []byte(v)
+	case []string:
+		a.Type = pb.AttributeProto_STRINGS.Enum()
+		for _, s := range v {
+			a.Strings = append(a.Strings, []byte(s))
+		}
+	case *pb.TensorProto:
+		a.Type, a.T = pb.AttributeProto_TENSOR.Enum(), v
+	case *pb.GraphProto:
+		a.Type, a.G = pb.AttributeProto_GRAPH.Enum(), v
+	default:
+		return nil, fmt.Errorf("attribute %s cannot hold a %T", name, value)
+	}
+	return a, nil
+}
+
+func int64s(v []int) []int64 {
+	list := make([]int64, len(v))
+	for i, x := range v {
+		list[i] = int64(x)
+	}
+	return list
+}
+
+func ints(v []int64) []int {
+	list := make([]int, len(v))
+	for i, x := range v {
+		list[i] = int(x)
+	}
+	return list
+}
+
+// AttrInt is an integer attribute of a node, or otherwise, its default.
+func AttrInt(n *pb.NodeProto, name string, otherwise int) int {
+	if a := find(n, name); a != nil {
+		return int(a.GetI())
+	}
+	return otherwise
+}
+
+// AttrFloat is a number attribute of a node, or otherwise, its default.
+func AttrFloat(n *pb.NodeProto, name string, otherwise float32) float32 {
+	if a := find(n, name); a != nil {
+		return a.GetF()
+	}
+	return otherwise
+}
+
+// AttrString is a text attribute of a node, or otherwise, its default.
+func AttrString(n *pb.NodeProto, name, otherwise string) string {
+	if a := find(n, name); a != nil {
+		return string(a.GetS())
+	}
+	return otherwise
+}
+
+// AttrInts is an attribute of a node that lists integers, nil where it is absent.
+func AttrInts(n *pb.NodeProto, name string) []int {
+	if a := find(n, name); a != nil {
+		return ints(a.Ints)
+	}
+	return nil
+}
+
+// AttrFloats is an attribute of a node that lists numbers, nil where it is absent.
+func AttrFloats(n *pb.NodeProto, name string) []float32 {
+	if a := find(n, name); a != nil {
+		return a.Floats
+	}
+	return nil
+}
+
+// AttrTensor is a tensor attribute of a node, nil where it is absent.
+func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, name).GetT() }
+
+func find(n *pb.NodeProto, name string) *pb.AttributeProto {
+	for _, a := range n.Attribute {
+		if a.GetName() == name {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// check finds what would make a run fail or mislead, with an error that says where it is.
+func check(m *Model) error {
+	g := m.proto.Graph
+	switch v := opset(m.proto); {
+	case g == nil:
+		return errors.New("has no graph: it is not an ONNX model, or it is truncated")
+	case len(g.Node) == 0 && len(g.Output) == 0:
+		return errors.New("has an empty graph")
+	case v == 0 && usesStandard(g):
+		return errors.New("does not say which operator set (opset) it uses")
+	case v != 0 && v < MinOpset:
+		return fmt.Errorf("uses opset %d, and ONNX Runtime supports %d and later: convert it with onnx.version_converter", v, MinOpset)
+	}
+	if err := checkTensors(m); err != nil {
+		return err
+	}
+	return checkOrder(g)
+}
+
+func usesStandard(g *pb.GraphProto) bool {
+	for _, n := range g.Node {
+		if standard(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// standard reports whether a node is of the standard operator set.
+func standard(n *pb.NodeProto) bool { return n.GetDomain() == "" || n.GetDomain() == "ai.onnx" }
+
+// checkTensors looks at the data of every tensor of the model and lists the external files.
+func checkTensors(m *Model) error {
+	files := map[string]int64{}
+	err := eachTensor(m.proto, func(t *pb.TensorProto, where string) error {
+		if err := checkTensor(t, m.dir, files); err != nil {
+			return fmt.Errorf("%s %w", where, err)
+		}
+		return nil
+	})
+	m.files = slices.Sorted(maps.Keys(files))
+	return err
+}
+
+// checkTensor compares what a tensor claims with what is there, before anybody allocates what it claims.
+func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
+	n, err := elements(t.Dims)
+	if err != nil {
+		return err
+	}
+	if external(t) {
+		return checkExternal(t, n, dir, files)
+	}
+	width := Type(t.GetDataType()).Size()
+	if t.RawData != nil {
+		if width > 0 && int64(len(t.RawData)) != n*int64(width) {
+			return fmt.Errorf("has shape %v of %v but %d bytes of data", t.Dims, Type(t.GetDataType()), len(t.RawData))
+		}
+		return nil
+	}
+	if have, known := typedLen(t); known && int64(have) != n {
+		return fmt.Errorf("has shape %v but %d values", t.Dims, have)
+	}
+	return nil
+}
+
+// typedLen is the number of elements in the field that holds a tensor of that type when it is not raw bytes.
+func typedLen(t *pb.TensorProto) (n int, known bool) {
+	switch Type(t.GetDataType()) {
+	case Float:
+		return len(t.FloatData), true
+	case Double:
+		return len(t.DoubleData), true
+	case Int64:
+		return len(t.Int64Data), true
+	case Uint32, Uint64:
+		return len(t.Uint64Data), true
+	case Int8, Uint8, Int16, Uint16, Int32, Bool, Float16, BFloat16:
+		return len(t.Int32Data), true
+	case String:
+		return len(t.StringData), true
+	}
+	return 0, false
+}
+
+// elements is the number of values that a shape holds.
+func elements(dims []int64) (int64, error) {
+	n := int64(1)
+	for _, d := range dims {
+		if d < 0 {
+			return 0, fmt.Errorf("has a negative dimension in its shape %v", dims)
+		}
+		if d > 0 && n > math.MaxInt64/16/d {
+			return 0, fmt.Errorf("has a shape that is too large: %v", dims)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// checkOrder makes sure that every tensor has one source and that nodes read only what is there before them.
+func checkOrder(g *pb.GraphProto) error {
+	made := initializers(g)
+	for _, in := range g.Input {
+		made[in.GetName()] = true
+	}
+	for i, n := range g.Node {
+		for _, name := range reads(n) {
+			if !made[name] {
+				return unmade(g.Node, i, name)
+			}
+		}
+		for _, out := range n.Output {
+			if out != "" && made[out] {
+				return fmt.Errorf("%s produces tensor %q, which exists already", label(n), out)
+			}
+			made[out] = true
+		}
+	}
+	for _, out := range g.Output {
+		if !made[out.GetName()] {
+			return fmt.Errorf("output %q is produced by no node", out.GetName())
+		}
+	}
+	return nil
+}
+
+// unmade says why tensor name is not there when node i reads it.
+func unmade(nodes []*pb.NodeProto, i int, name string) error {
+	makers := map[string]int{}
+	for j, n := range nodes {
+		for _, out := range n.Output {
+			makers[out] = j
+		}
+	}
+	maker, ok := makers[name]
+	if !ok {
+		return fmt.Errorf("%s reads tensor %q, which no node produces", label(nodes[i]), name)
+	}
+	if reaches(nodes, makers, maker, i) {
+		return fmt.Errorf("%s and %s form a cycle through tensor %q", label(nodes[i]), label(nodes[maker]), name)
+	}
+	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", label(nodes[i]), name, label(nodes[maker]))
+}
+
+// reaches reports whether node from depends on node to.
+func reaches(nodes []*pb.NodeProto, makers map[string]int, from, to int) bool {
+	seen := map[int]bool{}
+	stack := []int{from}
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if i == to {
+			return true
+		}
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		for _, name := range reads(nodes[i]) {
+			if j, ok := makers[name]; ok {
+				stack = append(stack, j)
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package onnx
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A span is where the data of an external tensor lie in their file.
+type span struct {
+	file           string // relative to the model's folder
+	offset, length int64  // length is -1 where the file does not say
+}
+
+func external(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
+
+func spanOf(t *pb.TensorProto) (span, error) {
+	s := span{length: -1}
+	for _, e := range t.ExternalData {
+		var err error
+		switch e.GetKey() {
+		case "location":
+			s.file = e.GetValue()
+		case "offset":
+			s.offset, err = strconv.ParseInt(e.GetValue(), 10, 64)
+		case "length":
+			s.length, err = strconv.ParseInt(e.GetValue(), 10, 64)
+		}
+		if err != nil || s.offset < 0 || s.length < -1 {
+			return span{}, fmt.Errorf("has external data whose %s is %q", e.GetKey(), e.GetValue())
+		}
+	}
+	if s.file == "" {
+		return span{}, errors.New("has external data without a location")
+	}
+	if !filepath.IsLocal(filepath.FromSlash(s.file)) {
+		return span{}, fmt.Errorf("has external data in %q, outside the model's folder", s.file)
+	}
+	return s, nil
+}
+
+// checkExternal makes sure that the n elements of an external tensor are in its file. files holds the sizes of the
+// files seen so far.
+func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int64) error {
+	s, err := spanOf(t)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		return fmt.Errorf("has external data in %q, and a model in memory has no folder", s.file)
+	}
+	size, ok := files[s.file]
+	if !ok {
+		if size, err = fileSize(dir, s.file); err != nil {
+			return fmt.Errorf("has external data in %q, which cannot be used: %w", s.file, err)
+		}
+		files[s.file] = size
+	}
+	if width := int64(Type(t.GetDataType()).Size()); s.length < 0 && width > 0 {
+		s.length = n * width
+	} else if width > 0 && s.length != n*width {
+		return fmt.Errorf("has shape %v of %v but %d bytes of external data", t.Dims, Type(t.GetDataType()), s.length)
+	}
+	if s.offset > size || s.length > size-s.offset {
+		return fmt.Errorf("ends at byte %d of external file %q, which has %d", s.offset+s.length, s.file, size)
+	}
+	return nil
+}
+
+// fileSize is the size of a regular file in a folder. Links are followed wherever they lead: download caches keep
+// their files behind links.
+func fileSize(dir, name string) (int64, error) {
+	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return 0, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, errors.New("not a regular file")
+	}
+	return info.Size(), nil
+}
+
+// ExternalDir is the folder that the model's external files are relative to; empty where it has none.
+func (m *Model) ExternalDir() string {
+	if len(m.files) == 0 {
+		return ""
+	}
+	return m.dir
+}
+
+// ExternalFiles are the names of the files, relative to ExternalDir, that hold weights of the model; sorted.
+func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
+
+// SHA256 is the hash, in hexadecimal, of the model's file followed by its external files in the order of their names.
+// It is that of the files: a model that was cut or extended has the hash of the one it stems from. For a model from
+// memory it is the hash of Bytes.
+func (m *Model) SHA256() (string, error) {
+	h := sha256.New()
+	if m.path == "" {
+		data, err := m.Bytes()
+		if err != nil {
+			return "", err
+		}
+		h.Write(data)
+		return hex.EncodeToString(h.Sum(nil)), nil
+	}
+	paths := []string{m.path}
+	for _, name := range m.files {
+		paths = append(paths, filepath.Join(m.dir, filepath.FromSlash(name)))
+	}
+	for _, path := range paths {
+		if err := hashFile(h, path); err != nil {
+			return "", fmt.Errorf("hashing model %s: %w", m.path, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}

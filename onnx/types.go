@@ -1,0 +1,143 @@
+package onnx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A Type is the type of a tensor's elements, numbered as in the ONNX schema.
+type Type int32
+
+// The element types that graphs of networks use. Others keep their number and print as such.
+const (
+	Undefined Type = 0
+	Float     Type = 1
+	Uint8     Type = 2
+	Int8      Type = 3
+	Uint16    Type = 4
+	Int16     Type = 5
+	Int32     Type = 6
+	Int64     Type = 7
+	String    Type = 8
+	Bool      Type = 9
+	Float16   Type = 10
+	Double    Type = 11
+	Uint32    Type = 12
+	Uint64    Type = 13
+	Complex64 Type = 14
+	BFloat16  Type = 16
+)
+
+// String is the name that ONNX gives the type, in lower case.
+func (t Type) String() string {
+	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
+		return strings.ToLower(name)
+	}
+	return fmt.Sprintf("type %d", int32(t))
+}
+
+// Half reports whether the type is one of the two 16-bit floating-point types.
+func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
+
+// Size is the number of bytes of one element, 0 where elements have no fixed whole number of bytes (strings, 4-bit
+// integers, types that this package does not know).
+func (t Type) Size() int {
+	switch t {
+	case Uint8, Int8, Bool:
+		return 1
+	case Uint16, Int16, Float16, BFloat16:
+		return 2
+	case Float, Int32, Uint32:
+		return 4
+	case Double, Int64, Uint64, Complex64:
+		return 8
+	}
+	return 0
+}
+
+// A Dim is one dimension of a tensor as the file declares it.
+type Dim struct {
+	Size   int    // -1 where it is not fixed
+	Symbol string // its name, for instance "batch", where it is not fixed and has one
+}
+
+// String is the size, or the symbol, or "?".
+func (d Dim) String() string {
+	switch {
+	case d.Size >= 0:
+		return fmt.Sprint(d.Size)
+	case d.Symbol != "":
+		return d.Symbol
+	}
+	return "?"
+}
+
+// A Port is an input or output of a model.
+type Port struct {
+	Name  string
+	Type  Type
+	Shape []Dim // nil where the file does not declare a shape
+}
+
+// Sizes is the shape with -1 where a dimension is not fixed.
+func (p Port) Sizes() []int {
+	if p.Shape == nil {
+		return nil
+	}
+	sizes := make([]int, len(p.Shape))
+	for i, d := range p.Shape {
+		sizes[i] = d.Size
+	}
+	return sizes
+}
+
+// String is for instance "x float[batch 3 32 32]".
+func (p Port) String() string {
+	if p.Shape == nil {
+		return fmt.Sprintf("%s %v", p.Name, p.Type)
+	}
+	dims := make([]string, len(p.Shape))
+	for i, d := range p.Shape {
+		dims[i] = d.String()
+	}
+	return fmt.Sprintf("%s %v[%s]", p.Name, p.Type, strings.Join(dims, " "))
+}
+
+func port(v *pb.ValueInfoProto) Port {
+	tensor := v.GetType().GetTensorType()
+	p := Port{Name: v.GetName(), Type: Type(tensor.GetElemType())}
+	if tensor.GetShape() == nil {
+		return p
+	}
+	p.Shape = make([]Dim, len(tensor.Shape.Dim))
+	for i, d := range tensor.Shape.Dim {
+		p.Shape[i] = Dim{Size: -1, Symbol: d.GetDimParam()}
+		if v, ok := d.Value.(*pb.TensorShapeProto_Dimension_DimValue); ok && v.DimValue >= 0 {
+			p.Shape[i].Size = int(v.DimValue)
+		}
+	}
+	return p
+}
+
+// valueInfo declares a tensor: of rank 0 if shape is empty, without a shape if it is nil.
+func valueInfo(name string, t Type, shape []Dim) *pb.ValueInfoProto {
+	tensor := &pb.TypeProto_Tensor{ElemType: ptr(int32(t))}
+	if shape != nil {
+		tensor.Shape = &pb.TensorShapeProto{}
+	}
+	for _, d := range shape {
+		dim := &pb.TensorShapeProto_Dimension{}
+		switch {
+		case d.Size >= 0:
+			dim.Value = &pb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d.Size)}
+		case d.Symbol != "":
+			dim.Value = &pb.TensorShapeProto_Dimension_DimParam{DimParam: d.Symbol}
+		}
+		tensor.Shape.Dim = append(tensor.Shape.Dim, dim)
+	}
+	return &pb.ValueInfoProto{Name: &name, Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: tensor}}}
+}
+
+func ptr[T any](v T) *T { return &v }

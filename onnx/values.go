@@ -1,0 +1,99 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Tensor returns the values of a constant of the model: a float32 initializer, wherever its data lie, or the output of
+// a Constant node. It copies them.
+func (m *Model) Tensor(name string) (tensor.Tensor, error) {
+	t := m.constant(name)
+	if t == nil {
+		return tensor.Tensor{}, fmt.Errorf("reading weights: the model has no constant %q", name)
+	}
+	if external(t) {
+		loaded, err := m.load(t)
+		if err != nil {
+			return tensor.Tensor{}, fmt.Errorf("reading weights %q: %w", name, err)
+		}
+		t = loaded
+	}
+	v, err := floats(t)
+	if err != nil {
+		return tensor.Tensor{}, fmt.Errorf("reading weights %q: %w", name, err)
+	}
+	return v, nil
+}
+
+// constant finds an initializer or the value of a Constant node by the name of the tensor.
+func (m *Model) constant(name string) *pb.TensorProto {
+	for _, t := range m.proto.Graph.Initializer {
+		if t.GetName() == name {
+			return t
+		}
+	}
+	for _, n := range m.proto.Graph.Node {
+		if n.GetOpType() == "Constant" && len(n.Output) == 1 && n.Output[0] == name {
+			return AttrTensor(n, "value")
+		}
+	}
+	return nil
+}
+
+// load is an external tensor with its data in memory.
+func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
+	s, err := spanOf(t)
+	if err != nil {
+		return nil, err
+	}
+	n, err := elements(t.Dims)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(filepath.Join(m.dir, filepath.FromSlash(s.file)))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw := make([]byte, n*int64(Type(t.GetDataType()).Size()))
+	if _, err := f.ReadAt(raw, s.offset); err != nil {
+		return nil, err
+	}
+	return &pb.TensorProto{Dims: t.Dims, DataType: t.DataType, RawData: raw}, nil
+}
+
+func floats(t *pb.TensorProto) (tensor.Tensor, error) {
+	if Type(t.GetDataType()) != Float {
+		return tensor.Tensor{}, fmt.Errorf("its type is %v, not float", Type(t.GetDataType()))
+	}
+	data := make([]float32, max(len(t.FloatData), len(t.RawData)/4))
+	copy(data, t.FloatData)
+	for i := range len(t.RawData) / 4 {
+		data[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.RawData[4*i:]))
+	}
+	return tensor.From(data, ints(t.Dims)...)
+}
+
+// floatProto is the message that holds a tensor, as raw bytes: what every reader parses fastest.
+func floatProto(name string, t tensor.Tensor) *pb.TensorProto {
+	raw := make([]byte, 4*len(t.Data))
+	for i, v := range t.Data {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
+	}
+	return &pb.TensorProto{Name: &name, DataType: ptr(int32(Float)), Dims: int64s(t.Shape), RawData: raw}
+}
+
+func intProto(name string, shape []int, values []int) *pb.TensorProto {
+	raw := make([]byte, 8*len(values))
+	for i, v := range values {
+		binary.LittleEndian.PutUint64(raw[8*i:], uint64(v))
+	}
+	return &pb.TensorProto{Name: &name, DataType: ptr(int32(Int64)), Dims: int64s(shape), RawData: raw}
+}
