@@ -3,10 +3,14 @@
 //
 // A Transform is a family T_theta with a law for its parameter; Draw picks one member of it, an Op, which is
 // a plain function of tensors. Pictures are c x h x w with values in [0, 1], after resize and crop and before
-// mean and deviation. Geometric Ops also move feature maps of any number of channels and any values.
+// mean and deviation. Geometric Ops also move feature maps of any number of channels and any values; OnMaps
+// tells which transforms do.
 //
 // Angles are degrees counter-clockwise; translations are fractions of the side, to the right and down; grey is
 // 0.2989 R + 0.587 G + 0.114 B.
+//
+// Transforms can be written as Go values, Rotate{Angle: Uniform(-15, 15)}, or made by name from the table of
+// Kinds, which checks every parameter. Values written by hand are trusted to lie in the ranges given there.
 package transform
 
 import (

@@ -1,0 +1,186 @@
+package transform
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Kind describes one kind of transform: what it does and which parameters it takes. Study files, their schema and
+// the documentation are all made from the table of Kinds.
+type Kind struct {
+	Name   string   // as in study files, for instance "gaussian-blur"
+	Doc    string   // one sentence
+	Params []Param  // in the order in which they are drawn
+	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
+
+	build func(v values) (Transform, error)
+}
+
+// A Param is a parameter of a Kind: a number that follows a Law or, where Options is not nil, one of some words.
+type Param struct {
+	Name     string
+	Doc      string
+	Unit     string   // of a number, for instance "degrees"; "" where it has none
+	Options  []string // the words to choose from; nil for a number
+	Default  Arg      // nil: there is none, and Doc says what then happens
+	Required bool
+	Min, Max float64 // of a number, both included; infinite where there is no bound
+	Above    bool    // Min itself is excluded
+	Constant bool    // one number, which cannot be drawn
+}
+
+// An Arg is what a parameter is set to: a Law for a number, an Option for a word.
+type Arg interface{ arg() }
+
+// An Option is the word that a parameter is set to.
+type Option string
+
+func (Option) arg() {}
+
+// Args sets parameters by name. Those left out take their default.
+type Args map[string]Arg
+
+// Lookup returns the kind of a name.
+func Lookup(name string) (Kind, bool) {
+	kinds := Kinds()
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Param returns the parameter of a name.
+func (k Kind) Param(name string) (Param, bool) {
+	i := slices.IndexFunc(k.Params, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return Param{}, false
+	}
+	return k.Params[i], true
+}
+
+// Make returns the transform of this kind with the given parameters, each checked against its range.
+func (k Kind) Make(args Args) (Transform, error) {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if _, ok := k.Param(name); !ok {
+			return nil, fmt.Errorf("%s: there is no parameter %q (%s)", k.Name, name, k.takes())
+		}
+	}
+	v := values{}
+	for _, p := range k.Params {
+		a, ok := args[p.Name]
+		switch {
+		case ok:
+			if err := p.Check(a); err != nil {
+				return nil, fmt.Errorf("%s: %w", k.Name, err)
+			}
+			v[p.Name] = a
+		case p.Required:
+			return nil, fmt.Errorf("%s: %s is missing", k.Name, p.Name)
+		case p.Default != nil:
+			v[p.Name] = p.Default
+		}
+	}
+	t, err := k.build(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	return t, nil
+}
+
+func (k Kind) takes() string {
+	if len(k.Params) == 0 {
+		return "it takes none"
+	}
+	names := make([]string, len(k.Params))
+	for i, p := range k.Params {
+		names[i] = p.Name
+	}
+	return "it takes " + strings.Join(names, ", ")
+}
+
+// Check returns why the parameter cannot be set to a, or nil.
+func (p Param) Check(a Arg) error {
+	switch a := a.(type) {
+	case Law:
+		return p.checkLaw(a)
+	case Option:
+		return p.checkOption(a)
+	}
+	return fmt.Errorf("%s has no value", p.Name)
+}
+
+func (p Param) checkOption(o Option) error {
+	if p.Options == nil {
+		return fmt.Errorf("%s must be a number, not %q", p.Name, string(o))
+	}
+	if !slices.Contains(p.Options, string(o)) {
+		return fmt.Errorf("%s must be %s, not %q", p.Name, strings.Join(p.Options, " or "), string(o))
+	}
+	return nil
+}
+
+func (p Param) checkLaw(l Law) error {
+	if p.Options != nil {
+		return fmt.Errorf("%s must be %s, not %v", p.Name, strings.Join(p.Options, " or "), l)
+	}
+	for _, v := range []float64{l.Low, l.High} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s must be a finite number, not %s", p.Name, number(v))
+		}
+		if v < p.Min || v > p.Max || p.Above && v == p.Min {
+			return fmt.Errorf("%s must be %s, not %s", p.Name, p.Range(), number(v))
+		}
+	}
+	if l.Low > l.High {
+		return fmt.Errorf("%s: the range %v runs backwards", p.Name, l)
+	}
+	if p.Constant && !l.Fixed() {
+		return fmt.Errorf("%s must be one number, not the range %v", p.Name, l)
+	}
+	return nil
+}
+
+// Range says in words which numbers are allowed: "between -360 and 360 degrees", "above 0", "any number".
+func (p Param) Range() string {
+	var s string
+	low, high := !math.IsInf(p.Min, -1), !math.IsInf(p.Max, 1)
+	switch {
+	case !low && !high:
+		return "any number"
+	case low && high && p.Above:
+		s = fmt.Sprintf("above %s and at most %s", number(p.Min), number(p.Max))
+	case low && high:
+		s = fmt.Sprintf("between %s and %s", number(p.Min), number(p.Max))
+	case low && p.Above:
+		s = "above " + number(p.Min)
+	case low:
+		s = "at least " + number(p.Min)
+	default:
+		s = "at most " + number(p.Max)
+	}
+	if p.Unit != "" {
+		s += " " + p.Unit
+	}
+	return s
+}
+
+// values are checked arguments, with defaults filled in.
+type values map[string]Arg
+
+// law returns a number's law; fixed at 0 where it has none.
+func (v values) law(name string) Law {
+	l, _ := v[name].(Law)
+	return l
+}
+
+// has reports whether a parameter is set or has a default.
+func (v values) has(name string) bool { return v[name] != nil }
+
+func (v values) option(name string) string {
+	o, _ := v[name].(Option)
+	return string(o)
+}

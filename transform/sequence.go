@@ -1,0 +1,99 @@
+package transform
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Identity leaves the input as it is.
+type Identity struct{}
+
+// Draw implements Transform. Identity is its own Op.
+func (t Identity) Draw(*rand.Rand) Op { return t }
+
+// Random is false.
+func (t Identity) Random() bool { return false }
+
+// OnMaps is true.
+func (t Identity) OnMaps() bool { return true }
+
+// Permutes is true.
+func (t Identity) Permutes(h, w int) bool { return true }
+
+// Apply implements Op.
+func (t Identity) Apply(dst, src tensor.Tensor) {
+	sides(dst, src)
+	copy(dst.Data, src.Data)
+}
+
+// A Sequence applies its transforms one after the other, the first one first. An empty one is the identity.
+type Sequence []Transform
+
+// Draw implements Transform: it draws each member's Op, in order.
+func (t Sequence) Draw(r *rand.Rand) Op {
+	ops := make(sequenceOp, len(t))
+	for i, member := range t {
+		ops[i] = member.Draw(r)
+	}
+	return ops
+}
+
+// Random reports whether any member is.
+func (t Sequence) Random() bool {
+	for _, member := range t {
+		if Random(member) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnMaps reports whether all members are fit for feature maps.
+func (t Sequence) OnMaps() bool {
+	for _, member := range t {
+		if !OnMaps(member) {
+			return false
+		}
+	}
+	return true
+}
+
+type sequenceOp []Op
+
+func (o sequenceOp) Permutes(h, w int) bool {
+	for _, op := range o {
+		if !Permutes(op, h, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o sequenceOp) Renew(r *rand.Rand) Op {
+	renewed := make(sequenceOp, len(o))
+	for i, op := range o {
+		renewed[i] = Renew(op, r)
+	}
+	return renewed
+}
+
+func (o sequenceOp) Apply(dst, src tensor.Tensor) {
+	if len(o) == 0 {
+		Identity{}.Apply(dst, src)
+		return
+	}
+	if len(o) == 1 {
+		o[0].Apply(dst, src)
+		return
+	}
+	// Results alternate between dst and a scratch tensor so that the last one falls on dst.
+	here, there := dst, tensor.New(src.Shape...)
+	if len(o)%2 == 0 {
+		here, there = there, here
+	}
+	for _, op := range o {
+		op.Apply(here, src)
+		src, here, there = here, there, here
+	}
+}
