@@ -1,0 +1,138 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Preprocess is what stands between a picture and the input of a model. The frame is applied while decoding; then come
+// the transformations, which act on values in [0, 1]; then Normalise gives the model what it was trained on:
+//
+//	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
+//
+// where c' is c, or 2 - c if Order is "bgr". The zero Preprocess changes nothing.
+type Preprocess struct {
+	Frame Frame
+	Mean  []float32  // one for each channel in the order in which the model takes them, or one for all; none: 0
+	Std   []float32  // likewise; none: 1
+	Order string     // "rgb" (default) or "bgr": the order in which the model takes the channels
+	Range [2]float32 // low and high: the values that stand for 0 and 1 before mean and deviation; zero: [0, 1]
+}
+
+// presets are the preprocessings that go by a name.
+var presets = map[string]Preprocess{
+	"none": {},
+	"imagenet": {
+		Frame: Frame{Resize: 256, Height: 224, Width: 224, Channels: 3},
+		Mean:  []float32{0.485, 0.456, 0.406},
+		Std:   []float32{0.229, 0.224, 0.225},
+	},
+	"cifar10": {
+		Frame: Frame{Height: 32, Width: 32, Channels: 3},
+		Mean:  []float32{0.4914, 0.4822, 0.4465},
+		Std:   []float32{0.2470, 0.2435, 0.2616},
+	},
+	"clip": {
+		Frame: Frame{Resize: 224, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"},
+		Mean:  []float32{0.48145466, 0.4578275, 0.40821073},
+		Std:   []float32{0.26862954, 0.26130258, 0.27577711},
+	},
+}
+
+// Preset returns a preprocessing by name: "imagenet" (torchvision's classifiers), "cifar10", "clip" or "none".
+func Preset(name string) (Preprocess, error) {
+	p, ok := presets[name]
+	if !ok {
+		known := slices.Sorted(maps.Keys(presets))
+		return Preprocess{}, fmt.Errorf("preprocess: no preset %q: there are %s", name, strings.Join(known, ", "))
+	}
+	p.Mean, p.Std = slices.Clone(p.Mean), slices.Clone(p.Std)
+	return p, nil
+}
+
+// Check reports a preprocessing that does not fit pictures of the given number of channels.
+func (p Preprocess) Check(channels int) error {
+	if err := p.Frame.Check(); err != nil {
+		return err
+	}
+	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
+		return err
+	}
+	if err := checkPerChannel("std", p.Std, channels); err != nil {
+		return err
+	}
+	if i := slices.Index(p.Std, 0); i >= 0 {
+		return fmt.Errorf("preprocess: std[%d] is 0, and values are divided by it", i)
+	}
+	switch p.Order {
+	case "", "rgb":
+	case "bgr":
+		if channels != 3 {
+			return fmt.Errorf("preprocess: order bgr needs 3 channels and the model takes %d", channels)
+		}
+	default:
+		return fmt.Errorf("preprocess: order %q is not known: rgb or bgr", p.Order)
+	}
+	if low, high := p.bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
+		return fmt.Errorf("preprocess: range [%v, %v] is empty: low comes before high", low, high)
+	}
+	return nil
+}
+
+func checkPerChannel(name string, v []float32, channels int) error {
+	if n := len(v); n > 1 && n != channels {
+		return fmt.Errorf("preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
+	}
+	if i := slices.IndexFunc(v, func(x float32) bool { return x-x != 0 }); i >= 0 {
+		return fmt.Errorf("preprocess: %s[%d] is %v", name, i, v[i])
+	}
+	return nil
+}
+
+func (p Preprocess) bounds() (low, high float32) {
+	if p.Range == [2]float32{} {
+		return 0, 1
+	}
+	return p.Range[0], p.Range[1]
+}
+
+// Normalise writes to dst what the model takes for src, a picture of c x h x w with values in [0, 1]. dst has room for
+// as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
+func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
+	channels := src.Shape[0]
+	n := src.Shape[1] * src.Shape[2]
+	low, high := p.bounds()
+	for c := range channels {
+		from := c
+		if p.Order == "bgr" {
+			from = channels - 1 - c
+		}
+		mean, std := of(p.Mean, c, 0), of(p.Std, c, 1)
+		in, out := src.Data[from*n:(from+1)*n], dst[c*n:(c+1)*n]
+		if low == 0 && high == 1 {
+			for i, v := range in {
+				out[i] = (v - mean) / std
+			}
+			continue
+		}
+		for i, v := range in {
+			out[i] = (low + v*(high-low) - mean) / std
+		}
+	}
+}
+
+// of is the value for channel c of a list with one value for each, one for all, or none.
+func of(v []float32, c int, none float32) float32 {
+	switch len(v) {
+	case 0:
+		return none
+	case 1:
+		return v[0]
+	}
+	return v[c]
+}
