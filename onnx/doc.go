@@ -19,7 +19,7 @@
 //
 //	b := onnx.NewBuilder(onnx.DefaultOpset)
 //	x := b.Input("x", onnx.Float, -1, 3, 32, 32)
-//	y := b.Relu(b.Conv(x, b.Const("w", w), onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
+//	y := b.Relu(b.Conv(x, b.Const("w", w), "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
 //	b.Output("y", y)
 //	m, err := b.Model()
 //

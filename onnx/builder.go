@@ -1,0 +1,294 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Value is a tensor of a graph that is being built: its name. The empty Value stands for an optional input that is
+// left out. Tensors of a model that is being extended are Values by their names: onnx.Value("conv1_out").
+type Value string
+
+// A Builder makes a graph node by node, each after those whose outputs it reads. The first mistake is kept and every
+// later call does nothing, so that a graph is written without a check on each line; Model and Err return it.
+//
+// Names that the builder chooses are "scope/Op", with a number where that is taken.
+type Builder struct {
+	*build
+	scope string // with a slash at its end, or empty
+}
+
+// build is what the scopes of one builder share.
+type build struct {
+	model     *Model
+	opset     int
+	tensors   map[string]bool  // the names that are taken
+	nodes     map[string]bool  // the names of nodes that are taken
+	own       map[string]bool  // what nodes of this builder make
+	constants map[string]Value // small constants, by their values
+	renamed   map[Value]Value  // what Output has renamed
+	next      map[string]int   // the number to try next for a name
+	err       error
+}
+
+// NewBuilder starts an empty graph that uses a version of the standard operator set.
+func NewBuilder(opset int) *Builder {
+	p := &pb.ModelProto{
+		IrVersion:    ptr(irVersion(opset)),
+		ProducerName: ptr("noether"),
+		OpsetImport:  []*pb.OperatorSetIdProto{{Domain: ptr(""), Version: ptr(int64(opset))}},
+		Graph:        &pb.GraphProto{Name: ptr("noether")},
+	}
+	b := newBuilder(&Model{proto: p}, opset)
+	if opset < MinOpset {
+		b.err = fmt.Errorf("opset %d is older than %d, the oldest that ONNX Runtime supports", opset, MinOpset)
+	}
+	return b
+}
+
+// Extend starts from the graph of a model, which stays as it is: new nodes may read its tensors, and its inputs and
+// outputs are kept. WithOutputs on the result leaves out what is not wanted.
+func Extend(m *Model) *Builder {
+	b := newBuilder(m.copy(), m.Opset())
+	g := b.model.proto.Graph
+	g.Node, g.Initializer = slices.Clip(g.Node), slices.Clip(g.Initializer)
+	g.Input, g.Output = slices.Clip(g.Input), slices.Clip(g.Output)
+	for name := range m.elementTypes() {
+		b.tensors[name] = true
+	}
+	for _, n := range g.Node {
+		b.nodes[n.GetName()] = true
+	}
+	return b
+}
+
+func newBuilder(m *Model, opset int) *Builder {
+	return &Builder{build: &build{
+		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, own: map[string]bool{},
+		constants: map[string]Value{}, renamed: map[Value]Value{}, next: map[string]int{},
+	}}
+}
+
+// irVersion is the version of the file format that came with an operator set.
+func irVersion(opset int) int64 {
+	switch {
+	case opset <= 18:
+		return 8
+	case opset <= 20:
+		return 9
+	case opset <= 22:
+		return 10
+	}
+	return 11
+}
+
+// Scope returns a builder of the same graph whose automatic names begin with "name/".
+func (b *Builder) Scope(name string) *Builder { return &Builder{b.build, b.scope + name + "/"} }
+
+// Opset is the version of the standard operator set that the graph uses.
+func (b *Builder) Opset() int { return b.opset }
+
+// Err is the first mistake, or nil.
+func (b *Builder) Err() error {
+	if b.err == nil {
+		return nil
+	}
+	return fmt.Errorf("building a graph: %w", b.err)
+}
+
+// Model checks the graph and returns it. The builder may go on; what it adds is not in the model.
+func (b *Builder) Model() (*Model, error) {
+	if b.err != nil {
+		return nil, b.Err()
+	}
+	m := b.model.copy()
+	g := m.proto.Graph
+	g.Node, g.Initializer = slices.Clone(g.Node), slices.Clone(g.Initializer)
+	g.Input, g.Output = slices.Clone(g.Input), slices.Clone(g.Output)
+	if len(g.Output) == 0 {
+		return nil, errors.New("building a graph: it has no output")
+	}
+	if err := check(m); err != nil {
+		return nil, fmt.Errorf("building a graph: it %w", err)
+	}
+	m.typeOutputs()
+	return m, nil
+}
+
+// typeOutputs declares the element types of outputs that have none and whose type can be told.
+func (m *Model) typeOutputs() {
+	types := m.elementTypes()
+	for i, out := range m.proto.Graph.Output {
+		if t := types[out.GetName()]; out.Type == nil && t != Undefined {
+			m.proto.Graph.Output[i] = valueInfo(out.GetName(), t, nil)
+		}
+	}
+}
+
+// Input declares an input. A dimension of -1 is free; the first free dimension is called "batch" if it is the first.
+func (b *Builder) Input(name string, t Type, shape ...int) Value {
+	if !b.take(name) {
+		return ""
+	}
+	dims := make([]Dim, len(shape))
+	for i, d := range shape {
+		dims[i].Size = max(d, -1)
+		if i == 0 && d < 0 {
+			dims[i].Symbol = "batch"
+		}
+	}
+	g := b.model.proto.Graph
+	g.Input = append(g.Input, valueInfo(name, t, dims))
+	return Value(name)
+}
+
+// Const adds weights. An empty name is chosen automatically.
+func (b *Builder) Const(name string, t tensor.Tensor) Value {
+	if tensor.Size(t.Shape) != len(t.Data) {
+		b.fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
+		return ""
+	}
+	return b.Initializer(floatProto(name, t))
+}
+
+// Initializer adds weights of any type. If the message has no name one is chosen.
+func (b *Builder) Initializer(t *pb.TensorProto) Value {
+	if b.err != nil {
+		return ""
+	}
+	if t.GetName() == "" {
+		t.Name = ptr(b.unique(b.tensors, b.scope+"const"))
+	} else if !b.take(t.GetName()) {
+		return ""
+	}
+	g := b.model.proto.Graph
+	g.Initializer = append(g.Initializer, t)
+	return Value(t.GetName())
+}
+
+// Scalar is a float32 constant of rank 0; equal ones are one tensor.
+func (b *Builder) Scalar(v float32) Value {
+	return b.shared(fmt.Sprintf("float %b", v), floatProto("", tensor.Tensor{Shape: []int{}, Data: []float32{v}}))
+}
+
+// Int is an int64 constant of rank 0; equal ones are one tensor.
+func (b *Builder) Int(v int) Value {
+	return b.shared(fmt.Sprintf("int %d", v), intProto("", nil, []int{v}))
+}
+
+// Ints is an int64 constant of rank 1: shapes, axes, indices. Equal ones are one tensor.
+func (b *Builder) Ints(v ...int) Value {
+	return b.shared(fmt.Sprintf("ints %d", v), intProto("", []int{len(v)}, v))
+}
+
+func (b *Builder) shared(key string, t *pb.TensorProto) Value {
+	if v, ok := b.constants[key]; ok {
+		return v
+	}
+	t.Name = nil
+	top := Builder{build: b.build} // a constant that scopes share has no scope in its name
+	v := top.Initializer(t)
+	if b.err == nil {
+		b.constants[key] = v
+	}
+	return v
+}
+
+// Op adds a node of the standard operator set with one output. attrs may be nil.
+func (b *Builder) Op(op string, attrs Attrs, inputs ...Value) Value {
+	return b.Ops(op, 1, attrs, inputs...)[0]
+}
+
+// Ops adds a node with several outputs.
+func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Value {
+	return b.Node("", op, outputs, attrs, inputs...)
+}
+
+// Node adds a node of any operator domain ("" is the standard one); NeedDomain declares the others.
+func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
+	values := make([]Value, outputs)
+	if b.err != nil {
+		return values
+	}
+	n := &pb.NodeProto{OpType: &op}
+	if domain != "" {
+		n.Domain = &domain
+	}
+	for i, in := range inputs {
+		if now, ok := b.renamed[in]; ok {
+			in = now
+		}
+		if in != "" && !b.tensors[string(in)] {
+			b.fail("input %d of node %q is %q, which does not exist", i, b.scope+op, in)
+			return values
+		}
+		n.Input = append(n.Input, string(in))
+	}
+	var err error
+	if n.Attribute, err = attrs.protos(); err != nil {
+		b.fail("node %q: %w", b.scope+op, err)
+		return values
+	}
+	n.Name = ptr(b.unique(b.nodes, b.scope+op))
+	for i := range values {
+		name := n.GetName()
+		if outputs > 1 {
+			name = fmt.Sprintf("%s:%d", name, i)
+		}
+		name = b.unique(b.tensors, name)
+		b.own[name] = true
+		n.Output = append(n.Output, name)
+		values[i] = Value(name)
+	}
+	b.model.proto.Graph.Node = append(b.model.proto.Graph.Node, n)
+	return values
+}
+
+// NeedDomain declares that nodes of another operator domain, for instance "com.microsoft", are used.
+func (b *Builder) NeedDomain(domain string, version int) {
+	p := b.model.proto
+	for _, o := range p.OpsetImport {
+		if o.GetDomain() == domain {
+			return
+		}
+	}
+	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: ptr(int64(version))})
+}
+
+// fail keeps the first mistake.
+func (b *Builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// take reserves a name for a tensor that the caller has chosen.
+func (b *Builder) take(name string) bool {
+	switch {
+	case b.err != nil:
+		return false
+	case name == "":
+		b.fail("a tensor needs a name")
+		return false
+	case b.tensors[name]:
+		b.fail("tensor %q exists already", name)
+		return false
+	}
+	b.tensors[name] = true
+	return true
+}
+
+// unique reserves name, or name_1, name_2 ... where it is taken.
+func (b *Builder) unique(taken map[string]bool, name string) string {
+	free := name
+	for taken[free] {
+		b.next[name]++
+		free = fmt.Sprintf("%s_%d", name, b.next[name])
+	}
+	taken[free] = true
+	return free
+}

@@ -1,0 +1,87 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Output declares an output and gives it a name; an empty one keeps the tensor's own. The value can still be used
+// under its old name. What this builder has made is renamed; other tensors (inputs, weights, those of a model that is
+// being extended) keep their names and are copied to the output.
+func (b *Builder) Output(name string, v Value) {
+	if now, ok := b.renamed[v]; ok {
+		v = now
+	}
+	if b.err == nil && !b.tensors[string(v)] {
+		b.fail("output %q is %q, which does not exist", name, v)
+	}
+	if b.err != nil {
+		return
+	}
+	if name == "" {
+		name = string(v)
+	}
+	if name != string(v) {
+		if !b.take(name) {
+			return
+		}
+		if b.renamable(string(v)) {
+			b.rename(v, Value(name))
+		} else {
+			b.copyTo(name, v)
+		}
+	}
+	if b.isOutput(name) {
+		b.fail("output %q exists already", name)
+		return
+	}
+	g := b.model.proto.Graph
+	g.Output = append(g.Output, &pb.ValueInfoProto{Name: &name})
+}
+
+func (b *Builder) isOutput(name string) bool {
+	return slices.ContainsFunc(b.model.proto.Graph.Output, func(o *pb.ValueInfoProto) bool { return o.GetName() == name })
+}
+
+// renamable reports whether a tensor is of this builder, and neither an output already nor read inside a subgraph.
+func (b *Builder) renamable(name string) bool {
+	return b.own[name] && !b.isOutput(name) && !slices.ContainsFunc(b.model.proto.Graph.Node, func(n *pb.NodeProto) bool {
+		return !slices.Contains(n.Input, name) && slices.Contains(reads(n), name)
+	})
+}
+
+// rename gives a tensor of this builder another name, wherever it is used. Nodes are replaced, not changed: a model
+// that was returned before may hold them.
+func (b *Builder) rename(from, to Value) {
+	swap := func(names []string) []string {
+		names = slices.Clone(names)
+		for i := range names {
+			if names[i] == string(from) {
+				names[i] = string(to)
+			}
+		}
+		return names
+	}
+	nodes := b.model.proto.Graph.Node
+	for i, n := range nodes {
+		if slices.Contains(n.Input, string(from)) || slices.Contains(n.Output, string(from)) {
+			nodes[i] = shallow(n)
+			nodes[i].Input, nodes[i].Output = swap(n.Input), swap(n.Output)
+		}
+	}
+	b.own[string(to)] = true
+	for old, now := range b.renamed {
+		if now == from {
+			b.renamed[old] = to
+		}
+	}
+	b.renamed[from] = to
+}
+
+func (b *Builder) copyTo(name string, v Value) {
+	g := b.model.proto.Graph
+	g.Node = append(g.Node, &pb.NodeProto{
+		OpType: ptr("Identity"), Name: ptr(b.unique(b.nodes, name)), Input: []string{string(v)}, Output: []string{name},
+	})
+}

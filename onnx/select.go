@@ -1,0 +1,188 @@
+package onnx
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Select chooses layers: the union of what the patterns match, in the order of computation. A pattern is
+//
+//	all           every layer
+//	op:TYPE       what operators of the type produce, for instance op:Relu; case does not matter
+//	penultimate   the representation that the final classifier reads
+//	output        the model's outputs
+//	a name        of a tensor, where * stands for any characters (also "/") and ? for one
+//
+// A pattern that matches nothing is an error that names what is near.
+func (m *Model) Select(patterns ...string) ([]Layer, error) {
+	layers := m.Layers()
+	chosen := map[string]bool{}
+	for _, pattern := range patterns {
+		names, err := m.match(layers, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("choosing layers: %w", err)
+		}
+		for _, name := range names {
+			chosen[name] = true
+		}
+	}
+	return slices.DeleteFunc(layers, func(l Layer) bool { return !chosen[l.Name] }), nil
+}
+
+func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
+	switch op, isOp := strings.CutPrefix(pattern, "op:"); {
+	case pattern == "all" && len(layers) == 0:
+		return nil, fmt.Errorf("the model has no layer: no float32 tensor depends on its input")
+	case pattern == "all":
+		return Names(layers), nil
+	case pattern == "penultimate":
+		return m.penultimate(layers)
+	case pattern == "output":
+		return m.outputLayers(layers)
+	case isOp:
+		match := func(l Layer) bool { return strings.EqualFold(l.Op, op) }
+		return matching(layers, match, pattern, "op:", func(l Layer) string { return l.Op })
+	}
+	match := func(l Layer) bool { return l.Name == pattern || glob(pattern, l.Name) }
+	return matching(layers, match, pattern, "", func(l Layer) string { return l.Name })
+}
+
+// matching are the names of the layers that match; if none does, an error that offers the nearest words.
+func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, word func(Layer) string) ([]string, error) {
+	var names, words []string
+	for _, l := range layers {
+		words = append(words, word(l))
+		if match(l) {
+			names = append(names, l.Name)
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("no layer matches %q%s", pattern, offer(strings.TrimPrefix(pattern, prefix), prefix, words))
+	}
+	return names, nil
+}
+
+// outputLayers are the layers among the model's outputs.
+func (m *Model) outputLayers(layers []Layer) ([]string, error) {
+	var names []string
+	for _, out := range m.proto.Graph.Output {
+		if slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == out.GetName() }) {
+			names = append(names, out.GetName())
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("none of the model's outputs is a float32 tensor that depends on its input")
+	}
+	return names, nil
+}
+
+// penultimate walks back from the first output, past what only reshapes, pools, scales or squashes, to the last
+// operator with weights (Gemm, MatMul, Conv), and takes what it reads.
+func (m *Model) penultimate(layers []Layer) ([]string, error) {
+	isLayer := map[string]bool{}
+	for _, l := range layers {
+		isLayer[l.Name] = true
+	}
+	makers := map[string]*pb.NodeProto{}
+	for _, n := range m.proto.Graph.Node {
+		for _, out := range n.Output {
+			makers[out] = n
+		}
+	}
+	outputs, err := m.outputLayers(layers)
+	if err != nil {
+		return nil, err
+	}
+	name := outputs[0]
+	for {
+		n := makers[name]
+		if n == nil {
+			break
+		}
+		data := slices.DeleteFunc(slices.Clone(n.Input), func(in string) bool { return !isLayer[in] })
+		if len(data) != 1 {
+			break
+		}
+		if weighted(n) {
+			return data, nil
+		}
+		name = data[0]
+	}
+	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
+}
+
+func weighted(n *pb.NodeProto) bool {
+	switch n.GetOpType() {
+	case "Gemm", "MatMul", "Conv", "ConvTranspose":
+		return true
+	}
+	return false
+}
+
+// glob reports whether a name fits a pattern in which * stands for any characters and ? for one.
+func glob(pattern, name string) bool {
+	star, mark := -1, 0 // where the last * is, and where in name its match ends
+	p, s := 0, 0
+	for s < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, s
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[s]):
+			p++
+			s++
+		case star >= 0:
+			mark++
+			p, s = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// offer phrases which of the words are nearest to one that was not found.
+func offer(word, prefix string, words []string) string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if len(words) == 0 {
+		return ": the model has no layers"
+	}
+	plain := strings.ToLower(strings.NewReplacer("*", "", "?", "").Replace(word))
+	distance := map[string]int{}
+	for _, w := range words {
+		distance[w] = edits(plain, strings.ToLower(w))
+	}
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
+	words = words[:min(3, len(words))]
+	for i, w := range words {
+		words[i] = fmt.Sprintf("%q", prefix+w)
+	}
+	return "; near it: " + strings.Join(words, ", ")
+}
+
+// edits is the number of insertions, deletions and replacements that turn a into b (Levenshtein's distance).
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
