@@ -57,6 +57,24 @@ func TestDecodeSingleValueForList(t *testing.T) {
 	}
 }
 
+func TestShortForm(t *testing.T) {
+	t.Parallel()
+	type folder struct {
+		Path string `key:"path,required" short:"true"`
+		Deep bool   `key:"deep" default:"true"`
+	}
+	for _, src := range []string{"photos", "{path: photos}", "path: photos\ndeep: true"} {
+		n, err := Parse("s.yaml", []byte(src), lookup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got folder
+		if err := Decode(n, &got); err != nil || got != (folder{"photos", true}) {
+			t.Errorf("%q gives %+v, error %v", src, got, err)
+		}
+	}
+}
+
 func TestErrorsNameThePlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, src, want string }{

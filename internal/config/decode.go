@@ -133,7 +133,7 @@ func decodeMap(n *Node, v reflect.Value) error {
 type field struct {
 	key, doc, def, min, max string
 	enum                    []string
-	required                bool
+	required, short         bool
 	index                   []int
 	typ                     reflect.Type
 }
@@ -148,7 +148,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		name, option, _ := strings.Cut(key, ",")
 		d := field{key: name, doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
-			required: option == "required", index: f.Index, typ: f.Type}
+			required: option == "required", short: f.Tag.Get("short") == "true", index: f.Index, typ: f.Type}
 		if e := f.Tag.Get("enum"); e != "" {
 			d.enum = strings.Split(e, "|")
 		}
@@ -161,10 +161,13 @@ func decodeStruct(n *Node, v reflect.Value) error {
 	if n.Kind == Null { // `grayscale:` alone means all defaults
 		n = &Node{Kind: Map, file: n.file, line: n.line, col: n.col}
 	}
+	fields := fieldsOf(v.Type())
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.short }); i >= 0 && n.Kind != Map {
+		n = n.under(fields[i].key)
+	}
 	if n.Kind != Map {
 		return n.wants("a mapping")
 	}
-	fields := fieldsOf(v.Type())
 	keys := make([]string, len(fields))
 	for i, f := range fields {
 		keys[i] = f.key
@@ -192,6 +195,15 @@ func decodeStruct(n *Node, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// under is the mapping that a short form stands for: `images: photos` for `images: {folder: photos}`.
+func (n *Node) under(key string) *Node {
+	at := Node{file: n.file, line: n.line, col: n.col}
+	name, whole := at, at
+	name.Kind, name.Text = String, key
+	whole.Kind, whole.Pairs = Map, []Pair{{Key: &name, Value: n}}
+	return &whole
 }
 
 func (f field) setDefault(v reflect.Value) {

@@ -6,7 +6,8 @@
 //
 //	Trials int `key:"trials" doc:"independent repetitions of every random draw" default:"1" min:"1"`
 //
-// key may be followed by ",required". A type whose YAML takes several forms implements Decoder, and Schemer for
+// key may be followed by ",required". A field with short:"true" is what the whole struct may be written as: `images: photos`
+// for `images: {folder: photos}`. A type whose YAML takes several forms implements Decoder, and Schemer for
 // its schema.
 package config
 

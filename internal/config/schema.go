@@ -60,9 +60,14 @@ func structSchema(t reflect.Type) map[string]any {
 	out := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
 		out["required"] = required
-		return out
+	} else {
+		out["type"] = []string{"object", "null"}
 	}
-	out["type"] = []string{"object", "null"}
+	for _, f := range fieldsOf(t) {
+		if f.short {
+			return map[string]any{"anyOf": []any{f.schema(), out}}
+		}
+	}
 	return out
 }
 
