@@ -140,3 +140,31 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestEncodeReadsBack(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("s.yaml", []byte("name: ${SET}\nlimit: 5\ninner: {rate: 0.25}\nfiles: ['a: b', \"1\"]\ntags: {x: 'true'}\n"), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Set("limit", "x")
+	n.Pairs[1].Value = &Node{Kind: Int, Int: 9}
+	raw, err := Encode(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want outer
+	back, err := Parse("t.yaml", raw, lookup)
+	if err == nil {
+		err = Decode(back, &got)
+	}
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, raw)
+	}
+	if err := Decode(n, &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" || got.N != 9 {
+		t.Error(d, string(raw))
+	}
+}
