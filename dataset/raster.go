@@ -87,9 +87,9 @@ func rasterOf(img image.Image) raster[uint8] {
 		}
 		return r
 	case *image.YCbCr:
-		return ycbcrRaster(img)
+		return ycbcrRaster(img, jfif)
 	case *image.NYCbCrA:
-		return ycbcrRaster(&img.YCbCr)
+		return ycbcrRaster(&img.YCbCr, jfif)
 	case *image.NRGBA:
 		return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
 	case *image.RGBA:

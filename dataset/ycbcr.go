@@ -5,7 +5,7 @@ import "image"
 // ycbcrRaster turns a JPEG's luma and chroma to red, green and blue as libjpeg does, which PIL reads with: chroma of half the
 // resolution is interpolated with triangle weights ("fancy upsampling"), where the standard library would repeat it. At
 // coloured edges the two differ by tens of levels, which is enough to turn predictions.
-func ycbcrRaster(img *image.YCbCr) raster[uint8] {
+func ycbcrRaster(img *image.YCbCr, convert conversion) raster[uint8] {
 	b := img.Bounds()
 	r := newRaster[uint8](b.Dy(), b.Dx(), 3)
 	cb, cr := make([]uint8, r.w+1), make([]uint8, r.w+1)
@@ -14,24 +14,64 @@ func ycbcrRaster(img *image.YCbCr) raster[uint8] {
 		rows(cb, img.Cb, y)
 		rows(cr, img.Cr, y)
 		luma := img.Y[img.YOffset(b.Min.X, b.Min.Y+y):][:r.w]
-		dst := r.pix[y*r.w*3 : (y+1)*r.w*3]
-		for x, v := range luma {
-			rgb(dst[x*3:x*3+3:x*3+3], int32(v), int32(cb[x])-128, int32(cr[x])-128)
-		}
+		convert(r.pix[y*r.w*3:(y+1)*r.w*3], luma, cb, cr)
 	}
 	return r
 }
 
-// rgb is the conversion of JFIF in 16-bit fixed point.
-func rgb(p []uint8, y, cb, cr int32) {
+// A conversion writes a row of red, green and blue.
+type conversion func(dst, luma, cb, cr []uint8)
+
+// jfif is the conversion of JPEG, in 16-bit fixed point: luma spans 0 to 255.
+func jfif(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
-	p[0] = clamp(y + (91881*cr+half)>>16)
-	p[1] = clamp(y + (-22554*cb-46802*cr+half)>>16)
-	p[2] = clamp(y + (116130*cb+half)>>16)
+	cb, cr = cb[:len(luma)], cr[:len(luma)]
+	for x := range luma {
+		y, u, v := int32(luma[x]), int32(cb[x])-128, int32(cr[x])-128
+		p := dst[x*3 : x*3+3 : x*3+3]
+		p[0] = clamp(y + (91881*v+half)>>16)
+		p[1] = clamp(y + (-22554*u-46802*v+half)>>16)
+		p[2] = clamp(y + (116130*u+half)>>16)
+	}
 }
 
+// studio is the conversion of lossy WebP, in the fixed point of libwebp: luma spans 16 to 235.
+func studio(dst, luma, cb, cr []uint8) {
+	for x := range luma {
+		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
+		p := dst[x*3 : x*3+3 : x*3+3]
+		p[0] = clamp((y + v*26149>>8 - 14234) >> 6)
+		p[1] = clamp((y - u*6419>>8 - v*13320>>8 + 8708) >> 6)
+		p[2] = clamp((y + u*33050>>8 - 17685) >> 6)
+	}
+}
+
+// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma spanned all 8 bits.
+func fromWebP(img image.Image) image.Image {
+	var lossy *image.YCbCr
+	switch img := img.(type) {
+	case *image.YCbCr:
+		lossy = img
+	case *image.NYCbCrA:
+		lossy = &img.YCbCr
+	default:
+		return img
+	}
+	r := ycbcrRaster(lossy, studio)
+	out := image.NewNRGBA(image.Rect(0, 0, r.w, r.h))
+	for i := range r.w * r.h {
+		copy(out.Pix[i*4:i*4+3], r.pix[i*3:])
+		out.Pix[i*4+3] = 255
+	}
+	return out
+}
+
+// clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.
 func clamp(v int32) uint8 {
-	return uint8(min(255, max(0, v)))
+	if uint32(v) <= 255 {
+		return uint8(v)
+	}
+	return ^uint8(v >> 31)
 }
 
 // chromaRows returns a function that fills row y of a chroma plane at full width. Its dst has room for one value more

@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"encoding/json"
+	"image"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// picture reads a file of testdata/pictures.
+func picture(t testing.TB, name string) image.Image {
+	t.Helper()
+	img, err := readPicture(filepath.Join("testdata", "pictures", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// levels is the largest and the mean difference of two pictures, in 255ths.
+func levels(t testing.TB, got, want []float32) (worst, mean float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	for i, v := range got {
+		d := float64(max(v-want[i], want[i]-v)) * 255
+		worst = max(worst, d)
+		mean += d / float64(len(got))
+	}
+	return worst, mean
+}
+
+func TestFrameEqualsTorchvision(t *testing.T) {
+	t.Parallel()
+	var cases []struct {
+		Name  string
+		Frame Frame
+	}
+	data, err := os.ReadFile("testdata/pictures/framing.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	scene := picture(t, "scene.png")
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			want, err := Frame{}.Image(picture(t, "framed-"+c.Name+".png"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Frame.Image(scene)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if worst, _ := levels(t, got.Data, want.Data); worst != 0 {
+				t.Errorf("a picture is off by %v levels; want PIL's own", worst)
+			}
+		})
+	}
+}
+
+func TestDecodeEqualsPIL(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name  string
+		bound float64 // levels: the inverse cosine transform of JPEG may round differently
+	}{
+		{"444.jpg", 3}, {"422.jpg", 3}, {"420.jpg", 3}, {"even.jpg", 3}, {"narrow.jpg", 3}, {"progressive.jpg", 3}, {"grey.jpg", 1}, {"cmyk.jpg", 2},
+		{"alpha.png", 0}, {"palette.png", 0}, {"grey.png", 0}, {"bits.png", 0},
+		{"palette.gif", 0}, {"colour.bmp", 0}, {"colour.tif", 0}, {"lossless.webp", 0}, {"lossy.webp", 2},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			want, err := Frame{Channels: 3}.Image(picture(t, c.name+".rgb.png"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Frame{Channels: 3}.Image(picture(t, c.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if worst, mean := levels(t, got.Data, want.Data); worst > c.bound+0.01 || mean > 0.1 {
+				t.Errorf("off by %v levels, %v in the mean", worst, mean)
+			}
+		})
+	}
+}
