@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// A Law says how a parameter gets its value: drawn uniformly from [Low, High), or fixed where the two are equal.
+// A Law says how a parameter gets its value: drawn uniformly between Low and High, or fixed where the two are equal.
 // The zero Law is fixed at 0.
 type Law struct {
 	Low, High float64
@@ -27,7 +27,8 @@ func (l Law) Draw(r *rand.Rand) float64 {
 		return l.Low
 	}
 	u := r.Float64()
-	return (1-u)*l.Low + u*l.High // does not overflow where High - Low would
+	v := (1-u)*l.Low + u*l.High      // does not overflow where High - Low would
+	return min(max(v, l.Low), l.High) // rounding must not leave the range
 }
 
 // String writes the law as a study file does: 30, or [-15, 15].

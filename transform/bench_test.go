@@ -1,0 +1,35 @@
+package transform
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func BenchmarkApply(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		t    Transform
+	}{
+		{"rotate", Rotate{Angle: Fixed(30)}},
+		{"rotate-reflect", Rotate{Fixed(30), Sampling{Outside: Reflection}}},
+		{"rotate-90", Rotate{Angle: Fixed(90)}},
+		{"crop", Crop{Size: Fixed(0.5)}},
+		{"contrast", Contrast{Fixed(1.2)}},
+		{"gaussian-blur", GaussianBlur{Sigma: Fixed(1)}},
+		{"gaussian-noise", GaussianNoise{Fixed(0.1)}},
+	} {
+		for _, side := range []int{32, 224} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, side), func(b *testing.B) {
+				src, dst := picture(1, 3, side, side), tensor.New(3, side, side)
+				op := c.t.Draw(keyed.Rand(1))
+				b.ReportAllocs()
+				for b.Loop() {
+					op.Apply(dst, src)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package transform_test
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+func Example() {
+	picture, _ := tensor.From([]float32{
+		1, 2,
+		3, 4,
+	}, 1, 2, 2)
+	moved := tensor.New(1, 2, 2)
+
+	rotate, _ := transform.Lookup("rotate")
+	quarter, err := rotate.Make(transform.Args{"angle": transform.Fixed(90)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	quarter.Draw(nil).Apply(moved, picture) // nothing to draw: the angle is fixed
+	fmt.Println(moved.Data)
+
+	_, err = rotate.Make(transform.Args{"angle": transform.Fixed(400)})
+	fmt.Println(err)
+	// Output:
+	// [2 4 1 3]
+	// rotate: angle must be between -360 and 360 degrees, not 400
+}
+
+func ExampleKinds() {
+	for _, k := range transform.Kinds() {
+		if k.Name != "gaussian-blur" {
+			continue
+		}
+		fmt.Println(k.Name+":", k.Doc)
+		for _, p := range k.Params {
+			fmt.Printf("  %s (%s): %s\n", p.Name, p.Range(), p.Doc)
+		}
+	}
+	// Output:
+	// gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the picture is reflected at its border.
+	//   sigma (above 0 and at most 100 pixels): standard deviation of the Gaussian
+	//   kernel (between 1 and 1001 pixels): side of the kernel, an odd number; by default 2 ceil(3 sigma) + 1
+}

@@ -1,0 +1,130 @@
+package transform
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func moments(x tensor.Tensor) (mean, deviation float64) {
+	v := make([]float64, x.Len())
+	for i := range v {
+		v[i] = float64(x.Data[i])
+	}
+	return stat.MeanStdDev(v, nil)
+}
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+func TestNoiseMoments(t *testing.T) {
+	t.Parallel()
+	src := tensor.New(3, 100, 100)
+	for i := range src.Data {
+		src.Data[i] = 0.5
+	}
+	for _, c := range []struct {
+		name            string
+		t               Transform
+		mean, deviation float64
+	}{
+		{"gaussian-noise", GaussianNoise{Fixed(0.05)}, 0.5, 0.05},
+		{"replace by uniform", Replace{}, 0.5, math.Sqrt(1.0 / 12)},
+		{"replace by normal", Replace{Normal: true}, 0, 1},
+	} {
+		mean, deviation := moments(apply(c.t.Draw(keyed.Rand(1)), src))
+		if !near(mean, c.mean, 0.02) || !near(deviation, c.deviation, 0.02*c.deviation+1e-3) {
+			t.Errorf("%s: mean %.4f, deviation %.4f, want %.4f, %.4f", c.name, mean, deviation, c.mean, c.deviation)
+		}
+	}
+}
+
+func TestGaussianNoiseIsClipped(t *testing.T) {
+	t.Parallel()
+	got := apply(GaussianNoise{Fixed(3)}.Draw(keyed.Rand(1)), picture(1, 1, 20, 20))
+	if slices.Min(got.Data) != 0 || slices.Max(got.Data) != 1 {
+		t.Errorf("values from %g to %g", slices.Min(got.Data), slices.Max(got.Data))
+	}
+}
+
+func TestReplaceIgnoresTheInput(t *testing.T) {
+	t.Parallel()
+	op := Replace{}.Draw(keyed.Rand(1))
+	if !slices.Equal(apply(op, picture(1, 3, 5, 5)).Data, apply(op, picture(2, 3, 5, 5)).Data) {
+		t.Error("the noise depends on the input")
+	}
+}
+
+func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
+	t.Parallel()
+	src := picture(1, 3, 5, 5)
+	for _, tr := range []Transform{GaussianNoise{Uniform(0.1, 0.3)}, Replace{}, Replace{Normal: true}, Sequence{Flip{}, Replace{}}} {
+		op := tr.Draw(keyed.Rand(1, "draw"))
+		a, b := Renew(op, keyed.Rand(1, 0)), Renew(op, keyed.Rand(1, 1))
+		if slices.Equal(apply(a, src).Data, apply(b, src).Data) {
+			t.Errorf("%+v: the noise of two samples is the same", tr)
+		}
+		if !slices.Equal(apply(a, src).Data, apply(Renew(op, keyed.Rand(1, 0)), src).Data) {
+			t.Errorf("%+v: the noise of one sample differs", tr)
+		}
+		p, _ := Parameter(op)
+		if q, _ := Parameter(a); p != q {
+			t.Errorf("%+v: the parameter went from %g to %g", tr, p, q)
+		}
+	}
+	op := Rotate{Angle: Fixed(30)}.Draw(nil)
+	if Renew(op, nil) != op {
+		t.Error("an Op without noise was renewed")
+	}
+}
+
+func TestRandomCropCoversThePicture(t *testing.T) {
+	t.Parallel()
+	seen := map[[2]int]int{}
+	r := keyed.Rand(1)
+	const draws = 3000
+	for range draws {
+		top, left, h, w := Crop{Size: Fixed(0.5), Side: true, Moving: true}.Draw(r).(cropOp).box(4, 6)
+		if h != 2 || w != 3 {
+			t.Fatalf("the box is %d x %d", h, w)
+		}
+		seen[[2]int{top, left}]++
+	}
+	for top := range 3 {
+		for left := range 4 {
+			if n := seen[[2]int{top, left}]; n < draws/12*7/10 || n > draws/12*13/10 {
+				t.Errorf("the box at row %d, column %d was drawn %d times of %d", top, left, n, draws)
+			}
+		}
+	}
+	if len(seen) != 12 {
+		t.Errorf("%d positions, want 12", len(seen))
+	}
+}
+
+func TestLaw(t *testing.T) {
+	t.Parallel()
+	r := keyed.Rand(1)
+	var sum float64
+	const n = 10000
+	for range n {
+		v := Uniform(-15, 5).Draw(r)
+		if v < -15 || v >= 5 {
+			t.Fatalf("%g is outside", v)
+		}
+		sum += v / n
+	}
+	if !near(sum, -5, 0.3) {
+		t.Errorf("the mean is %g, want -5", sum)
+	}
+	if v := Uniform(-math.MaxFloat64, math.MaxFloat64).Draw(r); math.IsInf(v, 0) {
+		t.Error("a wide range overflows")
+	}
+	if a, b := Fixed(30).String(), Uniform(-0.5, 15).String(); a != "30" || b != "[-0.5, 15]" {
+		t.Errorf("written %s and %s", a, b)
+	}
+}

@@ -1,0 +1,343 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// picture makes values in [0, 1).
+func picture(seed uint64, shape ...int) tensor.Tensor {
+	x, r := tensor.New(shape...), keyed.Rand(seed, "picture")
+	for i := range x.Data {
+		x.Data[i] = r.Float32()
+	}
+	return x
+}
+
+func drawPicture(t *rapid.T) tensor.Tensor {
+	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
+	side := rapid.IntRange(1, 12)
+	return picture(rapid.Uint64().Draw(t, "picture"), c, side.Draw(t, "h"), side.Draw(t, "w"))
+}
+
+func drawSquare(t *rapid.T) tensor.Tensor {
+	side := rapid.IntRange(1, 12).Draw(t, "side")
+	return picture(rapid.Uint64().Draw(t, "picture"), 3, side, side)
+}
+
+// drawTransform makes a transform of any kind with any arguments in range, fixed and drawn.
+func drawTransform(t *rapid.T) Transform {
+	k := rapid.SampledFrom(Kinds()).Draw(t, "kind")
+	args := Args{}
+	for _, p := range k.Params {
+		if p.Required || rapid.Bool().Draw(t, p.Name+" is set") {
+			args[p.Name] = drawArg(t, p)
+		}
+	}
+	repairArgs(k, args)
+	tr, err := k.Make(args)
+	if err != nil {
+		t.Fatalf("%s %v: %v", k.Name, args, err)
+	}
+	return tr
+}
+
+func drawArg(t *rapid.T, p Param) Arg {
+	if p.Options != nil {
+		return Option(rapid.SampledFrom(p.Options).Draw(t, p.Name))
+	}
+	low, high := max(p.Min, -1e6), min(p.Max, 1e6)
+	if p.Name == "kernel" {
+		return Fixed(float64(2*rapid.IntRange(0, 12).Draw(t, p.Name) + 1))
+	}
+	if p.Above {
+		low = math.SmallestNonzeroFloat64
+	}
+	number := rapid.Float64Range(low, high)
+	a, b := number.Draw(t, p.Name), number.Draw(t, p.Name)
+	if p.Constant || rapid.Bool().Draw(t, p.Name+" is fixed") {
+		return Fixed(a)
+	}
+	return Uniform(min(a, b), max(a, b))
+}
+
+// repairArgs takes away what two parameters exclude in each other.
+func repairArgs(k Kind, args Args) {
+	if args["outside"] == Option("reflect") {
+		delete(args, "fill")
+	}
+	if k.Name != "crop" {
+		return
+	}
+	if args["area"] == nil && args["side"] == nil {
+		args["area"] = Fixed(0.5)
+	}
+	if args["area"] != nil {
+		delete(args, "side")
+	}
+}
+
+// Any Op of any kind writes all of dst, with finite values, the same each time and from several goroutines at once,
+// and leaves src alone.
+func TestApplyIsTotalAndRepeatable(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tr, src := drawTransform(t), drawPicture(t)
+		op := tr.Draw(keyed.Rand(1, "a"))
+		before := src.Clone()
+		var results [3]tensor.Tensor
+		var group sync.WaitGroup
+		for i := range results {
+			group.Go(func() { results[i] = apply(op, src) })
+		}
+		group.Wait()
+		if i := results[0].Finite(); i >= 0 {
+			t.Fatalf("%+v: value %d is %g", op, i, results[0].Data[i])
+		}
+		if !slices.Equal(results[0].Data, results[1].Data) || !slices.Equal(results[0].Data, results[2].Data) {
+			t.Fatalf("%+v: goroutines disagree", op)
+		}
+		if !slices.Equal(before.Data, src.Data) {
+			t.Fatalf("%+v: src has changed", op)
+		}
+	})
+}
+
+func TestDrawDependsOnItsKeyAlone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tr := drawTransform(t)
+		if !Random(tr) {
+			tr.Draw(nil) // must not ask for a random number
+			return
+		}
+		a, b, other := tr.Draw(keyed.Rand(1, "a")), tr.Draw(keyed.Rand(1, "a")), tr.Draw(keyed.Rand(1, "b"))
+		if !reflect.DeepEqual(a, b) {
+			t.Fatalf("one key gives %+v and %+v", a, b)
+		}
+		if reflect.DeepEqual(a, other) {
+			t.Fatalf("two keys give %+v", a)
+		}
+	})
+}
+
+// Where Permutes says so, each value is found once in the result.
+func TestPermutesMovesPixels(t *testing.T) {
+	t.Parallel()
+	permuted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawPicture(t)
+		tr := rapid.OneOf(
+			rapid.Map(rapid.IntRange(-4, 4), func(k int) Transform { return Rotate{Angle: Fixed(90 * float64(k))} }),
+			rapid.Map(rapid.Bool(), func(v bool) Transform { return Flip{v} }),
+			rapid.Custom(drawTransform),
+		)
+		op := Sequence{tr.Draw(t, "first"), tr.Draw(t, "second")}.Draw(keyed.Rand(1))
+		if !Permutes(op, src.Shape[1], src.Shape[2]) {
+			return
+		}
+		permuted++
+		got, want := slices.Clone(apply(op, src).Data), slices.Clone(src.Data)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v is no permutation", op)
+		}
+	})
+	if permuted == 0 {
+		t.Error("no permutation was tried")
+	}
+}
+
+func TestPermutes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t            Transform
+		square, wide bool
+	}{
+		{Identity{}, true, true},
+		{Flip{}, true, true},
+		{Rotate{Angle: Fixed(90)}, true, false},
+		{Rotate{Angle: Fixed(-180)}, true, true},
+		{Rotate{Angle: Fixed(45)}, false, false},
+		{Affine{Rotate: Fixed(270), Scale: Fixed(1)}, true, false},
+		{Affine{Scale: Fixed(1.1)}, false, false},
+		{Translate{X: Fixed(0.25)}, false, false},
+		{Shear{X: Fixed(1)}, false, false},
+		{Crop{Size: Fixed(1)}, true, true},
+		{Crop{Size: Fixed(0.5)}, false, false},
+		{Sequence{}, true, true},
+		{Sequence{Flip{}, Rotate{Angle: Fixed(90)}}, true, false},
+		{Sequence{Flip{}, Grayscale{}}, false, false},
+		{GaussianBlur{Sigma: Fixed(1)}, false, false},
+	} {
+		op := c.t.Draw(nil)
+		if got := Permutes(op, 8, 8); got != c.square {
+			t.Errorf("%+v on a square: %v", op, got)
+		}
+		if got := Permutes(op, 8, 12); got != c.wide {
+			t.Errorf("%+v on a rectangle: %v", op, got)
+		}
+	}
+}
+
+func TestQuarterTurnsAreExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawSquare(t)
+		n := src.Shape[1]
+		op := Rotate{Angle: Fixed(90)}.Draw(nil)
+		x := apply(op, src)
+		for i := range n {
+			for j := range n {
+				if x.Data[i*n+j] != src.Data[j*n+n-1-i] { // the right column becomes the top row
+					t.Fatalf("wrong at row %d, column %d", i, j)
+				}
+			}
+		}
+		for range 3 {
+			x = apply(op, x)
+		}
+		if !slices.Equal(x.Data, src.Data) {
+			t.Fatal("four quarter turns are not the identity")
+		}
+		// The general path gets there as well.
+		var o rotateOp = op.(rotateOp)
+		general := tensor.New(src.Shape...)
+		o.warp(general, src, o.inverse(n, n))
+		if !slices.Equal(general.Data, apply(op, src).Data) {
+			t.Fatal("interpolation at 90 degrees is not exact")
+		}
+	})
+}
+
+func TestFlipsAreInvolutions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src, op := drawPicture(t), Flip{rapid.Bool().Draw(t, "vertical")}
+		if !slices.Equal(apply(op, apply(op, src)).Data, src.Data) {
+			t.Fatal("flipping twice is not the identity")
+		}
+	})
+}
+
+func TestWholePixelTranslationIsExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h, w := rapid.IntRange(1, 120).Draw(t, "h"), rapid.IntRange(1, 120).Draw(t, "w")
+		down, right := rapid.IntRange(-h, h).Draw(t, "down"), rapid.IntRange(-w, w).Draw(t, "right")
+		src := picture(7, 1, h, w)
+		op := Translate{X: Fixed(float64(right) / float64(w)), Y: Fixed(float64(down) / float64(h))}.Draw(nil)
+		got := apply(op, src)
+		for i := range h {
+			for j := range w {
+				var want float32
+				if y, x := i-down, j-right; y >= 0 && y < h && x >= 0 && x < w {
+					want = src.Data[y*w+x]
+				}
+				if got.Data[i*w+j] != want {
+					t.Fatalf("row %d, column %d: %g, want %g", i, j, got.Data[i*w+j], want)
+				}
+			}
+		}
+	})
+}
+
+// A picture that goes on as its mirror image stays flat where it is flat, and its range is kept.
+func TestReflectionKeepsTheRange(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawPicture(t)
+		angle, shear := rapid.Float64Range(-360, 360), rapid.Float64Range(-60, 60)
+		op := Affine{
+			Rotate: Fixed(angle.Draw(t, "rotate")), X: Fixed(rapid.Float64Range(-1, 1).Draw(t, "x")),
+			Scale: Fixed(rapid.Float64Range(0.05, 5).Draw(t, "scale")), ShearX: Fixed(shear.Draw(t, "shear")),
+			Sampling: Sampling{Outside: Reflection, Nearest: rapid.Bool().Draw(t, "nearest")},
+		}.Draw(nil)
+		got := apply(op, src)
+		const rounding = 1e-6
+		if slices.Min(got.Data) < slices.Min(src.Data)-rounding || slices.Max(got.Data) > slices.Max(src.Data)+rounding {
+			t.Fatalf("%+v: values leave the range of the picture", op)
+		}
+	})
+}
+
+func TestSequenceIsComposition(t *testing.T) {
+	t.Parallel()
+	members := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
+	for n := range len(members) + 1 {
+		src := picture(3, 3, 9, 7)
+		got := apply(members[:n].Draw(keyed.Rand(5)), src)
+		want, r := src, keyed.Rand(5)
+		for _, m := range members[:n] {
+			want = apply(m.Draw(r), want)
+		}
+		if !slices.Equal(got.Data, want.Data) {
+			t.Errorf("a sequence of %d differs from its members applied in turn", n)
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Draw(*rand.Rand) Op { return nil }
+
+func TestTraits(t *testing.T) {
+	t.Parallel()
+	onMaps := map[string]bool{}
+	for _, k := range Kinds() {
+		args := Args{}
+		for _, p := range k.Params {
+			if p.Required || p.Name == "area" {
+				args[p.Name] = Fixed(0.5)
+			}
+		}
+		tr := mustMake(t, k.Name, args)
+		onMaps[k.Name] = OnMaps(tr)
+		if noise := k.Name == "gaussian-noise" || k.Name == "replace"; Random(tr) != noise {
+			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
+		}
+		v, ok := Parameter(tr.Draw(keyed.Rand(1)))
+		if one := len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"; ok != one || one && v != 0.5 {
+			t.Errorf("%s: the parameter is %g, %v", k.Name, v, ok)
+		}
+	}
+	for name, got := range onMaps {
+		refused := slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise"}, name)
+		if got == refused {
+			t.Errorf("%s: OnMaps is %v", name, got)
+		}
+	}
+	if OnMaps(Sequence{Flip{}, Grayscale{}}) || !OnMaps(Sequence{Flip{}, Identity{}}) {
+		t.Error("a sequence is fit for feature maps where all members are")
+	}
+	if !Random(Sequence{Flip{}, Rotate{Angle: Uniform(0, 1)}}) || Random(Sequence{Flip{}}) {
+		t.Error("a sequence is random where a member is")
+	}
+	if OnMaps(silent{}) || !Random(silent{}) {
+		t.Error("a transform that does not say must get the cautious answer")
+	}
+}
+
+func TestApplyPanicsOnShapes(t *testing.T) {
+	t.Parallel()
+	for _, shapes := range [][2][]int{{{3, 4, 4}, {3, 4, 5}}, {{4, 4}, {4, 4}}, {{1, 3, 4, 4}, {1, 3, 4, 4}}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic for shapes %v", shapes)
+				}
+			}()
+			Identity{}.Apply(tensor.New(shapes[0]...), tensor.New(shapes[1]...))
+		}()
+	}
+}
