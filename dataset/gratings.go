@@ -1,0 +1,186 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Grating is a sinusoid over the whole picture, equation of section 5 of Goodfellow et al. (2009):
+//
+//	I(x, y) = b + a sin(omega (x cos(theta) + y sin(theta) - phi))
+//
+// The origin is the picture's centre, x goes right and y up, and the side is pi long, so that a picture
+// shows Frequency / 2 cycles. b and a are 1/2: mid-grey, and half of the range, so values fill [0, 1].
+type Grating struct {
+	Frequency   float64 // omega: radians per unit of length, the side being pi; 2 is one cycle
+	Orientation float64 // theta in degrees, counter-clockwise: where the wave travels to. 0 gives upright stripes
+	Phase       float64 // phi: how far the wave is shifted along its way, in units of length; pi is one side
+}
+
+// Draw draws the grating over dst, c x h x w, the same in every channel. The side is the shorter one of dst.
+func (g Grating) Draw(dst tensor.Tensor) error {
+	if dst.Rank() != 3 || dst.Shape[0] < 1 {
+		return fmt.Errorf("a grating is drawn on channels x height x width, not %v", dst.Shape)
+	}
+	h, w := dst.Shape[1], dst.Shape[2]
+	unit := math.Pi / float64(min(h, w))
+	sin, cos := math.Sincos(g.Orientation * math.Pi / 180)
+	// sin(p + q) = sin p cos q + cos p sin q, so that sines are taken for each row and column, not for each pixel.
+	alongX := waves(w, g.Frequency*cos*unit, 0)
+	alongY := waves(h, -g.Frequency*sin*unit, -g.Frequency*g.Phase) // rows go down, y goes up
+	for i, q := range alongY {
+		row := dst.Data[i*w : (i+1)*w]
+		for j, p := range alongX {
+			row[j] = float32(0.5 + 0.5*(p.sin*q.cos+p.cos*q.sin))
+		}
+	}
+	for c := 1; c < dst.Shape[0]; c++ {
+		copy(dst.Data[c*h*w:(c+1)*h*w], dst.Data[:h*w])
+	}
+	return nil
+}
+
+type wave struct{ sin, cos float64 }
+
+// waves are the sine and cosine at the centres of n pixels, counted from their middle, at a step in radians.
+func waves(n int, step, shift float64) []wave {
+	out := make([]wave, n)
+	for i := range out {
+		out[i].sin, out[i].cos = math.Sincos(step*(float64(i)+0.5-float64(n)/2) + shift)
+	}
+	return out
+}
+
+// GratingsOptions says which gratings OpenGratings draws: all combinations of three lists.
+type GratingsOptions struct {
+	Size     int // side of the square picture in pixels; 0: 32
+	Channels int // 3, all equal, or 1; 0: 3
+
+	Frequencies  []float64 // radians per unit of length, the side being pi; nil: 2, 4, 6, 8
+	Orientations []float64 // degrees counter-clockwise; nil: 0 to 180 in steps of 9, 21 of them
+	Phases       []float64 // units of length, the side being pi; nil: 0 to pi in steps of pi/20, 21 of them
+}
+
+// gratingsVersion changes when the same options would give other samples.
+const gratingsVersion = 1
+
+// Gratings is the synthetic source of all gratings of a grid. See OpenGratings.
+type Gratings struct {
+	options     GratingsOptions
+	fingerprint string
+}
+
+// OpenGratings returns the gratings of all combinations of frequency, orientation and phase, the phase varying
+// fastest and the frequency slowest. The lists that are left out are those of the paper's footnote 1, 4 x 21 x 21
+// = 1,764 gratings. Its ends are both included: theta = 0 and pi show the same stripes mirrored, as listed there.
+//
+// Each sample carries the factors frequency, orientation and phase, in the units of Grating, and no label.
+func OpenGratings(o GratingsOptions) (*Gratings, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("gratings: %w", err)
+	}
+	return &Gratings{options: o, fingerprint: syntheticFingerprint("gratings", gratingsVersion, o)}, nil
+}
+
+func (o GratingsOptions) withDefaults() GratingsOptions {
+	orList := func(list, standard []float64) []float64 {
+		if list == nil {
+			return standard
+		}
+		return slices.Clone(list)
+	}
+	if o.Size == 0 {
+		o.Size = 32
+	}
+	if o.Channels == 0 {
+		o.Channels = 3
+	}
+	o.Frequencies = orList(o.Frequencies, []float64{2, 4, 6, 8})
+	o.Orientations = orList(o.Orientations, steps(21, 9))
+	o.Phases = orList(o.Phases, steps(21, math.Pi/20))
+	return o
+}
+
+// steps are n values from 0 at equal steps.
+func steps(n int, step float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(i) * step
+	}
+	return out
+}
+
+func (o GratingsOptions) check() error {
+	if err := checkCanvas(o.Size, o.Channels); err != nil {
+		return err
+	}
+	for _, l := range []struct {
+		name string
+		list []float64
+	}{{"frequencies", o.Frequencies}, {"orientations", o.Orientations}, {"phases", o.Phases}} {
+		if len(l.list) == 0 || len(l.list) > maxGrid {
+			return fmt.Errorf("%s has %d values; list 1 to %d, or leave it out for those of the paper", l.name, len(l.list), maxGrid)
+		}
+		for _, v := range l.list {
+			if v-v != 0 {
+				return fmt.Errorf("%s holds %v, which is not a number", l.name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// maxGrid is the most values of one factor; with three of them the number of gratings fits an int32.
+const maxGrid = 1024
+
+// Len is the number of combinations.
+func (s *Gratings) Len() int {
+	return len(s.options.Frequencies) * len(s.options.Orientations) * len(s.options.Phases)
+}
+
+// Classes is nil: gratings have no labels.
+func (s *Gratings) Classes() []string { return nil }
+
+// Factors names what OpenGratings lists.
+func (s *Gratings) Factors() []string { return []string{"frequency", "orientation", "phase"} }
+
+// Fingerprint is a hash of the options and of the version of the drawing.
+func (s *Gratings) Fingerprint() string { return s.fingerprint }
+
+// Grating is the grating that sample i shows.
+func (s *Gratings) Grating(i int) Grating {
+	o, p := len(s.options.Orientations), len(s.options.Phases)
+	return Grating{
+		Frequency:   s.options.Frequencies[i/(o*p)],
+		Orientation: s.options.Orientations[i/p%o],
+		Phase:       s.options.Phases[i%p],
+	}
+}
+
+// At draws sample i.
+func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
+		return Sample{}, err
+	}
+	g := s.Grating(i)
+	picture := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
+	if err := g.Draw(picture); err != nil {
+		return Sample{}, fmt.Errorf("gratings: drawing sample %d: %w", i, err)
+	}
+	input, err := frame.Tensor(picture)
+	if err != nil {
+		return Sample{}, fmt.Errorf("gratings: framing sample %d: %w", i, err)
+	}
+	return Sample{
+		Index:   i,
+		Name:    fmt.Sprintf("gratings#%d", i),
+		Input:   input,
+		Label:   NoLabel,
+		Factors: map[string]float64{"frequency": g.Frequency, "orientation": g.Orientation, "phase": g.Phase},
+	}, nil
+}

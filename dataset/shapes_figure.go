@@ -1,0 +1,213 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Figure is one flat shape on black, given by its factors: what the source of shapes draws.
+//
+// Its edge is blurred over one pixel across the edge, whatever its direction. The pixel's value is the colour
+// times min(1, max(0, 1/2 - d)), where d is the signed distance in pixels from the pixel's centre to the edge. A
+// square pixel's exact coverage would blur a diagonal edge 1.4 times as much as an upright one; this does not, so
+// a turned figure is the turned picture as nearly as pixels allow.
+type Figure struct {
+	Kind     string  // a name of ShapeKinds
+	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
+	Rotation float64 // degrees, counter-clockwise
+	X, Y     float64 // the figure's centre relative to the picture's, right and down, in fractions of the side
+	Hue      float64 // degrees on the colour circle: 0 red, 120 green, 240 blue; saturation and value are 1
+}
+
+// ShapeKinds names the kinds of figures that can be drawn. They differ most in which directions their edges
+// have: a bar and stripes in one direction and a little of its normal, a cross and a square in two, a
+// triangle in three, a star in five, a disc and a ring in all.
+func ShapeKinds() []string {
+	kinds := make([]string, len(outlines))
+	for i, o := range outlines {
+		kinds[i] = o.kind
+	}
+	return kinds
+}
+
+// ShapeArea is the area of a kind whose circumscribed circle has radius 1: a Figure covers
+// ShapeArea * (Scale / 2)^2 of the picture. It is 0 for an unknown kind.
+func ShapeArea(kind string) float64 {
+	o, _ := findOutline(kind)
+	area := math.Pi * (o.outer*o.outer - o.inner*o.inner)
+	for _, c := range o.contours {
+		for i, p := range c {
+			q := c[(i+1)%len(c)]
+			area += (p.x*q.y - q.x*p.y) / 2
+		}
+	}
+	return area
+}
+
+// A point is in pixels from a figure's centre, x to the right and y up, unless it is said otherwise.
+type point struct{ x, y float64 }
+
+// An outline is the edge of a kind of figure: either polygons that do not overlap, counter-clockwise, or the
+// circles that bound a disc or a ring. It touches the unit circle.
+type outline struct {
+	kind         string
+	contours     [][]point
+	outer, inner float64
+}
+
+// The order is that of the labels: it is part of what a fingerprint stands for.
+var outlines = []outline{
+	{kind: "bar", contours: [][]point{box(0, 0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
+	{kind: "cross", contours: [][]point{cross(3/math.Sqrt(10), 1/math.Sqrt(10))}},
+	{kind: "disc", outer: 1},
+	{kind: "ring", outer: 1, inner: 0.6},
+	{kind: "square", contours: [][]point{box(0, 0, math.Sqrt2/2, math.Sqrt2/2)}},
+	{kind: "star", contours: [][]point{wheel(10, 1, math.Sin(math.Pi/10)/math.Sin(3*math.Pi/10))}},
+	{kind: "stripes", contours: [][]point{
+		box(0, -0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
+		box(0, 0, math.Sqrt2/2, 0.1*math.Sqrt2),
+		box(0, 0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
+	}},
+	{kind: "triangle", contours: [][]point{wheel(3, 1, 1)}},
+}
+
+func findOutline(kind string) (outline, bool) {
+	i := slices.IndexFunc(outlines, func(o outline) bool { return o.kind == kind })
+	if i < 0 {
+		return outline{}, false
+	}
+	return outlines[i], true
+}
+
+// box is a rectangle by its centre and half its width and height.
+func box(x, y, w, h float64) []point {
+	return []point{{x - w, y - h}, {x + w, y - h}, {x + w, y + h}, {x - w, y + h}}
+}
+
+// cross is a plus sign whose arms reach to l and are 2 w wide.
+func cross(l, w float64) []point {
+	return []point{{w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}, {-w, -l}}
+}
+
+// wheel is a polygon of n corners at equal angles from the top, their distances from the centre alternating.
+func wheel(n int, even, odd float64) []point {
+	corners := make([]point, n)
+	for i := range corners {
+		r := even
+		if i%2 == 1 {
+			r = odd
+		}
+		sin, cos := math.Sincos(2*math.Pi*float64(i)/float64(n) + math.Pi/2)
+		corners[i] = point{r * cos, r * sin}
+	}
+	return corners
+}
+
+// placed returns the outline with its unit circle grown to a radius in pixels and turned by degrees.
+func (o outline) placed(radius, degrees float64) outline {
+	sin, cos := math.Sincos(degrees * math.Pi / 180)
+	sin, cos = sin*radius, cos*radius
+	contours := make([][]point, len(o.contours))
+	for i, c := range o.contours {
+		contours[i] = make([]point, len(c))
+		for j, p := range c {
+			contours[i][j] = point{cos*p.x - sin*p.y, sin*p.x + cos*p.y}
+		}
+	}
+	return outline{kind: o.kind, contours: contours, outer: o.outer * radius, inner: o.inner * radius}
+}
+
+// distance is the signed distance from p to the edge: negative inside.
+func (o outline) distance(p point) float64 {
+	if len(o.contours) == 0 {
+		r := math.Hypot(p.x, p.y)
+		if o.inner == 0 {
+			return r - o.outer
+		}
+		return max(r-o.outer, o.inner-r)
+	}
+	nearest, inside := math.Inf(1), false
+	for _, c := range o.contours {
+		a := c[len(c)-1]
+		for _, b := range c {
+			nearest = min(nearest, segmentDistance2(p, a, b))
+			// A ray to the right enters or leaves the figure where it crosses an edge.
+			if (a.y > p.y) != (b.y > p.y) && p.x < a.x+(p.y-a.y)*(b.x-a.x)/(b.y-a.y) {
+				inside = !inside
+			}
+			a = b
+		}
+	}
+	if inside {
+		return -math.Sqrt(nearest)
+	}
+	return math.Sqrt(nearest)
+}
+
+// segmentDistance2 is the squared distance from p to the segment a b.
+func segmentDistance2(p, a, b point) float64 {
+	ex, ey := b.x-a.x, b.y-a.y
+	px, py := p.x-a.x, p.y-a.y
+	t := min(1, max(0, (px*ex+py*ey)/(ex*ex+ey*ey)))
+	dx, dy := px-t*ex, py-t*ey
+	return dx*dx + dy*dy
+}
+
+// Draw draws the figure over dst, c x h x w: in its colour where c is 3, in white where c is 1. The side is
+// the shorter one of dst. An unknown kind, another number
+// of channels and factors that are not finite are errors.
+func (f Figure) Draw(dst tensor.Tensor) error {
+	o, ok := findOutline(f.Kind)
+	if !ok {
+		return fmt.Errorf("no figure is called %q; there are %v", f.Kind, ShapeKinds())
+	}
+	if dst.Rank() != 3 || dst.Shape[0] != 1 && dst.Shape[0] != 3 {
+		return fmt.Errorf("a figure is drawn on 1 or 3 channels x height x width, not %v", dst.Shape)
+	}
+	if sum := f.Scale + f.Rotation + f.X + f.Y + f.Hue; !(f.Scale > 0) || sum-sum != 0 {
+		return fmt.Errorf("a figure wants a scale above 0 and finite factors, not %+v", f)
+	}
+	colour := []float32{1}
+	if dst.Shape[0] == 3 {
+		colour = hueColour(f.Hue)
+	}
+	f.fill(dst, o, colour)
+	return nil
+}
+
+// fill visits only the pixels that the circumscribed circle can touch.
+func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
+	clear(dst.Data)
+	h, w := dst.Shape[1], dst.Shape[2]
+	side := float64(min(h, w))
+	radius := side * f.Scale / 2
+	cx, cy := float64(w)/2+side*f.X, float64(h)/2+side*f.Y
+	o = o.placed(radius, f.Rotation)
+	reach := radius + 1
+	for i := max(0, int(cy-reach)); i < min(h, int(cy+reach)+1); i++ {
+		for j := max(0, int(cx-reach)); j < min(w, int(cx+reach)+1); j++ {
+			p := point{float64(j) + 0.5 - cx, cy - float64(i) - 0.5}
+			if p.x*p.x+p.y*p.y > reach*reach {
+				continue
+			}
+			cover := float32(min(1, max(0, 0.5-o.distance(p))))
+			for c, v := range colour {
+				dst.Data[(c*h+i)*w+j] = v * cover
+			}
+		}
+	}
+}
+
+// hueColour is the red, green and blue of a hue in degrees at full saturation and value: each channel is a
+// trapezium on the circle, 1 within 60 degrees of its primary and 0 from 120 on.
+func hueColour(degrees float64) []float32 {
+	rgb := make([]float32, 3)
+	for c := range rgb {
+		away := math.Abs(math.Remainder(degrees-120*float64(c), 360))
+		rgb[c] = float32(min(1, max(0, 2-away/60)))
+	}
+	return rgb
+}

@@ -1,0 +1,41 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// MaxSyntheticSide bounds the side of a synthetic picture, in pixels.
+const MaxSyntheticSide = 4096
+
+// checkCanvas bounds what a synthetic picture may take.
+func checkCanvas(size, channels int) error {
+	if size < 1 || size > MaxSyntheticSide {
+		return fmt.Errorf("size is %d; the side of a picture is 1 to %d pixels", size, MaxSyntheticSide)
+	}
+	if channels != 1 && channels != 3 {
+		return fmt.Errorf("channels is %d; it must be 3 (colour) or 1 (grey)", channels)
+	}
+	return nil
+}
+
+// checkAccess says whether sample i of n may be drawn now.
+func checkAccess(ctx context.Context, source string, i, n int) error {
+	if i < 0 || i >= n {
+		return fmt.Errorf("%s: there is no sample %d: they are numbered 0 to %d", source, i, n-1)
+	}
+	return ctx.Err()
+}
+
+// syntheticFingerprint hashes what decides a synthetic source: its name, the version of its drawing, its options.
+func syntheticFingerprint(source string, version int, options any) string {
+	text, err := json.Marshal(options)
+	if err != nil {
+		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err)) // NaN, which the checks refuse
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", source, version, text))
+	return hex.EncodeToString(sum[:])
+}

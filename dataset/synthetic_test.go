@@ -1,0 +1,78 @@
+package dataset
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// golden is what testdata/synthetic.py draws.
+type golden struct {
+	Figures []struct {
+		Kind                  string
+		Scale, Rotation, X, Y float64
+		Values                []float64
+	}
+	Gratings []struct {
+		Frequency, Orientation, Phase float64
+		Values                        []float64
+	}
+}
+
+func readGolden(t *testing.T) golden {
+	t.Helper()
+	data, err := os.ReadFile("testdata/synthetic.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Figures) != len(ShapeKinds()) || len(g.Gratings) == 0 {
+		t.Fatalf("the golden file has %d figures and %d gratings", len(g.Figures), len(g.Gratings))
+	}
+	return g
+}
+
+// near fails unless the first channel of a square picture agrees with want at every pixel.
+func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
+	t.Helper()
+	w := got.Shape[2]
+	for i, v := range want {
+		if math.Abs(float64(got.Data[i])-v) > tolerance {
+			t.Fatalf("row %d, column %d: %g, want %g", i/w, i%w, got.Data[i], v)
+		}
+	}
+}
+
+// quarter turns every channel of a square picture by 90 degrees counter-clockwise.
+func quarter(t tensor.Tensor) tensor.Tensor {
+	out, n := tensor.New(t.Shape...), t.Shape[1]
+	for c := range t.Shape[0] {
+		for i := range n {
+			for j := range n {
+				out.Data[(c*n+n-1-j)*n+i] = t.Data[(c*n+i)*n+j]
+			}
+		}
+	}
+	return out
+}
+
+func widest(a, b tensor.Tensor) float64 {
+	most := 0.0
+	for i, v := range a.Data {
+		most = max(most, math.Abs(float64(v-b.Data[i])))
+	}
+	return most
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
