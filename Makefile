@@ -1,0 +1,51 @@
+# make demo runs the main job on data made on the fly; make test passes the tests. Both install what they need.
+
+GO ?= go
+RUNTIME := runtime/node_modules/onnxruntime-node/package.json
+NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+
+.PHONY: build demo test lint bench fuzz generate clean
+
+build: bin/noether
+
+.PHONY: bin/noether
+bin/noether: $(RUNTIME)
+	$(GO) build -o bin/noether ./cmd/noether
+
+# The ONNX Runtime library, pinned by the lock file.
+$(RUNTIME): runtime/package-lock.json
+	cd runtime && $(NPM)
+	@touch $@
+
+demo: build
+	bin/noether demo
+
+test: $(RUNTIME)
+	$(GO) test ./...
+
+lint: $(RUNTIME)
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "these files want gofmt"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# What a user feels: images a second and peak memory. See docs/performance.md for how to set it beside the peers.
+bench: build
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+# Every fuzz target for a minute.
+FUZZTIME ?= 60s
+fuzz: $(RUNTIME)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+# Generated code: ONNX messages (protoc, Debian: protobuf-compiler), the report's front end, the schema of study files.
+generate: build
+	$(GO) generate ./...
+	cd report/web && $(NPM) && npm run build
+	bin/noether schema > docs/study.schema.json
+
+clean:
+	rm -rf bin runtime/node_modules report/web/node_modules
