@@ -6,7 +6,7 @@ import "github.com/noether-ml/noether/onnx/pb"
 // only on an input's shape is left out, and so are the insides of subgraphs. Shapes are left for a runtime to fill in.
 func (m *Model) Layers() []Layer {
 	types := m.elementTypes()
-	depth := m.depths()
+	depth, axes := m.depths(), m.axes()
 	var layers []Layer
 	for _, n := range m.proto.Graph.Node {
 		for _, out := range n.Output {
@@ -14,7 +14,7 @@ func (m *Model) Layers() []Layer {
 			if !ok || types[out] != Float {
 				continue
 			}
-			layers = append(layers, Layer{Name: out, Op: n.GetOpType(), Node: n.GetName(), Depth: d})
+			layers = append(layers, Layer{Name: out, Op: n.GetOpType(), Node: n.GetName(), Depth: d, Axes: axes[out]})
 		}
 	}
 	return layers

@@ -25,11 +25,12 @@ const (
 // A Model is an ONNX graph that has been checked, with its weights or references to them. A Model does not change:
 // what cuts or extends it returns another one, which shares the weights.
 type Model struct {
-	proto   *pb.ModelProto
-	path    string   // of the file; empty for a model that comes from memory
-	dir     string   // that external data is relative to
-	files   []string // that hold external data, in dir
-	half    Type     // what the weights were before they became float32; Undefined if they were not half precision
+	proto *pb.ModelProto
+	path  string          // of the file; empty for a model that comes from memory
+	dir   string          // that external data is relative to
+	files []string        // that hold external data, in dir
+	given map[string]Axes // that the caller has said, by tensor
+	half  Type            // what the weights were before they became float32; Undefined if they were not half precision
 }
 
 // Read loads and checks the model in a file. Weights in external files are checked to be there and stay there.

@@ -1,0 +1,256 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A call is a node with what is known about its inputs.
+type call struct {
+	node *pb.NodeProto
+	in   *inference
+	args []fact
+}
+
+// arg is the layout of an input, nil where it is absent or unknown.
+func (c *call) arg(i int) layout {
+	if i < len(c.args) {
+		return c.args[i].layout
+	}
+	return nil
+}
+
+// val is the value of an input, nil where it is absent or unknown.
+func (c *call) val(i int) *array {
+	if i < len(c.args) {
+		return c.args[i].value
+	}
+	return nil
+}
+
+// has reports whether an optional input is there.
+func (c *call) has(i int) bool { return i < len(c.node.Input) && c.node.Input[i] != "" }
+
+// list is a list of integers that is an attribute in some operator sets and an input in others; ok is false where it
+// is given and not known.
+func (c *call) list(name string, input int) (values []int, ok bool) {
+	if name != "" && find(c.node, name) != nil {
+		return AttrInts(c.node, name), true
+	}
+	if !c.has(input) {
+		return nil, true
+	}
+	values = c.val(input).ints()
+	return values, values != nil
+}
+
+// axisOf is an axis attribute counted from the front; ok is false where it lies outside the rank.
+func (c *call) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
+	return front(AttrInt(c.node, name, otherwise), rank)
+}
+
+// front counts an axis from the front.
+func front(axis, rank int) (int, bool) {
+	if axis < 0 {
+		axis += rank
+	}
+	return axis, axis >= 0 && axis < rank
+}
+
+// layouts are the layouts of the outputs. Operators that are not named here keep the layout of their first input, as
+// activations and normalisations do.
+func (c *call) layouts() []layout {
+	x := c.arg(0)
+	switch c.node.GetOpType() {
+	case "Constant":
+		return []layout{c.constantLayout()}
+	case "Shape":
+		return []layout{blanks(len(c.shapeSizes()))}
+	case "Size":
+		return []layout{{}}
+	case "ConstantOfShape":
+		return []layout{c.fromShape(0)}
+	case "RandomNormal", "RandomUniform":
+		return []layout{blanks(AttrInts(c.node, "shape")...)}
+	case "Range":
+		return []layout{blanks(c.rangeLength())}
+	case "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Mean", "Sum", "Equal", "Greater", "GreaterOrEqual",
+		"Less", "LessOrEqual", "And", "Or", "Xor", "Where", "PRelu", "BitShift":
+		return []layout{broadcast(c.argLayouts()...)}
+	case "Expand":
+		return []layout{c.expand(x)}
+	case "Tile":
+		return []layout{c.tile(x)}
+	case "Transpose":
+		return []layout{c.transpose(x)}
+	case "Reshape":
+		return []layout{c.reshape(x)}
+	case "Flatten":
+		return []layout{c.flatten(x)}
+	case "Squeeze":
+		return []layout{c.squeeze(x)}
+	case "Unsqueeze":
+		return []layout{c.unsqueeze(x)}
+	case "Concat":
+		return []layout{c.concat()}
+	case "Split":
+		return c.split(x)
+	case "Slice":
+		return []layout{c.slice(x)}
+	case "Gather":
+		return []layout{c.gather(x)}
+	case "GatherElements":
+		return []layout{keepLetters(x, c.arg(1))}
+	case "GatherND", "NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop", "Scan", "Optional":
+		return nil
+	case "Pad":
+		return []layout{c.pad(x)}
+	case "Resize", "Upsample":
+		return []layout{c.resize(x)}
+	case "Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv":
+		return []layout{c.conv(x)}
+	case "MaxPool", "AveragePool", "LpPool":
+		l := c.pool(x)
+		return []layout{l, l}
+	case "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool":
+		return []layout{pooled(x)}
+	case "MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul":
+		return []layout{c.matMul()}
+	case "Gemm":
+		return []layout{c.gemm()}
+	case "Einsum":
+		return []layout{c.einsum()}
+	case "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
+		"ReduceLogSumExp", "ReduceSumSquare":
+		return []layout{c.reduce(x)}
+	case "ArgMax", "ArgMin":
+		return []layout{c.argReduce(x)}
+	case "TopK":
+		l := c.topK(x)
+		return []layout{l, l}
+	case "OneHot":
+		return []layout{c.oneHot(x)}
+	case "DepthToSpace":
+		return []layout{c.depthToSpace(x, true)}
+	case "SpaceToDepth":
+		return []layout{c.depthToSpace(x, false)}
+	case "LSTM", "GRU", "RNN":
+		return c.recurrent(x)
+	}
+	kept := make([]layout, len(c.node.Output))
+	for i := range kept {
+		kept[i] = x
+	}
+	return kept
+}
+
+func (c *call) argLayouts() []layout {
+	list := make([]layout, 0, len(c.args))
+	for i := range c.args {
+		if c.has(i) {
+			list = append(list, c.arg(i))
+		}
+	}
+	return list
+}
+
+func (c *call) constantLayout() layout {
+	for _, a := range c.node.Attribute {
+		switch a.GetName() {
+		case "value":
+			return blanks(ints(a.GetT().GetDims())...)
+		case "value_int", "value_float", "value_string":
+			return layout{}
+		case "value_ints":
+			return blanks(len(a.Ints))
+		case "value_floats":
+			return blanks(len(a.Floats))
+		}
+	}
+	return nil
+}
+
+// shapeSizes is what Shape returns: the sizes of the input from attribute start to end.
+func (c *call) shapeSizes() []int {
+	sizes := c.arg(0).sizes()
+	bound := func(name string, otherwise int) int {
+		v := AttrInt(c.node, name, otherwise)
+		if v < 0 {
+			v += len(sizes)
+		}
+		return max(0, min(v, len(sizes)))
+	}
+	from, to := bound("start", 0), bound("end", len(sizes))
+	return sizes[from:max(from, to)]
+}
+
+// fromShape is a layout without meaning, of the shape that an input computes.
+func (c *call) fromShape(input int) layout {
+	if v := c.val(input); v != nil {
+		return blanks(v.sizes()...)
+	}
+	if l := c.arg(input); len(l) == 1 && l[0].size() >= 0 && l[0].size() < maxRank {
+		return unknowns(l[0].size())
+	}
+	return nil
+}
+
+// maxRank bounds the number of axes that a file can make us allocate.
+const maxRank = 64
+
+func unknowns(rank int) layout {
+	return blanks(slices.Repeat([]int{-1}, rank)...)
+}
+
+func (c *call) rangeLength() int {
+	if c.val(0) == nil || c.val(1) == nil || c.val(2) == nil {
+		return -1
+	}
+	from, to, step := c.val(0).at(nil), c.val(1).at(nil), c.val(2).at(nil)
+	n := (to - from) / step
+	if !(n > 0 && n < 1<<31) {
+		return -1
+	}
+	return int(math.Ceil(n))
+}
+
+func (c *call) expand(x layout) layout {
+	if v := c.val(1); v != nil {
+		return broadcast(x, blanks(v.sizes()...))
+	}
+	return nil
+}
+
+func (c *call) tile(x layout) layout {
+	repeats := c.val(1).sizes()
+	if x == nil || len(repeats) != len(x) {
+		return unknowns(len(x))
+	}
+	out := make(layout, len(x))
+	for i, a := range x {
+		out[i] = a.resized(times(a.size(), repeats[i]))
+	}
+	return out
+}
+
+// times multiplies sizes, of which -1 is unknown.
+func times(a, b int) int {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a * b
+}
+
+// keepLetters is a layout with the meanings of x and the sizes of another one.
+func keepLetters(x, sizes layout) layout {
+	if len(x) != len(sizes) {
+		return sizes
+	}
+	out := make(layout, len(x))
+	for i := range out {
+		out[i] = x[i].resized(sizes[i].size())
+	}
+	return out
+}
