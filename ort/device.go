@@ -1,0 +1,81 @@
+package ort
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// A device is an execution provider as users name it.
+type device struct {
+	name, provider string
+	use            func(*binding.SessionOptions) error
+}
+
+var devices = []device{
+	{"cpu", "CPUExecutionProvider", func(*binding.SessionOptions) error { return nil }},
+	{"cuda", "CUDAExecutionProvider", useCUDA},
+	{"tensorrt", "TensorrtExecutionProvider", useTensorRT},
+	{"coreml", "CoreMLExecutionProvider", func(o *binding.SessionOptions) error { return o.AppendExecutionProviderCoreMLV2(nil) }},
+	{"openvino", "OpenVINOExecutionProvider", func(o *binding.SessionOptions) error { return o.AppendExecutionProviderOpenVINO(nil) }},
+	{"directml", "DmlExecutionProvider", useDirectML},
+}
+
+// useDevice makes sessions run on the device; what its provider cannot do stays on the processor.
+func (r *Runtime) useDevice(o *binding.SessionOptions, name string) error {
+	if name == "" {
+		name = "cpu"
+	}
+	i := slices.IndexFunc(devices, func(d device) bool { return d.name == name })
+	if i < 0 {
+		return fmt.Errorf("unknown device %q: there are %s", name, deviceNames())
+	}
+	d := devices[i]
+	if !slices.Contains(r.providers, d.provider) {
+		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s", name, r.path, d.provider)
+	}
+	if err := d.use(o); err != nil {
+		return fmt.Errorf("device %q: %w", name, oneLine(err))
+	}
+	return nil
+}
+
+func deviceNames() string {
+	names := make([]string, len(devices))
+	for i, d := range devices {
+		names[i] = d.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func useCUDA(o *binding.SessionOptions) error {
+	c, err := binding.NewCUDAProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer c.Destroy()
+	return o.AppendExecutionProviderCUDA(c)
+}
+
+func useTensorRT(o *binding.SessionOptions) error {
+	c, err := binding.NewTensorRTProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer c.Destroy()
+	if err := o.AppendExecutionProviderTensorRT(c); err != nil {
+		return err
+	}
+	// TensorRT leaves operators to others; the GPU is a better place for them than the processor.
+	return useCUDA(o)
+}
+
+// useDirectML turns off memory patterns, which that provider does not support.
+func useDirectML(o *binding.SessionOptions) error {
+	if err := o.SetMemPattern(false); err != nil {
+		return err
+	}
+	return o.AppendExecutionProviderDirectML(0)
+}

@@ -1,0 +1,127 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// EnvLibrary names the environment variable that holds the path of the ONNX Runtime library.
+const EnvLibrary = "ONNXRUNTIME_LIB"
+
+// ErrNotFound is the error of Find where no place has the library.
+var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, or name a library by --onnxruntime or " + EnvLibrary)
+
+// Find returns the path of the ONNX Runtime library and the places that it tried, in order:
+//
+//   - explicit, where it is not empty: a file, or a folder with the library in it;
+//   - the environment variable ONNXRUNTIME_LIB, likewise;
+//   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the parent of its folder,
+//     in the working directory and in the parents of that;
+//   - noether/onnxruntime in the user's cache folder;
+//   - what the system's loader finds; path is then a bare file name.
+//
+// What the user named must be there: Find does not go on to the next place then.
+func Find(explicit string) (path string, tried []string, err error) {
+	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {EnvLibrary, os.Getenv(EnvLibrary)}} {
+		if named.path == "" {
+			continue
+		}
+		path, ok := libraryAt(named.path)
+		if !ok {
+			err = fmt.Errorf("no ONNX Runtime library at %s, named by %s: expected %s or the folder that holds it", named.path, named.by, libraryNames()[0])
+		}
+		return path, []string{named.path}, err
+	}
+	for _, dir := range searchFolders() {
+		tried = append(tried, dir)
+		if path, ok := libraryAt(dir); ok {
+			return path, tried, nil
+		}
+	}
+	for _, name := range libraryNames() {
+		tried = append(tried, name+" (system)")
+		if handle, err := openLibrary(name); err == nil {
+			closeLibrary(handle)
+			return name, tried, nil
+		}
+	}
+	return "", tried, ErrNotFound
+}
+
+// libraryAt returns path itself where it is a file, and the library in it where it is a folder.
+func libraryAt(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	if !info.IsDir() {
+		return path, true
+	}
+	for _, name := range libraryNames() {
+		file := filepath.Join(path, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// searchFolders are the folders that may hold the library, without repetition.
+func searchFolders() []string {
+	var folders []string
+	seen := map[string]bool{}
+	add := func(dir string) {
+		if !seen[dir] {
+			seen[dir] = true
+			folders = append(folders, dir)
+		}
+	}
+	npm := npmFolder(runtime.GOOS, runtime.GOARCH)
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		add(filepath.Join(filepath.Dir(exe), npm))
+		add(filepath.Join(filepath.Dir(filepath.Dir(exe)), npm))
+	}
+	if dir, err := os.Getwd(); err == nil {
+		for {
+			add(filepath.Join(dir, npm))
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				break
+			}
+			dir = parent
+		}
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		add(filepath.Join(cache, "noether", "onnxruntime"))
+	}
+	return folders
+}
+
+// npmFolder is where the package onnxruntime-node keeps the library of a platform, relative to a checkout. Node.js has
+// names of its own for systems and processors.
+func npmFolder(goos, goarch string) string {
+	if goos == "windows" {
+		goos = "win32"
+	}
+	if goarch == "amd64" {
+		goarch = "x64"
+	}
+	return filepath.Join("runtime", "node_modules", "onnxruntime-node", "bin", "napi-v6", goos, goarch)
+}
+
+// libraryNames are the names of the library's file on this system, the likelier first.
+func libraryNames() []string {
+	switch runtime.GOOS {
+	case "windows":
+		return []string{"onnxruntime.dll"}
+	case "darwin":
+		return []string{"libonnxruntime.dylib", "libonnxruntime.1.dylib"}
+	}
+	return []string{"libonnxruntime.so", "libonnxruntime.so.1"}
+}

@@ -1,0 +1,107 @@
+package ort
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// put makes an empty file of the library's name in a folder.
+func put(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, libraryNames()[0])
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFindNamed(t *testing.T) {
+	dir := t.TempDir()
+	lib := put(t, dir)
+	other := put(t, filepath.Join(dir, "other"))
+	t.Setenv(EnvLibrary, other)
+	for _, c := range []struct{ explicit, want string }{{lib, lib}, {dir, lib}, {"", other}} {
+		if got, tried, err := Find(c.explicit); err != nil || got != c.want || len(tried) != 1 {
+			t.Errorf("Find(%q) = %q, %q, %v, want %q", c.explicit, got, tried, err, c.want)
+		}
+	}
+	for _, explicit := range []string{filepath.Join(dir, "none"), t.TempDir()} {
+		_, _, err := Find(explicit)
+		if err == nil || !strings.Contains(err.Error(), explicit) || !strings.Contains(err.Error(), "--onnxruntime") {
+			t.Errorf("Find(%q) returns error %v", explicit, err)
+		}
+	}
+	t.Setenv(EnvLibrary, filepath.Join(dir, "none"))
+	if _, _, err := Find(""); err == nil || !strings.Contains(err.Error(), EnvLibrary) {
+		t.Errorf("Find with a wrong %s returns error %v", EnvLibrary, err)
+	}
+}
+
+func TestFindSearches(t *testing.T) {
+	t.Setenv(EnvLibrary, "")
+	root, cache := t.TempDir(), t.TempDir()
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(below)
+	t.Setenv("HOME", cache)
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("LocalAppData", cache)
+	npm := npmFolder(runtime.GOOS, runtime.GOARCH)
+
+	if _, tried, err := Find(""); err == nil {
+		t.Log("the system has the library")
+	} else if !errors.Is(err, ErrNotFound) || !slices.Contains(tried, filepath.Join(below, npm)) || !slices.Contains(tried, filepath.Join(root, npm)) {
+		t.Errorf("tried %q, %v", tried, err)
+	}
+	cacheDir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached := put(t, filepath.Join(cacheDir, "noether", "onnxruntime"))
+	if got, _, err := Find(""); err != nil || got != cached {
+		t.Errorf("Find = %q, %v, want %q", got, err, cached)
+	}
+	checkout := put(t, filepath.Join(root, npm))
+	if got, _, err := Find(""); err != nil || got != checkout {
+		t.Errorf("Find = %q, %v, want %q", got, err, checkout)
+	}
+}
+
+func TestNpmFolder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ goos, goarch, end string }{
+		{"linux", "amd64", "linux/x64"}, {"linux", "arm64", "linux/arm64"}, {"darwin", "arm64", "darwin/arm64"}, {"windows", "amd64", "win32/x64"},
+	} {
+		if got := filepath.ToSlash(npmFolder(c.goos, c.goarch)); got != "runtime/node_modules/onnxruntime-node/bin/napi-v6/"+c.end {
+			t.Errorf("%s, %s: %q", c.goos, c.goarch, got)
+		}
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	t.Parallel()
+	for version, ok := range map[string]bool{
+		"1.24.1": true, "1.30.0": true, "2.0.0": true, "1.24.0-dev": true,
+		"1.23.2": false, "1.9.0": false, "0.5.0": false, "": false, "nonsense": false, "a.b": false,
+	} {
+		if err := checkVersion(version); (err == nil) != ok {
+			t.Errorf("version %q: %v", version, err)
+		} else if err != nil && !strings.Contains(err.Error(), "install 1.24") {
+			t.Errorf("version %q: %v does not say what to install", version, err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package ort_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+)
+
+// envRuns names the environment variable that holds the number of runs of TestNoLeak; the long check is
+//
+//	NOETHER_RUNS=100000 go test -run NoLeak -v ./ort
+const envRuns = "NOETHER_RUNS"
+
+// TestNoLeak watches the memory of the process over many runs with all that a run may make: bound tensors, tensors that
+// the engine allocates, scalars, a context that can be cancelled.
+func TestNoLeak(t *testing.T) {
+	runs := 5000
+	if s := os.Getenv(envRuns); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("%s: %v", envRuns, err)
+		}
+		runs = n
+	}
+	rt, affine := open(t, "affine", []string{"x"}, []string{"y", "z"})
+	_, total := open(t, "scalar", []string{"x", "s"}, []string{"y"})
+	const rows = 1000 // 28 kB a run: a leak of one output of 5,000 runs is 60 MB
+	x, err := rt.NewValue(onnx.Float, rows, 4)
+	x = value(t, x, err)
+	y, err := rt.NewValue(onnx.Float, rows, 3)
+	y = value(t, y, err)
+	flat, err := rt.NewValue(onnx.Float, 100)
+	flat = value(t, flat, err)
+	scalar, err := rt.NewValue(onnx.Float)
+	scalar = value(t, scalar, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	once := func() {
+		outputs := []*ort.Value{y, nil}
+		if err := affine.Run(ctx, []*ort.Value{x}, outputs); err != nil {
+			t.Fatal(err)
+		}
+		outputs[1].Close()
+		row, err := flat.First(10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := total.Run(ctx, []*ort.Value{row, scalar}, []*ort.Value{scalar}); err != nil {
+			t.Fatal(err)
+		}
+		row.Close()
+	}
+	for range runs / 10 {
+		once()
+	}
+	before := resident(t)
+	for range runs {
+		once()
+	}
+	after := resident(t)
+	t.Logf("%d runs: %.1f MB resident before, %.1f MB after", runs, before, after)
+	if grown := after - before; grown > 16 {
+		t.Errorf("memory grows by %.1f MB over %d runs", grown, runs)
+	}
+}
+
+// resident is the memory of this process in MB.
+func resident(t *testing.T) float64 {
+	t.Helper()
+	runtime.GC()
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skipf("this system does not tell resident memory: %v", err)
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return float64(pages*os.Getpagesize()) / 1e6
+}

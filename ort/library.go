@@ -1,0 +1,107 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// apiVersion is the version of the C API that the binding asks for. Library 1.x offers the versions up to x.
+const apiVersion = 24
+
+// apiBase is OrtApiBase of the C API.
+type apiBase struct {
+	getAPI, getVersionString uintptr
+}
+
+// Places of functions in OrtApi, which is only ever extended at its end.
+const (
+	apiGetAvailableProviders     = 125
+	apiReleaseAvailableProviders = 126
+	apiUsed                      = 127
+)
+
+// inspectLibrary asks a library for its version and for the execution providers that are built into it. It comes before
+// the binding loads the library: the binding cannot list providers, and of a library that is too old it says
+// only that a function failed, while that library prints to the terminal.
+func inspectLibrary(path string) (version string, providers []string, err error) {
+	handle, err := openLibrary(path)
+	if err != nil {
+		return "", nil, oneLine(err)
+	}
+	entry, err := symbol(handle, "OrtGetApiBase")
+	if err != nil {
+		return "", nil, errors.New("is a library, but not ONNX Runtime (it lacks OrtGetApiBase)")
+	}
+	var getBase func() unsafe.Pointer
+	purego.RegisterFunc(&getBase, entry)
+	base := (*apiBase)(getBase())
+	var getVersion func() string
+	purego.RegisterFunc(&getVersion, base.getVersionString)
+	version = getVersion()
+	if err := checkVersion(version); err != nil {
+		return version, nil, err
+	}
+	var getAPI func(uint32) unsafe.Pointer
+	purego.RegisterFunc(&getAPI, base.getAPI)
+	api := getAPI(apiVersion)
+	if api == nil {
+		return version, nil, fmt.Errorf("is ONNX Runtime %s without version %d of its C API: %s", version, apiVersion, remedy)
+	}
+	return version, availableProviders((*[apiUsed]uintptr)(api)), nil
+}
+
+const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does)"
+
+// checkVersion tells whether library version "1.x.y" offers the API.
+func checkVersion(version string) error {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return fmt.Errorf("gives its version as %q: %s", version, remedy)
+	}
+	major, err1 := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	if err1 != nil || err2 != nil || major < 1 || major == 1 && minor < apiVersion {
+		return fmt.Errorf("is ONNX Runtime %s, which does not fit: %s", version, remedy)
+	}
+	return nil
+}
+
+func availableProviders(api *[apiUsed]uintptr) []string {
+	var get func(names **[1 << 10]*byte, count *int32) unsafe.Pointer
+	var release func(names *[1 << 10]*byte, count int32) unsafe.Pointer
+	purego.RegisterFunc(&get, api[apiGetAvailableProviders])
+	purego.RegisterFunc(&release, api[apiReleaseAvailableProviders])
+	var names *[1 << 10]*byte
+	var count int32
+	if status := get(&names, &count); status != nil || names == nil {
+		return nil
+	}
+	defer release(names, count)
+	var providers []string
+	for _, name := range names[:count] {
+		providers = append(providers, cString(name))
+	}
+	return providers
+}
+
+// cString copies a string that ends with a zero byte.
+func cString(p *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}
+
+// oneLine is err with its message on one line.
+func oneLine(err error) error {
+	if err == nil || !strings.ContainsAny(err.Error(), "\n\r\t") {
+		return err
+	}
+	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+}

@@ -1,0 +1,82 @@
+package ort
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// A Runtime is the loaded ONNX Runtime library.
+type Runtime struct {
+	path, version string
+	providers     []string
+}
+
+// loaded is the one library of the process. The library itself allows for no more: its environment is global.
+var loaded struct {
+	sync.Mutex
+	runtime *Runtime
+}
+
+// Load loads the library at path, as Find returns it. A process has one Runtime: Load of the same path again returns it,
+// Load of another path is an error. The library must be ONNX Runtime 1.24 or later.
+func Load(path string) (*Runtime, error) {
+	if strings.ContainsAny(path, `/\`) {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("loading ONNX Runtime: %w", err)
+		}
+		path = abs
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	if rt := loaded.runtime; rt != nil {
+		if rt.path != path {
+			return nil, fmt.Errorf("loading ONNX Runtime from %s: this process has loaded %s already", path, rt.path)
+		}
+		return rt, nil
+	}
+	version, providers, err := inspectLibrary(path)
+	if err != nil {
+		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
+	}
+	binding.SetSharedLibraryPath(path)
+	// The library logs every failure to the terminal, besides returning it.
+	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
+		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
+	}
+	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and nothing is lost.
+	_ = binding.DisableTelemetry()
+	loaded.runtime = &Runtime{path: path, version: version, providers: providers}
+	return loaded.runtime, nil
+}
+
+// Path is where the library was loaded from.
+func (r *Runtime) Path() string { return r.path }
+
+// Version is the library's version, for instance "1.30.0".
+func (r *Runtime) Version() string { return r.version }
+
+// Providers are the library's execution providers by their own names, for instance "CPUExecutionProvider".
+func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
+
+// Devices are the values of Options.Device that sessions can use. It tries: a library may name a provider whose own
+// library, or the driver beneath that, is missing.
+func (r *Runtime) Devices() []string {
+	var names []string
+	for _, d := range devices {
+		options, err := binding.NewSessionOptions()
+		if err != nil {
+			return names
+		}
+		if r.useDevice(options, d.name) == nil {
+			names = append(names, d.name)
+		}
+		_ = options.Destroy()
+	}
+	return names
+}

@@ -1,0 +1,49 @@
+package ort
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLoad(t *testing.T) {
+	path, tried, err := Find("")
+	if err != nil {
+		t.Fatalf("%v (tried %q)", err, tried)
+	}
+	rt, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(rt.Version(), "1.") || !slices.Contains(rt.Providers(), "CPUExecutionProvider") || !slices.Contains(rt.Devices(), "cpu") {
+		t.Errorf("version %q, providers %q, devices %q", rt.Version(), rt.Providers(), rt.Devices())
+	}
+	again, err := Load(path)
+	if err != nil || again != rt {
+		t.Errorf("loading the same path again: %v, %v", again, err)
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "other.so")); err == nil || !strings.Contains(err.Error(), "has loaded") {
+		t.Errorf("loading another path: %v", err)
+	}
+}
+
+func TestInspectLibraryErrors(t *testing.T) {
+	t.Parallel()
+	text := filepath.Join(t.TempDir(), libraryNames()[0])
+	if err := os.WriteFile(text, []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]string{text: "", filepath.Join(t.TempDir(), "none"): ""}
+	if runtime.GOOS == "linux" {
+		paths["libc.so.6"] = "not ONNX Runtime"
+	}
+	for path, want := range paths {
+		_, _, err := inspectLibrary(path)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", path, err, want)
+		}
+	}
+}

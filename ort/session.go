@@ -1,0 +1,223 @@
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// Options say how a session executes its graph. The zero Options are good ones.
+type Options struct {
+	// Threads share the work of one operator; 0: one for each core.
+	Threads int
+	// Device is "cpu" (default), "cuda", "tensorrt", "coreml", "openvino" or "directml".
+	Device string
+	// ExternalDir is the folder that the external weights of a graph in memory are relative to.
+	ExternalDir string
+}
+
+// A Session executes one graph.
+type Session struct {
+	inputs, outputs []string
+	session         *binding.DynamicAdvancedSession
+}
+
+// NewSession returns a session for a graph in memory or read from a file; its inputs and outputs are the graph's, in order.
+func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
+	data, err := m.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("making a session: %w", err)
+	}
+	if o.ExternalDir == "" {
+		o.ExternalDir = m.ExternalDir()
+	}
+	return r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
+}
+
+func names(ports []onnx.Port) []string {
+	list := make([]string, len(ports))
+	for i, p := range ports {
+		list[i] = p.Name
+	}
+	return list
+}
+
+// NewSessionFromBytes returns a session for a serialised graph, which it does not keep. inputs and outputs are names of
+// inputs and outputs of the graph, in the order in which Run will take them.
+func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o Options) (*Session, error) {
+	return r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+		return binding.NewDynamicAdvancedSessionWithONNXData(graph, inputs, outputs, so)
+	})
+}
+
+// NewSessionFromFile is NewSessionFromBytes for a graph in a file; external weights are relative to its folder.
+func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
+	s, err := r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+		return binding.NewDynamicAdvancedSession(path, inputs, outputs, so)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)) (*Session, error) {
+	if len(inputs) == 0 || len(outputs) == 0 {
+		return nil, errors.New("making a session: the graph needs at least one input and one output")
+	}
+	options, err := r.sessionOptions(o)
+	if err != nil {
+		return nil, fmt.Errorf("making a session: %w", err)
+	}
+	defer options.Destroy()
+	session, err := open(options)
+	if err != nil {
+		return nil, fmt.Errorf("making a session: %w", oneLine(err))
+	}
+	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
+}
+
+func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("%d threads: give a positive number, or 0 for one per core", o.Threads)
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.NumCPU()
+	}
+	options, err := binding.NewSessionOptions()
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	if err = configure(options, o); err == nil {
+		err = r.useDevice(options, o.Device)
+	}
+	if err != nil {
+		_ = options.Destroy()
+		return nil, err
+	}
+	return options, nil
+}
+
+func configure(options *binding.SessionOptions, o Options) error {
+	err := errors.Join(
+		options.SetIntraOpNumThreads(o.Threads),
+		options.SetInterOpNumThreads(1),
+		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
+	)
+	if o.ExternalDir != "" {
+		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", o.ExternalDir))
+	}
+	return oneLine(err)
+}
+
+// Inputs are the names of the inputs, in the order of Run.
+func (s *Session) Inputs() []string { return slices.Clone(s.inputs) }
+
+// Outputs are the names of the outputs, in the order of Run.
+func (s *Session) Outputs() []string { return slices.Clone(s.outputs) }
+
+// Close frees the session. No run may be in progress.
+func (s *Session) Close() error {
+	if s == nil || s.session == nil {
+		return nil
+	}
+	err := s.session.Destroy()
+	s.session = nil
+	return err
+}
+
+// Run executes the graph once. It reads inputs and writes outputs in place; where an output is nil it puts a new Value
+// there, which the caller closes. When ctx ends, the run ends with the context's error, and the outputs hold
+// anything.
+func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(inputs) != len(s.inputs) || len(outputs) != len(s.outputs) {
+		return fmt.Errorf("running a graph of %d inputs and %d outputs with %d and %d tensors", len(s.inputs), len(s.outputs), len(inputs), len(outputs))
+	}
+	in, err := enter(inputs, s.inputs)
+	if err != nil {
+		return fmt.Errorf("running a graph: %w", err)
+	}
+	out, err := enter(outputs, nil)
+	if err != nil {
+		return fmt.Errorf("running a graph: %w", err)
+	}
+	if err := s.run(ctx, in, out); err != nil {
+		return err
+	}
+	// The engine sees addresses only, so that is what keeps the memory alive until here.
+	runtime.KeepAlive(inputs)
+	return leave(outputs, out, s.outputs)
+}
+
+// enter makes values ready for a run. names are those of values that must not be nil.
+func enter(values []*Value, names []string) ([]binding.Value, error) {
+	list := make([]binding.Value, len(values))
+	for i, v := range values {
+		switch {
+		case v == nil && names != nil:
+			return nil, fmt.Errorf("input %q has no tensor", names[i])
+		case v == nil:
+		case v.data == nil:
+			return nil, errors.New("a tensor is closed")
+		case v.scalar != nil:
+			bound, err := v.scalar.enter()
+			if err != nil {
+				return nil, err
+			}
+			list[i] = bound
+		default:
+			list[i] = v.bound
+		}
+	}
+	return list, nil
+}
+
+// leave makes what a run wrote visible in values.
+func leave(values []*Value, list []binding.Value, names []string) error {
+	for i, v := range values {
+		if v == nil {
+			adopted, err := adopt(list[i])
+			if err != nil {
+				return fmt.Errorf("output %q: %w", names[i], err)
+			}
+			values[i] = adopted
+		} else if v.scalar != nil {
+			v.scalar.leave()
+		}
+	}
+	return nil
+}
+
+// run executes the graph, and stops when ctx ends.
+func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
+	options, err := binding.NewRunOptions()
+	if err != nil {
+		return fmt.Errorf("running a graph: %w", oneLine(err))
+	}
+	defer options.Destroy()
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		_ = options.Terminate()
+	})
+	err = s.session.RunWithOptions(in, out, options)
+	if !stop() {
+		<-stopped // options must live until Terminate has returned
+		if err != nil {
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("running a graph: %w", oneLine(err))
+	}
+	return nil
+}
