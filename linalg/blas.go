@@ -1,0 +1,142 @@
+package linalg
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// fastBLAS is gonum's BLAS with the level-3 operations that matter done by a library.
+//
+// gonum's matrices are row-major. The memory of a row-major matrix is that of its transpose in column-major order, so
+// each operation is passed on as its transpose: the operands of a product change places, upper becomes
+// lower, left becomes right.
+type fastBLAS struct {
+	gonum.Implementation
+	lib *library
+}
+
+// charLen is the length of each character argument of a Fortran function.
+const charLen = 1
+
+// fits panics, as gonum does, where a slice is shorter than the row-major matrix that it should hold: a library
+// would write past its end.
+func fits[T any](what string, data []T, rows, cols, stride int) {
+	switch {
+	case rows < 0 || cols < 0:
+		panic(fmt.Sprintf("linalg: %s is %d x %d", what, rows, cols))
+	case stride < max(1, cols):
+		panic(fmt.Sprintf("linalg: the stride of %s is %d for %d columns", what, stride, cols))
+	case rows > 0 && cols > 0 && len(data) < (rows-1)*stride+cols:
+		panic(fmt.Sprintf("linalg: %s has %d values, too few for %d x %d", what, len(data), rows, cols))
+	}
+}
+
+// shape is the shape of the stored matrix whose op is rows x cols.
+func shape(t blas.Transpose, rows, cols int) (int, int) {
+	if t == blas.NoTrans {
+		return rows, cols
+	}
+	return cols, rows
+}
+
+func flip(ul blas.Uplo) *byte {
+	f := byte(blas.Upper)
+	if ul == blas.Upper {
+		f = byte(blas.Lower)
+	}
+	return &f
+}
+
+func swap(s blas.Side) *byte {
+	f := byte(blas.Left)
+	if s == blas.Left {
+		f = byte(blas.Right)
+	}
+	return &f
+}
+
+func reverse(t blas.Transpose) *byte {
+	f := byte(blas.NoTrans)
+	if t == blas.NoTrans {
+		f = byte(blas.Trans)
+	}
+	return &f
+}
+
+func letter[T ~byte](c T) *byte {
+	b := byte(c)
+	return &b
+}
+
+func i32(n int) *int32 {
+	v := int32(n)
+	return &v
+}
+
+// Dgemm computes C = alpha op(A) op(B) + beta C, C: m x n, op(A): m x k.
+func (f fastBLAS) Dgemm(ta, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+	if m == 0 || n == 0 || k == 0 {
+		f.Implementation.Dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		return
+	}
+	fitProduct(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+	f.lib.dgemm(letter(tb), letter(ta), i32(n), i32(m), i32(k), &alpha, &b[0], i32(ldb), &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+}
+
+// Sgemm is Dgemm in float32.
+func (f fastBLAS) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if m == 0 || n == 0 || k == 0 {
+		f.Implementation.Sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		return
+	}
+	fitProduct(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+	f.lib.sgemm(letter(tb), letter(ta), i32(n), i32(m), i32(k), &alpha, &b[0], i32(ldb), &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+}
+
+func fitProduct[T any](ta, tb blas.Transpose, m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
+	rows, cols := shape(ta, m, k)
+	fits("A", a, rows, cols, lda)
+	rows, cols = shape(tb, k, n)
+	fits("B", b, rows, cols, ldb)
+	fits("C", c, m, n, ldc)
+}
+
+// Dsyrk computes one triangle of C = alpha op(A) op(A)ᵀ + beta C, C: n x n, op(A): n x k.
+func (f fastBLAS) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64, c []float64, ldc int) {
+	if n == 0 || k == 0 {
+		f.Implementation.Dsyrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
+		return
+	}
+	rows, cols := shape(t, n, k)
+	fits("A", a, rows, cols, lda)
+	fits("C", c, n, n, ldc)
+	f.lib.dsyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+}
+
+// Ssyrk is Dsyrk in float32.
+func (f fastBLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+	if n == 0 || k == 0 {
+		f.Implementation.Ssyrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
+		return
+	}
+	rows, cols := shape(t, n, k)
+	fits("A", a, rows, cols, lda)
+	fits("C", c, n, n, ldc)
+	f.lib.ssyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+}
+
+// Dtrsm solves op(A) X = alpha B, or X op(A) = alpha B, for triangular A; X overwrites B: m x n.
+func (f fastBLAS) Dtrsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	order := m
+	if s == blas.Right {
+		order = n
+	}
+	fits("A", a, order, order, lda)
+	fits("B", b, m, n, ldb)
+	f.lib.dtrsm(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
+}

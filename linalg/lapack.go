@@ -1,0 +1,104 @@
+package linalg
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
+)
+
+// fastLAPACK is gonum's LAPACK with the decompositions that matter done by a library, by divide and conquer where
+// gonum has QR iterations.
+type fastLAPACK struct {
+	gonum.Implementation
+	lib *library
+}
+
+// Dpotrf computes the Cholesky factor of a positive definite matrix in place; ok is false where it is not.
+func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
+	if n == 0 {
+		return true
+	}
+	fits("A", a, n, n, lda)
+	var info int32
+	f.lib.dpotrf(flip(ul), i32(n), &a[0], i32(lda), &info, charLen)
+	return info == 0
+}
+
+// Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its eigenvectors as the
+// columns of a. It is LAPACK's dsyevd; workspace that is shorter than dsyevd wants is replaced.
+func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
+	lw, li := 2*n+1, 1
+	if jobz == lapack.EVCompute {
+		lw, li = 1+6*n+2*n*n, 3+5*n
+	}
+	if lwork == -1 {
+		work[0] = float64(lw)
+		return true
+	}
+	if n == 0 {
+		return true
+	}
+	fits("A", a, n, n, lda)
+	fits("the eigenvalues", w, 1, n, n)
+	if len(work) < lw {
+		work = make([]float64, lw)
+	}
+	var info int32
+	f.lib.dsyevd(letter(jobz), flip(ul), i32(n), &a[0], i32(lda), &w[0], &work[0], i32(lw), &make([]int32, li)[0], i32(li), &info, charLen, charLen)
+	if jobz == lapack.EVCompute {
+		transpose(a, n, lda)
+	}
+	return info == 0
+}
+
+// transpose transposes a square matrix in place, tile by tile so that both sides stay in the cache.
+func transpose(a []float64, n, lda int) {
+	const tile = 32
+	for i0 := 0; i0 < n; i0 += tile {
+		for j0 := i0; j0 < n; j0 += tile {
+			for i := i0; i < min(i0+tile, n); i++ {
+				for j := max(j0, i+1); j < min(j0+tile, n); j++ {
+					a[i*lda+j], a[j*lda+i] = a[j*lda+i], a[i*lda+j]
+				}
+			}
+		}
+	}
+}
+
+// Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix, by LAPACK's dgesdd where both or
+// neither of U and Vᵀ are wanted and by gonum's own code elsewhere.
+func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda int, s, u []float64, ldu int, vt []float64, ldvt int, work []float64, lwork int) (ok bool) {
+	if jobU != jobVT || jobU == lapack.SVDOverwrite || min(m, n) == 0 || lwork == -1 {
+		return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork)
+	}
+	fits("A", a, m, n, lda)
+	fits("the singular values", s, 1, min(m, n), min(m, n))
+	var none float64
+	pu, pvt := &none, &none
+	if jobU != lapack.SVDNone {
+		urows, vrows := m, n
+		if jobU == lapack.SVDStore {
+			vrows = min(m, n)
+			fits("U", u, urows, min(m, n), ldu)
+		} else {
+			fits("U", u, urows, m, ldu)
+		}
+		fits("Vᵀ", vt, vrows, n, ldvt)
+		pu, pvt = &u[0], &vt[0]
+	}
+	// The memory of a holds Aᵀ = V S Uᵀ in column-major order: what dgesdd calls U is V, whose memory is that of a
+	// row-major Vᵀ, and the other way round.
+	job := letter(jobU)
+	iwork := make([]int32, 8*min(m, n))
+	var info int32
+	var want float64
+	call := func(work *float64, lwork int) {
+		f.lib.dgesdd(job, i32(n), i32(m), &a[0], i32(lda), &s[0], pvt, i32(ldvt), pu, i32(ldu), work, i32(lwork), &iwork[0], &info, charLen)
+	}
+	call(&want, -1)
+	if info == 0 {
+		work = make([]float64, int(want))
+		call(&work[0], len(work))
+	}
+	return info == 0
+}

@@ -1,0 +1,108 @@
+package linalg
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ebitengine/purego"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
+)
+
+// A library is a BLAS and LAPACK by its Fortran symbols, which all of OpenBLAS, MKL and Accelerate export; the C
+// interfaces are missing from some builds. Matrices are column-major, arguments are pointers, integers have 32
+// bits. The trailing integers of a function are the lengths of its character arguments, which gfortran expects.
+type library struct {
+	dgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, beta, c *float64, ldc *int32, l1, l2 int)
+	sgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, beta, c *float32, ldc *int32, l1, l2 int)
+	dsyrk  func(uplo, t *byte, n, k *int32, alpha, a *float64, lda *int32, beta, c *float64, ldc *int32, l1, l2 int)
+	ssyrk  func(uplo, t *byte, n, k *int32, alpha, a *float32, lda *int32, beta, c *float32, ldc *int32, l1, l2 int)
+	dtrsm  func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, l1, l2, l3, l4 int)
+	dpotrf func(uplo *byte, n *int32, a *float64, lda, info *int32, l1 int)
+	dsyevd func(jobz, uplo *byte, n *int32, a *float64, lda *int32, w, work *float64, lwork, iwork, liwork, info *int32, l1, l2 int)
+	dgesdd func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int)
+
+	name, version string
+	getThreads    func() int32
+	setThreads    func(n int32)
+}
+
+// unusable is the error of a library that is there and does not serve.
+type unusable struct{ path, why string }
+
+func (e *unusable) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.why) }
+
+// open loads a library and tries it.
+func open(path string) (*library, error) {
+	handle, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	lib := &library{}
+	lib.identify(handle)
+	if strings.Contains(lib.version, "USE64BITINT") {
+		return nil, &unusable{path, "it is built for 64-bit integers"}
+	}
+	for name, f := range map[string]any{
+		"dgemm_": &lib.dgemm, "sgemm_": &lib.sgemm, "dsyrk_": &lib.dsyrk, "ssyrk_": &lib.ssyrk, "dtrsm_": &lib.dtrsm,
+		"dpotrf_": &lib.dpotrf, "dsyevd_": &lib.dsyevd, "dgesdd_": &lib.dgesdd,
+	} {
+		at, err := symbol(handle, name)
+		if err != nil {
+			return nil, &unusable{path, "it lacks " + name}
+		}
+		purego.RegisterFunc(f, at)
+	}
+	if !lib.works() {
+		return nil, &unusable{path, "it gets a 2 x 2 problem wrong"}
+	}
+	return lib, nil
+}
+
+// identify tells the libraries apart by the functions that each has of its own.
+func (l *library) identify(handle uintptr) {
+	bind := func(f any, name string) bool {
+		at, err := symbol(handle, name)
+		if err == nil {
+			purego.RegisterFunc(f, at)
+		}
+		return err == nil
+	}
+	var config func() string
+	var layer func(int32) int32
+	switch {
+	case bind(&config, "openblas_get_config"):
+		l.name, l.version = "OpenBLAS", strings.TrimPrefix(strings.TrimSpace(config()), "OpenBLAS ")
+		bind(&l.getThreads, "openblas_get_num_threads")
+		bind(&l.setThreads, "openblas_set_num_threads")
+	case bind(&layer, "MKL_Set_Interface_Layer"):
+		l.name = "MKL"
+		const lp64 = 0 // 32-bit integers, whatever the environment says
+		layer(lp64)
+		bind(&l.getThreads, "MKL_Get_Max_Threads")
+		bind(&l.setThreads, "MKL_Set_Num_Threads")
+	case bind(&layer, "BLASSetThreading"):
+		l.name = "Accelerate"
+	default:
+		l.name = "BLAS"
+	}
+}
+
+func (l *library) backend(path string) Backend {
+	b := Backend{Name: l.name, Path: path, Version: l.version, setThreads: l.setThreads}
+	if l.getThreads != nil {
+		b.Threads = int(l.getThreads())
+	}
+	return b
+}
+
+// works solves a product and an eigenproblem whose answers are known, so that a library with another calling
+// convention is found out before it spoils a score.
+func (l *library) works() bool {
+	c := make([]float64, 4)
+	fastBLAS{lib: l}.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, []float64{1, 2, 3, 4}, 2, []float64{5, 6, 7, 8}, 2, 0, c, 2)
+	a, w := []float64{2, 1, 1, 2}, make([]float64, 2)
+	ok := fastLAPACK{lib: l}.Dsyev(lapack.EVCompute, blas.Upper, 2, a, 2, w, make([]float64, 64), 64)
+	return ok && c[0] == 17 && c[1] == 23 && c[2] == 39 && c[3] == 53 && math.Abs(w[0]-1) < 1e-12 && math.Abs(w[1]-3) < 1e-12
+}

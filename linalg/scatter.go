@@ -1,0 +1,122 @@
+package linalg
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/internal/state"
+)
+
+// A Scatter is the number, the mean and the centred second moments of observations of P variables. The zero values of
+// its fields are those of no observations. T is the precision that it is kept in.
+type Scatter[T float32 | float64] struct {
+	P    int
+	N    int
+	Mean []float64 // P
+	Data []T       // the upper triangle of sum (x - mean)(x - mean)ᵀ, row after row: P (P + 1) / 2
+}
+
+// NewScatter returns the scatter of no observations of p variables.
+func NewScatter[T float32 | float64](p int) *Scatter[T] {
+	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: make([]T, p*(p+1)/2)}
+}
+
+// row returns the part of row i of the upper triangle from column j on; j must not be less than i.
+func (s *Scatter[T]) row(i, j int) []T {
+	end := (i + 1) * (2*s.P - i) / 2
+	return s.Data[end-(s.P-j) : end]
+}
+
+// Square copies the variables lo to hi (exclusive) out: their scatter as a full matrix, row-major, of which only the
+// upper triangle is filled.
+func (s *Scatter[T]) Square(lo, hi int) []T {
+	n := hi - lo
+	out := make([]T, n*n)
+	for i := range n {
+		copy(out[i*n+i:(i+1)*n], s.row(lo+i, lo+i))
+	}
+	return out
+}
+
+// Between copies the scatter of the variables lo to mid with the variables mid to hi out: (mid-lo) x (hi-mid), row-major.
+func (s *Scatter[T]) Between(lo, mid, hi int) []T {
+	n := hi - mid
+	out := make([]T, (mid-lo)*n)
+	for i := range mid - lo {
+		copy(out[i*n:(i+1)*n], s.row(lo+i, mid))
+	}
+	return out
+}
+
+// Merge adds the observations of another scatter of the same variables. It panics if the variables differ.
+func (s *Scatter[T]) Merge(o *Scatter[T]) {
+	if s.P != o.P {
+		panic(fmt.Sprintf("linalg: merging scatters of %d and %d variables", s.P, o.P))
+	}
+	st := newStep(s.N, s.Mean, o.N, o.Mean)
+	for i := range s.P {
+		addRow(s.row(i, i), o.row(i, i), st.factor*st.delta[i], st.delta[i:])
+	}
+	s.N, s.Mean = st.n, st.mean
+}
+
+// Clone returns a copy that shares nothing.
+func (s *Scatter[T]) Clone() *Scatter[T] {
+	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
+}
+
+// Write puts the scatter into a state.
+func (s *Scatter[T]) Write(w *state.Writer) {
+	w.Int(s.N)
+	w.Floats(s.Mean)
+	switch data := any(s.Data).(type) {
+	case []float64:
+		w.Floats(data)
+	case []float32:
+		w.Float32s(data)
+	}
+}
+
+// Read fills the scatter, of as many variables as it has, from a state; the reader keeps the error.
+func (s *Scatter[T]) Read(r *state.Reader) {
+	s.N = r.Int()
+	r.FloatsInto(s.Mean)
+	switch data := any(s.Data).(type) {
+	case []float64:
+		r.FloatsInto(data)
+	case []float32:
+		r.Float32sInto(data)
+	}
+	if s.N < 0 {
+		r.Fail(fmt.Errorf("a state with %d observations", s.N))
+	}
+}
+
+// A step is how means and the correction of scatters change when nb observations of mean mb join na of mean ma.
+type step struct {
+	n      int
+	mean   []float64 // of all
+	delta  []float64 // mb - ma
+	factor float64   // na nb / (na + nb): what delta deltaᵀ is added with
+}
+
+func newStep(na int, ma []float64, nb int, mb []float64) step {
+	st := step{n: na + nb, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
+	if st.n == 0 {
+		return st
+	}
+	share := float64(nb) / float64(st.n)
+	st.factor = float64(na) * share
+	for i := range ma {
+		st.delta[i] = mb[i] - ma[i]
+		st.mean[i] = ma[i] + share*st.delta[i]
+	}
+	return st
+}
+
+// addRow adds a row of products and a multiple of the means' step to a row of a scatter.
+func addRow[S, T float32 | float64](dst []S, products []T, a float64, delta []float64) {
+	products, delta = products[:len(dst)], delta[:len(dst)]
+	for j := range dst {
+		dst[j] = S(float64(dst[j]) + float64(products[j]) + a*delta[j])
+	}
+}
