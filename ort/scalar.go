@@ -9,33 +9,22 @@ import (
 // A rank0 carries the one element of a scalar to the engine and back. The binding gives a scalar memory of its own, which
 // cannot be written afterwards, so each run makes one from the element as it is then.
 type rank0 interface {
-	// enter returns what the engine reads or writes.
 	enter() (binding.Value, error)
-	// leave takes the element back.
-	leave()
-	release()
+	leave(binding.Value)
 }
 
 type scalar[T Element] struct {
-	data  []T // one element
-	bound *binding.Scalar[T]
+	data []T // one element
 }
 
-func (s *scalar[T]) enter() (binding.Value, error) {
-	s.release()
-	bound, err := binding.NewScalar(s.data[0])
+// enter returns what the engine reads or writes in one run.
+func (s scalar[T]) enter() (binding.Value, error) {
+	v, err := binding.NewScalar(s.data[0])
 	if err != nil {
 		return nil, fmt.Errorf("making a scalar: %w", oneLine(err))
 	}
-	s.bound = bound
-	return bound, nil
+	return v, nil
 }
 
-func (s *scalar[T]) leave() { s.data[0] = s.bound.GetData() }
-
-func (s *scalar[T]) release() {
-	if s.bound != nil {
-		_ = s.bound.Destroy() // never fails
-		s.bound = nil
-	}
-}
+// leave takes the element back from what enter returned.
+func (s scalar[T]) leave(v binding.Value) { s.data[0] = v.(*binding.Scalar[T]).GetData() }

@@ -143,10 +143,12 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 		return fmt.Errorf("running a graph of %d inputs and %d outputs with %d and %d tensors", len(s.inputs), len(s.outputs), len(inputs), len(outputs))
 	}
 	in, err := enter(inputs, s.inputs)
+	defer release(inputs, in)
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", err)
 	}
 	out, err := enter(outputs, nil)
+	defer release(outputs, out)
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", err)
 	}
@@ -158,20 +160,20 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter makes values ready for a run. names are those of values that must not be nil.
-func enter(values []*Value, names []string) ([]binding.Value, error) {
+// enter returns what the engine reads or writes, nil for a nil. needed are the names of values that must not be nil.
+func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {
 		switch {
-		case v == nil && names != nil:
-			return nil, fmt.Errorf("input %q has no tensor", names[i])
+		case v == nil && needed != nil:
+			return list, fmt.Errorf("input %q has no tensor", needed[i])
 		case v == nil:
 		case v.data == nil:
-			return nil, errors.New("a tensor is closed")
+			return list, errors.New("a tensor is closed")
 		case v.scalar != nil:
 			bound, err := v.scalar.enter()
 			if err != nil {
-				return nil, err
+				return list, err
 			}
 			list[i] = bound
 		default:
@@ -181,20 +183,30 @@ func enter(values []*Value, names []string) ([]binding.Value, error) {
 	return list, nil
 }
 
-// leave makes what a run wrote visible in values.
+// leave puts what a run wrote into values, making those that are nil.
 func leave(values []*Value, list []binding.Value, names []string) error {
 	for i, v := range values {
-		if v == nil {
+		switch {
+		case v == nil:
 			adopted, err := adopt(list[i])
 			if err != nil {
 				return fmt.Errorf("output %q: %w", names[i], err)
 			}
 			values[i] = adopted
-		} else if v.scalar != nil {
-			v.scalar.leave()
+		case v.scalar != nil:
+			v.scalar.leave(list[i])
 		}
 	}
 	return nil
+}
+
+// release frees what enter made for one run.
+func release(values []*Value, list []binding.Value) {
+	for i, v := range values {
+		if v != nil && v.scalar != nil && list[i] != nil {
+			_ = list[i].Destroy() // never fails
+		}
+	}
 }
 
 // run executes the graph, and stops when ctx ends.

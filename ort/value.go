@@ -114,9 +114,6 @@ func (v *Value) Close() error {
 	if v == nil {
 		return nil
 	}
-	if v.scalar != nil {
-		v.scalar.release()
-	}
 	if v.bound != nil {
 		_ = v.bound.Destroy() // never fails
 	}
@@ -147,7 +144,7 @@ func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 		if t.Half() {
 			return nil, fmt.Errorf("making a tensor: a scalar of %v is not supported", t)
 		}
-		v.scalar = &scalar[T]{data: data}
+		v.scalar = scalar[T]{data: data}
 		return v, nil
 	}
 	dims := make(binding.Shape, len(shape))
