@@ -27,8 +27,7 @@ func (l Law) Draw(r *rand.Rand) float64 {
 		return l.Low
 	}
 	u := r.Float64()
-	v := (1-u)*l.Low + u*l.High      // does not overflow where High - Low would
-	return min(max(v, l.Low), l.High) // rounding must not leave the range
+	return (1-u)*l.Low + u*l.High // does not overflow where High - Low would
 }
 
 // String writes the law as a study file does: 30, or [-15, 15].

@@ -77,16 +77,30 @@ func gather(row, plane []float32, taps []tap) {
 }
 
 // tap computes how an h x w plane is read at (x, y), in pixels from the centre of its first one.
-func (s Sampling) tap(t *tap, x, y float64, h, w int) {
+func (s *Sampling) tap(t *tap, x, y float64, h, w int) {
+	if s.Nearest || !(x >= 0 && x < float64(w-1) && y >= 0 && y < float64(h-1)) {
+		s.border(t, x, y, h, w)
+		return
+	}
+	ix, iy := int(x), int(y)
+	fx, fy := float32(x-float64(ix)), float32(y-float64(iy))
+	at := int32(iy*w + ix)
+	t.at = [4]int32{at, at + 1, at + int32(w), at + int32(w) + 1}
+	t.weight = [4]float32{(1 - fx) * (1 - fy), fx * (1 - fy), (1 - fx) * fy, fx * fy}
+	t.bias = 0
+}
+
+// border is tap where not all four places need lie inside the plane.
+func (s *Sampling) border(t *tap, x, y float64, h, w int) {
 	if s.Outside == Reflection {
 		x, y = mirror(x, w), mirror(y, h)
 	}
 	if s.Nearest {
 		x, y = math.RoundToEven(x), math.RoundToEven(y)
 	}
+	*t = tap{}
 	// Written so that NaN, from absurd parameters, is outside.
 	if !(x > -1 && x < float64(w) && y > -1 && y < float64(h)) {
-		*t = tap{}
 		if s.Outside == Filled {
 			t.bias = float32(s.Fill)
 		}
@@ -94,19 +108,6 @@ func (s Sampling) tap(t *tap, x, y float64, h, w int) {
 	}
 	ix, iy := int(x+1)-1, int(y+1)-1 // the floor, as x + 1 > 0
 	fx, fy := float32(x-float64(ix)), float32(y-float64(iy))
-	if uint(ix) < uint(w-1) && uint(iy) < uint(h-1) {
-		at := int32(iy*w + ix)
-		t.at = [4]int32{at, at + 1, at + int32(w), at + int32(w) + 1}
-		t.weight = [4]float32{(1 - fx) * (1 - fy), fx * (1 - fy), (1 - fx) * fy, fx * fy}
-		t.bias = 0
-		return
-	}
-	s.edge(t, ix, iy, fx, fy, h, w)
-}
-
-// edge is tap where some of the four places lie outside the plane.
-func (s Sampling) edge(t *tap, ix, iy int, fx, fy float32, h, w int) {
-	*t = tap{}
 	var inside float32
 	for k := range 4 {
 		dx, dy := k&1, k>>1

@@ -18,7 +18,7 @@ MODES = {"bilinear": BILINEAR, "nearest": NEAREST}
 def pictures():
     g = np.random.default_rng(20240)
     return {
-        "square": g.random((3, 12, 12), dtype=np.float32),
+        "square": g.random((3, 8, 8), dtype=np.float32),
         "wide": g.random((3, 10, 15), dtype=np.float32),
         "tall-grey": g.random((1, 13, 9), dtype=np.float32),
         "maps": g.standard_normal((16, 7, 6), dtype=np.float32) * 3,
@@ -87,6 +87,7 @@ def cases():
         yield "crop", {"area": 0.5}, pic, lambda x: crop(x, 0.5 ** 0.5)
         yield "crop", {"side": 0.6, "interpolation": "nearest"}, pic, lambda x: crop(x, 0.6, "nearest")
         yield "gaussian-blur", {"sigma": 1}, pic, lambda x: blur(x, 1.0, 7)
+        yield "gaussian-blur", {"sigma": 1.1}, pic, lambda x: blur(x, 1.1, 9)
         yield "gaussian-blur", {"sigma": 0.1}, pic, lambda x: blur(x, 0.1, 3)
         yield "gaussian-blur", {"sigma": 2.5, "kernel": 5}, pic, lambda x: blur(x, 2.5, 5)
     for pic in ("square", "wide", "tall-grey"):
@@ -94,6 +95,9 @@ def cases():
         for f in (0, 0.3, 1, 1.8):
             yield "brightness", {"factor": f}, pic, lambda x, f=f: F.adjust_brightness(x, f)
             yield "contrast", {"factor": f}, pic, lambda x, f=f: F.adjust_contrast(x, f)
+    # Shifts by pixels and a half, exact in binary on a side of 8: the nearest pixel is a tie.
+    yield "translate", {"x": 0.1875, "y": -0.0625, "interpolation": "nearest"}, "square", lambda x: affine(
+        x, translate=(0.1875, -0.0625), interpolation="nearest")
     yield "rotate", {"angle": 30}, "pixel", lambda x: rotate(x, 30)
     yield "affine", {"rotate": 30, "translate": 0.3, "outside": "reflect"}, "pixel", lambda x: affine(
         x, 30.0, (0.3, 0.3), outside="reflect")

@@ -1,0 +1,37 @@
+package transform
+
+import (
+	"math"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+)
+
+func TestLaw(t *testing.T) {
+	t.Parallel()
+	r := keyed.Rand(1)
+	var sum float64
+	const n = 10000
+	for range n {
+		v := Uniform(-15, 5).Draw(r)
+		if v < -15 || v >= 5 {
+			t.Fatalf("%g is outside", v)
+		}
+		sum += v / n
+	}
+	if !near(sum, -5, 0.3) {
+		t.Errorf("the mean is %g, want -5", sum)
+	}
+	low, high := 0.1, math.Nextafter(0.1, 1)
+	for range 1000 {
+		if v := Uniform(low, high).Draw(r); v != low && v != high {
+			t.Fatalf("%g: rounding leaves the range", v)
+		}
+	}
+	if v := Uniform(-math.MaxFloat64, math.MaxFloat64).Draw(r); math.IsInf(v, 0) {
+		t.Error("a wide range overflows")
+	}
+	if a, b := Fixed(30).String(), Uniform(-0.5, 15).String(); a != "30" || b != "[-0.5, 15]" {
+		t.Errorf("written %s and %s", a, b)
+	}
+}
