@@ -40,13 +40,16 @@ type Needs struct {
 	Labels     bool // samples must carry labels
 	Moved      bool // the view under the transformation; else the clean view alone serves
 	PerTrial   bool // wants one draw of the transformation for a whole trial
+	// CleanServes says, beside Moved, that the measure has something to say in a study without transformations too:
+	// then Batch.Moved is empty, and only what needs no moved view is scored. Accuracy is so.
+	CleanServes bool
 }
 
 // A Site is where an accumulator sits: a layer of a model on some data under some transformation.
 type Site struct {
 	Layer   onnx.Layer // name, operator, depth, shape and axes of what will be fed
 	Layout  Layout     // how the samples are ordered, blocked and grouped
-	Classes []string   // names of the classes of labels, where there are any; len(Classes) is the width of a prediction
+	Classes []string   // names of the model's classes, numbers where nobody names them: a prediction has len(Classes) values. Nil where the output is no classes' scores
 	// PerSample says that the transformation is drawn anew for each sample.
 	PerSample bool
 	// KeepSamples asks for per-sample values too (samples: true); see Sampler.
@@ -92,13 +95,13 @@ func (l Layout) Blocks() int { return (l.N + l.Block - 1) / l.Block }
 func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 
 // A Batch is what an accumulator is fed: one layer's activations on the views of some samples. The tensors are valid
-// during the call only. Places ascend, and a block's samples arrive in order, in one batch or in several.
+// during the call only. After an error from Update or Merge the accumulator is of no further use. Places ascend, and a block's samples arrive in order, in one batch or in several.
 type Batch struct {
 	Place []int         // places in the order, see Layout
 	Index []int         // indices in the source
 	Label []int         // labels, NoLabel where there is none
 	Clean tensor.Tensor // b x ...: the layer on x; for Needs.Prediction log-probabilities (natural), b x classes
-	Moved tensor.Tensor // the same on T(x); empty unless Needs.Moved
+	Moved tensor.Tensor // the same on T(x); empty unless Needs.Moved, see also Needs.CleanServes
 }
 
 // An Accumulator gathers sufficient statistics. Update and Merge may come in any interleaving that keeps each
