@@ -1,0 +1,90 @@
+package paired
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// Scores returns the means: of all samples, then of each class that has any.
+func (a *Accumulator) Scores() ([]measure.Score, error) {
+	if a.values.n(0) == 0 {
+		return nil, measure.ErrTooFew
+	}
+	null, err := a.completeNull()
+	if err != nil {
+		return nil, err
+	}
+	var scores []measure.Score
+	for part := range a.values.parts {
+		if a.values.n(part) == 0 {
+			continue
+		}
+		for c, column := range a.spec.Columns {
+			if column.Statistic == "" || column.Moved && !a.moved {
+				continue
+			}
+			scores = append(scores, a.score(&null, part, c))
+		}
+	}
+	return scores, nil
+}
+
+// completeNull is the null with the blocks closed that wait for samples which may never come: those that could
+// not be read.
+func (a *Accumulator) completeNull() (table, error) {
+	null := a.null.clone()
+	for _, block := range slices.Sorted(maps.Keys(a.open)) {
+		if err := a.closeBlock(&null, block, a.open[block]); err != nil {
+			return null, err
+		}
+	}
+	return null, nil
+}
+
+func (a *Accumulator) score(null *table, part, column int) measure.Score {
+	c, n := a.spec.Columns[column], a.values.n(part)
+	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
+	if part > 0 {
+		s.Factor = "class=" + a.site.Classes[part-1]
+	}
+	s.Replicates = a.values.replicates(part, column)
+	if c.Proportion {
+		s.Low, s.High = wilson(s.Value, n)
+	} else if low, high := measure.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
+		s.Low, s.High = max(low, c.Low), min(high, c.High)
+	}
+	switch {
+	case !c.Null:
+	case a.dropped:
+		s.Warnings = append(s.Warnings, "no null: it would exceed the memory bound")
+	default:
+		s.Null = null.mean(part, column)
+	}
+	return s
+}
+
+// Samples returns the kept terms of the means in the order of sample indices; none unless the site asks for them.
+func (a *Accumulator) Samples() []measure.SampleScore {
+	order := make([]int, len(a.index))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
+	var out []measure.SampleScore
+	for _, i := range order {
+		row := a.kept[i*a.spec.samplesKept():]
+		for _, c := range a.spec.Columns {
+			if c.Sample == "" {
+				continue
+			}
+			if a.moved || !c.Moved {
+				out = append(out, measure.SampleScore{Index: a.index[i], Statistic: c.Sample, Value: row[0]})
+			}
+			row = row[1:]
+		}
+	}
+	return out
+}

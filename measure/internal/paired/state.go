@@ -1,0 +1,127 @@
+package paired
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+)
+
+var errOtherSite = errors.New("a state that belongs to another layer or study: its numbers do not fit")
+
+// Merge adds the state of another Accumulator of the same Spec and site that has seen other samples.
+func (a *Accumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*Accumulator)
+	if !ok || o.spec.Kind != a.spec.Kind || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
+		return fmt.Errorf("merging %s: %w", a.spec.Kind, errOtherSite)
+	}
+	if o.width == 0 {
+		return nil
+	}
+	if a.width == 0 {
+		a.width, a.moved = o.width, o.moved
+	}
+	if a.width != o.width || a.moved != o.moved {
+		return fmt.Errorf("merging %s: %w", a.spec.Kind, errOtherSite)
+	}
+	for block := range o.open {
+		if a.open[block] != nil {
+			return fmt.Errorf("merging %s: both states have samples of block %d", a.spec.Kind, block)
+		}
+	}
+	a.values.merge(&o.values)
+	if o.dropped {
+		a.dropNull()
+	}
+	if !a.dropped {
+		a.null.merge(&o.null)
+		for block, p := range o.open {
+			a.open[block] = &openPair{p.last, p.count, p.label, slices.Clone(p.clean), slices.Clone(p.moved)}
+		}
+	}
+	a.index = append(a.index, o.index...)
+	a.kept = append(a.kept, o.kept...)
+	return nil
+}
+
+// dropNull gives the null up, for a state that comes from where there was no memory for it.
+func (a *Accumulator) dropNull() {
+	a.dropped, a.null, a.open = true, table{}, nil
+}
+
+// MarshalBinary writes the state.
+func (a *Accumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter(a.spec.Kind, a.spec.Version)
+	w.Int(a.width)
+	w.Bool(a.moved)
+	w.Bool(a.dropped)
+	a.values.write(w)
+	a.null.write(w)
+	w.Int(len(a.open))
+	for _, block := range slices.Sorted(maps.Keys(a.open)) {
+		o := a.open[block]
+		w.Ints([]int{block, o.last, o.count, o.label})
+		w.Float32s(o.clean)
+		w.Float32s(o.moved)
+	}
+	w.Ints(a.index)
+	w.Floats(a.kept)
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary replaces the state by one that MarshalBinary wrote at the same site. After an error the
+// accumulator is as it was.
+func (a *Accumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, a.spec.Kind, a.spec.Version)
+	if err != nil {
+		return err
+	}
+	site := a.site
+	site.Budget = 0 // whether there is a null is the state's to say
+	b := New(a.spec, site, 0)
+	b.site = a.site
+	b.width, b.moved = r.Int(), r.Bool()
+	if r.Bool() {
+		b.dropNull()
+	}
+	b.values.read(r)
+	b.null.read(r)
+	b.readOpen(r)
+	b.index, b.kept = r.Ints(), r.Floats()
+	want := 0
+	if a.site.KeepSamples {
+		want = b.values.n(0)
+	}
+	if b.width < 0 || len(b.index) != want || len(b.kept) != want*a.spec.samplesKept() {
+		r.Fail(errOtherSite)
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	*a = *b
+	return nil
+}
+
+// readOpen reads the blocks that wait for samples.
+func (a *Accumulator) readOpen(r *state.Reader) {
+	for range r.Int() {
+		head, o := r.Ints(), &openPair{}
+		o.clean, o.moved = r.Float32s(), r.Float32s()
+		if len(head) != 4 || a.open == nil || !a.fits(head, o) {
+			r.Fail(errOtherSite)
+			return
+		}
+		a.open[head[0]] = o
+	}
+}
+
+// fits takes an open block's place, count and label over if they can be true at this site.
+func (a *Accumulator) fits(head []int, o *openPair) bool {
+	o.last, o.count, o.label = head[1], head[2], head[3]
+	layout := a.site.Layout
+	return o.last >= 0 && o.last < layout.N && o.last/layout.Block == head[0] && o.count > 0 && o.count <= layout.Block &&
+		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.width && len(o.moved) == a.width
+}

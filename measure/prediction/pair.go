@@ -1,0 +1,101 @@
+package prediction
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// A Prediction is the most probable class and its probability. Of equally probable classes it is the first.
+type Prediction struct {
+	Class      int
+	Confidence float64
+}
+
+// Predict returns the prediction that natural log-probabilities over K classes make. A value of minus infinity is a
+// probability of zero. It is an error (*measure.NonFinite) if there is a NaN or plus infinity among them, and if
+// the probabilities do not add up to 1 within a hundredth, as logits do not.
+func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
+
+func predict(logp []float32, view string) (Prediction, error) {
+	best, sum := 0, 0.0
+	for i, v := range logp {
+		if v > logp[best] {
+			best = i
+		}
+		sum += math.Exp(float64(v))
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return Prediction{}, &measure.NonFinite{View: view}
+	}
+	if math.Abs(sum-1) > 0.01 {
+		return Prediction{}, fmt.Errorf("the prediction is no distribution: its %d probabilities add up to %.4g, not 1", len(logp), sum)
+	}
+	return Prediction{best, math.Exp(float64(logp[best]))}, nil
+}
+
+// predictBoth predicts from both views.
+func predictBoth(clean, moved []float32) (c, m Prediction, err error) {
+	if c, err = predict(clean, "clean"); err == nil {
+		m, err = predict(moved, "moved")
+	}
+	return c, m, err
+}
+
+// EI is the effective invariance of a pair: sqrt(p q), of the confidences p and q, where both predictions are of the same class, else 0
+// (Deng, Gould and Zheng 2022, equation 1).
+func EI(clean, moved Prediction) float64 {
+	if clean.Class != moved.Class {
+		return 0
+	}
+	return math.Sqrt(clean.Confidence * moved.Confidence)
+}
+
+// Agreement is 1 where both predictions are of the same class, else 0.
+func Agreement(clean, moved Prediction) float64 { return oneIf(clean.Class == moved.Class) }
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Divergences tell how far two distributions p (clean) and q (moved) over the same classes lie apart.
+type Divergences struct {
+	JS float64 // Jensen-Shannon divergence (not its root, the distance): (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2; 0 to ln 2
+	KL float64 // Kullback-Leibler divergence of the moved from the clean: sum p ln(p / q); 0 and up
+	L2 float64 // Euclidean distance |p - q|; 0 to sqrt 2
+}
+
+// Diverge compares two distributions, given as natural log-probabilities over the same K classes.
+func Diverge(clean, moved []float32) Divergences {
+	var d Divergences
+	for i := range clean {
+		p, logp := probability(clean[i])
+		q, logq := probability(moved[i])
+		if p == q {
+			continue // adds nothing to any of the three
+		}
+		logm := math.Log((p + q) / 2)
+		d.JS += (p*(logp-logm) + q*(logq-logm)) / 2
+		d.KL += p * (logp - logq)
+		d.L2 += (p - q) * (p - q)
+	}
+	// Rounding may leave a divergence of nothing a little below zero.
+	return Divergences{JS: max(d.JS, 0), KL: max(d.KL, 0), L2: math.Sqrt(d.L2)}
+}
+
+// logTiny is the logarithm of 2^-149, the smallest positive float32.
+const logTiny = -149 * math.Ln2
+
+// probability is e^logp with its logarithm. A model that ends in a softmax may give a probability of exactly zero, which
+// stands for one too small for float32; its logarithm counts as that of the smallest, so that divergences stay finite.
+func probability(logp float32) (p, log float64) {
+	log = float64(logp)
+	if math.IsInf(log, -1) {
+		return 0, logTiny
+	}
+	return math.Exp(log), log
+}

@@ -1,0 +1,418 @@
+package prediction_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// logSoftmax turns rows of logits into log-probabilities.
+func logSoftmax(logits []float32, k int) []float32 {
+	out := make([]float32, len(logits))
+	for lo := 0; lo < len(logits); lo += k {
+		var sum float64
+		for _, v := range logits[lo : lo+k] {
+			sum += math.Exp(float64(v))
+		}
+		for i := lo; i < lo+k; i++ {
+			out[i] = float32(float64(logits[i]) - math.Log(sum))
+		}
+	}
+	return out
+}
+
+func logs(p ...float64) []float32 {
+	out := make([]float32, len(p))
+	for i, v := range p {
+		out[i] = float32(math.Log(v))
+	}
+	return out
+}
+
+func classes(k int) []string {
+	var out []string
+	for i := range k {
+		out = append(out, fmt.Sprintf("c%d", i))
+	}
+	return out
+}
+
+// random makes predictions of n samples over k classes, the moved ones near the clean ones, and labels that are often right.
+func random(n, k int, seed uint64) (clean, moved tensor.Tensor, label []int) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	a, b := make([]float32, n*k), make([]float32, n*k)
+	for i := range a {
+		a[i] = float32(2 * r.NormFloat64())
+		b[i] = a[i] + float32(r.NormFloat64())
+	}
+	for i := range n {
+		a[i*k+i%k] += 3
+		label = append(label, i%k)
+	}
+	clean, _ = tensor.From(logSoftmax(a, k), n, k)
+	moved, _ = tensor.From(logSoftmax(b, k), n, k)
+	return clean, moved, label
+}
+
+func measures(s prediction.Settings) []measure.Measure {
+	return []measure.Measure{prediction.Accuracy(s), prediction.EffectiveInvariance(s), prediction.Divergence(s)}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	const n, k = 205, 4
+	clean, moved, label := random(n, k, 1)
+	for _, perClass := range []bool{false, true} {
+		for _, m := range measures(prediction.Settings{PerClass: perClass}) {
+			site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k), KeepSamples: perClass}
+			t.Run(fmt.Sprintf("%s/per class %v", m.Name(), perClass), func(t *testing.T) {
+				t.Parallel()
+				measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: clean, Moved: moved, Label: label})
+			})
+		}
+	}
+	t.Run("accuracy/clean alone", func(t *testing.T) {
+		t.Parallel()
+		site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k), KeepSamples: true}
+		measuretest.Run(t, measuretest.Case{Measure: prediction.Accuracy(prediction.Settings{}), Site: site, Clean: clean, Label: label})
+	})
+}
+
+// Figure 1 of Deng et al. 2022 gives the statistics of four pairs and draws the vectors without numbers; these vectors
+// are ours, the values by hand.
+func TestPairsByHand(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name         string
+		clean, moved []float32
+		ei, js, kl   float64
+		l2, agree    float64
+	}{
+		{"the same, sure", logs(1, 0), logs(1, 0), 1, 0, 0, 0, 1},
+		{"the same, unsure", logs(.4, .3, .3), logs(.4, .3, .3), .4, 0, 0, 0, 1},
+		{"opposite", logs(1, 0), logs(0, 1), 0, math.Ln2, 149 * math.Ln2, math.Sqrt2, 0},
+		{"agree, other confidence", logs(.9, .1), logs(.6, .4), math.Sqrt(.54),
+			(.9*math.Log(.9/.75) + .1*math.Log(.1/.25) + .6*math.Log(.6/.75) + .4*math.Log(.4/.25)) / 2,
+			.9*math.Log(1.5) + .1*math.Log(.25), math.Sqrt(.18), 1},
+		{"disagree", logs(.8, .2), logs(.2, .8), 0,
+			.8*math.Log(1.6) + .2*math.Log(.4), .6 * math.Log(4), math.Sqrt(.72), 0},
+		{"ties go to the first", logs(.5, .5), logs(.5, .5), .5, 0, 0, 0, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := prediction.Predict(c.clean)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := prediction.Predict(c.moved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := prediction.Diverge(c.clean, c.moved)
+			got := []float64{prediction.EI(p, q), d.JS, d.KL, d.L2, prediction.Agreement(p, q)}
+			for i, want := range []float64{c.ei, c.js, c.kl, c.l2, c.agree} {
+				if math.Abs(got[i]-want) > 1e-6 {
+					t.Errorf("statistic %d is %v, want %v", i, got[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestAlgebraOfDivergences(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(2, 12).Draw(t, "classes")
+		logit := rapid.SliceOfN(rapid.Float32Range(-30, 30), k, k)
+		p, q := logSoftmax(logit.Draw(t, "clean"), k), logSoftmax(logit.Draw(t, "moved"), k)
+		d, back := prediction.Diverge(p, q), prediction.Diverge(q, p)
+		switch {
+		case d.JS < 0 || d.JS > math.Ln2+1e-9 || d.KL < 0 || d.L2 < 0 || d.L2 > math.Sqrt2+1e-9:
+			t.Fatalf("out of range: %+v", d)
+		case math.Abs(d.JS-back.JS) > 1e-12 || math.Abs(d.L2-back.L2) > 1e-12:
+			t.Fatalf("js and l2 are symmetric, yet %+v and %+v", d, back)
+		case d.JS > d.KL/2+back.KL/2+1e-6: // half the Jeffreys divergence bounds it
+			t.Fatalf("js exceeds half the symmetrised kl: %+v and %+v", d, back)
+		case prediction.Diverge(p, p) != prediction.Divergences{}:
+			t.Fatal("a distribution diverges from itself")
+		}
+	})
+}
+
+type golden struct {
+	N, K         int
+	Clean, Moved []float32
+	Label        []int
+	Scores       map[string]float64
+	Null         map[string]float64
+	Class        map[string]map[string]float64
+	Replicates   map[string][]float64
+	Samples      map[string][]float64
+}
+
+// testdata/golden.py computes everything with PyTorch and scipy from the definitions.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	site := measure.Site{Layout: measure.NewLayout(g.N), Classes: classes(g.K), KeepSamples: true}
+	seen := 0
+	for _, m := range measures(prediction.Settings{PerClass: true}) {
+		a := feed(t, m, site, g)
+		scores, err := a.Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scores {
+			seen++
+			want := g.Scores[s.Statistic]
+			if s.Factor != "" {
+				want = g.Class[s.Factor][s.Statistic]
+			} else {
+				for i, r := range s.Replicates {
+					near(t, s.Statistic+" replicate", r.Value, g.Replicates[s.Statistic][i])
+				}
+				if null, ok := g.Null[s.Statistic]; ok {
+					near(t, s.Statistic+" null", s.Null, null)
+				}
+			}
+			near(t, s.Factor+" "+s.Statistic, s.Value, want)
+		}
+		count := map[string]int{}
+		for _, s := range a.(measure.Sampler).Samples() {
+			near(t, s.Statistic, s.Value, g.Samples[s.Statistic][s.Index])
+			count[s.Statistic]++
+		}
+		for name, n := range count {
+			if n != g.N {
+				t.Errorf("%d samples of %s", n, name)
+			}
+		}
+	}
+	if want := 8 * (1 + g.K); seen != want {
+		t.Errorf("%d scores, want %d", seen, want)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 2e-6) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func feed(t *testing.T, m measure.Measure, site measure.Site, g golden) measure.Accumulator {
+	t.Helper()
+	a, err := m.New(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Update(batch(g.Clean, g.Moved, g.Label, g.K)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func batch(clean, moved []float32, label []int, k int) *measure.Batch {
+	b := &measure.Batch{Label: label}
+	for i := range label {
+		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
+	}
+	b.Clean, _ = tensor.From(clean, len(label), k)
+	if moved != nil {
+		b.Moved, _ = tensor.From(moved, len(label), k)
+	}
+	return b
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	nan, good := float32(math.NaN()), logs(.5, .5)
+	cases := []struct {
+		name         string
+		measure      measure.Measure
+		clean, moved []float32
+		label        int
+		want         string
+	}{
+		{"NaN", prediction.Divergence(prediction.Settings{}), logs(.5, math.NaN()), good, 0, "NaN or infinity in the activations of sample 0 (clean view)"},
+		{"NaN first", prediction.EffectiveInvariance(prediction.Settings{}), good, []float32{nan, 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
+		{"infinity", prediction.Accuracy(prediction.Settings{}), good, []float32{float32(math.Inf(1)), 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
+		{"logits", prediction.Divergence(prediction.Settings{}), []float32{2, 3}, good, 0, "sample 0: the prediction is no distribution: its 2 probabilities add up to 27.47"},
+		{"label too large", prediction.Accuracy(prediction.Settings{}), good, good, 2, "sample 0 has label 2; the model has 2 classes"},
+		{"label negative", prediction.EffectiveInvariance(prediction.Settings{PerClass: true}), good, good, -3, "sample 0 has label -3"},
+		{"no label", prediction.Accuracy(prediction.Settings{}), good, good, dataset.NoLabel, "sample 0 has no label"},
+		{"no moved view", prediction.EffectiveInvariance(prediction.Settings{}), good, nil, 0, "no moved view"},
+		{"other classes", prediction.Divergence(prediction.Settings{}), logs(.2, .3, .5), logs(.2, .3, .5), 0, "a prediction of 3 values for a model of 2 classes"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, err := c.measure.New(measure.Site{Layout: measure.NewLayout(1), Classes: classes(2)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = a.Update(batch(c.clean, c.moved, []int{c.label}, len(c.clean)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not say %q", err, c.want)
+			}
+			var bad *measure.NonFinite
+			if errors.As(err, &bad) != strings.HasPrefix(c.want, "NaN or infinity") {
+				t.Errorf("%v is a NonFinite: %v", err, bad)
+			}
+		})
+	}
+}
+
+// Samples without labels count for what needs none, and belong to no class.
+func TestUnlabelledSamplesBelongToNoClass(t *testing.T) {
+	t.Parallel()
+	a, err := prediction.EffectiveInvariance(prediction.Settings{PerClass: true}).New(measure.Site{Layout: measure.NewLayout(2), Classes: classes(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sure, unsure := logs(1, 0), logs(.5, .5)
+	rows := append(append([]float32{}, sure...), unsure...)
+	if err := a.Update(batch(rows, rows, []int{1, dataset.NoLabel}, 2)); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := a.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(scores) != 2 || scores[0].N != 2 || scores[1].Factor != "class=c1" || scores[1].N != 1 {
+		t.Fatalf("%+v", scores)
+	}
+	near(t, "all", scores[0].Value, .75)
+	near(t, "the labelled one", scores[1].Value, 1)
+}
+
+// A model that answers at random agrees with its null; one that is invariant does not.
+func TestNullIsChance(t *testing.T) {
+	t.Parallel()
+	const n, k = 4000, 10
+	clean, _, label := random(n, k, 3)
+	other, _, _ := random(n, k, 4)
+	site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k)}
+	for _, c := range []struct {
+		name  string
+		moved tensor.Tensor
+		value float64
+	}{{"invariant", clean, 1}, {"unrelated", other, 0}} {
+		a, err := prediction.Divergence(prediction.Settings{}).New(site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Clean classes cycle with the sample, so an unrelated prediction is one whose cycle is out of step.
+		moved := c.moved
+		if c.name == "unrelated" {
+			moved = moved.Clone()
+			rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) {
+				for x := range k {
+					p, q := i*k+x, j*k+x
+					moved.Data[p], moved.Data[q] = moved.Data[q], moved.Data[p]
+				}
+			})
+		}
+		if err := a.Update(batch(clean.Data, moved.Data, label, k)); err != nil {
+			t.Fatal(err)
+		}
+		scores, _ := a.Scores()
+		s := scores[3]
+		if s.Statistic != "agreement" || s.Null > .13 {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+		if c.name == "invariant" && (s.Value != 1 || s.High != 1 || s.Low < .998) {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+		if c.name == "unrelated" && math.Abs(s.Value-.1) > .02 {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+	}
+}
+
+// A 95 % interval covers the truth in about 95 % of studies.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	const studies, n = 400, 160
+	covered := map[string]int{}
+	r := rand.New(rand.NewPCG(5, 5))
+	for range studies {
+		g := golden{K: 2}
+		for range n {
+			g.Label = append(g.Label, 0)
+			confidence := .5 + .5*r.Float64()
+			g.Clean = append(g.Clean, logs(confidence, 1-confidence)...)
+			if r.Float64() < .7 {
+				g.Moved = append(g.Moved, logs(confidence, 1-confidence)...)
+			} else {
+				g.Moved = append(g.Moved, logs(1-confidence, confidence)...)
+			}
+		}
+		site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(2)}
+		for _, m := range measures(prediction.Settings{}) {
+			scores, err := feed(t, m, site, g).Scores()
+			if err != nil {
+				t.Fatal(err)
+			}
+			truth := map[string]float64{"ei": .7 * .75, "agreement": .7, "moved": .7, "drop": .3}
+			for _, s := range scores {
+				if v, ok := truth[s.Statistic]; ok && s.Low <= v && v <= s.High {
+					covered[s.Statistic]++
+				}
+			}
+		}
+	}
+	for _, name := range []string{"ei", "agreement", "moved", "drop"} {
+		if share := float64(covered[name]) / studies; share < .91 || share > .985 {
+			t.Errorf("the interval of %s covers the truth in %.1f %% of studies", name, 100*share)
+		}
+	}
+}
+
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	m := prediction.Accuracy(prediction.Settings{})
+	if m.Skip(measure.Site{}) == "" || m.Skip(measure.Site{Classes: classes(1)}) == "" || m.Skip(measure.Site{Classes: classes(2)}) != "" {
+		t.Error("a model without several classes is to be skipped, one with two is not")
+	}
+}
+
+func BenchmarkDivergence(b *testing.B) {
+	for _, k := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("%d classes", k), func(b *testing.B) {
+			clean, moved, label := random(64, k, 1)
+			batch := batch(clean.Data, moved.Data, label, k)
+			a, err := prediction.Divergence(prediction.Settings{}).New(measure.Site{Layout: measure.NewLayout(64), Classes: classes(k)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if err := a.Update(batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(64*b.N)/b.Elapsed().Seconds(), "samples/s")
+		})
+	}
+}
