@@ -1,0 +1,31 @@
+package dataset
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Describer is a Source that knows the name, label and factors of its samples without reading their pictures.
+type Describer interface {
+	// Describe is sample i without Input and Moved.
+	Describe(i int) Sample
+}
+
+// wrapped is a source made of others, which may or may not be Describers.
+type wrapped interface {
+	describe(ctx context.Context, i int) (Sample, error)
+}
+
+// Describe returns sample i of any source without its picture, which it reads only if the source is no Describer.
+func Describe(ctx context.Context, src Source, i int) (Sample, error) {
+	switch src := src.(type) {
+	case Describer:
+		return src.Describe(i), nil
+	case wrapped:
+		return src.describe(ctx, i)
+	}
+	s, err := src.At(ctx, i, Frame{})
+	s.Input, s.Moved = tensor.Tensor{}, nil
+	return s, err
+}

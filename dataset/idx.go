@@ -1,0 +1,275 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in .gz.
+type IDXOptions struct {
+	Images string // the file of pictures, or the folder that holds it under its usual name
+	Labels string // the file of labels; "": the one beside Images with the usual name, none if it is not there
+	Part   string // of a folder: "test" (default), "train" or "all"
+}
+
+// An IDX is a source over pictures in the IDX format: grey, a byte a pixel. They are given as stored, so those of EMNIST,
+// which are stored transposed, lie on their side.
+type IDX struct {
+	parts       []idxPart
+	size        int
+	classes     []string
+	fingerprint string
+}
+
+type idxPart struct {
+	name   string
+	images blob
+	head   idxHeader
+	first  int
+	labels []uint8 // nil: none
+}
+
+// OpenIDX opens IDX files. The classes are the numbers "0" to the largest label.
+func OpenIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
+	x, err := openIDX(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening IDX data: %w", err)
+	}
+	return x, nil
+}
+
+func openIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
+	paths, err := idxPaths(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) > 1 && o.Labels != "" {
+		return nil, fmt.Errorf("labels %s go with one file of pictures, and there are %d", o.Labels, len(paths))
+	}
+	x := &IDX{}
+	d := newDigest("idx")
+	for _, path := range paths {
+		p, err := x.open(ctx, path, o.Labels, d)
+		if err != nil {
+			return nil, err
+		}
+		x.parts = append(x.parts, p)
+		x.size += p.head.dims[0]
+	}
+	if x.classes, err = x.nameClasses(); err != nil {
+		return nil, err
+	}
+	x.fingerprint = d.String()
+	return x, nil
+}
+
+// nameClasses numbers the classes; either every part has labels or none.
+func (x *IDX) nameClasses() ([]string, error) {
+	highest := NoLabel
+	for _, p := range x.parts {
+		if (p.labels == nil) != (x.parts[0].labels == nil) {
+			return nil, fmt.Errorf("of %s and %s one has labels and the other has none", x.parts[0].name, p.name)
+		}
+		for _, l := range p.labels {
+			highest = max(highest, int(l))
+		}
+	}
+	return numbered(highest), nil
+}
+
+// idxPaths finds the files of pictures: train-images-idx3-ubyte, t10k-images.idx3-ubyte, emnist-letters-test-images-idx3-ubyte.gz.
+func idxPaths(o IDXOptions) ([]string, error) {
+	info, err := os.Stat(o.Images)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{o.Images}, nil
+	}
+	halves, err := partOf(o.Part, []string{"*train-images?idx3-ubyte"}, []string{"*t10k-images?idx3-ubyte", "*test-images?idx3-ubyte"})
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, patterns := range halves {
+		path, err := onlyFile(o.Images, patterns)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// onlyFile finds the one file of a folder that matches one of the patterns, plain or else with .gz.
+func onlyFile(dir string, patterns []string) (string, error) {
+	for _, ending := range []string{"", ".gz"} {
+		var all []string
+		for _, p := range patterns {
+			found, err := filesLike(dir, p+ending)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, found...)
+		}
+		if len(all) > 1 {
+			return "", fmt.Errorf("%s holds %s and %s: name the file", dir, filepath.Base(all[0]), filepath.Base(all[1]))
+		}
+		if len(all) == 1 {
+			return all[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
+}
+
+func (x *IDX) open(ctx context.Context, path, labels string, d digest) (idxPart, error) {
+	p := idxPart{name: filepath.Base(path), first: x.size}
+	var err error
+	if p.images, p.head, err = openIDXFile(ctx, path, 3); err != nil {
+		return p, err
+	}
+	d.add(p.name)
+	if err := d.addFile(ctx, path); err != nil {
+		return p, err
+	}
+	if labels == "" {
+		labels = idxLabelsBeside(path)
+	}
+	if labels == "" {
+		return p, nil
+	}
+	file, head, err := openIDXFile(ctx, labels, 1)
+	if err != nil {
+		return p, err
+	}
+	if head.dims[0] != p.head.dims[0] {
+		return p, fmt.Errorf("%s holds %d labels for the %d pictures of %s", labels, head.dims[0], p.head.dims[0], path)
+	}
+	p.labels = make([]uint8, head.dims[0])
+	if _, err := file.ReadAt(p.labels, head.length()); err != nil && err != io.EOF {
+		return p, fmt.Errorf("%s: %w", labels, err)
+	}
+	d.Write(p.labels)
+	return p, nil
+}
+
+// idxLabelsBeside is the file of labels that goes with a file of pictures, or "".
+func idxLabelsBeside(images string) string {
+	dir, name := filepath.Split(images)
+	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
+	if name == filepath.Base(images) {
+		return ""
+	}
+	plain := strings.TrimSuffix(name, ".gz")
+	for _, n := range []string{name, plain, plain + ".gz"} {
+		if info, err := os.Stat(dir + n); err == nil && !info.IsDir() {
+			return dir + n
+		}
+	}
+	return ""
+}
+
+// An idxHeader is 0, 0, the type of the values, the rank, and the dimensions as big-endian 32-bit numbers.
+type idxHeader struct{ dims []int }
+
+func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
+
+// openIDXFile opens a file of bytes of the given rank and checks that it is as long as its header says.
+func openIDXFile(ctx context.Context, path string, rank int) (blob, idxHeader, error) {
+	b, err := openBlob(ctx, path)
+	if err != nil {
+		return b, idxHeader{}, err
+	}
+	h, err := readIDXHeader(b, rank)
+	if err != nil {
+		return b, h, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, h, nil
+}
+
+func readIDXHeader(b blob, rank int) (idxHeader, error) {
+	raw := make([]byte, 4+4*rank)
+	if n, err := b.ReadAt(raw, 0); n < len(raw) {
+		if err == io.EOF {
+			return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", b.size, len(raw))
+		}
+		return idxHeader{}, err
+	}
+	switch {
+	case raw[0] != 0 || raw[1] != 0:
+		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:2])
+	case raw[2] != 8:
+		return idxHeader{}, fmt.Errorf("IDX values of type %#x: only bytes (0x8) are read", raw[2])
+	case int(raw[3]) != rank:
+		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are pictures and labels exchanged?", raw[3], rank)
+	}
+	h := idxHeader{}
+	values := int64(1)
+	for i := range rank {
+		d := int64(binary.BigEndian.Uint32(raw[4+4*i:]))
+		if d == 0 {
+			return h, fmt.Errorf("dimension %d of the IDX array is 0", i)
+		}
+		if values > b.size/d {
+			values = -1 // more than the file can hold, whatever the other dimensions are
+			break
+		}
+		values *= d
+		h.dims = append(h.dims, int(d))
+	}
+	if values < 0 || int64(len(raw))+values != b.size {
+		return h, fmt.Errorf("%d bytes do not fit the dimensions in the IDX header: the file is truncated or of another kind", b.size)
+	}
+	return h, nil
+}
+
+// Len is the number of pictures.
+func (x *IDX) Len() int { return x.size }
+
+// Classes are "0", "1" and so on; nil without labels.
+func (x *IDX) Classes() []string { return x.classes }
+
+// Factors is nil.
+func (x *IDX) Factors() []string { return nil }
+
+// Fingerprint hashes the files.
+func (x *IDX) Fingerprint() string { return x.fingerprint }
+
+// Describe is picture i without its pixels.
+func (x *IDX) Describe(i int) Sample {
+	p := x.locate(i)
+	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}
+	if p.labels != nil {
+		s.Label = int(p.labels[i-p.first])
+	}
+	return s
+}
+
+// At reads picture i.
+func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
+		return Sample{}, err
+	}
+	s, p := x.Describe(i), x.locate(i)
+	h, w := p.head.dims[1], p.head.dims[2]
+	pixels := make([]byte, h*w)
+	if _, err := p.images.ReadAt(pixels, p.head.length()+int64(i-p.first)*int64(h*w)); err != nil && err != io.EOF {
+		return s, fmt.Errorf("reading %s: %w", s.Name, err)
+	}
+	var err error
+	s.Input, err = frame.bytes(pixels, 1, h, w)
+	return s, err
+}
+
+func (x *IDX) locate(i int) *idxPart {
+	n := len(x.parts) - 1
+	for i < x.parts[n].first {
+		n--
+	}
+	return &x.parts[n]
+}
