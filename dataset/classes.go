@@ -1,0 +1,108 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// relabelled is a source whose labels are a model's outputs.
+type relabelled struct {
+	Source
+	to          []int // by label of the source
+	classes     []string
+	fingerprint string
+}
+
+// MapClasses returns a source whose labels are the outputs of a model: to[l] is the output of label l of src, NoLabel for
+// none. classes names all outputs of the model, in order. MatchClasses makes to from names.
+func MapClasses(src Source, to []int, classes []string) (Source, error) {
+	if have := len(src.Classes()); len(to) != have {
+		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)
+	}
+	for l, output := range to {
+		if output < NoLabel || output >= len(classes) {
+			return nil, fmt.Errorf("classes: class %q is to be output %d, and the model has %d", src.Classes()[l], output, len(classes))
+		}
+	}
+	d := newDigest("classes")
+	d.add(src.Fingerprint(), to)
+	return relabelled{src, slices.Clone(to), slices.Clone(classes), d.String()}, nil
+}
+
+// Restrict is MapClasses for data of only some of a model's classes, such as ImageNet-A and -R with 200 of 1,000: the
+// labels are places in keep, which lists the outputs that stay, ascending. The model's other outputs are to be left out
+// before the softmax.
+func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
+	all, err := MapClasses(src, to, classes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, output := range to {
+		if output != NoLabel {
+			keep = append(keep, output)
+		}
+	}
+	slices.Sort(keep)
+	keep = slices.Compact(keep)
+	place := make([]int, len(classes))
+	for i := range place {
+		place[i] = NoLabel
+	}
+	names := make([]string, len(keep))
+	for i, output := range keep {
+		place[output], names[i] = i, classes[output]
+	}
+	restricted, err = MapClasses(all, place, names)
+	return restricted, keep, err
+}
+
+// MatchClasses finds each name in the names of a model's outputs.
+func MatchClasses(names, outputs []string) ([]int, error) {
+	at := make(map[string]int, len(outputs))
+	for i, o := range outputs {
+		if _, twice := at[o]; twice {
+			return nil, fmt.Errorf("classes: %q names two outputs of the model", o)
+		}
+		at[o] = i
+	}
+	to := make([]int, len(names))
+	for i, n := range names {
+		output, ok := at[n]
+		if !ok {
+			return nil, fmt.Errorf("classes: the data have a class %q, and no output of the model is called so", n)
+		}
+		to[i] = output
+	}
+	return to, nil
+}
+
+func (r relabelled) Classes() []string   { return r.classes }
+func (r relabelled) Fingerprint() string { return r.fingerprint }
+
+func (r relabelled) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	s, err := r.Source.At(ctx, i, f)
+	if err != nil {
+		return s, err
+	}
+	return r.relabel(s)
+}
+
+func (r relabelled) describe(ctx context.Context, i int) (Sample, error) {
+	s, err := Describe(ctx, r.Source, i)
+	if err != nil {
+		return s, err
+	}
+	return r.relabel(s)
+}
+
+func (r relabelled) relabel(s Sample) (Sample, error) {
+	if s.Label == NoLabel {
+		return s, nil
+	}
+	if s.Label < 0 || s.Label >= len(r.to) {
+		return s, fmt.Errorf("%s: label %d is outside the %d classes of the data", s.Name, s.Label, len(r.to))
+	}
+	s.Label = r.to[s.Label]
+	return s, nil
+}
