@@ -1,0 +1,176 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A fake is the shape of an invented run that looks like a real one.
+type fake struct {
+	models, layers, transforms int
+	data                       int
+	classes                    int // with scores for each class where > 0
+	unfinished                 bool
+	name                       func(kind string, i int) string // nil: names as people give them
+}
+
+var (
+	fakeModels     = []string{"resnet20", "resnet56", "vit-tiny", "convnext-s"}
+	fakeTransforms = []string{"quarter", "gray", "jitter", "blur"}
+	fakeClasses    = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
+)
+
+func (f fake) named(kind string, i int) string {
+	if f.name != nil {
+		return f.name(kind, i)
+	}
+	pick := func(names []string) string {
+		if i < len(names) {
+			return names[i]
+		}
+		return fmt.Sprintf("%s-%02d", kind, i)
+	}
+	switch kind {
+	case "model":
+		return pick(fakeModels)
+	case "transform":
+		return pick(fakeTransforms)
+	case "class":
+		return pick(fakeClasses)
+	case "data":
+		return []string{"cifar10", "cifar10-c"}[i%2]
+	default:
+		return fmt.Sprintf("/layer%d/layer%d.%d/relu%d/Relu_output_0", 1+i/6, 1+i/6, i/2%3, 1+i%2)
+	}
+}
+
+// build returns the rows and the record of the invented run. It is the same each time.
+func (f fake) build() ([]scores.Row, scores.Record) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var rows []scores.Row
+	rec := f.record()
+	for d := range max(1, f.data) {
+		for m := range f.models {
+			for t := range f.transforms {
+				at := scores.Row{Study: rec.Study, Model: f.named("model", m), Data: f.named("data", d),
+					Transform: f.named("transform", t), Depth: -1, Trial: 0}
+				rows = append(rows, f.predictions(r, at, m, t)...)
+				rows = append(rows, f.depths(r, at, m, t)...)
+			}
+		}
+	}
+	return rows, rec
+}
+
+var nan = math.NaN()
+
+// parameters are the values of a transformation: the first has a list of them.
+func parameters(t int) []string {
+	if t == 0 {
+		return []string{"90", "180", "270", ""}
+	}
+	return []string{""}
+}
+
+func (f fake) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
+	var rows []scores.Row
+	for k, parameter := range parameters(t) {
+		ei := 0.4 + 0.12*float64(m%4) + 0.17*float64(t) - 0.05*float64(k%2) + 0.02*r.Float64()
+		ei = min(ei, 0.985)
+		clean := 0.81 + 0.015*float64(m%4)
+		add := func(measure, statistic string, value, half, null float64) {
+			row := at
+			row.Measure, row.Statistic, row.Parameter = measure, statistic, parameter
+			row.Value, row.Low, row.High, row.Null, row.N = value, value-half, value+half, null, 2000
+			rows = append(rows, row)
+			for c := range f.classes {
+				row.Factor, row.N = "class="+f.named("class", c), 200
+				row.Value = value * (0.85 + 0.3*r.Float64())
+				row.Low, row.High = row.Value-3*half, row.Value+3*half
+				rows = append(rows, row)
+			}
+		}
+		add("accuracy", "clean", clean, 0.017, nan)
+		add("accuracy", "moved", clean*ei, 0.021, nan)
+		add("accuracy", "drop", clean-clean*ei, 0.018, nan)
+		add("effective-invariance", "ei", ei, 0.018, 0.09)
+		add("prediction-divergence", "js", 0.55*(1-ei), 0.011, 0.52)
+		add("prediction-divergence", "kl", 4.1*(1-ei), 0.21, 5.1)
+		add("prediction-divergence", "l2", 1.1*(1-ei), 0.03, 1.02)
+		add("prediction-divergence", "agreement", min(1, ei+0.06), 0.02, 0.1)
+	}
+	return rows
+}
+
+func (f fake) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
+	var rows []scores.Row
+	for l := range f.layers {
+		x := float64(l) / float64(max(1, f.layers-1))
+		for k, parameter := range parameters(t) {
+			add := func(measure, statistic string, value, half, null float64, n int, warning string) {
+				row := at
+				row.Layer, row.Depth = f.named("layer", l), 3+5*l+m%3
+				row.Measure, row.Statistic, row.Parameter, row.Warning = measure, statistic, parameter, warning
+				row.Value, row.Low, row.High, row.Null, row.N = value, value-half, value+half, null, n
+				rows = append(rows, row)
+			}
+			equivariance := 0.95 - (0.55-0.1*float64(m%4))*x*x - 0.03*float64(k) + 0.015*r.NormFloat64() + 0.01*float64(t)
+			invariance := 0.15 + 0.5*x/(1+math.Exp(-8*(x-0.5))) + 0.12*float64(t) + 0.01*r.NormFloat64()
+			warning := ""
+			if l == 0 {
+				warning = "pooled from 112 x 112 to 56 x 56 positions"
+			}
+			add("seis", "equivariance", min(equivariance, 0.99), 0.01+0.02*x, 0.08+0.14*x, 32000*(l+1), warning)
+			add("seis", "invariance", invariance, 0.015, 0.05+0.03*x, 32000*(l+1), "")
+			add("seis", "rank", math.Round(900*math.Exp(-3*x)), nan, nan, 32000*(l+1), "")
+			cosine := 0.03 + 0.32*x*(1-0.2*float64(m%4)) - 0.005*float64(t)
+			add("distance", "cosine", cosine, 0.006, 0.2+0.4*x, 2000, "")
+			add("distance", "relative-l2", math.Sqrt(2*cosine), 0.01, math.Sqrt(2*(0.2+0.4*x)), 2000, "")
+			add("distance", "l1", 8000*math.Exp(-3*x)*(1+0.2*float64(m%4)), 90, 16000*math.Exp(-3*x), 2000, "")
+			add("distance", "l2", 140*math.Exp(-2*x)*(1+0.2*float64(m%4)), 3, 260*math.Exp(-2*x), 2000, "")
+		}
+	}
+	return rows
+}
+
+func (f fake) record() scores.Record {
+	started := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+	finished := started.Add(192 * time.Second)
+	rec := scores.Record{
+		Study: "cifar-rotation", Noether: "0.1.0", Started: started, Finished: &finished, Cells: 30, Done: 30,
+		Engine: scores.EngineRecord{ONNXRuntime: "1.24.1", Device: "cpu", BLAS: "OpenBLAS", Threads: 2, Machine: "linux/amd64"},
+		Skipped: []scores.Skip{
+			{Model: f.named("model", 0), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
+			{Model: f.named("model", 1), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
+		},
+		Warnings: []string{"12 of 2,000 images did not decode and were left out"},
+	}
+	if f.unfinished {
+		rec.Finished, rec.Done = nil, 12
+	}
+	if f.name != nil {
+		rec.Study = f.name("study", 0)
+	}
+	for m := range f.models {
+		model := scores.ModelRecord{Name: f.named("model", m), Path: "models/" + f.named("model", m) + ".onnx",
+			SHA256: strings.Repeat(fmt.Sprintf("%02x", 17*m+40), 32), Opset: 13, Tags: map[string]string{"family": "resnet", "training": "standard"}}
+		for l := range f.layers {
+			model.Layers = append(model.Layers, scores.LayerRecord{Name: f.named("layer", l), Op: "Relu", Depth: 3 + 5*l, Shape: []int{16, 32, 32}, Axes: "NCHW"})
+		}
+		rec.Models = append(rec.Models, model)
+	}
+	for d := range max(1, f.data) {
+		rec.Data = append(rec.Data, scores.DataRecord{Name: f.named("data", d), Kind: "cifar10", N: 2000, Fingerprint: strings.Repeat("ab12", 16)})
+	}
+	rec.Resolved = "name: " + rec.Study + "\nseed: 1\ndata:\n  - {name: cifar10, cifar10: data/test_batch.bin, limit: 2000}\n" +
+		"transforms:\n  - {name: quarter, rotate: {values: [90, 180, 270]}}\nmeasures:\n  - accuracy\n  - seis: {variance: 0.99}\n"
+	return rec
+}
+
+// usual is the run that most tests look at.
+var usual = fake{models: 2, layers: 20, transforms: 3}

@@ -1,0 +1,281 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+const (
+	steady = 0.05 // of a statistic's range: a curve that stays within this much is called steady
+	trend  = 0.6  // of Spearman's correlation: from here on a curve is said to rise or to fall
+
+	findingsPerMeasure = 4
+	longestName        = 48
+)
+
+// A finding is a sentence that follows from the data by a rule.
+type finding struct {
+	text   string
+	weight float64 // how much happens in it, in units of the statistic's range
+	rank   int     // by weight, among those of one statistic
+}
+
+// Findings returns what stands out in the scores, in sentences: for each measure the curve or the comparison in which
+// most happens. The rules are fixed, so the same scores give the same sentences.
+func Findings(rows []scores.Row) []string {
+	shown := overview(rows)
+	var key []string
+	for _, m := range Describe(shown) {
+		if f := findingsOf(shown, m); len(f) > 0 {
+			key = append(key, f[0])
+		}
+	}
+	return key
+}
+
+// findingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are of an overview.
+func findingsOf(rows []scores.Row, m Measure) []string {
+	w := wording{models: len(distinct(rows, modelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
+	var found []finding
+	switch {
+	case layered(rows, m.Name):
+		for _, s := range acrossLayers(m.headline()) {
+			var curves []finding
+			for _, one := range seriesOf(rows, m.Name, s.Name) {
+				curves = append(curves, w.depth(one, s))
+			}
+			found = append(found, ranked(curves)...)
+		}
+	case m.Name == "accuracy" && len(w.accuracy(rows)) > 0:
+		found = ranked(w.accuracy(rows))
+	default:
+		s := m.headline()[0] // stands for the others, which say much the same
+		found = ranked(w.predictions(seriesOf(rows, m.Name, s.Name), s))
+	}
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.weight, a.weight))
+	})
+	var sentences []string
+	for _, f := range found[:min(len(found), findingsPerMeasure)] {
+		sentences = append(sentences, f.text)
+	}
+	return sentences
+}
+
+// ranked numbers findings by their weight.
+func ranked(found []finding) []finding {
+	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(b.weight, a.weight) })
+	for i := range found {
+		found[i].rank = i
+	}
+	return found
+}
+
+// acrossLayers returns the statistics that compare across layers. One without bounds has the scale of each layer's
+// activations, so its curve over depth is of those; it is spoken of only where there is nothing else.
+func acrossLayers(all []Statistic) []Statistic {
+	var bounded []Statistic
+	for _, s := range all {
+		if !math.IsNaN(s.Max - s.Min) {
+			bounded = append(bounded, s)
+		}
+	}
+	if bounded == nil {
+		return all
+	}
+	return bounded
+}
+
+// wording says which names a sentence must hold for a reader to know what it is about.
+type wording struct{ models, data bool }
+
+// where writes "of resnet20 under quarter on cifar10", as far as needed.
+func (w wording) where(s series) string {
+	var parts []string
+	if w.models {
+		parts = append(parts, "of "+shorten(s.model, longestName))
+	}
+	if s.transform != "" {
+		parts = append(parts, "under "+shorten(s.transform, longestName))
+	}
+	if w.data && s.data != "" {
+		parts = append(parts, "on "+shorten(s.data, longestName))
+	}
+	if s.variant != "" {
+		parts = append(parts, "("+shorten(s.variant, longestName)+")")
+	}
+	return strings.Join(parts, " ")
+}
+
+// depth describes a curve over depth.
+func (w wording) depth(s series, about Statistic) finding {
+	low, high := s.lowest(), s.highest()
+	first, last := s.rows[0], s.rows[len(s.rows)-1]
+	span := high.Value - low.Value
+	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
+	var said string
+	switch rho := s.trend(); {
+	case len(s.rows) == 1:
+		said = fmt.Sprintf("is %s at %s", number(first.Value), layer(first))
+	case span <= steady*about.width(high.Value):
+		said = fmt.Sprintf("stays between %s and %s at all %d layers", number(low.Value), number(high.Value), len(s.rows))
+	case rho <= -trend && first.Value > last.Value:
+		said = fmt.Sprintf("falls from %s at %s to %s at %s", number(first.Value), layer(first), number(last.Value), layer(last))
+	case rho >= trend && first.Value < last.Value:
+		said = fmt.Sprintf("rises from %s at %s to %s at %s", number(first.Value), layer(first), number(last.Value), layer(last))
+	default:
+		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), number(high.Value), layer(low), number(low.Value))
+	}
+	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
+}
+
+// width is the length of a statistic's range, or the size of a typical value where it has none.
+func (s Statistic) width(typical float64) float64 {
+	if w := s.Max - s.Min; !math.IsNaN(w) {
+		return w
+	}
+	return max(math.Abs(typical), math.SmallestNonzeroFloat64)
+}
+
+// chance says at how many layers a score is no better than that of shuffled pairs: the null lies within its interval
+// or beyond, or beyond the value where there is no interval.
+func chance(s series, d Direction) string {
+	var at, with int
+	for _, r := range s.rows {
+		if math.IsNaN(r.Null) || d == Neutral {
+			continue
+		}
+		with++
+		if atChance(r, d) {
+			at++
+		}
+	}
+	switch {
+	case at == 0:
+		return ""
+	case with == 1:
+		return "; that is no better than chance"
+	case at == len(s.rows):
+		return "; none of them does better than chance"
+	default:
+		return fmt.Sprintf("; at %d of %d layers it is no better than chance", at, with)
+	}
+}
+
+func atChance(r scores.Row, d Direction) bool {
+	near := r.Value // the end of the interval on the side of the null
+	if d == Higher {
+		if !math.IsNaN(r.Low) {
+			near = r.Low
+		}
+		return r.Null >= near
+	}
+	if !math.IsNaN(r.High) {
+		near = r.High
+	}
+	return r.Null <= near
+}
+
+// accuracy describes what the transformations cost: clean against moved.
+func (w wording) accuracy(rows []scores.Row) []finding {
+	clean := make(map[string]scores.Row)
+	for _, s := range seriesOf(rows, "accuracy", "clean") {
+		clean[s.model+"\x00"+s.data] = s.rows[0]
+	}
+	var found []finding
+	for _, s := range seriesOf(rows, "accuracy", "moved") {
+		was, known := clean[s.model+"\x00"+s.data]
+		if !known {
+			continue
+		}
+		lost := was.Value - s.rows[0].Value
+		subject := strings.Join(nonEmpty("Accuracy", w.where(s)), " ")
+		said := fmt.Sprintf("falls from %s to %s", number(was.Value), number(s.rows[0].Value))
+		switch {
+		case math.Abs(lost) < 0.0005:
+			said = "stays at " + number(was.Value)
+		case lost < 0:
+			said = strings.Replace(said, "falls", "rises", 1)
+		}
+		found = append(found, finding{text: subject + " " + said + ".", weight: math.Abs(lost)})
+	}
+	return found
+}
+
+// predictions describes one statistic of the predictions: under each transformation the models against each other, or
+// the transformations against each other where there is one model.
+func (w wording) predictions(all []series, about Statistic) []finding {
+	groups := make(map[string][]series)
+	var order []string
+	for _, s := range all {
+		k := s.transform + "\x00" + s.data
+		if !w.models {
+			k = s.data
+		}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], s)
+	}
+	var found []finding
+	for _, k := range order {
+		found = append(found, w.comparison(groups[k], about))
+	}
+	return found
+}
+
+// comparison says which series of a group has the highest value and which the lowest.
+func (w wording) comparison(group []series, about Statistic) finding {
+	if len(group) == 1 {
+		s := group[0]
+		r := s.rows[0]
+		text := fmt.Sprintf("%s is %s%s.", capital(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), number(r.Value), between(r))
+		return finding{text: text}
+	}
+	high := slices.MaxFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
+	low := slices.MinFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
+	h, l := high.rows[0], low.rows[0]
+	name, common := func(s series) string { return "for " + shorten(s.model, longestName) }, group[0]
+	if w.models {
+		common = series{transform: common.transform, data: common.data}
+	} else {
+		name = func(s series) string { return "under " + shorten(s.transform, longestName) }
+		common = series{data: common.data}
+	}
+	where := wording{data: w.data}.where(common)
+	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)",
+		capital(strings.Join(nonEmpty(about.Title, where), " ")), name(high), number(h.Value), name(low), number(l.Value))
+	if h.Low <= l.High {
+		text += "; their intervals overlap"
+	}
+	return finding{text: text + ".", weight: (h.Value - l.Value) / about.width(h.Value)}
+}
+
+// between writes " (95 % interval 0.60 to 0.62)", or "".
+func between(r scores.Row) string {
+	if math.IsNaN(r.Low) || math.IsNaN(r.High) {
+		return ""
+	}
+	return fmt.Sprintf(" (95 %% interval %s to %s)", number(r.Low), number(r.High))
+}
+
+// layer names a layer in a sentence, without what exporters append.
+func layer(r scores.Row) string {
+	return shorten(strings.TrimSuffix(r.Layer, exported), longestName)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func nonEmpty(items ...string) []string {
+	return slices.DeleteFunc(items, func(s string) bool { return s == "" })
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// depthRows makes a curve of a statistic of SEIS over the layers a, b, c, ...
+func depthRows(statistic string, values ...float64) []scores.Row {
+	var rows []scores.Row
+	for i, v := range values {
+		rows = append(rows, scores.Row{Model: "m", Data: "d", Transform: "turn", Layer: string(rune('a' + i)), Depth: i,
+			Measure: "seis", Statistic: statistic, Value: v, Low: nan, High: nan, Null: nan, N: 10})
+	}
+	return rows
+}
+
+// predictionRow makes a score of the predictions of a model.
+func predictionRow(model, transform, measure, statistic string, value, half float64) scores.Row {
+	return scores.Row{Model: model, Data: "d", Transform: transform, Depth: -1, Measure: measure, Statistic: statistic,
+		Value: value, Low: value - half, High: value + half, Null: nan, N: 10}
+}
+
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	floor := depthRows("equivariance", 0.9, 0.3, 0.2)
+	for i := range floor {
+		floor[i].Null = 0.25
+	}
+	for _, c := range []struct {
+		name string
+		rows []scores.Row
+		want []string
+	}{
+		{"nothing", nil, nil},
+		{"falls", depthRows("equivariance", 0.91, 0.8, 0.38), []string{"Equivariance under turn falls from 0.910 at a to 0.380 at c."}},
+		{"rises", depthRows("invariance", 0.1, 0.2, 0.38), []string{"Invariance under turn rises from 0.100 at a to 0.380 at c."}},
+		{"steady", depthRows("equivariance", 0.91, 0.90, 0.92), []string{"Equivariance under turn stays between 0.900 and 0.920 at all 3 layers."}},
+		{"neither", depthRows("equivariance", 0.5, 0.9, 0.1, 0.5), []string{"Equivariance under turn is highest at b (0.900) and lowest at c (0.100)."}},
+		{"one layer", depthRows("equivariance", 0.5), []string{"Equivariance under turn is 0.500 at a."}},
+		{"no numbers", depthRows("equivariance", nan, nan), nil},
+		{"chance", floor, []string{"Equivariance under turn falls from 0.900 at a to 0.200 at c; at 1 of 3 layers it is no better than chance."}},
+		{"one model", []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01)},
+			[]string{"Effective invariance under turn is 0.610 (95 % interval 0.600 to 0.620)."}},
+		{"transforms of one model", []scores.Row{
+			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("m", "grey", "effective-invariance", "ei", 0.9, 0.01)},
+			[]string{"Effective invariance is highest under grey (0.900) and lowest under turn (0.610)."}},
+		{"models that are alike", []scores.Row{
+			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.615, 0.01)},
+			[]string{"Effective invariance under turn is highest for k (0.615) and lowest for m (0.610); their intervals overlap."}},
+		{"accuracy", []scores.Row{
+			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01)},
+			[]string{"Accuracy under turn falls from 0.810 to 0.290."}},
+		{"accuracy kept", []scores.Row{
+			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.81, 0.01)},
+			[]string{"Accuracy under turn stays at 0.810."}},
+		{"accuracy alone", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
+			[]string{"Accuracy is 0.810 (95 % interval 0.800 to 0.820)."}},
+		{"a measure that is not described", []scores.Row{predictionRow("m", "turn", "mine", "own", 3, 1)},
+			[]string{"Own under turn is 3.000 (95 % interval 2.000 to 4.000)."}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := Findings(c.rows); !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestChanceHasADirection checks the side of the null: a distance is no better than chance where it is as large as
+// that of unrelated samples.
+func TestChanceHasADirection(t *testing.T) {
+	t.Parallel()
+	row := scores.Row{Value: 0.5, Low: 0.4, High: 0.6}
+	for _, c := range []struct {
+		null      float64
+		direction Direction
+		want      bool
+	}{
+		{0.3, Higher, false}, {0.45, Higher, true}, {0.9, Higher, true},
+		{0.9, Lower, false}, {0.55, Lower, true}, {0.1, Lower, true},
+	} {
+		row.Null = c.null
+		if got := atChance(row, c.direction); got != c.want {
+			t.Errorf("null %g, direction %d: %t", c.null, c.direction, got)
+		}
+	}
+}
+
+func TestOverviewPrefersWhatIsDerived(t *testing.T) {
+	t.Parallel()
+	row := func(transform, parameter, factor string, trial int) scores.Row {
+		return scores.Row{Model: "m", Transform: transform, Parameter: parameter, Factor: factor, Trial: trial, Measure: "x", Statistic: "s"}
+	}
+	rows := []scores.Row{
+		row("turn", "90", "", 0), row("turn", "180", "", 0), row("turn", "", "", 0), row("turn", "", "", 1), row("turn", "", "", -1),
+		row("blur", "1", "", 0), row("blur", "2", "", 0), row("blur", "2", "", 1),
+		row("turn", "", "class=cat", 0),
+	}
+	want := []scores.Row{rows[4], rows[5], rows[6]}
+	if got := overview(rows); !slices.Equal(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	rows := []scores.Row{
+		{Measure: "mine", Statistic: "own"}, {Measure: "seis", Statistic: "rank"}, {Measure: "seis", Statistic: "new"},
+		{Measure: "seis", Statistic: "equivariance"}, {Measure: "accuracy", Statistic: "clean"},
+	}
+	var names []string
+	for _, m := range Describe(rows) {
+		for _, s := range m.Statistics {
+			names = append(names, m.Name+" "+s.Name)
+		}
+	}
+	want := []string{"accuracy clean", "seis equivariance", "seis rank", "seis new", "mine own"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
+// TestEveryStatisticIsDescribed checks the table that readers read.
+func TestEveryStatisticIsDescribed(t *testing.T) {
+	t.Parallel()
+	for _, m := range known {
+		if m.Title == "" || m.Question == "" || m.Reading == "" || m.Question[len(m.Question)-1] != '?' {
+			t.Errorf("%s: %+v", m.Name, m)
+		}
+		for _, s := range m.Statistics {
+			if s.Title == "" || s.About == "" || s.Min >= s.Max {
+				t.Errorf("%s: %+v", m.Name, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/lipgloss/table"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A grid is a table before it is laid out: what a row is about, then its values.
+type grid struct {
+	title   string
+	caption []string // what all rows share
+	labels  []string // names of the label columns
+	values  []string // names of the value columns
+	rows    []gridRow
+}
+
+type gridRow struct {
+	labels []string
+	values []gridValue
+	null   string // "" where there is none
+}
+
+// A gridValue is a number with its interval and, for layers, its place.
+type gridValue struct{ layer, value, interval string }
+
+func valueOf(r scores.Row) gridValue {
+	return gridValue{layer: r.Layer, value: number(r.Value), interval: interval(r.Low, r.High)}
+}
+
+// oneLayer leaves out the column of the worst layer, where each is the best one too.
+func (g *grid) oneLayer() {
+	g.values = []string{"layer"}
+	for i := range g.rows {
+		g.rows[i].values = g.rows[i].values[:1]
+	}
+}
+
+// hoist moves what all rows share from the columns to the caption.
+func (g *grid) hoist() {
+	for column := 0; column < len(g.labels); {
+		value := ""
+		if len(g.rows) > 0 {
+			value = g.rows[0].labels[column]
+		}
+		if slices.ContainsFunc(g.rows, func(r gridRow) bool { return r.labels[column] != value }) {
+			column++
+			continue
+		}
+		if value != "" {
+			g.caption = append(g.caption, shorten(value, longestName))
+		}
+		g.labels = slices.Delete(g.labels, column, column+1)
+		for i := range g.rows {
+			g.rows[i].labels = slices.Delete(g.rows[i].labels, column, column+1)
+		}
+	}
+}
+
+// A layout is one way to fit a grid to a width.
+type layout struct {
+	names     int  // cells for a name of a model, a transformation, a data set
+	layers    int  // cells for a name of a layer
+	intervals bool // whether they are shown
+	stacked   bool // intervals and layers beneath the value, not beside it
+}
+
+// layouts goes from the roomiest to the tightest.
+var layouts = []layout{
+	{names: 40, layers: 48, intervals: true}, {names: 30, layers: 30, intervals: true},
+	{names: 30, layers: 48, intervals: true, stacked: true}, {names: 24, layers: 22, intervals: true, stacked: true},
+	{names: 14, layers: 20, intervals: true, stacked: true}, {names: 10, layers: 20, intervals: true, stacked: true},
+	{names: 20, layers: 20}, {names: 12, layers: 14}, {names: 8, layers: 8},
+}
+
+// render lays the grid out in the roomiest way that fits the width.
+func (g *grid) render(width int, style styles) string {
+	var text string
+	for _, l := range layouts {
+		text = g.layOut(l, style)
+		if lipgloss.Width(text) <= width {
+			break
+		}
+	}
+	return text
+}
+
+func (g *grid) layOut(l layout, style styles) string {
+	hasNull := slices.ContainsFunc(g.rows, func(r gridRow) bool { return r.null != "" })
+
+	header := append(slices.Clone(g.labels), g.values...)
+	if hasNull {
+		header = append(header, "null")
+	}
+	var body [][]string
+	var above []string
+	for _, r := range g.rows {
+		cells := namesBelow(above, r.labels, l.names)
+		for _, v := range r.values {
+			cells = append(cells, v.write(l))
+		}
+		if hasNull {
+			cells = append(cells, r.null)
+		}
+		body = append(body, cells)
+		above = r.labels
+	}
+	t := table.New().Headers(header...).Rows(body...).
+		Border(lipgloss.NormalBorder()).BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).
+		BorderColumn(false).BorderRow(false).BorderHeader(true).BorderStyle(style.faint).
+		StyleFunc(func(row, column int) lipgloss.Style {
+			s := style.plain
+			if row == table.HeaderRow {
+				s = style.faint
+			}
+			if column < len(header)-1 {
+				s = s.PaddingRight(2)
+			}
+			return s
+		})
+	return trimmed(t.Render())
+}
+
+// namesBelow writes the labels of a row, leaving out those that the row above says already.
+func namesBelow(above, labels []string, width int) []string {
+	cells := make([]string, len(labels))
+	repeated := above != nil
+	for i, label := range labels {
+		repeated = repeated && above[i] == label
+		if !repeated {
+			cells[i] = shorten(label, width)
+		}
+	}
+	return cells
+}
+
+func (v gridValue) write(l layout) string {
+	if v.value == "" {
+		return "–"
+	}
+	parts := []string{v.value}
+	if l.intervals && v.interval != "" {
+		parts = append(parts, v.interval)
+	}
+	if v.layer == "" {
+		return strings.Join(parts, separator(l.stacked))
+	}
+	name := shorten(v.layer, l.layers)
+	if l.stacked {
+		return strings.Join(parts, " ") + "\n" + name
+	}
+	return strings.Join(append(parts, name), " ")
+}
+
+func separator(stacked bool) string {
+	if stacked {
+		return "\n"
+	}
+	return " "
+}
+
+// trimmed takes the blanks off the ends of lines, so that a copied table has none.
+func trimmed(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}

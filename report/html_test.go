@@ -1,0 +1,342 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/noether-ml/noether/report/web"
+	"github.com/noether-ml/noether/scores"
+)
+
+// render returns the page of a run, and leaves it among the test's artifacts (go test -artifacts) to be looked at.
+func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, rows, rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "report.html"), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// walk calls visit for every element of a page.
+func walk(t *testing.T, page string, visit func(*html.Node)) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode {
+			visit(n)
+		}
+	}
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// voids are the elements that have no end tag.
+var voids = map[string]bool{"meta": true, "br": true, "input": true, "img": true, "link": true}
+
+func TestHTMLIsWellFormed(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	z := html.NewTokenizer(strings.NewReader(render(t, rows, rec)))
+	var open []string
+	ids := make(map[string]bool)
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if z.Err() != io.EOF {
+				t.Fatal(z.Err())
+			}
+			if len(open) > 0 {
+				t.Errorf("not closed: %v", open)
+			}
+			return
+		case html.StartTagToken:
+			token := z.Token()
+			if !voids[token.Data] {
+				open = append(open, token.Data)
+			}
+			for _, a := range token.Attr {
+				if a.Key == "id" {
+					if ids[a.Val] {
+						t.Errorf("id %q is used twice", a.Val)
+					}
+					ids[a.Val] = true
+				}
+			}
+		case html.EndTagToken:
+			name := z.Token().Data
+			if len(open) == 0 || open[len(open)-1] != name {
+				t.Fatalf("</%s> closes %v", name, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+func TestHTMLHoldsTheRun(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	page := render(t, rows, rec)
+	for _, want := range []string{
+		"<title>cifar-rotation – Noether</title>", "2 models, 1 data set, 3 transforms, 5 measures, 1,776 scores",
+		"Does the prediction hold when the input is transformed, and hold with confidence?", rec.Models[1].SHA256,
+		rec.Data[0].Fingerprint, "family: resnet, training: standard", "1.24.1", "rotate: {values: [90, 180, 270]}", "the layer has no space",
+		"12 of 2,000 images did not decode", "pooled from 112 x 112", "16 × 32 × 32", "3m12s",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	for _, sentence := range Findings(rows) {
+		if !strings.Contains(html.UnescapeString(page), sentence) {
+			t.Errorf("the page does not say %q", sentence)
+		}
+	}
+}
+
+// TestHTMLLoadsNothing checks that no element refers to anything outside of the page, and that its policy allows the
+// page's own script and style by their hashes and no request.
+func TestHTMLLoadsNothing(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	var policy, script, style string
+	walk(t, render(t, rows, rec), func(n *html.Node) {
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "src", "srcset", "action", "data", "background", "style":
+				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+			case "href":
+				if !strings.HasPrefix(a.Val, "#") {
+					t.Errorf("<%s href=%q> leaves the page", n.Data, a.Val)
+				}
+			}
+			if strings.HasPrefix(a.Key, "on") {
+				t.Errorf("<%s %s>", n.Data, a.Key)
+			}
+		}
+		switch {
+		case n.Data == "link" || n.Data == "iframe" || n.Data == "base" || n.Data == "object":
+			t.Errorf("<%s>", n.Data)
+		case n.Data == "meta" && attribute(n, "http-equiv") != "":
+			policy = attribute(n, "content")
+		case n.Data == "script" && attribute(n, "type") == "":
+			script = n.FirstChild.Data
+		case n.Data == "style":
+			style = n.FirstChild.Data
+		}
+	})
+	for _, want := range []string{"default-src 'none'", "script-src '" + source(script) + "'", "style-src '" + source(style) + "'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("policy %q lacks %q", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("policy %q allows too much", policy)
+	}
+	if regexp.MustCompile(`(?i)@import|url\(`).MatchString(style) {
+		t.Error("the style sheet loads something")
+	}
+}
+
+// TestAssetsSurviveInlining checks what would end a script or a style early, or change its hash.
+func TestAssetsSurviveInlining(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"script": web.Script, "style": web.Style} {
+		if text == "" {
+			t.Errorf("the %s is empty", name)
+		}
+		for _, bad := range []string{"</script", "</style", "<!--", "\r", "\x00"} {
+			if strings.Contains(strings.ToLower(text), bad) {
+				t.Errorf("the %s holds %q", name, bad)
+			}
+		}
+	}
+}
+
+// hostile are names as an attacker would choose them.
+var hostile = []string{
+	`</script><script>alert(1)</script>`, `../../etc/passwd`, `<img src=x onerror=alert(1)>`, `" onmouseover="alert(1)`, `'; alert(1); '`,
+	`{{.Policy}}`, "javascript:alert(1)", "a\x1b[31mb\x00c", "\u202egnp.exe", "<!--", "]]>", "\u2028", "__proto__", "constructor", "<svg onload=alert(1)>",
+}
+
+// attacked is a run whose every name is hostile, and different.
+var attacked = fake{models: 3, layers: 4, transforms: 2, data: 2, classes: 2, name: func(kind string, i int) string {
+	return hostile[(len(kind)+i)%len(hostile)] + fmt.Sprint(kind, i)
+}}
+
+func attackedRun() ([]scores.Row, scores.Record) {
+	rows, rec := attacked.build()
+	for i := range rows {
+		if rows[i].Measure == "distance" {
+			rows[i].Measure, rows[i].Statistic, rows[i].Warning = hostile[0], hostile[2]+rows[i].Statistic, hostile[0]
+		}
+	}
+	rec.Skipped = append(rec.Skipped, scores.Skip{Model: hostile[0], Measure: hostile[2], Why: hostile[3]})
+	rec.Resolved = hostile[0] + "\n" + hostile[4]
+	rec.Models[0].Tags = map[string]string{hostile[0]: hostile[2]}
+	return rows, rec
+}
+
+func TestHostileNamesAreInert(t *testing.T) {
+	t.Parallel()
+	elements := func(page string) map[string]int {
+		found := make(map[string]int)
+		walk(t, page, func(n *html.Node) {
+			found[n.Data]++
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || strings.HasPrefix(a.Val, "javascript:") {
+					t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+				}
+			}
+		})
+		return found
+	}
+	found := elements(render(t, first(attackedRun()), second(attackedRun())))
+	if found["script"] != 2 || found["style"] != 1 || found["img"] != 0 || found["svg"] != 0 {
+		t.Errorf("elements came in through names: %v", found)
+	}
+}
+
+func first(rows []scores.Row, _ scores.Record) []scores.Row  { return rows }
+func second(_ []scores.Row, rec scores.Record) scores.Record { return rec }
+
+// unpacked reads the data out of a page, as the script does.
+func unpacked(t *testing.T, page string) packed {
+	t.Helper()
+	var p packed
+	walk(t, page, func(n *html.Node) {
+		if attribute(n, "id") != "scores" {
+			return
+		}
+		var raw struct {
+			packed
+			Numbers  map[string][]*float64 `json:"numbers"`
+			Measures []any                 `json:"measures"`
+		}
+		if err := json.Unmarshal([]byte(n.FirstChild.Data), &raw); err != nil {
+			t.Fatal(err)
+		}
+		p = raw.packed
+		p.Numbers = make(map[string]numbers)
+		for name, column := range raw.Numbers {
+			for _, v := range column {
+				if v == nil {
+					p.Numbers[name] = append(p.Numbers[name], math.NaN())
+				} else {
+					p.Numbers[name] = append(p.Numbers[name], *v)
+				}
+			}
+		}
+	})
+	return p
+}
+
+func TestDataComesBack(t *testing.T) {
+	t.Parallel()
+	rows, rec := attackedRun()
+	rows[0].Value, rows[1].Low, rows[2].High = math.NaN(), math.Inf(-1), math.Inf(1)
+	p := unpacked(t, render(t, rows, rec))
+	if p.Rows != len(rows) || len(p.Shown) != len(rows) {
+		t.Fatalf("%d rows and %d marks of %d", p.Rows, len(p.Shown), len(rows))
+	}
+	text := func(name string, i int) string {
+		c := p.Texts[name]
+		if len(c.Codes) == 0 {
+			return c.Values[0]
+		}
+		return c.Values[c.Codes[i]]
+	}
+	for i, r := range rows {
+		for name, want := range map[string]string{"model": r.Model, "layer": r.Layer, "transform": r.Transform, "parameter": r.Parameter,
+			"measure": r.Measure, "factor": r.Factor, "statistic": r.Statistic, "warning": r.Warning} {
+			if got := text(name, i); got != printable(want) {
+				t.Fatalf("row %d: %s is %q, not %q", i, name, got, printable(want))
+			}
+		}
+		for name, want := range map[string]float64{"value": r.Value, "low": r.Low, "high": r.High, "null": r.Null, "n": float64(r.N), "depth": float64(r.Depth)} {
+			got := p.Numbers[name][i]
+			if math.IsInf(want, 0) {
+				want = math.NaN()
+			}
+			if math.IsNaN(want) != math.IsNaN(got) || math.Abs(got-want) > 1e-5*math.Abs(want) {
+				t.Fatalf("row %d: %s is %g, not %g", i, name, got, want)
+			}
+		}
+	}
+}
+
+// TestUnusualRuns renders what is empty, small, unfinished or huge.
+func TestUnusualRuns(t *testing.T) {
+	t.Parallel()
+	few, rec := fake{models: 1, layers: 1, transforms: 1, unfinished: true}.build()
+	bare := scores.Row{Study: "s", Model: "m", Depth: -1, Measure: "mine", Statistic: "own", Value: nan, Low: nan, High: nan, Null: nan}
+	many := make([]scores.Row, 0, 100_000)
+	for len(many) < 100_000 {
+		for _, r := range few {
+			r.Trial = len(many)
+			many = append(many, r)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		rows []scores.Row
+		rec  scores.Record
+		want string
+		most int // bytes
+	}{
+		{"no rows", nil, scores.Record{Study: "s"}, "There are no scores yet.", 1 << 20},
+		{"no record", few, scores.Record{}, "Accuracy", 1 << 20},
+		{"unfinished, one layer", few, rec, "Unfinished: 12 of 30 cells are done.", 1 << 20},
+		{"an unknown measure without a number", []scores.Row{bare}, rec, "mine", 1 << 20},
+		{"a hundred thousand rows", many, rec, plural(len(many), "score"), 8 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			page := render(t, c.rows, c.rec)
+			if !strings.Contains(page, c.want) {
+				t.Errorf("the page does not say %q", c.want)
+			}
+			if len(page) > c.most {
+				t.Errorf("%d bytes, more than %d", len(page), c.most)
+			}
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestWriteErrorsAreReturned(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	if err := HTML(broken{}, rows, rec); err == nil {
+		t.Error("HTML lost the error")
+	}
+	if err := Terminal(broken{}, rows, rec, Options{}); err == nil {
+		t.Error("Terminal lost the error")
+	}
+}

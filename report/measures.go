@@ -1,0 +1,156 @@
+package report
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Direction says which way a statistic points.
+type Direction int
+
+const (
+	Neutral Direction = iota // neither end is more invariant: a rank, the accuracy on clean data
+	Higher                   // higher is more invariant, or more equivariant
+	Lower                    // lower is more invariant
+)
+
+// A Statistic describes one statistic of a measure to a reader.
+type Statistic struct {
+	Name      string
+	Title     string  // in a sentence: "effective invariance"
+	About     string  // one sentence
+	Min, Max  float64 // the range of its values; NaN where it has no bound
+	Direction Direction
+}
+
+// A Measure describes a measure to a reader.
+type Measure struct {
+	Name       string
+	Title      string
+	Question   string // what it asks, in one sentence
+	Reading    string // how to read its numbers
+	Statistics []Statistic
+}
+
+var unbounded = math.NaN()
+
+// known describes the measures that come with Noether, in the order in which a report shows them.
+var known = []Measure{
+	{
+		Name: "accuracy", Title: "Accuracy",
+		Question: "Is the class still right when the input is transformed?",
+		Reading:  "The share of samples whose top class is the label: on the data as they are, on the transformed data, and the difference.",
+		Statistics: []Statistic{
+			{"moved", "accuracy on transformed data", "The share of transformed samples classified as labelled.", 0, 1, Higher},
+			{"drop", "drop in accuracy", "Accuracy on the data as they are, minus accuracy on the transformed data.", -1, 1, Lower},
+			{"clean", "accuracy", "The share of samples classified as labelled, untransformed.", 0, 1, Neutral},
+		},
+	},
+	{
+		Name: "effective-invariance", Title: "Effective invariance",
+		Question: "Does the prediction hold when the input is transformed, and hold with confidence?",
+		Reading:  "1 where both predictions name the same class with full confidence, 0 where they name different classes. It needs no labels. The null pairs each sample with another one.",
+		Statistics: []Statistic{
+			{"ei", "effective invariance", "The geometric mean of the two confidences where the classes agree, else 0; averaged over samples.", 0, 1, Higher},
+		},
+	},
+	{
+		Name: "prediction-divergence", Title: "Prediction divergence",
+		Question: "How far do the predicted probabilities move when the input is transformed?",
+		Reading:  "Divergences are 0 where nothing moves; agreement is the plain share of samples whose top class stays. The null pairs each sample with another one.",
+		Statistics: []Statistic{
+			{"js", "Jensen-Shannon divergence", "Between the two probability vectors, in nats; at most ln 2 = 0.693.", 0, math.Ln2, Lower},
+			{"kl", "Kullback-Leibler divergence", "Of the clean probabilities from the moved ones, in nats; has no upper bound.", 0, unbounded, Lower},
+			{"l2", "distance of probabilities", "The Euclidean distance between the two probability vectors.", 0, math.Sqrt2, Lower},
+			{"agreement", "agreement", "The share of samples whose top class stays the same.", 0, 1, Higher},
+		},
+	},
+	{
+		Name: "seis", Title: "SEIS: spatial equivariance and invariance",
+		Question: "Is the spatial information of a layer still there after the transformation, and is it still in the same place?",
+		Reading:  "Equivariance near 1: the layer's maps move in a way that one linear map undoes. Invariance near 1: they stay where they are. The null is what shuffled pairs give: a score at its null is chance.",
+		Statistics: []Statistic{
+			{"equivariance", "equivariance", "Mean canonical correlation between the clean and the moved feature maps.", 0, 1, Higher},
+			{"invariance", "invariance", "How far the matching spatial patterns coincide in place.", 0, 1, Higher},
+			{"rank", "rank", "Dimensions of the spatial subspace that holds the variance asked for.", 0, unbounded, Neutral},
+			{"null-equivariance", "equivariance of shuffled pairs", "What chance alone gives for equivariance.", 0, 1, Neutral},
+			{"null-invariance", "invariance of shuffled pairs", "What chance alone gives for invariance.", 0, 1, Neutral},
+		},
+	},
+	{
+		Name: "distance", Title: "Distance between representations",
+		Question: "How far does a layer's whole activation vector move when the input is transformed?",
+		Reading:  "0: the layer stays as it is. The null is the distance between unrelated samples; after a ReLU it can be small, so read a distance against it. l1 and l2 are in the units of the layer: compare them within one layer only. A large distance need not mean that information is lost.",
+		Statistics: []Statistic{
+			{"cosine", "cosine distance", "1 minus the cosine of the angle between the two activation vectors: 0 for the same direction, 1 for a right angle.", 0, 2, Lower},
+			{"relative-l2", "relative l2 distance", "The Euclidean distance, divided by the root mean square length of the two vectors.", 0, 2, Lower},
+			{"l1", "l1 distance", "The sum of absolute differences, in the units of the layer.", 0, unbounded, Lower},
+			{"l2", "l2 distance", "The Euclidean distance, in the units of the layer.", 0, unbounded, Lower},
+		},
+	},
+}
+
+// Describe returns the descriptions of the measures that the rows hold, in the order to show them. A measure or a
+// statistic that is not described here is shown by its own name, with no direction.
+func Describe(rows []scores.Row) []Measure {
+	statistics := make(map[string][]string)
+	type pair struct{ measure, statistic string }
+	seen := make(map[pair]bool)
+	for i := range rows {
+		p := pair{rows[i].Measure, rows[i].Statistic}
+		if !seen[p] {
+			seen[p] = true
+			statistics[p.measure] = append(statistics[p.measure], p.statistic)
+		}
+	}
+	var found []Measure
+	for _, m := range known {
+		if present := statistics[m.Name]; present != nil {
+			found = append(found, m.restricted(present))
+			delete(statistics, m.Name)
+		}
+	}
+	for _, name := range distinct(rows, byMeasure) {
+		if present := statistics[name]; present != nil {
+			found = append(found, Measure{Name: name, Title: name}.restricted(present))
+		}
+	}
+	return found
+}
+
+// restricted returns the measure with the statistics that are present: first those described, then the others.
+func (m Measure) restricted(present []string) Measure {
+	left := make(map[string]bool, len(present))
+	for _, name := range present {
+		left[name] = true
+	}
+	described := m.Statistics
+	m.Statistics = nil
+	for _, s := range described {
+		if left[s.Name] {
+			m.Statistics = append(m.Statistics, s)
+			delete(left, s.Name)
+		}
+	}
+	for _, name := range present {
+		if left[name] {
+			m.Statistics = append(m.Statistics, Statistic{Name: name, Title: name, Min: unbounded, Max: unbounded})
+		}
+	}
+	return m
+}
+
+// headline returns the statistics worth a line in an overview: those with a direction, or all where none has one.
+func (m Measure) headline() []Statistic {
+	var pointed []Statistic
+	for _, s := range m.Statistics {
+		if s.Direction != Neutral {
+			pointed = append(pointed, s)
+		}
+	}
+	if pointed == nil {
+		return m.Statistics
+	}
+	return pointed
+}

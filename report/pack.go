@@ -1,0 +1,143 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// packed is the data of a page. Rows are held by column, texts as indices into their distinct values: 100,000 rows
+// take a few megabytes, and the page unpacks them without a pass over each.
+type packed struct {
+	Rows     int                   `json:"rows"`
+	Texts    map[string]textColumn `json:"texts"`
+	Numbers  map[string]numbers    `json:"numbers"`
+	Shown    []int                 `json:"shown"` // 0: a detail; 1: stands for its trials; 2: for its trials and its parameter's values
+	Measures []packedMeasure       `json:"measures"`
+}
+
+// A textColumn is a column of few different texts. Codes is empty where all rows have the first.
+type textColumn struct {
+	Values []string `json:"values"`
+	Codes  []int    `json:"codes"`
+}
+
+// A packedMeasure is what the page needs to know of a measure to draw it.
+type packedMeasure struct {
+	Name       string            `json:"name"`
+	Layered    bool              `json:"layered"`
+	Statistics []packedStatistic `json:"statistics"`
+}
+
+type packedStatistic struct {
+	Name      string    `json:"name"`
+	Title     string    `json:"title"`
+	About     string    `json:"about"`
+	Range     numbers   `json:"range"` // lowest and highest; null where unbounded
+	Direction Direction `json:"direction"`
+}
+
+// numbers encode with six significant digits, integers whole, and as null where they are not finite.
+type numbers []float64
+
+func (n numbers) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 8*len(n)+2), '[')
+	for i, v := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+			continue
+		}
+		b = strconv.AppendFloat(b, v, 'g', digits(v), 64)
+	}
+	return append(b, ']'), nil
+}
+
+// pack encodes rows as JSON that is safe inside a script element: encoding/json writes <, > and & as \u003c and so on.
+func pack(rows []scores.Row, measures []Measure) ([]byte, error) {
+	p := packed{Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows), Shown: make([]int, len(rows))}
+	c := choose(rows)
+	for i := range rows {
+		switch {
+		case c.overview[i]:
+			p.Shown[i] = 2
+		case c.trial[i]:
+			p.Shown[i] = 1
+		}
+	}
+	for _, m := range measures {
+		pm := packedMeasure{Name: m.Name, Layered: layered(rows, m.Name)}
+		for _, s := range m.Statistics {
+			pm.Statistics = append(pm.Statistics, packedStatistic{s.Name, s.Title, s.About, numbers{s.Min, s.Max}, s.Direction})
+		}
+		p.Measures = append(p.Measures, pm)
+	}
+	return json.Marshal(p)
+}
+
+func packTexts(rows []scores.Row) map[string]textColumn {
+	return map[string]textColumn{
+		"model":     packText(rows, modelLabel),
+		"layer":     packText(rows, func(r *scores.Row) string { return r.Layer }),
+		"other":     packText(rows, func(r *scores.Row) string { return r.OtherLayer }),
+		"data":      packText(rows, byData),
+		"transform": packText(rows, byTransform),
+		"parameter": packText(rows, func(r *scores.Row) string { return r.Parameter }),
+		"measure":   packText(rows, byMeasure),
+		"variant":   packText(rows, func(r *scores.Row) string { return r.Variant }),
+		"factor":    packText(rows, func(r *scores.Row) string { return r.Factor }),
+		"statistic": packText(rows, func(r *scores.Row) string { return r.Statistic }),
+		"warning":   packText(rows, func(r *scores.Row) string { return r.Warning }),
+	}
+}
+
+func packText(rows []scores.Row, field func(*scores.Row) string) textColumn {
+	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
+	place := make(map[string]int)
+	for i := range rows {
+		text := printable(field(&rows[i]))
+		code, seen := place[text]
+		if !seen {
+			code = len(c.Values)
+			place[text] = code
+			c.Values = append(c.Values, text)
+		}
+		c.Codes[i] = code
+	}
+	if len(c.Values) < 2 {
+		c.Codes = []int{}
+	}
+	return c
+}
+
+func packNumbers(rows []scores.Row) map[string]numbers {
+	return map[string]numbers{
+		"depth": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Depth) }),
+		"trial": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Trial) }),
+		"value": packNumber(rows, func(r *scores.Row) float64 { return r.Value }),
+		"low":   packNumber(rows, func(r *scores.Row) float64 { return r.Low }),
+		"high":  packNumber(rows, func(r *scores.Row) float64 { return r.High }),
+		"null":  packNumber(rows, func(r *scores.Row) float64 { return r.Null }),
+		"n":     packNumber(rows, func(r *scores.Row) float64 { return float64(r.N) }),
+	}
+}
+
+func packNumber(rows []scores.Row, field func(*scores.Row) float64) numbers {
+	n := make(numbers, len(rows))
+	for i := range rows {
+		n[i] = field(&rows[i])
+	}
+	return n
+}
+
+// digits is the precision to write a number with: integers whole, others to six digits.
+func digits(v float64) int {
+	if v == math.Trunc(v) {
+		return -1
+	}
+	return 6
+}

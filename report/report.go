@@ -1,0 +1,86 @@
+// Package report shows scores to people: a table in the terminal, and a page for the browser that is one file and
+// works without a network.
+//
+// It needs nothing but score rows and the record of the run. Most rows are details: a row for each value of a
+// transformation's parameter, for each trial, for each class. What is shown first are the rows that summarise them,
+// the mean over the values and what is derived over trials; the page keeps the details within reach.
+//
+// Names of models, layers and transforms come from other people's files. They are shown as text and nothing else:
+// escaped in the page, where a content security policy also forbids every script but the report's own and every
+// request, and stripped of control characters in the terminal.
+package report
+
+import (
+	"github.com/noether-ml/noether/scores"
+)
+
+// chosen says which rows stand for others.
+type chosen struct {
+	trial    []bool // the row of its trials to show: what is derived over them, or the first
+	overview []bool // of these, the mean over the parameter's values, or each value where there is no mean
+}
+
+// An identity is everything that tells a row's score from another one, besides trial and parameter.
+type identity struct {
+	model, layer, otherModel, otherLayer, data, transform, measure, variant, factor, statistic string
+}
+
+func identify(r *scores.Row) identity {
+	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic}
+}
+
+// choose picks the rows to show first. Per-class rows are chosen among by the same rule.
+func choose(rows []scores.Row) chosen {
+	type value struct {
+		id        identity
+		parameter string
+	}
+	best := make(map[value]int, len(rows))
+	mean := make(map[identity]bool)
+	for i := range rows {
+		r := &rows[i]
+		v := value{identify(r), r.Parameter}
+		if j, seen := best[v]; !seen || r.Trial < rows[j].Trial {
+			best[v] = i
+		}
+		if r.Parameter == "" {
+			mean[v.id] = true
+		}
+	}
+	c := chosen{trial: make([]bool, len(rows)), overview: make([]bool, len(rows))}
+	for v, i := range best {
+		c.trial[i] = true
+		c.overview[i] = v.parameter == "" || !mean[v.id]
+	}
+	return c
+}
+
+// overview returns the rows to show first, without those of single classes, in their order.
+func overview(rows []scores.Row) []scores.Row {
+	c := choose(rows)
+	var kept []scores.Row
+	for i, r := range rows {
+		if c.overview[i] && r.Factor == "" {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// distinct returns the different non-empty values of a field, in order of appearance.
+func distinct(rows []scores.Row, field func(*scores.Row) string) []string {
+	var values []string
+	seen := map[string]bool{"": true}
+	for i := range rows {
+		if v := field(&rows[i]); !seen[v] {
+			seen[v] = true
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func byModel(r *scores.Row) string     { return r.Model }
+func byData(r *scores.Row) string      { return r.Data }
+func byTransform(r *scores.Row) string { return r.Transform }
+func byMeasure(r *scores.Row) string   { return r.Measure }

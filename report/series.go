@@ -1,0 +1,131 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A series is one statistic of one model under one transformation: its layers by depth, or a single row for the
+// prediction.
+type series struct {
+	model     string // with the other model, where there is one
+	data      string
+	transform string // with the value of its parameter, where no mean stands for the values
+	variant   string
+	rows      []scores.Row
+}
+
+// seriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a number are left out.
+func seriesOf(rows []scores.Row, measure, statistic string) []series {
+	type key struct{ model, other, data, transform, parameter, variant string }
+	place := make(map[key]int)
+	var all []series
+	for _, r := range rows {
+		if r.Measure != measure || r.Statistic != statistic || math.IsNaN(r.Value) {
+			continue
+		}
+		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Variant}
+		i, seen := place[k]
+		if !seen {
+			i = len(all)
+			place[k] = i
+			all = append(all, series{model: modelLabel(&r), data: r.Data, transform: transformLabel(&r), variant: r.Variant})
+		}
+		all[i].rows = append(all[i].rows, r)
+	}
+	for _, s := range all {
+		slices.SortStableFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+	}
+	return all
+}
+
+func modelLabel(r *scores.Row) string {
+	if r.OtherModel == "" {
+		return r.Model
+	}
+	return r.Model + " and " + r.OtherModel
+}
+
+func transformLabel(r *scores.Row) string {
+	if r.Parameter == "" {
+		return r.Transform
+	}
+	return r.Transform + " " + r.Parameter
+}
+
+// layered reports whether any row of a measure concerns a layer.
+func layered(rows []scores.Row, measure string) bool {
+	return slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == measure && r.Layer != "" })
+}
+
+// lowest and highest return the rows with the extreme values; of equal ones the shallowest.
+func (s series) lowest() scores.Row {
+	return slices.MinFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
+}
+
+func (s series) highest() scores.Row {
+	return slices.MinFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
+}
+
+// best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
+// the lowest.
+func (s series) best(d Direction) scores.Row {
+	if d == Lower {
+		return s.lowest()
+	}
+	return s.highest()
+}
+
+func (s series) worst(d Direction) scores.Row {
+	if d == Lower {
+		return s.highest()
+	}
+	return s.lowest()
+}
+
+// trend is Spearman's correlation between depth and value, ties sharing their mean rank; 0 for fewer than three
+// layers or where all values are equal.
+func (s series) trend() float64 {
+	if len(s.rows) < 3 {
+		return 0
+	}
+	depths, values := make([]float64, len(s.rows)), make([]float64, len(s.rows))
+	for i, r := range s.rows {
+		depths[i], values[i] = float64(r.Depth), r.Value
+	}
+	x, y := ranks(depths), ranks(values)
+	mean := float64(len(x)-1) / 2
+	var xy, xx, yy float64
+	for i := range x {
+		dx, dy := x[i]-mean, y[i]-mean
+		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+// ranks returns the rank of each value from 0, equal values sharing the mean of theirs.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	r := make([]float64, len(values))
+	for start := 0; start < len(order); {
+		end := start
+		for end < len(order) && values[order[end]] == values[order[start]] {
+			end++
+		}
+		for _, i := range order[start:end] {
+			r[i] = float64(start+end-1) / 2
+		}
+		start = end
+	}
+	return r
+}

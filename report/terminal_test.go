@@ -1,0 +1,99 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Terminal(&b, rows, rec, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 3, transforms: 2}.build()
+	text := printed(t, rows, rec, Options{Width: 120})
+	for _, want := range []string{
+		"EFFECTIVE-INVARIANCE · cifar10 · n = 2,000",
+		"model     transform  ei ↑",
+		"SEIS equivariance ↑ · cifar10 · 3 layers · n = 32,000 to 96,000",
+		"model     transform  best layer",
+		"- seis: the layer has no space (2 places: resnet20 logits, resnet56 logits)",
+		"- pooled from 112 x 112 to 56 x 56 positions (10 scores: seis resnet20 /layer1",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("plain text holds escape sequences")
+	}
+	if !strings.Contains(printed(t, rows, rec, Options{Width: 120, Colour: true}), "\x1b[1m") {
+		t.Error("coloured text has no bold")
+	}
+}
+
+// TestBestAndWorst checks that the best layer of a distance is the one with the lowest value.
+func TestBestAndWorst(t *testing.T) {
+	t.Parallel()
+	at := scores.Row{Model: "m", Transform: "t", Measure: "distance", Statistic: "cosine", Low: nan, High: nan, Null: nan, N: 5}
+	near, far := at, at
+	near.Layer, near.Depth, near.Value = "near", 1, 0.1
+	far.Layer, far.Depth, far.Value = "far", 2, 0.7
+	text := printed(t, []scores.Row{far, near}, scores.Record{}, Options{})
+	var row string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "0.100") {
+			row = line
+		}
+	}
+	if fields := strings.Fields(row); strings.Join(fields, " ") != "0.100 near 0.700 far" {
+		t.Errorf("row %q in\n%s", row, text)
+	}
+}
+
+// TestTerminalFits checks that no line is wider than asked for, for runs of any shape, and that nothing in a name
+// reaches the terminal as an order.
+func TestTerminalFits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := fake{
+			models: rapid.SampledFrom([]int{1, 2, 9}).Draw(t, "models"), layers: rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "layers"),
+			transforms: rapid.IntRange(1, 3).Draw(t, "transforms"), data: rapid.IntRange(1, 2).Draw(t, "data"),
+			unfinished: rapid.Bool().Draw(t, "unfinished"),
+		}
+		if rapid.Bool().Draw(t, "long names") {
+			f.name = func(kind string, i int) string { return strings.Repeat("長い"+kind+"\x1b]0;x\a", 5) + fmt.Sprint(i) }
+		}
+		rows, rec := f.build()
+		width := rapid.IntRange(80, 200).Draw(t, "width")
+		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width})) {
+			line = strings.TrimSuffix(line, "\n")
+			if ansi.StringWidth(line) > width {
+				t.Fatalf("%d cells in %d: %q", ansi.StringWidth(line), width, line)
+			}
+			if strings.ContainsAny(line, "\x1b\a") {
+				t.Fatalf("control characters in %q", line)
+			}
+		}
+	})
+}
+
+func TestTerminalOfNothing(t *testing.T) {
+	t.Parallel()
+	if text := printed(t, nil, scores.Record{Study: "s"}, Options{}); !strings.Contains(text, "There are no scores yet.") {
+		t.Errorf("an empty run prints %q", text)
+	}
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// number writes a value with three decimals, or three to four digits where that would not do; whole numbers whole, and
+// "–" for no number.
+func number(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.IsInf(v, 0):
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case v == math.Trunc(v) && size >= 10 && size < 1e9:
+		return count(int(v))
+	case size != 0 && size < 0.0005:
+		return strconv.FormatFloat(v, 'e', 1, 64)
+	case size < 10:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case size < 100:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case size < 10_000:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+}
+
+// interval writes "[0.905, 0.919]", or "" where there is none.
+func interval(low, high float64) string {
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return ""
+	}
+	return "[" + number(low) + ", " + number(high) + "]"
+}
+
+// count writes an integer with separators: 12,000.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural writes "1 model", "3 models".
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return count(n) + " " + noun
+}
+
+// printable replaces what would steer a terminal or hide in a page (control characters, and the marks that reverse
+// the direction of text) by "?".
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// exported ends the name of nearly every tensor that PyTorch exports, so it tells nothing.
+const exported = "_output_0"
+
+// shorten brings a name to width cells. It gives up the suffix of exported tensors, then the middle, since names of
+// layers tell themselves apart at both ends: "/layer1/…/Relu_1".
+func shorten(s string, width int) string {
+	s = printable(s)
+	if ansi.StringWidth(s) <= width {
+		return s
+	}
+	s = strings.TrimSuffix(s, exported)
+	w := ansi.StringWidth(s)
+	if w <= width {
+		return s
+	}
+	head := (width - 1) / 2
+	tail := width - 1 - head
+	return ansi.Truncate(s, head, "") + "…" + ansi.TruncateLeft(s, w-tail, "")
+}
+
+// some writes the first items: "a, b", or "a, b, …" where there are more than most.
+func some(items []string, most int) string {
+	if len(items) > most {
+		items = append(items[:most:most], "…")
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"math"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+)
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{
+		0: "0.000", 1: "1.000", 0.91234: "0.912", -0.02: "-0.020", 0.0001: "1.0e-04", 9.9994: "9.999", 12.3456: "12.35", 140: "140",
+		8000: "8,000", 1234.56: "1234.6", 1e7: "10,000,000", 123456.7: "1.235e+05", math.Inf(1): "+Inf",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("number(%g) = %q, not %q", v, got, want)
+		}
+	}
+	if got := number(nan); got != "–" {
+		t.Errorf("number(NaN) = %q", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%d) = %q, not %q", n, got, want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 5, "a?b"},
+	} {
+		if got := shorten(c.name, c.width); got != c.want {
+			t.Errorf("shorten(%q, %d) = %q, not %q", c.name, c.width, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name, width := rapid.String().Draw(t, "name"), rapid.IntRange(3, 40).Draw(t, "width")
+		if got := shorten(name, width); ansi.StringWidth(got) > width {
+			t.Fatalf("shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
+		}
+	})
+}
+
+// TestTrend checks Spearman's correlation against scipy.stats.spearmanr([0, 1, 2, 3, 4], ...).
+func TestTrend(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{5, 6, 7, 8, 7}, 0.8207826816681233}, {[]float64{5, 4, 3, 2, 1}, -1}, {[]float64{1, 1, 2, 0, 1}, -0.22360679774997896},
+		{[]float64{1, 1, 1, 1, 1}, 0}, {[]float64{1, 2}, 0},
+	} {
+		if got := (series{rows: depthRows("equivariance", c.values...)}).trend(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: %g, not %g", c.values, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// How series are told apart: by colour, and by shape and dash too, so that neither colour-blind eyes nor a grey
+// printer lose them. The colours are Okabe and Ito's, shifted for contrast on each background (style.css).
+
+const colours = 6;
+const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'];
+const dashes = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]];
+
+export interface Look {
+  colour: string;
+  shape: string;
+  dash: number[];
+}
+
+export function look(index: number): Look {
+  const round = Math.floor(index / colours);
+  return {
+    colour: `var(--series-${index % colours})`,
+    shape: shapes[(index + round) % shapes.length],
+    dash: dashes[round % dashes.length],
+  };
+}
+
+/** A short piece of the series' line with its mark, for a legend. */
+export function swatch(index: number): SVGSVGElement {
+  const { colour, dash, shape } = look(index);
+  const svg = node('svg', { width: '30', height: '12', viewBox: '0 0 30 12', 'aria-hidden': 'true' }) as SVGSVGElement;
+  svg.append(
+    node('line', { x1: '1', x2: '29', y1: '6', y2: '6', stroke: colour, 'stroke-width': '2', 'stroke-dasharray': dash[1] ? dash.join(' ') : 'none' }),
+    node('path', { d: outlines[shape], transform: 'translate(15 6)', fill: colour }),
+  );
+  return svg;
+}
+
+const outlines: Record<string, string> = {
+  circle: 'M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z',
+  square: 'M-3.5 -3.5H3.5V3.5H-3.5Z',
+  'triangle-up': 'M0 -4L4 3.5H-4Z',
+  diamond: 'M0 -5L4 0L0 5L-4 0Z',
+  'triangle-down': 'M0 4L4 -3.5H-4Z',
+  cross: 'M-1.5 -4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5V-1.5H-1.5Z',
+};
+
+function node(tag: string, attributes: Record<string, string>): SVGElement {
+  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+  return e;
+}

@@ -1,0 +1,31 @@
+// The box beside the pointer. Vega's own writes HTML and a style element; this one sets text, and lives under the
+// policy of the page.
+
+import { element } from './dom';
+
+let box: HTMLElement | undefined;
+
+export function tooltip(_handler: unknown, event: MouseEvent, _item: unknown, value: unknown): void {
+  box ??= document.body.appendChild(element('div', { class: 'tooltip', role: 'tooltip', hidden: '' }));
+  if (value === null || value === undefined || value === '') {
+    box.hidden = true;
+    return;
+  }
+  box.replaceChildren(
+    ...Object.entries(value as Record<string, string>)
+      .filter(([, text]) => text !== '')
+      .map(([name, text]) => element('div', {}, element('span', {}, name), element('b', {}, text))),
+  );
+  box.hidden = false;
+  place(box, event.clientX, event.clientY);
+}
+
+// place puts the box beside a point and keeps it within the window.
+function place(box: HTMLElement, x: number, y: number): void {
+  const gap = 14;
+  const { width, height } = box.getBoundingClientRect();
+  const left = x + gap + width < window.innerWidth ? x + gap : Math.max(gap, x - gap - width);
+  const top = y + gap + height < window.innerHeight ? y + gap : Math.max(gap, y - gap - height);
+  box.style.left = `${left}px`;
+  box.style.top = `${top}px`;
+}
