@@ -1,0 +1,235 @@
+package distance_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func random(seed uint64, shape ...int) tensor.Tensor {
+	r := rand.New(rand.NewPCG(seed, 1))
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = max(0, float32(r.NormFloat64()))
+	}
+	return t
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	const n = 205
+	var label []int
+	for i := range n {
+		label = append(label, i%3)
+	}
+	site := measure.Site{
+		Layer: onnx.Layer{Shape: []int{2, 3, 2}}, Layout: measure.NewLayout(n), Classes: []string{"a", "b", "c"}, KeepSamples: true,
+	}
+	measuretest.Run(t, measuretest.Case{
+		Measure: distance.New(distance.Settings{PerClass: true}), Site: site,
+		Clean: random(1, n, 2, 3, 2), Moved: random(2, n, 2, 3, 2), Label: label,
+	})
+}
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name string
+		a, b []float32
+		want distance.Distances
+	}{
+		{"the same", []float32{1, 2, 3, 4, 5}, []float32{1, 2, 3, 4, 5}, distance.Distances{}},
+		{"right angle", []float32{1, 0}, []float32{0, 1}, distance.Distances{Cosine: 1, L1: 2, L2: math.Sqrt2, RelativeL2: math.Sqrt2}},
+		{"opposite", []float32{0, 3}, []float32{0, -3}, distance.Distances{Cosine: 2, L1: 6, L2: 6, RelativeL2: 2}},
+		{"longer", []float32{1, 0, 0}, []float32{7, 0, 0}, distance.Distances{L1: 6, L2: 6, RelativeL2: 6. / 5}},
+		{"both zero", []float32{0, 0}, []float32{0, 0}, distance.Distances{}},
+		{"one zero", []float32{0, 0}, []float32{3, 4}, distance.Distances{Cosine: 1, L1: 7, L2: 5, RelativeL2: math.Sqrt2}},
+		{"tiny", []float32{1e-45, 0}, []float32{1e-45, 0}, distance.Distances{}},
+		{"huge", []float32{3e38, 3e38}, []float32{3e38, 3e38}, distance.Distances{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := distance.Between(c.a, c.b); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAlgebra(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "length")
+		vector := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), n, n)
+		a, b, c := vector.Draw(t, "a"), vector.Draw(t, "b"), vector.Draw(t, "c")
+		ab, ba, bc, ac := distance.Between(a, b), distance.Between(b, a), distance.Between(b, c), distance.Between(a, c)
+		switch {
+		case math.Abs(ab.L1-ba.L1)+math.Abs(ab.L2-ba.L2)+math.Abs(ab.Cosine-ba.Cosine)+math.Abs(ab.RelativeL2-ba.RelativeL2) > 1e-9:
+			t.Fatalf("not symmetric: %+v and %+v", ab, ba)
+		case ac.L1 > (ab.L1+bc.L1)*(1+1e-12) || ac.L2 > (ab.L2+bc.L2)*(1+1e-12):
+			t.Fatalf("triangle inequality: %+v, %+v, %+v", ab, bc, ac)
+		case ab.L2 > ab.L1*(1+1e-12) || ab.L1 > ab.L2*math.Sqrt(float64(n))*(1+1e-12):
+			t.Fatalf("l2 <= l1 <= sqrt(n) l2 fails: %+v", ab)
+		case ab.Cosine < 0 || ab.Cosine > 2 || ab.RelativeL2 < 0 || ab.RelativeL2 > 2+1e-12:
+			t.Fatalf("out of range: %+v", ab)
+		}
+		factor := float32(math.Exp2(float64(rapid.IntRange(-8, 8).Draw(t, "power of two")))) // scales without rounding
+		for i := range a {
+			a[i], b[i] = a[i]*factor, b[i]*factor
+		}
+		scaled := distance.Between(a, b)
+		if math.Abs(scaled.Cosine-ab.Cosine) > 1e-9 || math.Abs(scaled.RelativeL2-ab.RelativeL2) > 1e-9 ||
+			math.Abs(scaled.L2-float64(factor)*ab.L2) > 1e-9*scaled.L2 {
+			t.Fatalf("under a common factor %v: %+v and %+v", factor, ab, scaled)
+		}
+	})
+}
+
+// testdata/golden.py computes everything with numpy and scipy from the definitions.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g struct {
+		N            int
+		Shape        []int
+		Clean, Moved []float32
+		Scores, Null map[string]float64
+	}
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	shape := append([]int{g.N}, g.Shape...)
+	clean, err := tensor.From(g.Clean, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, err := tensor.From(g.Moved, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := measured(t, measure.Site{Layer: onnx.Layer{Shape: g.Shape}, Layout: measure.NewLayout(g.N)}, clean, moved)
+	if len(scores) != len(g.Scores) {
+		t.Fatalf("%d scores, want %d", len(scores), len(g.Scores))
+	}
+	for _, s := range scores {
+		if math.Abs(s.Value-g.Scores[s.Statistic]) > 1e-9 || math.Abs(s.Null-g.Null[s.Statistic]) > 1e-9 {
+			t.Errorf("%s: %v (null %v), want %v (%v)", s.Statistic, s.Value, s.Null, g.Scores[s.Statistic], g.Null[s.Statistic])
+		}
+		if !(s.Low < s.Value && s.Value < s.High) {
+			t.Errorf("%s: no interval around the value: %+v", s.Statistic, s)
+		}
+	}
+}
+
+func batch(clean, moved tensor.Tensor) *measure.Batch {
+	b := &measure.Batch{Clean: clean, Moved: moved}
+	for i := range clean.Shape[0] {
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, 100+i), append(b.Label, -1)
+	}
+	return b
+}
+
+func measured(t *testing.T, site measure.Site, clean, moved tensor.Tensor) []measure.Score {
+	t.Helper()
+	a, err := distance.New(distance.Settings{}).New(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Update(batch(clean, moved)); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := a.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
+func TestNonFiniteIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, view := range []string{"clean", "moved"} {
+			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{5}}, Layout: measure.NewLayout(3)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := batch(random(1, 3, 5), random(2, 3, 5))
+			bad := b.Clean
+			if view == "moved" {
+				bad = b.Moved
+			}
+			bad.Data[7] = float32(v)
+			var e *measure.NonFinite
+			if err := a.Update(b); !errors.As(err, &e) || e.View != view || e.Index != 101 {
+				t.Errorf("%v in the %s view of sample 101 gives: %v", v, view, err)
+			}
+		}
+	}
+}
+
+// Two vectors of a layer are what the null costs; a budget below that gives it up and says so.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
+	site.Budget = distance.New(distance.Settings{}).Cost(site)
+	clean, moved := random(1, 40, 1000), random(2, 40, 1000)
+	if s := measured(t, site, clean, moved)[0]; math.IsNaN(s.Null) || len(s.Warnings) > 0 {
+		t.Errorf("within the budget: %+v", s)
+	}
+	site.Budget--
+	if s := measured(t, site, clean, moved)[0]; !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
+		t.Errorf("beyond the budget: %+v", s)
+	}
+}
+
+func TestViewsOfOtherShapesAreAnError(t *testing.T) {
+	t.Parallel()
+	a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{6}}, Layout: measure.NewLayout(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]*measure.Batch{
+		"shapes": batch(random(1, 2, 6), random(1, 2, 3, 2)),
+		"clean":  batch(random(1, 2, 6), tensor.Tensor{}),
+		"empty":  batch(tensor.New(2, 0), tensor.New(2, 0)),
+		"places": {Place: []int{5}, Index: []int{5}, Label: []int{-1}, Clean: random(1, 1, 6), Moved: random(1, 1, 6)},
+	} {
+		if err := a.Update(b); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range []int{512, 64 * 56 * 56} {
+		b.Run(fmt.Sprintf("%d values", n), func(b *testing.B) {
+			batch := batch(random(1, 16, n), random(2, 16, n))
+			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{n}}, Layout: measure.NewLayout(16)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(2 * 4 * 16 * n))
+			for b.Loop() {
+				if err := a.Update(batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
