@@ -26,6 +26,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -136,7 +137,21 @@ func fit(ctx context.Context, rt *ort.Runtime, look func(*onnx.Builder) onnx.Val
 	if err != nil {
 		return nil, err
 	}
-	return whole.WithOutputs([]string{"logits"})
+	classifier, err := whole.WithOutputs([]string{"logits"})
+	if err != nil {
+		return nil, err
+	}
+	declareShape(classifier, train.classes)
+	return classifier, nil
+}
+
+// declareShape says that the output is batch x classes. The runtime finds out by itself; ONNX's own checker, and
+// tools that rest on it, want it to be written.
+func declareShape(m *onnx.Model, classes int) {
+	m.Proto().Graph.Output[0].Type.GetTensorType().Shape = &pb.TensorShapeProto{Dim: []*pb.TensorShapeProto_Dimension{
+		{Value: &pb.TensorShapeProto_Dimension_DimParam{DimParam: "batch"}},
+		{Value: &pb.TensorShapeProto_Dimension_DimValue{DimValue: int64(classes)}},
+	}}
 }
 
 // run is one output of a model on all pictures, n x d.

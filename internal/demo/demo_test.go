@@ -48,6 +48,9 @@ func TestBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if out := m.Outputs(); len(out) != 1 || out[0].Name != "logits" || len(out[0].Shape) != 2 || out[0].Shape[1].Size != test.classes {
+				t.Errorf("outputs %+v, want logits, batch x %d", out, test.classes)
+			}
 			clean := w.logits(t, m, test.pictures)
 			if a := accuracy(clean, test.labels); a < 0.97 {
 				t.Errorf("accuracy %.3f on upright figures", a)
