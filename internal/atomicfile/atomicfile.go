@@ -1,37 +1,77 @@
-// Package atomicfile writes files whole or not at all: a reader, or a machine that lost its power, never sees half of one.
+// Package atomicfile writes files whole or not at all.
+//
+// A run may be killed or a disk may fill at any moment; a file that is half written would be taken for a result later.
+// So the content goes to a temporary file in the same folder, is flushed to the disk, and takes its name
+// by a rename, which file systems do at once.
 package atomicfile
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
 
-// Write fills a temporary file in the same folder, brings it to the disk and gives it its name. Where anything fails, a
-// file that stood there before stays as it was. Concurrent writers do not disturb each other; the last one stays.
-func Write(path string, fill func(w io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+// Write writes data to path, replacing what is there.
+func Write(path string, data []byte) error {
+	return WriteFunc(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is as it was.
+func WriteFunc(path string, f func(io.Writer) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	dir, name := filepath.Split(path)
+	// Not os.CreateTemp: its files are private to the user, and a result should have the permissions of any other file.
+	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", name, rand.Uint64()))
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err := fill(f); err != nil {
+	if err := fill(file, f); err != nil {
+		os.Remove(temp)
 		return err
 	}
-	if err := f.Chmod(0o644); err != nil {
+	if err := os.Rename(temp, path); err != nil {
+		os.Remove(temp)
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+	syncDir(dir)
+	return nil
+}
+
+// fill writes what f writes, flushes it to the disk and closes the file.
+func fill(file *os.File, f func(io.Writer) error) error {
+	defer file.Close()
+	buffered := bufio.NewWriterSize(file, 1<<16)
+	if err := f(buffered); err != nil {
+		return err
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+	if err := buffered.Flush(); err != nil {
+		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// syncDir makes the rename itself last through a loss of power. Not every system lets a folder be flushed, and the
+// file is whole either way, so failing is no error.
+func syncDir(dir string) {
+	if dir == "" {
+		dir = "."
+	}
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
 }

@@ -5,42 +5,88 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-func TestWrite(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f")
-	put := func(text string, fail error) error {
-		return Write(path, func(w io.Writer) error {
-			if _, err := io.WriteString(w, text); err != nil {
-				return err
-			}
-			return fail
-		})
+// content checks that a folder holds one file of the given content and nothing else.
+func content(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s holds %q (%v), want %q", path, got, err, want)
 	}
-	boom := errors.New("boom")
-	for _, c := range []struct {
-		text string
-		fail error
-		want string
-	}{{"one", nil, "one"}, {"half", boom, "one"}, {"two", nil, "two"}} {
-		if err := put(c.text, c.fail); !errors.Is(err, c.fail) {
-			t.Errorf("writing %q: %v", c.text, err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != c.want {
-			t.Errorf("after %q the file holds %q, %v", c.text, got, err)
-		}
-	}
-	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 1 {
-		t.Errorf("left in the folder: %v, %v", left, err)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the folder holds %v (%v)", entries, err)
 	}
 }
 
-func TestWriteWhereItCannot(t *testing.T) {
+func TestWriteReplaces(t *testing.T) {
 	t.Parallel()
-	if err := Write(filepath.Join(t.TempDir(), "none", "f"), func(io.Writer) error { return nil }); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
+	path := filepath.Join(t.TempDir(), "cell.json")
+	for _, want := range []string{"one", "", strings.Repeat("long", 1<<16)} {
+		if err := Write(path, []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		content(t, path, want)
+	}
+}
+
+func TestFailureLeavesTheOldFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cell.json")
+	if err := Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("no space left on device")
+	err := WriteFunc(path, func(w io.Writer) error {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			return err
+		}
+		return full
+	})
+	if !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+path) {
+		t.Errorf("error is %v", err)
+	}
+	content(t, path, "old")
+}
+
+func TestNoSuchFolder(t *testing.T) {
+	t.Parallel()
+	if err := Write(filepath.Join(t.TempDir(), "none", "x"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestNameWithoutFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := Write("cell.json", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	content(t, "cell.json", "x")
+}
+
+// A file has the permissions that the user's umask gives any new file, not those of a private temporary one.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain, atomic := filepath.Join(dir, "plain"), filepath.Join(dir, "atomic")
+	if err := os.WriteFile(plain, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(atomic, nil); err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.Stat(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := os.Stat(atomic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Mode() != a.Mode() {
+		t.Errorf("mode %v, want %v", a.Mode(), p.Mode())
 	}
 }
