@@ -25,10 +25,7 @@ func one(letter byte, size int) axis { return axis{{letter, size}} }
 func (a axis) size() int {
 	n := 1
 	for _, f := range a {
-		if f.size < 0 {
-			return -1
-		}
-		n *= f.size
+		n = times(n, f.size)
 	}
 	return n
 }

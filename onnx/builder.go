@@ -129,7 +129,7 @@ func (m *Model) typeOutputs() {
 	}
 }
 
-// Input declares an input. A dimension of -1 is free; the first free dimension is called "batch" if it is the first.
+// Input declares an input. A dimension of -1 is free; if it is the first it is called "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
 	if !b.take(name) {
 		return ""
@@ -155,7 +155,7 @@ func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	return b.Initializer(floatProto(name, t))
 }
 
-// Initializer adds weights of any type. If the message has no name one is chosen.
+// Initializer adds weights of any type, and takes the message over. If it has no name one is chosen.
 func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	if b.err != nil {
 		return ""

@@ -51,8 +51,21 @@ func (m *Model) layouts() map[string]layout {
 	return layouts
 }
 
-// set records a fact, after the layout that the caller has given to the tensor, if any.
+// set records a fact, after the layout that the caller has given to the tensor, if any. A value is kept only with the
+// shape that it has, and layouts are bounded, since some operators would let a small file double them at every node.
 func (in *inference) set(name string, f fact) {
+	if len(f.layout) > maxRank {
+		f.layout = nil
+	}
+	for i, a := range f.layout {
+		if len(a) > maxFactors {
+			f.layout = slices.Clone(f.layout)
+			f.layout[i] = one(a.letter(), a.size())
+		}
+	}
+	if f.value != nil && !slices.Equal(f.value.shape, f.layout.sizes()) {
+		f.value = nil
+	}
 	if axes, ok := in.given[name]; ok {
 		f.layout = f.layout.renamed(axes)
 	}
@@ -87,14 +100,13 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 		if name == "" {
 			continue
 		}
-		f := fact{data: data}
+		var inferred layout
 		if i < len(layouts) {
-			f.layout = in.agree(layouts[i], declared[name])
-		} else {
-			f.layout = in.agree(nil, declared[name])
+			inferred = layouts[i]
 		}
+		f := fact{data: data, layout: in.agree(inferred, declared[name])}
 		if !data {
-			f.value = c.value(i, f.layout.sizes())
+			f.value = c.value(i, inferred.sizes())
 		}
 		in.set(name, f)
 	}
@@ -174,10 +186,8 @@ func inputAxes(g *pb.GraphProto, p Port) Axes {
 		return "NT"
 	case rank == 2:
 		return "NC"
-	case rank == 3 && firstReader(g, p.Name) == "MatMul":
-		return "NTC"
 	case rank == 3:
-		return "NCT"
+		return sequenceAxes(g, p.Name)
 	case rank == 4 && colours(p.Shape[3]) && !colours(p.Shape[1]):
 		return "NHWC"
 	case rank == 4:
@@ -188,19 +198,28 @@ func inputAxes(g *pb.GraphProto, p Port) Axes {
 	return Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
 }
 
-// firstReader is the first operator with weights that an input reaches.
-func firstReader(g *pb.GraphProto, input string) string {
+// sequenceAxes guesses the meaning of an input with three axes by the first operator with weights that it reaches:
+// convolutions want channels before places, matrix products want them last, and recurrent operators put time first.
+func sequenceAxes(g *pb.GraphProto, input string) Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {
 		if !slices.ContainsFunc(n.Input, func(in string) bool { return reached[in] }) {
 			continue
 		}
-		if weighted(n) {
-			return n.GetOpType()
+		switch n.GetOpType() {
+		case "Conv":
+			return "NCT"
+		case "MatMul":
+			return "NTC"
+		case "LSTM", "GRU", "RNN":
+			if n.Input[0] == input {
+				return "TNC"
+			}
+			return "NTC"
 		}
 		for _, out := range n.Output {
 			reached[out] = true
 		}
 	}
-	return ""
+	return "NCT"
 }

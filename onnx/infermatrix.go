@@ -7,11 +7,11 @@ import (
 
 // The layouts of products and sums over axes.
 
-// mixed is what an axis means after a matrix with weights has mixed its places: channels, unless those are already on
-// another axis and the places were tokens or space, as in the token mixing of an MLP-Mixer.
+// mixed is what an axis means after a matrix with weights has mixed its places: channels, unless it had another meaning
+// and channels are on another axis, as in the token mixing of an MLP-Mixer.
 func mixed(places axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
-	if strings.ContainsRune("HWT", rune(places.letter())) && slices.ContainsFunc(others, isChannel) {
+	if !isChannel(places) && slices.ContainsFunc(others, isChannel) {
 		return one(blank, size)
 	}
 	return one('C', size)

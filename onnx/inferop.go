@@ -197,8 +197,12 @@ func (c *call) fromShape(input int) layout {
 	return nil
 }
 
-// maxRank bounds the number of axes that a file can make us allocate.
-const maxRank = 64
+// Bounds on what a file can make us allocate: the axes of a tensor, the factors of an axis, the size of a dimension.
+const (
+	maxRank    = 64
+	maxFactors = 32
+	maxSize    = 1 << 40
+)
 
 func unknowns(rank int) layout {
 	return blanks(slices.Repeat([]int{-1}, rank)...)
@@ -235,9 +239,9 @@ func (c *call) tile(x layout) layout {
 	return out
 }
 
-// times multiplies sizes, of which -1 is unknown.
+// times multiplies sizes, of which -1 is unknown. A size that no tensor has is unknown, too.
 func times(a, b int) int {
-	if a < 0 || b < 0 {
+	if a < 0 || b < 0 || b > 0 && a > maxSize/b {
 		return -1
 	}
 	return a * b

@@ -83,34 +83,27 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 // penultimate walks back from the first output, past what only reshapes, pools, scales or squashes, to the last
 // operator with weights (Gemm, MatMul, Conv), and takes what it reads.
 func (m *Model) penultimate(layers []Layer) ([]string, error) {
-	isLayer := map[string]bool{}
-	for _, l := range layers {
-		isLayer[l.Name] = true
+	outputs, err := m.outputLayers(layers)
+	if err != nil {
+		return nil, err
 	}
+	depth := m.depths()
 	makers := map[string]*pb.NodeProto{}
 	for _, n := range m.proto.Graph.Node {
 		for _, out := range n.Output {
 			makers[out] = n
 		}
 	}
-	outputs, err := m.outputLayers(layers)
-	if err != nil {
-		return nil, err
-	}
 	name := outputs[0]
-	for {
-		n := makers[name]
-		if n == nil {
-			break
-		}
-		data := slices.DeleteFunc(slices.Clone(n.Input), func(in string) bool { return !isLayer[in] })
+	for n := makers[name]; n != nil; n = makers[name] {
+		data := slices.DeleteFunc(slices.Clone(n.Input), func(in string) bool { _, ok := depth[in]; return !ok })
 		if len(data) != 1 {
 			break
 		}
-		if weighted(n) {
+		name = data[0]
+		if weighted(n) && slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == name }) {
 			return data, nil
 		}
-		name = data[0]
 	}
 	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
 }
@@ -154,11 +147,15 @@ func offer(word, prefix string, words []string) string {
 		return ": the model has no layers"
 	}
 	plain := strings.ToLower(strings.NewReplacer("*", "", "?", "").Replace(word))
-	distance := map[string]int{}
+	type distance struct{ part, whole int }
+	distances := map[string]distance{}
 	for _, w := range words {
-		distance[w] = edits(plain, strings.ToLower(w))
+		lower := strings.ToLower(w)
+		distances[w] = distance{edits(plain, lower, true), edits(plain, lower, false)}
 	}
-	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
+	slices.SortStableFunc(words, func(a, b string) int {
+		return cmp.Or(distances[a].part-distances[b].part, distances[a].whole-distances[b].whole)
+	})
 	words = words[:min(3, len(words))]
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%q", prefix+w)
@@ -166,11 +163,14 @@ func offer(word, prefix string, words []string) string {
 	return "; near it: " + strings.Join(words, ", ")
 }
 
-// edits is the number of insertions, deletions and replacements that turn a into b (Levenshtein's distance).
-func edits(a, b string) int {
+// edits is the number of insertions, deletions and replacements that turn a into b (Levenshtein's distance), or, if
+// part, into the part of b that is nearest to it.
+func edits(a, b string, part bool) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
-		row[j] = j
+		if !part {
+			row[j] = j
+		}
 	}
 	for i := range len(a) {
 		diagonal := row[0]
@@ -183,6 +183,9 @@ func edits(a, b string) int {
 			diagonal = row[j+1]
 			row[j+1] = min(change, diagonal+1, row[j]+1)
 		}
+	}
+	if part {
+		return slices.Min(row)
 	}
 	return row[len(b)]
 }

@@ -1,0 +1,137 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// The value of a binary16 number from its definition.
+func TestFromFloat16(t *testing.T) {
+	t.Parallel()
+	for h := range 1 << 16 {
+		sign := 1 - 2*float64(h>>15)
+		exponent, fraction := h>>10&31, float64(h&1023)
+		want := sign * math.Ldexp(1024+fraction, exponent-25)
+		switch {
+		case exponent == 0:
+			want = sign * math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			want = math.Inf(int(sign))
+		case exponent == 31:
+			want = math.NaN()
+		}
+		got := fromFloat16(uint16(h))
+		if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) {
+			t.Fatalf("%#04x is %v, want %v", h, got, want)
+		}
+	}
+}
+
+// halfModel is y = Cast(x + w + c) with a weight and a constant of 1.5 and -2 in half precision.
+func halfModel(half Type, w *pb.TensorProto) *pb.ModelProto {
+	constant := halfTensor("", half, -2)
+	constant.RawData, constant.Int32Data = nil, []int32{int32(binary.LittleEndian.Uint16(constant.RawData))}
+	node := func(op string, out string, attrs []*pb.AttributeProto, in ...string) *pb.NodeProto {
+		return &pb.NodeProto{OpType: &op, Input: in, Output: []string{out}, Attribute: attrs}
+	}
+	return &pb.ModelProto{
+		IrVersion:   ptr(int64(8)),
+		OpsetImport: []*pb.OperatorSetIdProto{{Version: ptr(int64(18))}},
+		Graph: &pb.GraphProto{
+			Name:        ptr("half"),
+			Initializer: []*pb.TensorProto{w},
+			Input:       []*pb.ValueInfoProto{valueInfo("x", half, []Dim{{Size: 1}})},
+			Output:      []*pb.ValueInfoProto{valueInfo("y", half, []Dim{{Size: 1}})},
+			ValueInfo:   []*pb.ValueInfoProto{valueInfo("xw", half, []Dim{{Size: 1}})},
+			Node: []*pb.NodeProto{
+				node("Constant", "c", []*pb.AttributeProto{{Name: ptr("value"), Type: pb.AttributeProto_TENSOR.Enum(), T: constant}}),
+				node("Add", "xw", nil, "x", "w"),
+				node("Add", "sum", nil, "xw", "c"),
+				node("Cast", "y", []*pb.AttributeProto{intAttribute("to", int64(half))}, "sum"),
+			},
+		},
+	}
+}
+
+// halfTensor holds 1.5 or -2, whose bits are known.
+func halfTensor(name string, half Type, v float32) *pb.TensorProto {
+	bits := map[Type]map[float32]uint16{Float16: {1.5: 0x3e00, -2: 0xc000}, BFloat16: {1.5: 0x3fc0, -2: 0xc000}}[half][v]
+	return &pb.TensorProto{Name: &name, DataType: ptr(int32(half)), Dims: []int64{1}, RawData: binary.LittleEndian.AppendUint16(nil, bits)}
+}
+
+func TestHalfBecomesFloat(t *testing.T) {
+	t.Parallel()
+	for _, half := range []Type{Float16, BFloat16} {
+		data, err := proto.Marshal(halfModel(half, halfTensor("w", half, 1.5)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Half() != half {
+			t.Errorf("%v: recorded as %v", half, m.Half())
+		}
+		for name, want := range map[string]float32{"w": 1.5, "c": -2} {
+			v, err := m.Tensor(name)
+			if err != nil || len(v.Data) != 1 || v.Data[0] != want {
+				t.Errorf("%v: %s is %v (%v), want %v", half, name, v.Data, err, want)
+			}
+		}
+		if in, out := m.Inputs()[0].Type, m.Outputs()[0].Type; in != Float || out != Float {
+			t.Errorf("%v: the input is %v and the output %v", half, in, out)
+		}
+		if layers := m.Layers(); len(layers) != 3 {
+			t.Errorf("%v: the layers are %v", half, layers)
+		}
+		again, err := m.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = Parse(again); err != nil || m.Half() != Undefined {
+			t.Errorf("%v: rewritten, it still holds %v (%v)", half, m.Half(), err)
+		}
+	}
+}
+
+// External weights stay in their file, and a Cast that the runtime folds makes them float32.
+func TestExternalHalfStaysInItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := halfTensor("w", Float16, 1.5)
+	if err := os.WriteFile(filepath.Join(dir, "weights"), w.RawData, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.RawData, w.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
+	w.ExternalData = []*pb.StringStringEntryProto{{Key: ptr("location"), Value: ptr("weights")}}
+	data, err := proto.Marshal(halfModel(Float16, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "m.onnx")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ExternalDir() != dir {
+		t.Errorf("external files are in %q, want %q", m.ExternalDir(), dir)
+	}
+	cast := m.Nodes()[0]
+	if cast.GetOpType() != "Cast" || cast.Output[0] != "w" || Type(AttrInt(cast, "to", 0)) != Float {
+		t.Errorf("the first node is %v", cast)
+	}
+	if m.elementTypes()["w"] != Float || len(m.Layers()) != 3 {
+		t.Errorf("w is %v and the layers are %v", m.elementTypes()["w"], m.Layers())
+	}
+}

@@ -1,0 +1,267 @@
+package onnx_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// small is y = relu(x w + 1), with x of n x 3 and w of 3 x 2.
+func small(t testing.TB) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 3)
+	w := b.Const("w", tensor.New(3, 2))
+	b.Output("y", b.Relu(b.Add(b.MatMul(x, w), b.Scalar(1))))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// changed is the small model after a change to its message.
+func changed(t testing.TB, change func(p *pb.ModelProto)) []byte {
+	t.Helper()
+	p := proto.Clone(small(t).Proto()).(*pb.ModelProto)
+	change(p)
+	data, err := proto.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func externalData(t *pb.TensorProto, pairs ...string) {
+	t.RawData, t.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
+	for i := 0; i < len(pairs); i += 2 {
+		t.ExternalData = append(t.ExternalData, &pb.StringStringEntryProto{Key: &pairs[i], Value: &pairs[i+1]})
+	}
+}
+
+func TestReadSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "weights"), make([]byte, 20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	weight := func(change func(w *pb.TensorProto)) []byte {
+		return changed(t, func(p *pb.ModelProto) { change(p.Graph.Initializer[0]) })
+	}
+	node := func(i int, change func(n *pb.NodeProto)) []byte {
+		return changed(t, func(p *pb.ModelProto) { change(p.Graph.Node[i]) })
+	}
+	good, err := small(t).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"empty", nil, "is empty"},
+		{"text", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"), "text file"},
+		{"text that is not English", []byte(strings.Repeat("é", 200)), "text file"},
+		{"truncated", good[:len(good)-7], "truncated"},
+		{"noise", []byte{0, 1, 2, 3, 255, 254}, "not an ONNX model"},
+		{"no graph", changed(t, func(p *pb.ModelProto) { p.Graph = nil }), "no graph"},
+		{"empty graph", changed(t, func(p *pb.ModelProto) { p.Graph = &pb.GraphProto{} }), "empty graph"},
+		{"no opset", changed(t, func(p *pb.ModelProto) { p.OpsetImport = nil }), "opset"},
+		{"old opset", changed(t, func(p *pb.ModelProto) { *p.OpsetImport[0].Version = 6 }), "opset 6"},
+		{"two makers", node(1, func(n *pb.NodeProto) { n.Output[0] = "MatMul" }), `node "Add" (Add) produces tensor "MatMul", which exists already`},
+		{"a node that makes an input", node(1, func(n *pb.NodeProto) { n.Output[0] = "x" }), `tensor "x", which exists already`},
+		{"no maker", node(0, func(n *pb.NodeProto) { n.Input[1] = "v" }), `node "MatMul" (MatMul) reads tensor "v", which no node produces`},
+		{"cycle", node(0, func(n *pb.NodeProto) { n.Input[0] = "y" }), `node "MatMul" (MatMul) and node "Relu" (Relu) form a cycle through tensor "y"`},
+		{"itself", node(0, func(n *pb.NodeProto) { n.Input[0] = "MatMul" }), "form a cycle"},
+		{"order", changed(t, func(p *pb.ModelProto) {
+			p.Graph.Node[0], p.Graph.Node[1] = p.Graph.Node[1], p.Graph.Node[0]
+		}), "not in topological order"},
+		{"output", changed(t, func(p *pb.ModelProto) { *p.Graph.Output[0].Name = "z" }), `output "z" is produced by no node`},
+		{"short weights", weight(func(w *pb.TensorProto) { w.RawData = w.RawData[:8] }), `tensor "w" has shape [3 2] of float but 8 bytes of data`},
+		{"huge weights", weight(func(w *pb.TensorProto) { w.Dims = []int64{1 << 40, 1 << 40} }), "too large"},
+		{"negative weights", weight(func(w *pb.TensorProto) { w.Dims[0] = -3 }), "negative dimension"},
+		{"no weights", weight(func(w *pb.TensorProto) { w.RawData = nil }), "[3 2] but 0 values"},
+		{"external file", weight(func(w *pb.TensorProto) { externalData(w, "location", "nowhere") }), `"nowhere", which cannot be used: no such file`},
+		{"external folder", weight(func(w *pb.TensorProto) { externalData(w, "location", ".") }), "not a regular file"},
+		{"external path", weight(func(w *pb.TensorProto) { externalData(w, "location", "../weights") }), `"../weights", outside the model's folder`},
+		{"external root", weight(func(w *pb.TensorProto) { externalData(w, "location", "/etc/passwd") }), "outside the model's folder"},
+		{"external without location", weight(func(w *pb.TensorProto) { externalData(w, "offset", "0") }), "without a location"},
+		{"external offset", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights", "offset", "-1") }), `offset is "-1"`},
+		{"external end", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights") }), `ends at byte 24 of external file "weights", which has 20`},
+		{"external length", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights", "length", "20") }), "20 bytes of external data"},
+	} {
+		path := filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+".onnx")
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := onnx.Read(path)
+		switch {
+		case err == nil:
+			t.Errorf("%s: no error", c.name)
+		case !strings.HasPrefix(err.Error(), "reading model "+path+": ") || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s: %q does not say %q", c.name, err, c.want)
+		case strings.Contains(err.Error(), "\n"):
+			t.Errorf("%s: more than one line: %q", c.name, err)
+		}
+	}
+	for path, want := range map[string]string{dir: "is a folder", filepath.Join(dir, "none.onnx"): "no such file"} {
+		if _, err := onnx.Read(path); err == nil || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestExternalData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	weights := make([]byte, 30)
+	copy(weights[6:], []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}) // 1 and 2, after six bytes of something else
+	file := filepath.Join(dir, "sub", "weights")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "m.onnx")
+	data := changed(t, func(p *pb.ModelProto) {
+		externalData(p.Graph.Initializer[0], "location", "sub/weights", "offset", "6", "length", "24", "checksum", "?")
+	})
+	for name, content := range map[string][]byte{file: weights, path: data} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := m.ExternalFiles(); m.ExternalDir() != dir || len(files) != 1 || files[0] != "sub/weights" {
+		t.Errorf("external files %v in %q", files, m.ExternalDir())
+	}
+	w, err := m.Tensor("w")
+	if err != nil || w.Data[0] != 1 || w.Data[1] != 2 || w.Data[2] != 0 || len(w.Data) != 6 {
+		t.Errorf("w is %v: %v", w, err)
+	}
+	if m.Parameters() != 7 {
+		t.Errorf("%d parameters, want 7", m.Parameters())
+	}
+	serialised, err := m.Bytes()
+	if err != nil || bytes.Contains(serialised, weights[6:14]) {
+		t.Errorf("the weights were loaded into the graph (%v)", err)
+	}
+	if _, err := onnx.Parse(data); err == nil || !strings.Contains(err.Error(), "a model in memory has no folder") {
+		t.Errorf("in memory: %v", err)
+	}
+
+	before, err := m.SHA256()
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights[29] ^= 1
+	if err := os.WriteFile(file, weights, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := m.SHA256(); err != nil || after == before {
+		t.Errorf("another weight, the same hash (%v)", err)
+	}
+}
+
+// SHA256 of a file without external data is what sha256sum prints.
+func TestSHA256(t *testing.T) {
+	t.Parallel()
+	m, err := onnx.Read(testdata.Path(t, "models", "resnet20-cifar10.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "585484f525ad1aadf7073405a63725b5db11e12c17747243a81c0043cf19893d"
+	if got, err := m.SHA256(); err != nil || got != want {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+}
+
+// Fields of a newer schema come through reading, cutting and writing.
+func TestUnknownFieldsSurvive(t *testing.T) {
+	t.Parallel()
+	newer := func(s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(nil, 999, protowire.BytesType), s)
+	}
+	data := changed(t, func(p *pb.ModelProto) {
+		p.ProtoReflect().SetUnknown(newer("of the model"))
+		p.Graph.ProtoReflect().SetUnknown(newer("of the graph"))
+		p.Graph.Node[0].ProtoReflect().SetUnknown(newer("of a node"))
+	})
+	m, err := onnx.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.WithOutputs([]string{"MatMul"}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"of the model", "of the graph", "of a node"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("the field %s is lost", want)
+		}
+	}
+}
+
+// Up to IR version 3 weights were inputs with a default.
+func TestDefaultsAreNotInputs(t *testing.T) {
+	t.Parallel()
+	m, err := onnx.Parse(changed(t, func(p *pb.ModelProto) {
+		*p.IrVersion = 3
+		p.Graph.Input = append(p.Graph.Input, &pb.ValueInfoProto{Name: proto.String("w")})
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := m.Inputs(); len(in) != 1 || in[0].String() != "x float[batch 3]" {
+		t.Errorf("the inputs are %v", in)
+	}
+	if m.Proto().GetIrVersion() < 4 {
+		t.Errorf("IR version %d: the runtime would want the weights as inputs", m.Proto().GetIrVersion())
+	}
+}
+
+// A branch reads tensors around it, and they count as read.
+func TestSubgraphs(t *testing.T) {
+	t.Parallel()
+	branch := func(op string) *pb.GraphProto {
+		return &pb.GraphProto{
+			Name:   proto.String(op),
+			Node:   []*pb.NodeProto{{OpType: &op, Input: []string{"Add"}, Output: []string{"inside"}}},
+			Output: []*pb.ValueInfoProto{{Name: proto.String("inside"), Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(1)}}}}},
+		}
+	}
+	b := onnx.Extend(small(t))
+	condition := b.Op("Greater", nil, b.Op("ReduceMax", onnx.Attrs{"keepdims": 0}, "x"), b.Scalar(0))
+	b.Output("z", b.Op("If", onnx.Attrs{"then_branch": branch("Exp"), "else_branch": branch("Neg")}, condition))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, err := m.WithOutputs([]string{"z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := cut.Layers()
+	last := layers[len(layers)-1]
+	if last.Name != "z" || last.Depth != 3 {
+		t.Errorf("the last layer is %v: want z, at depth 3 behind MatMul and Add", last)
+	}
+	if names := onnx.Names(layers); len(names) != 4 {
+		t.Errorf("the layers are %v: want MatMul, Add, ReduceMax and z", names)
+	}
+}
