@@ -10,6 +10,7 @@ type Score struct {
 	Value     float64 // NaN where the statistic is not defined on these data; a warning then says why
 	Low, High float64 // a 95 % interval; NaN where there is none
 	Null      float64 // the same statistic on shuffled pairs; NaN where chance alone gives zero
+	Min, Max  float64 // the range that the statistic can have, infinite where it is open; both 0 where it is not known
 	N         int     // the observations that it rests on
 	Warnings  []string
 	// Replicates are leave-one-group-out values (see Jackknife), so that what is derived from several scores on

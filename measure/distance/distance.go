@@ -35,8 +35,8 @@ type Settings struct {
 
 // New returns the measure distance: cosine, l1, l2, relative-l2; the same are its per-sample values.
 func New(s Settings) measure.Measure {
-	column := func(name string, high float64) paired.Column {
-		return paired.Column{Statistic: name, Sample: name, High: high, Null: true, Moved: true}
+	column := func(name string, most float64) paired.Column {
+		return paired.Column{Statistic: name, Sample: name, Max: most, Null: true, Moved: true}
 	}
 	inf := math.Inf(1)
 	return &family{settings: s, spec: paired.Spec{

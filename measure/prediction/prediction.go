@@ -51,9 +51,9 @@ func Accuracy(s Settings) measure.Measure {
 		spec: paired.Spec{
 			Kind: "accuracy", Version: 1, Pair: accuracyPair,
 			Columns: slices.Concat([]paired.Column{
-				{Statistic: "clean", Sample: "correct-clean", High: 1, Proportion: true},
-				{Statistic: "moved", Sample: "correct-moved", High: 1, Proportion: true, Moved: true},
-				{Statistic: "drop", Low: -1, High: 1, Moved: true},
+				{Statistic: "clean", Sample: "correct-clean", Max: 1, Proportion: true},
+				{Statistic: "moved", Sample: "correct-moved", Max: 1, Proportion: true, Moved: true},
+				{Statistic: "drop", Min: -1, Max: 1, Moved: true},
 			}, predictionColumns),
 			ClassRows: true, Labels: true, CleanServes: true, PerClass: s.PerClass,
 		},
@@ -69,7 +69,7 @@ func EffectiveInvariance(s Settings) measure.Measure {
 		spec: paired.Spec{
 			Kind: "effective-invariance", Version: 1, Pair: invariancePair,
 			Columns: slices.Concat([]paired.Column{
-				{Statistic: "ei", Sample: "ei", High: 1, Null: true, Moved: true},
+				{Statistic: "ei", Sample: "ei", Max: 1, Null: true, Moved: true},
 			}, predictionColumns),
 			ClassRows: true, PerClass: s.PerClass,
 		},
@@ -84,10 +84,10 @@ func Divergence(s Settings) measure.Measure {
 		spec: paired.Spec{
 			Kind: "prediction-divergence", Version: 1, Pair: divergencePair,
 			Columns: []paired.Column{
-				{Statistic: "js", Sample: "js", High: math.Ln2, Null: true, Moved: true},
-				{Statistic: "kl", Sample: "kl", High: math.Inf(1), Null: true, Moved: true},
-				{Statistic: "l2", Sample: "l2", High: math.Sqrt2, Null: true, Moved: true},
-				{Statistic: "agreement", Sample: "agreement", High: 1, Proportion: true, Null: true, Moved: true},
+				{Statistic: "js", Sample: "js", Max: math.Ln2, Null: true, Moved: true},
+				{Statistic: "kl", Sample: "kl", Max: math.Inf(1), Null: true, Moved: true},
+				{Statistic: "l2", Sample: "l2", Max: math.Sqrt2, Null: true, Moved: true},
+				{Statistic: "agreement", Sample: "agreement", Max: 1, Proportion: true, Null: true, Moved: true},
 			},
 			ClassRows: true, PerClass: s.PerClass,
 		},

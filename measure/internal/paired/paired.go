@@ -27,7 +27,7 @@ import (
 type Column struct {
 	Statistic  string  // its name in scores; "": it is no statistic
 	Sample     string  // its name among per-sample values; "": it is not kept
-	Low, High  float64 // the range of values, which intervals are clipped to
+	Min, Max   float64 // the range of values, which intervals are clipped to
 	Proportion bool    // each value is 0 or 1
 	Null       bool    // chance alone gives something other than the best or the worst value
 	Moved      bool    // needs the moved view

@@ -50,11 +50,12 @@ func (a *Accumulator) score(null *table, part, column int) measure.Score {
 	if part > 0 {
 		s.Factor = "class=" + a.site.Classes[part-1]
 	}
+	s.Min, s.Max = c.Min, c.Max
 	s.Replicates = a.values.replicates(part, column)
 	if c.Proportion {
 		s.Low, s.High = wilson(s.Value, n)
 	} else if low, high := measure.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
-		s.Low, s.High = max(low, c.Low), min(high, c.High)
+		s.Low, s.High = max(low, c.Min), min(high, c.Max)
 	}
 	switch {
 	case !c.Null:
