@@ -84,9 +84,13 @@ func shorten(s string, width int) string {
 	if w <= width {
 		return s
 	}
-	head := (width - 1) / 2
-	tail := width - 1 - head
-	return ansi.Truncate(s, head, "") + "…" + ansi.TruncateLeft(s, w-tail, "")
+	head := ansi.Truncate(s, (width-1)/2, "")
+	room := width - 1 - ansi.StringWidth(head)
+	tail := ansi.TruncateLeft(s, w-room, "")
+	if ansi.StringWidth(tail) > room { // a character of two cells sits across the cut
+		tail = ansi.TruncateLeft(s, w-room+1, "")
+	}
+	return head + "…" + tail
 }
 
 // some writes the first items: "a, b", or "a, b, …" where there are more than most.

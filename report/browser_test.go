@@ -1,0 +1,258 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	cdpage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A visit is a page opened in a browser, with all that it complained of and asked for.
+type visit struct {
+	ctx context.Context
+
+	mu       sync.Mutex
+	problems []string
+	requests []string
+}
+
+// open shows a run's page in headless Chromium and waits until its charts are drawn. Without a Chromium the test is
+// skipped.
+func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int64) *visit {
+	t.Helper()
+	browser := chromium(t)
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, []byte(render(t, rows, rec)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(browser), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.UserDataDir(t.TempDir()))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	v := &visit{ctx: ctx}
+	if err := chromedp.Listen(ctx, v.hear); err != nil {
+		t.Fatal(err)
+	}
+	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'"))
+	return v
+}
+
+// until waits for a condition to hold.
+func until(condition string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(50*time.Millisecond))(ctx, target)
+		return chromedp.Void{}, err
+	}
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium found: the page is not tried in a browser")
+	return ""
+}
+
+func (v *visit) hear(event any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		v.requests = append(v.requests, e.Request.URL)
+	case *runtime.EventConsoleAPICalled:
+		v.problems = append(v.problems, fmt.Sprintf("console.%s %v", e.Type, e.Args))
+	case *runtime.EventExceptionThrown:
+		v.problems = append(v.problems, fmt.Sprintf("%+v", e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		v.problems = append(v.problems, e.Entry.Text)
+	case *cdpage.EventJavascriptDialogOpening:
+		v.problems = append(v.problems, "dialog: "+e.Message)
+	}
+}
+
+func (v *visit) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(v.ctx, steps...); err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		t.Fatalf("%v; the browser said %q", err, v.problems)
+	}
+}
+
+// script evaluates an expression for what it does.
+func script(expression string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](expression)
+}
+
+// evaluate returns the value of an expression.
+func evaluate[T any](t *testing.T, v *visit, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// texts are those of all elements that a selector finds.
+func (v *visit) texts(t *testing.T, selector string) []string {
+	t.Helper()
+	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => e.textContent)", selector))
+}
+
+// quiet checks that the page complained of nothing and asked for nothing but itself.
+func (v *visit) quiet(t *testing.T) {
+	t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range v.problems {
+		t.Errorf("the browser said: %s", p)
+	}
+	for _, url := range v.requests {
+		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(url, "/report.html") {
+			t.Errorf("the page asked for %s", url)
+		}
+	}
+	if len(v.requests) != 1 {
+		t.Errorf("%d requests, not one", len(v.requests))
+	}
+}
+
+func TestChartsAreDrawn(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	v := open(t, rows, rec, 1280, 900)
+	// A dot chart and the curve of the one transformation with values for each of three measures of predictions, and a
+	// curve for each of three transformations for each of two measures of layers.
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n != 3*2+2*3 {
+		t.Errorf("%d charts", n)
+	}
+	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
+		t.Errorf("%d charts are all but empty", n)
+	}
+	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
+		t.Errorf("the page is %d pixels wider than the window", n)
+	}
+	v.quiet(t)
+}
+
+// TestChoosing changes the statistic and the value of the parameter and looks for the charts to follow.
+func TestChoosing(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 4, transforms: 2, classes: 2}.build()
+	v := open(t, rows, rec, 1280, 900)
+	seis := `document.querySelector("section.measure[data-measure='3']")`
+	if got := evaluate[string](t, v, seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
+		t.Errorf("at first the chart is of %q", got)
+	}
+	v.do(t, script(seis+`.querySelector("input[value=rank]").click()`),
+		until(seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]")?.getAttribute("aria-label") === "rank, quarter"`))
+	v.do(t, script(seis+`.querySelector("select").value = "180"; `+seis+`.querySelector("select").dispatchEvent(new Event("change"))`),
+		until(seis+`.querySelector("figcaption")?.textContent === "quarter 180" && `+seis+`.querySelectorAll("figure svg").length === 1`))
+	v.quiet(t)
+}
+
+func TestTableSortsAndFilters(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 20, transforms: 2, classes: 3}.build()
+	v := open(t, rows, rec, 1280, 900)
+	root := "section.measure[data-measure='3'] .score-table "
+	headers := v.texts(t, root+"th")
+	value := slices.Index(headers, "value")
+	if value < 0 {
+		t.Fatalf("no column named value: %q", headers)
+	}
+	column := func() []float64 {
+		var numbers []float64
+		for _, s := range v.texts(t, fmt.Sprintf("%stbody td:nth-child(%d)", root, value+1)) {
+			n, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, n)
+		}
+		return numbers
+	}
+	click := fmt.Sprintf(`document.querySelector("%sth:nth-child(%d) button").click()`, root, value+1)
+	if slices.IsSorted(column()) {
+		t.Fatal("the column is sorted before it was asked to be")
+	}
+	v.do(t, script(click))
+	if up := column(); !slices.IsSorted(up) {
+		t.Errorf("not ascending: %v", up)
+	}
+	v.do(t, script(click))
+	if down := column(); slices.IsSorted(down) || !slices.IsSortedFunc(down, func(a, b float64) int { return int(b - a) }) {
+		t.Errorf("not descending: %v", down)
+	}
+	if sort := evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("%sth[aria-sort=descending]").length`, root)); sort != 1 {
+		t.Errorf("%d headers say that they sort", sort)
+	}
+	v.do(t, chromedp.SendKeys(chromedp.CSS(root+"input[type=search]"), "resnet56 gray invariance"))
+	if at := v.texts(t, root+".pager span"); len(at) != 1 || at[0] != "1 to 12 of 20" {
+		t.Errorf("filtered: %q", at)
+	}
+	v.quiet(t)
+}
+
+func TestAttackedPageStaysQuiet(t *testing.T) {
+	t.Parallel()
+	rows, rec := attackedRun()
+	v := open(t, rows, rec, 1280, 900)
+	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type])").length`); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("img, svg[onload], iframe").length`); n != 0 {
+		t.Errorf("%d elements came in through names", n)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n == 0 {
+		t.Error("no chart is drawn")
+	}
+	v.quiet(t)
+}
+
+// TestPagesOfAnyShape draws what is empty, small and large, in a window as wide as a phone.
+func TestPagesOfAnyShape(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		run    fake
+		charts bool
+	}{
+		{"empty", fake{}, false},
+		{"one layer of one model", fake{models: 1, layers: 1, transforms: 1, unfinished: true}, true},
+		{"many", fake{models: 12, layers: 40, transforms: 3, data: 2, classes: 10}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rows, rec := c.run.build()
+			v := open(t, rows, rec, 390, 844)
+			if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); (n > 0) != c.charts {
+				t.Errorf("%d charts", n)
+			}
+			if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
+				t.Errorf("the page is %d pixels wider than the window", n)
+			}
+			v.quiet(t)
+		})
+	}
+}
