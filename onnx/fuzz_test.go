@@ -1,0 +1,92 @@
+package onnx_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Whatever bytes are given, Parse returns an error or a model of which everything can be asked.
+func FuzzParse(f *testing.F) {
+	m := small(f)
+	for _, names := range [][]string{{"y"}, {"MatMul", "Add"}} {
+		cut, err := m.WithOutputs(names)
+		if err != nil {
+			f.Fatal(err)
+		}
+		data, err := cut.Bytes()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Add(reshaping(f))
+	f.Add([]byte("not a model"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := onnx.Parse(data)
+		if err != nil {
+			return
+		}
+		layers := m.Layers()
+		_, _ = m.Select("penultimate")
+		m.Inputs()
+		m.Outputs()
+		if m.Parameters() < 0 {
+			t.Error("a negative number of weights")
+		}
+		for _, w := range m.Proto().Graph.Initializer {
+			if onnx.Type(w.GetDataType()) == onnx.Float {
+				if _, err := m.Tensor(w.GetName()); err != nil {
+					t.Errorf("a weight that was checked cannot be read: %v", err)
+				}
+			}
+		}
+		if len(layers) > 0 {
+			cut, err := m.WithOutputs([]string{layers[len(layers)-1].Name})
+			if err != nil {
+				t.Fatalf("the last layer cannot be an output: %v", err)
+			}
+			m = cut
+		}
+		out, err := m.Bytes()
+		if err != nil {
+			return // names that are not UTF-8
+		}
+		if _, err := onnx.Parse(out); err != nil && len(layers) > 0 {
+			t.Errorf("what was read cannot be read again: %v", err)
+		}
+	})
+}
+
+// reshaping is a model with shape arithmetic of every kind.
+func reshaping(t testing.TB) []byte {
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 4, 6, 6)
+	x = b.Conv(x, b.Const("w", tensor.New(8, 4, 3, 3)), "", onnx.Attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}})
+	shape := b.Shape(x)
+	n := b.Gather(shape, b.Ints(0), 0)
+	half := b.Div(b.Slice(shape, 0, 1, 2, 1), b.Ints(2))
+	x = b.ReshapeTo(x, b.Concat(0, n, b.Ints(2), half, b.Ints(-1)))
+	x = b.Transpose(x, 0, 3, 1, 2)
+	x = b.Unsqueeze(b.Gather(x, b.Ints(1, 0), 1), 2)
+	parts := b.Ops("Split", 2, onnx.Attrs{"axis": 1, "num_outputs": 2}, x)
+	x = b.Expand(parts[0], b.Where(b.Op("Equal", nil, b.Shape(x), b.Ints(1)), b.Shape(x), b.Op("Cast", onnx.Attrs{"to": onnx.Int64}, b.Shape(x))))
+	x = b.Op("Pad", nil, x, b.Op("ConstantOfShape", onnx.Attrs{"value": &pb.TensorProto{DataType: proto.Int32(7), Dims: []int64{1}, Int64Data: []int64{1}}}, b.Ints(10)))
+	x = b.Op("Einsum", onnx.Attrs{"equation": "abcde->aedcb"}, x)
+	x = b.Op("Tile", nil, x, b.Op("Range", nil, b.Int(1), b.Int(6), b.Int(1)))
+	b.Output("y", b.Flatten(b.ReduceMean(x, true, -1), 2))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

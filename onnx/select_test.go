@@ -1,0 +1,108 @@
+package onnx
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestGlobIsARegularExpression(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.StringOfN(rapid.RuneFrom([]rune("ab/*?")), 0, 8, -1).Draw(t, "pattern")
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("ab/")), 0, 10, -1).Draw(t, "name")
+		expression := strings.NewReplacer("*", ".*", "?", ".").Replace(pattern)
+		want := regexp.MustCompile("^" + expression + "$").MatchString(name)
+		if got := glob(pattern, name); got != want {
+			t.Fatalf("glob(%q, %q) = %v", pattern, name, got)
+		}
+	})
+}
+
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b        string
+		whole, part int
+	}{
+		{"kitten", "sitting", 3, 2}, {"", "abc", 3, 0}, {"abc", "", 3, 3}, {"relu", "relu", 0, 0}, {"layer1", "/net/layer1/conv", 10, 0},
+	} {
+		if whole, part := edits(c.a, c.b, false), edits(c.a, c.b, true); whole != c.whole || part != c.part {
+			t.Errorf("%q to %q: %d and %d, want %d and %d", c.a, c.b, whole, part, c.whole, c.part)
+		}
+	}
+}
+
+// twoBlocks is input, Conv, Relu, Conv, Relu, pooling, flatten, Gemm, Softmax.
+func twoBlocks(t testing.TB) *Model {
+	t.Helper()
+	b := NewBuilder(DefaultOpset)
+	x := b.Input("x", Float, -1, 3, 8, 8)
+	for _, name := range []string{"block1", "block2"} {
+		s := b.Scope(name)
+		x = s.Relu(s.Conv(x, s.Const("", tensor.New(3, 3, 1, 1)), "", nil))
+	}
+	x = b.Flatten(b.Op("GlobalAveragePool", nil, x), 1)
+	b.Output("y", b.Softmax(b.Gemm(x, b.Const("w", tensor.New(3, 4)), "", nil), 1))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	m := twoBlocks(t)
+	for _, c := range []struct{ patterns, want string }{
+		{"op:relu", "block1/Relu block2/Relu"},
+		{"op:CONV block2*", "block1/Conv block2/Conv block2/Relu"},
+		{"y block1/Relu y", "block1/Relu y"},
+		{"*lu", "block1/Relu block2/Relu"},
+		{"block?/Conv", "block1/Conv block2/Conv"},
+		{"output", "y"},
+		{"penultimate", "Flatten"},
+		{"all", "block1/Conv block1/Relu block2/Conv block2/Relu GlobalAveragePool Flatten Gemm y"},
+		{"output penultimate", "Flatten y"},
+		{"", ""},
+	} {
+		layers, err := m.Select(strings.Fields(c.patterns)...)
+		if got := strings.Join(Names(layers), " "); err != nil || got != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.patterns, got, err, c.want)
+		}
+	}
+}
+
+func TestSelectOffersWhatIsNear(t *testing.T) {
+	t.Parallel()
+	m := twoBlocks(t)
+	for _, c := range []struct{ pattern, want string }{
+		{"op:Relo", `choosing layers: no layer matches "op:Relo"; near it: "op:Relu", `},
+		{"blokc1*", `choosing layers: no layer matches "blokc1*"; near it: "block1/`},
+		{"block1/relu", `near it: "block1/Relu", `},
+		{"x", "no layer matches"}, // an input is not a layer
+	} {
+		if _, err := m.Select(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.pattern, err)
+		}
+	}
+}
+
+// Without a classifier there is no penultimate layer.
+func TestNoPenultimate(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(DefaultOpset)
+	x := b.Input("x", Float, -1, 3)
+	b.Output("y", b.Mul(x, b.Sigmoid(x)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Select("penultimate"); err == nil || !strings.Contains(err.Error(), "no classifier") {
+		t.Error(err)
+	}
+}
