@@ -12,9 +12,9 @@ type Block struct {
 	mean []float64 // p
 }
 
-// panel is the number of rows of a product that are computed at a time: enough to fill a matrix product, and few enough
+// Panel is the number of rows of a product that are computed at a time: enough to fill a matrix product, and few enough
 // to stay in the cache until they are added up in float64.
-const panel = 256
+const Panel = 256
 
 // Centre takes the mean out of observations, in place, and returns them as a block. rows is n x p, row-major. The mean
 // holds NaN or infinity if and only if the observations do.
@@ -51,9 +51,9 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32]) {
 	if part != nil {
 		own = newStep(part.N, part.Mean, n, b.mean)
 	}
-	products := make([]float32, min(panel, s.P)*s.P)
-	for lo := 0; lo < s.P; lo += panel {
-		hi := min(lo+panel, s.P)
+	products := make([]float32, min(Panel, s.P)*s.P)
+	for lo := 0; lo < s.P; lo += Panel {
+		hi := min(lo+Panel, s.P)
 		width := s.P - lo
 		multiply(b.rows, b.p, lo, hi, products[:(hi-lo)*width])
 		for i := lo; i < hi; i++ {

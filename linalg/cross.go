@@ -36,9 +36,9 @@ func (c *Cross) Add(b Block, partner []int) {
 	}
 	y := blas32.General{Rows: len(partner), Cols: d, Stride: d, Data: moved}
 	st := newStep(c.N, c.Mean, b.N(), b.mean)
-	products := make([]float32, min(panel, d)*d)
-	for lo := 0; lo < d; lo += panel {
-		hi := min(lo+panel, d)
+	products := make([]float32, min(Panel, d)*d)
+	for lo := 0; lo < d; lo += Panel {
+		hi := min(lo+Panel, d)
 		x := blas32.General{Rows: len(partner), Cols: hi - lo, Stride: b.p, Data: b.rows[lo:]}
 		blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: hi - lo, Cols: d, Stride: d, Data: products[:(hi-lo)*d]})
 		for i := lo; i < hi; i++ {
@@ -76,10 +76,7 @@ func (c *Cross) Write(w *state.Writer) {
 
 // Read fills the scatter, of as many variables as it has, from a state; the reader keeps the error.
 func (c *Cross) Read(r *state.Reader) {
-	c.N = r.Int()
+	c.N = readCount(r)
 	r.FloatsInto(c.Mean)
 	r.FloatsInto(c.Data)
-	if c.N < 0 {
-		r.Fail(fmt.Errorf("a state with %d pairs", c.N))
-	}
 }

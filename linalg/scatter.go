@@ -26,8 +26,7 @@ func (s *Scatter[T]) row(i, j int) []T {
 	return s.Data[end-(s.P-j) : end]
 }
 
-// Square copies the variables lo to hi (exclusive) out: their scatter as a full matrix, row-major, of which only the
-// upper triangle is filled.
+// Square copies the variables lo to hi (exclusive) out: their scatter as a square matrix, row-major, upper triangle; zeros below.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := make([]T, n*n)
@@ -43,6 +42,15 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	out := make([]T, (mid-lo)*n)
 	for i := range mid - lo {
 		copy(out[i*n:(i+1)*n], s.row(lo+i, mid))
+	}
+	return out
+}
+
+// Variances copies the diagonal: the squared deviations of each variable, summed.
+func (s *Scatter[T]) Variances() []T {
+	out := make([]T, s.P)
+	for i := range out {
+		out[i] = s.row(i, i)[0]
 	}
 	return out
 }
@@ -64,9 +72,12 @@ func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
 
-// Write puts the scatter into a state.
+// Write puts the scatter into a state. No observations take no space.
 func (s *Scatter[T]) Write(w *state.Writer) {
 	w.Int(s.N)
+	if s.N == 0 {
+		return
+	}
 	w.Floats(s.Mean)
 	switch data := any(s.Data).(type) {
 	case []float64:
@@ -78,7 +89,11 @@ func (s *Scatter[T]) Write(w *state.Writer) {
 
 // Read fills the scatter, of as many variables as it has, from a state; the reader keeps the error.
 func (s *Scatter[T]) Read(r *state.Reader) {
-	s.N = r.Int()
+	if s.N = readCount(r); s.N == 0 {
+		clear(s.Mean)
+		clear(s.Data)
+		return
+	}
 	r.FloatsInto(s.Mean)
 	switch data := any(s.Data).(type) {
 	case []float64:
@@ -86,9 +101,15 @@ func (s *Scatter[T]) Read(r *state.Reader) {
 	case []float32:
 		r.Float32sInto(data)
 	}
-	if s.N < 0 {
-		r.Fail(fmt.Errorf("a state with %d observations", s.N))
+}
+
+func readCount(r *state.Reader) int {
+	n := r.Int()
+	if n < 0 {
+		r.Fail(fmt.Errorf("a state with %d observations", n))
+		return 0
 	}
+	return n
 }
 
 // A step is how means and the correction of scatters change when nb observations of mean mb join na of mean ma.

@@ -1,0 +1,178 @@
+package seis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// An accumulator holds the second moments of (z, z') over all observations of a layer, and a chunk that is not full yet.
+type accumulator struct {
+	measure *seis
+	site    measure.Site
+	plane   plane
+	chunks  chunks
+
+	total  *linalg.Scatter[float64]
+	null   *linalg.Cross              // of pairs that do not belong together; nil where no null is wanted
+	groups []*linalg.Scatter[float32] // of the jackknife; empty where there is none
+	chunk  chunk
+}
+
+// A chunk is the samples that are to be multiplied at once.
+type chunk struct {
+	from, to int       // places; nothing is pending where to is 0
+	last     int       // place of the last sample
+	samples  int       // so far
+	rows     []float32 // their observations of (z, z'), each 2 d values
+}
+
+func newAccumulator(m *seis, s measure.Site, p plane) *accumulator {
+	d := p.positions()
+	a := &accumulator{measure: m, site: s, plane: p, chunks: newChunks(s.Layout, p.channels), total: linalg.NewScatter[float64](2 * d)}
+	if m.settings.Null {
+		a.null = linalg.NewCross(d)
+	}
+	for range m.groups(s, p) {
+		a.groups = append(a.groups, linalg.NewScatter[float32](2*d))
+	}
+	return a
+}
+
+// Update adds the samples of a batch.
+func (a *accumulator) Update(b *measure.Batch) error {
+	if err := a.check(b); err != nil {
+		return err
+	}
+	for i, place := range b.Place {
+		if a.chunk.samples > 0 && place >= a.chunk.to {
+			a.flush() // of a sample that could not be read
+		}
+		if err := a.chunk.take(place, a); err != nil {
+			return err
+		}
+		n, stride := a.plane.channels, 2*a.plane.positions()
+		rows := a.chunk.rows[a.chunk.samples*n*stride:]
+		a.plane.rows(rows, stride, b.Clean.At(i).Data)
+		a.plane.rows(rows[stride/2:], stride, b.Moved.At(i).Data)
+		a.chunk.samples++
+		if place == a.chunk.to-1 {
+			a.flush()
+		}
+	}
+	return nil
+}
+
+// check holds a batch against the site before any of it is taken.
+func (a *accumulator) check(b *measure.Batch) error {
+	for _, v := range []struct {
+		name string
+		z    tensor.Tensor
+	}{{"clean", b.Clean}, {"moved", b.Moved}} {
+		if v.z.Rank() == 0 || v.z.Shape[0] != len(b.Place) || !slices.Equal(v.z.Shape[1:], a.site.Layer.Shape) {
+			return fmt.Errorf("seis: the %s activations of %d samples have shape %v; layer %q has %v for each sample", v.name, len(b.Place), v.z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
+		}
+		if at := v.z.Finite(); at >= 0 {
+			return &measure.NonFinite{View: v.name, Index: b.Index[at/tensor.Size(a.site.Layer.Shape)]}
+		}
+	}
+	return nil
+}
+
+// take makes room for the sample at a place, which must lie behind those that the chunk holds.
+func (c *chunk) take(place int, a *accumulator) error {
+	if place < 0 || place >= a.site.Layout.N {
+		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
+	}
+	if c.samples > 0 && (place <= c.last || place < c.from) {
+		return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, c.last)
+	}
+	if c.rows == nil {
+		c.rows = make([]float32, a.chunks.longest()*a.plane.channels*2*a.plane.positions())
+	}
+	if c.samples == 0 {
+		c.from, c.to = a.chunks.of(place)
+	}
+	c.last = place
+	return nil
+}
+
+// flush adds the pending chunk to the moments.
+func (a *accumulator) flush() {
+	a.add(a.chunk.from, a.chunk.samples, a.chunk.rows)
+	a.chunk.samples = 0
+}
+
+// add adds the samples of a chunk to the moments; their rows are used up.
+func (a *accumulator) add(from, samples int, rows []float32) {
+	if samples == 0 {
+		return
+	}
+	p, c := 2*a.plane.positions(), a.plane.channels
+	block := linalg.Centre(rows[:samples*c*p], p)
+	var group *linalg.Scatter[float32]
+	if len(a.groups) > 0 {
+		group = a.groups[a.site.Layout.Group(from)%len(a.groups)]
+	}
+	a.total.Add(block, group)
+	if a.null != nil {
+		if pairs := partners(a.site.Key, from, samples, c); pairs != nil {
+			a.null.Add(block, pairs)
+		}
+	}
+}
+
+// Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here, unless
+// this one has begun another: then it will get no further samples, and is added as it is.
+func (a *accumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*accumulator)
+	if !ok {
+		return fmt.Errorf("seis: merging a state of %T", other)
+	}
+	if o.plane.channels != a.plane.channels || o.total.P != a.total.P || len(o.groups) != len(a.groups) || (o.null == nil) != (a.null == nil) || o.site.Layout != a.site.Layout {
+		return fmt.Errorf("seis: merging states of different layers, layouts or settings")
+	}
+	a.total.Merge(o.total)
+	if a.null != nil {
+		a.null.Merge(o.null)
+	}
+	for i, g := range a.groups {
+		g.Merge(o.groups[i])
+	}
+	switch {
+	case o.chunk.samples == 0:
+	case a.chunk.samples == 0:
+		a.chunk = o.chunk.clone()
+	default:
+		a.add(o.chunk.from, o.chunk.samples, slices.Clone(o.chunk.rows))
+	}
+	return nil
+}
+
+func (c chunk) clone() chunk {
+	c.rows = slices.Clone(c.rows)
+	return c
+}
+
+// settled is the accumulator with nothing pending: itself, or a copy to which the pending chunk has been added.
+func (a *accumulator) settled() *accumulator {
+	if a.chunk.samples == 0 {
+		return a
+	}
+	c := *a
+	c.total = a.total.Clone()
+	if a.null != nil {
+		c.null = a.null.Clone()
+	}
+	c.groups = slices.Clone(a.groups)
+	if len(a.groups) > 0 {
+		i := a.site.Layout.Group(a.chunk.from) % len(a.groups)
+		c.groups[i] = a.groups[i].Clone()
+	}
+	c.chunk = a.chunk.clone()
+	c.flush()
+	return &c
+}

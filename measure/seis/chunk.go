@@ -1,0 +1,76 @@
+package seis
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/measure"
+)
+
+// chunkRows is the number of observations that a chunk should have: enough for a matrix product to be fast and for adding
+// it up to be cheap beside.
+const chunkRows = 1024
+
+// minChunk is the fewest samples in a chunk of a full block, so that partners for the null do not come in pairs.
+const minChunk = 4
+
+// chunks cuts the blocks of a layout into chunks of consecutive samples, which are multiplied at once. Where a chunk begins
+// and ends depends on the layout and the number of channels alone.
+type chunks struct {
+	layout measure.Layout
+	size   int // samples of a chunk; the last of a block takes the rest too, so it has up to 2 size - 1
+}
+
+func newChunks(l measure.Layout, channels int) chunks {
+	size := (chunkRows + channels - 1) / channels
+	return chunks{l, min(max(size, minChunk), l.Block)}
+}
+
+// of returns the chunk that holds the sample at a place, from its first place to the one after its last.
+func (c chunks) of(place int) (from, to int) {
+	block := place / c.layout.Block * c.layout.Block
+	end := min(block+c.layout.Block, c.layout.N)
+	parts := max(1, (end-block)/c.size)
+	part := min((place-block)/c.size, parts-1)
+	from, to = block+part*c.size, block+(part+1)*c.size
+	if part == parts-1 {
+		to = end
+	}
+	return from, to
+}
+
+// longest is the largest number of samples in a chunk.
+func (c chunks) longest() int {
+	parts := c.layout.Block / c.size
+	return c.layout.Block - (parts-1)*c.size
+}
+
+// partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples and other
+// channels, for the null. It is nil for a single sample. The draw is keyed by the study and the chunk.
+func partners(key measure.Key, from, samples, channels int) []int {
+	if samples < 2 {
+		return nil
+	}
+	g := keyed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
+	other, channel := cycle(g, samples), cycle(g, channels)
+	out := make([]int, 0, samples*channels)
+	for s := range samples {
+		for c := range channels {
+			out = append(out, other[s]*channels+channel[c])
+		}
+	}
+	return out
+}
+
+// cycle is a permutation of one cycle, uniformly drawn (Sattolo 1986): for n of 2 or more, nothing stays in its place.
+func cycle(g *rand.Rand, n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		j := g.IntN(i)
+		p[i], p[j] = p[j], p[i]
+	}
+	return p
+}

@@ -1,0 +1,39 @@
+package seis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Compare returns the scores of activations that come from elsewhere: z on some inputs and zt on the transformed ones, both b x c x h x w or,
+// for maps of one dimension, b x c x t. They may come in any order: partners for the null and groups for the interval are drawn at random.
+func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
+	axes := map[int]onnx.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
+	if axes == "" {
+		return nil, fmt.Errorf("seis wants activations of shape b x c x h x w or b x c x t, not %v", z.Shape)
+	}
+	if !slices.Equal(z.Shape, zt.Shape) {
+		return nil, fmt.Errorf("seis wants activations of one shape, not %v and %v", z.Shape, zt.Shape)
+	}
+	n := z.Shape[0]
+	site := measure.Site{
+		Layer:  onnx.Layer{Name: "activations", Shape: z.Shape[1:], Axes: axes},
+		Layout: measure.NewLayout(n),
+	}
+	a, err := New(s).New(site)
+	if err != nil {
+		return nil, err
+	}
+	for place, i := range keyed.Rand(0, "seis compare").Perm(n) {
+		b := &measure.Batch{Place: []int{place}, Index: []int{i}, Clean: z.Slice(i, i+1), Moved: zt.Slice(i, i+1)}
+		if err := a.Update(b); err != nil {
+			return nil, err
+		}
+	}
+	return a.Scores()
+}

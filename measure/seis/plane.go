@@ -1,0 +1,146 @@
+package seis
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A plane says where the observations of a sample lie: channel c at position i is value base + c chStep + i posStep of
+// the sample, positions being numbered over the grid, row by row.
+type plane struct {
+	channels              int
+	grid                  []int // h, w or the length
+	pooled                []int // the grid after pooling; grid itself where there is none
+	base, chStep, posStep int
+}
+
+// positions is the number of positions of an observation.
+func (p plane) positions() int { return product(p.pooled) }
+
+func (p plane) isPooled() bool { return product(p.pooled) < product(p.grid) }
+
+func product(n []int) int {
+	out := 1
+	for _, v := range n {
+		out *= v
+	}
+	return out
+}
+
+// planeOf finds the plane of a layer from its axes, pooled to at most limit positions, or says why there is none.
+func planeOf(l onnx.Layer, limit int) (p plane, why string) {
+	axes := string(l.Axes)
+	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {
+		return p, fmt.Sprintf("its axes are not known (%s, shape %v); they can be set in the study", axes, l.Shape)
+	}
+	for _, n := range l.Shape {
+		if n < 1 || n > math.MaxInt32 {
+			return p, fmt.Sprintf("its shape %v is not known", l.Shape)
+		}
+	}
+	s := l.Shape
+	switch axes {
+	case "NCHW":
+		p = plane{channels: s[0], grid: s[1:], chStep: s[1] * s[2], posStep: 1}
+	case "NHWC":
+		p = plane{channels: s[2], grid: s[:2], chStep: 1, posStep: s[2]}
+	case "NCT":
+		p = plane{channels: s[0], grid: s[1:], chStep: s[1], posStep: 1}
+	case "NTC":
+		p = tokens(s[0], s[1])
+	case "NC":
+		return p, "it has no space"
+	default:
+		return p, fmt.Sprintf("seis reads feature maps (NCHW, NHWC), tokens (NTC) and 1-D maps (NCT), not %s", axes)
+	}
+	if product(p.grid) < 2 {
+		return p, "it has a single position"
+	}
+	p.pooled = pooledGrid(p.grid, limit)
+	return p, ""
+}
+
+// tokens is the plane of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and dropped.
+func tokens(t, c int) plane {
+	p := plane{channels: c, grid: []int{t}, chStep: 1, posStep: c}
+	if side, ok := root(t - 1); ok {
+		p.grid, p.base = []int{side, side}, c
+	} else if side, ok := root(t); ok {
+		p.grid = []int{side, side}
+	}
+	return p
+}
+
+// root is the square root of n, if that is a whole number.
+func root(n int) (int, bool) {
+	r := int(math.Sqrt(float64(n)))
+	return r, r*r == n
+}
+
+// pooledGrid is the grid of at most limit positions that keeps the aspect: the grid itself where it is small enough, else
+// rows = sqrt(limit h / w), rounded down, and as many columns as the limit leaves.
+func pooledGrid(grid []int, limit int) []int {
+	if product(grid) <= limit {
+		return grid
+	}
+	if len(grid) == 1 {
+		return []int{limit}
+	}
+	h, w := grid[0], grid[1]
+	rows := int(math.Sqrt(float64(limit) * float64(h) / float64(w)))
+	rows = min(max(rows, 1), h, limit)
+	return []int{rows, min(w, limit/rows)}
+}
+
+// rows writes the observations of a sample, a row for each channel, at the start of rows of the given stride.
+func (p plane) rows(dst []float32, stride int, sample []float32) {
+	if p.isPooled() {
+		p.pool(dst, stride, sample)
+		return
+	}
+	d := p.positions()
+	if p.posStep == 1 {
+		for c := range p.channels {
+			at := p.base + c*p.chStep
+			copy(dst[c*stride:c*stride+d], sample[at:at+d])
+		}
+		return
+	}
+	for i := range d {
+		at := p.base + i*p.posStep
+		for c, v := range sample[at : at+p.channels] {
+			dst[c*stride+i] = v
+		}
+	}
+}
+
+// pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i n / m) to
+// ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
+func (p plane) pool(dst []float32, stride int, sample []float32) {
+	h, w := p.grid[0], 1
+	m, n := p.pooled[0], 1
+	if len(p.grid) == 2 {
+		w, n = p.grid[1], p.pooled[1]
+	}
+	for i := range m {
+		top, bottom := cell(i, h, m)
+		for j := range n {
+			left, right := cell(j, w, n)
+			scale := 1 / float32((bottom-top)*(right-left))
+			for c := range p.channels {
+				var sum float32
+				for y := top; y < bottom; y++ {
+					for x := left; x < right; x++ {
+						sum += sample[p.base+c*p.chStep+(y*w+x)*p.posStep]
+					}
+				}
+				dst[c*stride+i*n+j] = sum * scale
+			}
+		}
+	}
+}
+
+func cell(i, n, m int) (from, to int) { return i * n / m, ((i+1)*n + m - 1) / m }

@@ -1,0 +1,33 @@
+package seis
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+)
+
+// The scores come from moments in float64 that do not depend on how the samples came; those of a jackknife's groups are kept in float32,
+// so merging them in another order moves intervals in the sixth digit.
+func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 77, 3, 3, 4), smooth(2, 77, 3, 3, 4)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	for _, c := range []struct {
+		name      string
+		settings  Settings
+		tolerance float64
+	}{
+		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 1e-9},
+		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 1e-5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			site := siteOf("NCHW", z)
+			site.Layout = measure.Layout{N: 77, Block: 9, Groups: 5}
+			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Moved: zt, Tolerance: c.tolerance})
+		})
+	}
+}

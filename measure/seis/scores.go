@@ -1,0 +1,170 @@
+package seis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+)
+
+// Warnings of scores.
+const (
+	warnPerSample = "the transformation is drawn per sample; SEIS assumes one linear map for all (per: trial)"
+	warnTies      = "canonical correlations tie: invariance depends on the solver"
+	warnConstant  = "the layer does not vary over these samples: nothing to correlate"
+	warnFew       = "fewer observations than patterns: correlations are 1 by chance, compare the null"
+	warnNoNull    = "no null: no sample has another to be paired with"
+	warnNoMemory  = "no interval: the groups of a jackknife do not fit the memory bound"
+	warnNoGroups  = "no interval: too few samples for the groups of a jackknife"
+	warnSingular  = "no interval: without one of the groups the other samples do not span the layer's patterns"
+)
+
+// Scores computes the statistics of what has been seen.
+func (a *accumulator) Scores() ([]measure.Score, error) {
+	if a.total.N+a.chunk.samples*a.plane.channels < 2 {
+		return nil, measure.ErrTooFew
+	}
+	a = a.settled()
+	f, err := a.fit()
+	if err != nil {
+		return nil, err
+	}
+	t := table{n: a.total.N, rank: f.rank(), warnings: a.warnings()}
+	if t.rank == 0 {
+		nan := math.NaN()
+		t.warnings = append(t.warnings, warnConstant)
+		t.scores, t.null = result{nan, nan, false}, result{nan, nan, false}
+		return t.rows(a.null != nil), nil
+	}
+	if t.n <= f.u.K()+f.v.K() {
+		t.warnings = append(t.warnings, warnFew)
+	}
+	d := a.plane.positions()
+	whole := f.pair(a.total.Between(0, d, 2*d))
+	if t.scores, err = f.scores(whole); err != nil {
+		return nil, fmt.Errorf("seis: %w", err)
+	}
+	if err := a.shuffled(&f, &t); err != nil {
+		return nil, fmt.Errorf("seis, null: %w", err)
+	}
+	if t.replicates, t.left, err = a.replicates(&f, whole); err != nil {
+		t.warnings = append(t.warnings, warnSingular)
+	}
+	return t.rows(a.null != nil), nil
+}
+
+// warnings are those that concern all statistics.
+func (a *accumulator) warnings() []string {
+	var w []string
+	if p := a.plane; p.isPooled() {
+		w = append(w, fmt.Sprintf("average-pooled from %s to %s positions", times(p.grid), times(p.pooled)))
+	}
+	if a.site.PerSample {
+		w = append(w, warnPerSample)
+	}
+	if a.measure.settings.Interval && len(a.groups) == 0 {
+		if jackknifeGroups(a.site.Layout) < 2 {
+			w = append(w, warnNoGroups)
+		} else {
+			w = append(w, warnNoMemory)
+		}
+	}
+	return w
+}
+
+func times(grid []int) string {
+	if len(grid) == 1 {
+		return fmt.Sprint(grid[0])
+	}
+	return fmt.Sprintf("%d x %d", grid[0], grid[1])
+}
+
+// shuffled computes the scores of pairs that do not belong together.
+func (a *accumulator) shuffled(f *fit, t *table) (err error) {
+	switch {
+	case a.null == nil:
+	case a.null.N == 0:
+		t.warnings = append(t.warnings, warnNoNull)
+		t.null = result{math.NaN(), math.NaN(), false}
+	default:
+		p := f.pair(a.null.Data)
+		// A sample that is alone in its chunk has no partner; the others stand for it.
+		p.XY.Scale(float64(a.total.N)/float64(a.null.N), p.XY)
+		t.null, err = f.scores(p)
+	}
+	return err
+}
+
+// replicates computes the scores with each group left out in turn, and the observations that each leaves out. The subspaces
+// stay those of all samples.
+func (a *accumulator) replicates(f *fit, whole linalg.Pair) (scores []result, left []int, err error) {
+	if len(a.groups) == 0 {
+		return nil, nil, nil
+	}
+	frame := linalg.NewFrame(f.u.Basis, f.v.Basis)
+	for _, g := range a.groups {
+		if g.N == 0 || g.N == a.total.N {
+			continue
+		}
+		s, err := f.scores(frame.Without(whole, a.total, g))
+		if err != nil {
+			return nil, nil, err
+		}
+		scores, left = append(scores, s), append(left, g.N)
+	}
+	return scores, left, nil
+}
+
+// A table is what the scores are made of.
+type table struct {
+	n, rank      int
+	scores, null result
+	replicates   []result
+	left         []int
+	warnings     []string
+}
+
+// rows lays the table out as scores, those of the null only if there is one.
+func (t table) rows(null bool) []measure.Score {
+	nan := math.NaN()
+	equivariance := t.row("equivariance", func(r result) float64 { return r.equivariance })
+	invariance := t.row("invariance", func(r result) float64 { return r.invariance })
+	if t.scores.ties {
+		invariance.Warnings = append(invariance.Warnings[:len(t.warnings):len(t.warnings)], warnTies)
+	}
+	rank := measure.Plain("rank", float64(t.rank), t.n)
+	rank.Warnings = t.warnings
+	out := []measure.Score{equivariance, invariance, rank}
+	if !null {
+		out[0].Null, out[1].Null = nan, nan
+		return out
+	}
+	for _, s := range []struct {
+		name  string
+		value float64
+	}{{"null-equivariance", t.null.equivariance}, {"null-invariance", t.null.invariance}} {
+		row := measure.Plain(s.name, s.value, t.n)
+		row.Warnings = t.warnings
+		out = append(out, row)
+	}
+	return out
+}
+
+// row is one of the two scores with its interval and its null.
+func (t table) row(statistic string, of func(result) float64) measure.Score {
+	s := measure.Plain(statistic, of(t.scores), t.n)
+	s.Null, s.Warnings = of(t.null), t.warnings
+	for i, r := range t.replicates {
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r), Left: t.left[i]})
+	}
+	s.Low, s.High = measure.Jackknife(s.Value, s.N, s.Replicates)
+	// Comparisons with NaN are false, so an interval that is not there stays so.
+	if s.Low < 0 {
+		s.Low = 0
+	}
+	if s.High > 1 {
+		s.High = 1
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+package seis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+)
+
+// Settings are those of the measure.
+type Settings struct {
+	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"part of the variance that the leading subspaces hold"`
+	Positions int     `key:"positions" json:"positions" default:"3136" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
+	Null      bool    `key:"null" json:"null" default:"true" doc:"also compute the scores of shuffled pairs"`
+	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute a jackknife interval where memory allows"`
+}
+
+// Defaults are the settings of the paper, with null and interval.
+func Defaults() Settings {
+	return Settings{Variance: 0.99, Positions: 56 * 56, Null: true, Interval: true}
+}
+
+func (s Settings) check() error {
+	switch {
+	case !(s.Variance > 0 && s.Variance <= 1):
+		return fmt.Errorf("seis: variance is %v; it must be above 0 and at most 1", s.Variance)
+	case s.Positions < 2:
+		return fmt.Errorf("seis: positions is %d; it must be at least 2", s.Positions)
+	}
+	return nil
+}
+
+// New returns the measure seis: equivariance, invariance, rank, null-equivariance, null-invariance.
+func New(s Settings) measure.Measure { return &seis{settings: s} }
+
+type seis struct{ settings Settings }
+
+func (*seis) Name() string { return "seis" }
+
+func (*seis) Version() int { return 1 }
+
+func (m *seis) Settings() any { return m.settings }
+
+func (*seis) Needs() measure.Needs { return measure.Needs{Moved: true, PerTrial: true} }
+
+func (m *seis) Skip(s measure.Site) string {
+	_, why := planeOf(s.Layer, m.settings.Positions)
+	return why
+}
+
+// Cost counts the moments, the groups of the jackknife where the budget allows them, the chunk that is being filled, and
+// what multiplying it takes. Computing the scores takes some ten d x d matrices of float64 more for a moment.
+func (m *seis) Cost(s measure.Site) int64 {
+	p, why := planeOf(s.Layer, m.settings.Positions)
+	if why != "" || s.Layout.Block < 1 {
+		return 0
+	}
+	need := m.bytes(s, p)
+	if m.groups(s, p) > 0 {
+		return need.base + need.groups
+	}
+	return need.base
+}
+
+// bytes are what an accumulator holds in any case, and what the groups of a jackknife add.
+type bytes struct{ base, groups int64 }
+
+func (m *seis) bytes(s measure.Site, p plane) bytes {
+	const single, double = 4, 8
+	d := int64(p.positions())
+	triangle := d * (2*d + 1)
+	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
+	b := bytes{base: double * (triangle + 4*d)}
+	b.base += single * (rows*2*d + 2*d*min(2*d, linalg.Panel)) // a chunk and a panel of its products
+	if m.settings.Null {
+		b.base += double*(d*d+2*d) + single*rows*d
+	}
+	if m.settings.Interval {
+		b.groups = int64(jackknifeGroups(s.Layout)) * (single*triangle + double*2*d)
+	}
+	return b
+}
+
+// groups is the number of groups that the accumulator of a site keeps for the jackknife: 0 where they do not fit.
+func (m *seis) groups(s measure.Site, p plane) int {
+	n := jackknifeGroups(s.Layout)
+	need := m.bytes(s, p)
+	if !m.settings.Interval || n < 2 || s.Budget > 0 && need.base+need.groups > s.Budget {
+		return 0
+	}
+	return n
+}
+
+// maxGroups is the number of groups that are left out in turn, fewer than a Layout's, since each has moments of its own.
+const maxGroups = 10
+
+func jackknifeGroups(l measure.Layout) int { return min(l.Groups, maxGroups) }
+
+func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
+	if err := m.settings.check(); err != nil {
+		return nil, err
+	}
+	p, why := planeOf(s.Layer, m.settings.Positions)
+	if why != "" {
+		return nil, fmt.Errorf("seis cannot measure layer %q: %s", s.Layer.Name, why)
+	}
+	if s.Layout.Block < 1 || s.Layout.Groups < 1 {
+		return nil, fmt.Errorf("seis: a layout of %d samples without blocks or groups", s.Layout.N)
+	}
+	if d := int64(p.positions()); d*(2*d+1) > math.MaxInt32*int64(4) {
+		return nil, fmt.Errorf("seis cannot measure layer %q: the second moments of %d positions do not fit in memory", s.Layer.Name, d)
+	}
+	return newAccumulator(m, s, p), nil
+}

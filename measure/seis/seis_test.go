@@ -1,0 +1,425 @@
+package seis
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestMain(m *testing.M) {
+	linalg.Accelerate() // tests are to pass with and without a fast library; see linalg.BackendEnv
+	os.Exit(m.Run())
+}
+
+// feed gives a measure's accumulator all samples, in batches of a size, and returns it.
+func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size int) measure.Accumulator {
+	t.Helper()
+	a, err := New(s).New(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lo := 0; lo < z.Shape[0]; lo += size {
+		hi := min(lo+size, z.Shape[0])
+		b := &measure.Batch{Clean: z.Slice(lo, hi), Moved: zt.Slice(lo, hi)}
+		for i := lo; i < hi; i++ {
+			b.Place, b.Index = append(b.Place, i), append(b.Index, i)
+		}
+		if err := a.Update(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
+	return measure.Site{
+		Layer:  onnx.Layer{Name: "conv", Shape: z.Shape[1:], Axes: axes},
+		Layout: measure.NewLayout(z.Shape[0]),
+		Key:    measure.Key{Seed: 1, Data: "data", Transform: "turn"},
+	}
+}
+
+// scoresOf are the scores of activations, by statistic.
+func scoresOf(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor) map[string]measure.Score {
+	t.Helper()
+	scores, err := feed(t, s, site, z, zt, 16).Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]measure.Score{}
+	for _, v := range scores {
+		out[v.Statistic] = v
+	}
+	return out
+}
+
+func near(t testing.TB, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %v, want %v within %v", what, got, want, tolerance)
+	}
+}
+
+// golden is a case of testdata/golden.json.
+type golden struct {
+	Name                           string
+	Axes                           onnx.Axes
+	Shape                          []int
+	Variance                       float64
+	Positions                      int
+	Offset                         []float32
+	Z, Zt                          []byte
+	Equivariance, Invariance, Rank float64
+}
+
+func goldens(t testing.TB) []golden {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []golden
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func unpack(sixteenths []byte, offset float32, shape []int) tensor.Tensor {
+	z := tensor.New(shape...)
+	for i, b := range sixteenths {
+		z.Data[i] = float32(int8(b))/16 + offset
+	}
+	return z
+}
+
+func TestAgreesWithSingularValueDecompositions(t *testing.T) {
+	t.Parallel()
+	for _, g := range goldens(t) {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			var z, zt tensor.Tensor
+			if g.Name == "cifar" {
+				z, zt = pictures(t, g.Shape[0])
+			} else {
+				z, zt = unpack(g.Z, g.Offset[0], g.Shape), unpack(g.Zt, g.Offset[1], g.Shape)
+			}
+			got := scoresOf(t, Settings{Variance: g.Variance, Positions: g.Positions}, siteOf(g.Axes, z), z, zt)
+			near(t, "equivariance", got["equivariance"].Value, g.Equivariance, 1e-6)
+			near(t, "invariance", got["invariance"].Value, g.Invariance, 1e-6)
+			near(t, "rank", got["rank"].Value, g.Rank, 0)
+		})
+	}
+}
+
+// pictures is a layer of four channels on CIFAR-10 pictures, and the same on the pictures averaged over 2 x 2 pixels and so moved by half a
+// pixel: what golden.py makes of them.
+func pictures(t testing.TB, n int) (z, zt tensor.Tensor) {
+	t.Helper()
+	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const side, area, record = 32, 32 * 32, 3073
+	z, zt = tensor.New(n, 4, side, side), tensor.New(n, 4, side, side)
+	for i := range n {
+		x, y := make([]float32, 3*area), make([]float32, 3*area)
+		for j, b := range data[i*record+1 : (i+1)*record] {
+			x[j] = float32(b) / 255
+		}
+		for j := range y {
+			if row, col := j%area/side, j%side; row < side-1 && col < side-1 {
+				y[j] = (x[j] + x[j+1] + x[j+side] + x[j+side+1]) / 4
+			}
+		}
+		edges(z.At(i).Data, x)
+		edges(zt.At(i).Data, y)
+	}
+	return z, zt
+}
+
+// edges fills the four channels of a picture: red, edges of red along rows, edges of green along columns, blue.
+func edges(dst, x []float32) {
+	const side, area = 32, 32 * 32
+	copy(dst, x[:area])
+	copy(dst[3*area:], x[2*area:])
+	for j := range area {
+		if j%side < side-1 {
+			dst[area+j] = max(x[j+1]-x[j], 0)
+		}
+		if j/side < side-1 {
+			dst[2*area+j] = max(x[area+j+side]-x[area+j], 0)
+		}
+	}
+}
+
+// smooth is b x c maps of h x w positions with a decaying spectrum: sums of random waves.
+func smooth(seed uint64, b, c, h, w int) tensor.Tensor {
+	g := rand.New(rand.NewPCG(seed, 0))
+	z := tensor.New(b, c, h, w)
+	for m := range b * c {
+		plane := z.Data[m*h*w : (m+1)*h*w]
+		for range 8 {
+			fy, fx, phase := g.NormFloat64(), g.NormFloat64(), g.Float64()*2*math.Pi
+			for i := range plane {
+				plane[i] += float32(math.Cos(fy*float64(i/w) + fx*float64(i%w) + phase))
+			}
+		}
+	}
+	return z
+}
+
+// moved is z with its positions in another order.
+func moved(z tensor.Tensor, order []int) tensor.Tensor {
+	out := tensor.New(z.Shape...)
+	d := len(order)
+	for i := range out.Data {
+		out.Data[i] = z.Data[i/d*d+order[i%d]]
+	}
+	return out
+}
+
+func flipped(h, w int) []int {
+	order := make([]int, h*w)
+	for i := range order {
+		order[i] = i/w*w + w - 1 - i%w
+	}
+	return order
+}
+
+func has(s measure.Score, part string) bool {
+	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, part) })
+}
+
+func TestIdentityIsInvariant(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 100, 4, 6, 6)
+	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, z)
+	near(t, "equivariance", got["equivariance"].Value, 1, 1e-6)
+	near(t, "invariance", got["invariance"].Value, 1, 1e-6)
+	if !has(got["invariance"], "tie") || has(got["equivariance"], "tie") {
+		t.Errorf("warnings %q and %q", got["invariance"].Warnings, got["equivariance"].Warnings)
+	}
+}
+
+func TestMovedPositionsAreEquivariant(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 100, 4, 6, 6)
+	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, moved(z, flipped(6, 6)))
+	near(t, "equivariance", got["equivariance"].Value, 1, 1e-6)
+	if v := got["invariance"].Value; v > 0.9 {
+		t.Errorf("invariance is %v for a flip", v)
+	}
+	if !has(got["invariance"], "tie") {
+		t.Errorf("a flip without a warning of ties: %q", got["invariance"].Warnings)
+	}
+}
+
+func TestMovingOneSideDoesNotChangeEquivariance(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 100, 4, 5, 5), smooth(2, 100, 4, 5, 5)
+	for i := range zt.Data {
+		zt.Data[i] += 2 * z.Data[i]
+	}
+	site := siteOf("NCHW", z)
+	before := scoresOf(t, Defaults(), site, z, zt)
+	after := scoresOf(t, Defaults(), site, z, moved(zt, rand.New(rand.NewPCG(3, 3)).Perm(25)))
+	near(t, "equivariance", after["equivariance"].Value, before["equivariance"].Value, 1e-6)
+	if has(before["invariance"], "tie") {
+		t.Errorf("data without symmetry: %q", before["invariance"].Warnings)
+	}
+	if after["invariance"].Value > 0.8*before["invariance"].Value {
+		t.Errorf("invariance is %v after and %v before the positions were shuffled", after["invariance"].Value, before["invariance"].Value)
+	}
+}
+
+func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 60, 4, 5, 5), smooth(2, 60, 4, 5, 5)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	shuffle := func(z tensor.Tensor) tensor.Tensor {
+		out := tensor.New(z.Shape...)
+		for b := range 60 {
+			for c, from := range []int{2, 0, 3, 1} {
+				copy(out.At(b).At(c).Data, z.At(b).At(from).Data)
+			}
+		}
+		return out
+	}
+	s, site := Settings{Variance: 0.99, Positions: 100}, siteOf("NCHW", z)
+	before, after := scoresOf(t, s, site, z, zt), scoresOf(t, s, site, shuffle(z), shuffle(zt))
+	for _, name := range []string{"equivariance", "invariance", "rank"} {
+		near(t, name, after[name].Value, before[name].Value, 1e-6)
+	}
+}
+
+// Unrelated activations score at their null, and the null of related ones is where unrelated ones score.
+func TestTheNullIsWhereChanceIs(t *testing.T) {
+	t.Parallel()
+	z, unrelated := smooth(1, 300, 4, 5, 5), smooth(2, 300, 4, 5, 5)
+	site := siteOf("NCHW", z)
+	chance := scoresOf(t, Defaults(), site, z, unrelated)
+	for _, name := range []string{"equivariance", "invariance"} {
+		s := chance[name]
+		if s.Null != chance["null-"+name].Value {
+			t.Errorf("%s: null %v on the score and %v in its own row", name, s.Null, chance["null-"+name].Value)
+		}
+		near(t, name+" of unrelated activations", s.Value, s.Null, 0.02)
+	}
+	same := scoresOf(t, Defaults(), site, z, z)
+	near(t, "null-equivariance of the identity", same["null-equivariance"].Value, chance["equivariance"].Value, 0.02)
+	near(t, "null-invariance of the identity", same["null-invariance"].Value, chance["invariance"].Value, 0.02)
+}
+
+func TestNaNIsReportedWithItsSample(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 40, 2, 4, 4)
+	for _, view := range []string{"clean", "moved"} {
+		bad := z.Clone()
+		bad.Data[17*2*16+5] = float32(math.Inf(-1))
+		b := &measure.Batch{Clean: z, Moved: z}
+		if view == "clean" {
+			b.Clean = bad
+		} else {
+			b.Moved = bad
+		}
+		for i := range 40 {
+			b.Place, b.Index = append(b.Place, i), append(b.Index, 1000+i)
+		}
+		a, err := New(Defaults()).New(siteOf("NCHW", z))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Update(b)
+		if e, ok := err.(*measure.NonFinite); !ok || e.View != view || e.Index != 1017 {
+			t.Errorf("%s: error %v", view, err)
+		}
+	}
+}
+
+func TestSquaresThatOverflowAreAnError(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 40, 2, 4, 4)
+	for i := range z.Data {
+		z.Data[i] *= 1e30
+	}
+	if _, err := feed(t, Defaults(), siteOf("NCHW", z), z, z, 8).Scores(); err == nil || !strings.Contains(err.Error(), "overflow") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	z, constant := smooth(1, 60, 2, 4, 4), tensor.New(60, 2, 4, 4)
+	small := smooth(1, 3, 1, 4, 4)
+	for _, c := range []struct {
+		name  string
+		z, zt tensor.Tensor
+		edit  func(*Settings, *measure.Site)
+		want  string
+	}{
+		{"constant", z, constant, nil, "does not vary"},
+		{"per sample", z, z, func(_ *Settings, s *measure.Site) { s.PerSample = true }, "per sample"},
+		{"pooled", z, z, func(s *Settings, _ *measure.Site) { s.Positions = 9 }, "from 4 x 4 to 3 x 3"},
+		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = New(Defaults()).Cost(*s) - 1 }, "memory bound"},
+		{"few", small, small, nil, "by chance"},
+		{"one group", z, z, func(_ *Settings, s *measure.Site) { s.Layout = measure.Layout{N: 60, Block: 60, Groups: 1} }, "too few samples"},
+		{"alone", z.Slice(0, 1), z.Slice(0, 1), nil, "no null"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, site := Defaults(), siteOf("NCHW", c.z)
+			if c.edit != nil {
+				c.edit(&s, &site)
+			}
+			for name, score := range scoresOf(t, s, site, c.z, c.zt) {
+				if !has(score, c.want) {
+					t.Errorf("%s: warnings %q, want one with %q", name, score.Warnings, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAConstantLayerHasNoScores(t *testing.T) {
+	t.Parallel()
+	z := tensor.New(60, 2, 4, 4)
+	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, z)
+	if len(got) != 5 || got["rank"].Value != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for name, s := range got {
+		if name != "rank" && !math.IsNaN(s.Value) {
+			t.Errorf("%s is %v", name, s.Value)
+		}
+	}
+}
+
+// Two live positions of sixteen: rank 2, and nothing fails although the scatter is singular.
+func TestALayerOfLowRank(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 60, 2, 4, 4)
+	for i := range z.Data {
+		if i%16 != 3 && i%16 != 9 {
+			z.Data[i] = 7
+		}
+	}
+	s := Defaults()
+	s.Variance = 1
+	got := scoresOf(t, s, siteOf("NCHW", z), z, z)
+	near(t, "rank", got["rank"].Value, 2, 0)
+	near(t, "invariance", got["invariance"].Value, 1, 1e-6)
+}
+
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		axes  onnx.Axes
+		shape []int
+		why   string
+	}{
+		{"NCHW", []int{3, 4, 4}, ""},
+		{"NHWC", []int{4, 4, 3}, ""},
+		{"NTC", []int{17, 8}, ""},
+		{"NCT", []int{8, 17}, ""},
+		{"NC", []int{10}, "no space"},
+		{"NCHW", []int{512, 1, 1}, "single position"},
+		{"NTC", []int{2, 8}, "single position"}, // a class token and one other
+		{"NCHW", nil, "not known"},
+		{"NCHW", []int{3, 0, 4}, "not known"},
+		{"N???", []int{3, 4, 4}, "not known"},
+		{"NCDHW", []int{3, 4, 4, 4}, "NCDHW"},
+	} {
+		site := measure.Site{Layer: onnx.Layer{Name: "l", Axes: c.axes, Shape: c.shape}, Layout: measure.NewLayout(100)}
+		why := New(Defaults()).Skip(site)
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s %v: %q, want %q", c.axes, c.shape, why, c.why)
+		}
+		if _, err := New(Defaults()).New(site); (err == nil) != (c.why == "") {
+			t.Errorf("%s %v: New gives %v", c.axes, c.shape, err)
+		}
+	}
+}
+
+func TestBadSettingsAreErrors(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 40, 2, 4, 4)
+	for _, s := range []Settings{{Variance: 0, Positions: 9}, {Variance: 1.5, Positions: 9}, {Variance: math.NaN(), Positions: 9}, {Variance: 0.9, Positions: 1}} {
+		if _, err := New(s).New(siteOf("NCHW", z)); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package seis
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/internal/state"
+)
+
+// MarshalBinary returns the state, the samples of a chunk that is not full among it.
+func (a *accumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter("seis", a.measure.Version())
+	w.Ints([]int{a.plane.channels, a.total.P, len(a.groups), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
+	w.Bool(a.null != nil)
+	a.total.Write(w)
+	if a.null != nil {
+		a.null.Write(w)
+	}
+	for _, g := range a.groups {
+		g.Write(w)
+	}
+	c := a.chunk
+	w.Int(c.samples)
+	if c.samples > 0 {
+		w.Int(c.last)
+		w.Float32s(c.rows[:c.samples*a.plane.channels*a.total.P])
+	}
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary replaces the state by one that MarshalBinary of an accumulator of the same site has given. After an error
+// the accumulator is not to be used.
+func (a *accumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, "seis", a.measure.Version())
+	if err != nil {
+		return fmt.Errorf("seis: %w", err)
+	}
+	header := r.Ints()
+	want := []int{a.plane.channels, a.total.P, len(a.groups), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
+	null := r.Bool()
+	if fmt.Sprint(header) != fmt.Sprint(want) || null != (a.null != nil) {
+		r.Fail(fmt.Errorf("a state of channels, variables, groups, samples, block and groups %v (null: %v) where %v (%v) are wanted", header, null, want, a.null != nil))
+		return fmt.Errorf("seis: %w", r.Close())
+	}
+	a.total.Read(r)
+	if a.null != nil {
+		a.null.Read(r)
+	}
+	for _, g := range a.groups {
+		g.Read(r)
+	}
+	a.readChunk(r)
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("seis: %w", err)
+	}
+	return nil
+}
+
+// readChunk reads the chunk that was not full.
+func (a *accumulator) readChunk(r *state.Reader) {
+	a.chunk = chunk{}
+	samples := r.Int()
+	if samples == 0 {
+		return
+	}
+	last := r.Int()
+	rows := r.Float32s()
+	size := a.plane.channels * a.total.P
+	if samples < 0 || samples > a.chunks.longest() || len(rows) != samples*size || last < 0 || last >= a.site.Layout.N {
+		r.Fail(fmt.Errorf("a state with a chunk of %d samples of which the last is at place %d", samples, last))
+		return
+	}
+	a.chunk = chunk{last: last, samples: samples, rows: make([]float32, a.chunks.longest()*size)}
+	a.chunk.from, a.chunk.to = a.chunks.of(last)
+	copy(a.chunk.rows, rows)
+}
