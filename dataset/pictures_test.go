@@ -2,10 +2,13 @@ package dataset
 
 import (
 	"encoding/json"
+	"fmt"
 	"image"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // picture reads a file of testdata/pictures.
@@ -60,6 +63,48 @@ func TestFrameEqualsTorchvision(t *testing.T) {
 				t.Errorf("a picture is off by %v levels; want PIL's own", worst)
 			}
 		})
+	}
+}
+
+// tensorFile reads an array of testdata as one picture.
+func tensorFile(t testing.TB, path string) tensor.Tensor {
+	t.Helper()
+	file, err := openArchive(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := file.open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := tensor.New(a.shape...)
+	raw, err := a.read(0, values.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range values.Data {
+		values.Data[i] = float32(a.value(raw[i*a.bytes:]))
+	}
+	return values
+}
+
+func TestFrameOfTensorEqualsTorch(t *testing.T) {
+	t.Parallel()
+	scene, err := Frame{}.Image(picture(t, "scene.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"bilinear", "bicubic"} {
+		for _, size := range []int{17, 71} {
+			want := tensorFile(t, fmt.Sprintf("testdata/pictures/tensor-%s-%d.npy", mode, size))
+			got, err := Frame{Resize: size, Interpolation: mode}.Tensor(scene)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if worst, _ := levels(t, got.Data, want.Data); worst > 0.001 {
+				t.Errorf("%s to %d: off by %v levels", mode, size, worst)
+			}
+		}
 	}
 }
 

@@ -103,6 +103,9 @@ func chromaRows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 			triangle(dst, values, 1, 2, 2)
 		}
 	}
+	if img.SubsampleRatio == image.YCbCrSubsampleRatio444 {
+		return func(dst, plane []uint8, y int) { copy(dst[:w], plane[start+y*img.CStride:]) }
+	}
 	return func(dst, plane []uint8, y int) {
 		for x := range w {
 			dst[x] = plane[img.COffset(b.Min.X+x, b.Min.Y+y)]

@@ -1,0 +1,209 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
+
+// checkBatch compares a source with the batch that arrays.py writes.
+func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
+	t.Helper()
+	if src.Len() != 4 {
+		t.Fatalf("%d pictures, want 4", src.Len())
+	}
+	for _, n := range []int{3, 0, 2, 1} {
+		s, err := src.At(t.Context(), n, Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{channels, 4, 2}; !slices.Equal(s.Input.Shape, want) {
+			t.Fatalf("shape %v, want %v", s.Input.Shape, want)
+		}
+		for i, v := range s.Input.Data {
+			c, y, x := i/8, i/2%4, i%2
+			if want := float64(60*n+15*y+5*x+c) / 255; math.Abs(float64(v)-want) > tolerance {
+				t.Fatalf("picture %d at (%d, %d, %d) is %v, want %v", n, c, y, x, v, want)
+			}
+		}
+	}
+}
+
+func TestArrays(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		options   ArraysOptions
+		channels  int
+		tolerance float64
+		labelled  bool
+	}{
+		{ArraysOptions{Images: "nhwc-u1.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nchw-u1.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhw-u1.npy"}, 1, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-f2.npy"}, 3, 5e-4, false},
+		{ArraysOptions{Images: "nhwc-f4.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-f4-big.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-f8.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-i4-max255.npy", Max: 255}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "labels-i8.npy"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "labels-u1.npy"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "labels-f4.npy"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "packed.npz", LabelsKey: "labels"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "stored.npz"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "stored.npz", ImagesKey: "x_test", LabelsKey: "y_test"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "packed.npz"}, 3, 1e-7, true},
+		{ArraysOptions{Images: "one.npz"}, 3, 1e-7, false},
+	}
+	for _, c := range cases {
+		t.Run(c.options.Images+" "+c.options.Labels, func(t *testing.T) {
+			o := c.options
+			o.Images = arrayFile(o.Images)
+			if o.Labels != "" {
+				o.Labels = arrayFile(o.Labels)
+			}
+			src, err := OpenArrays(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBatch(t, src, c.channels, c.tolerance)
+			labels, err := Labels(t.Context(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []int{NoLabel, NoLabel, NoLabel, NoLabel}
+			if c.labelled {
+				want = []int{2, 0, 1, 0}
+			}
+			if !slices.Equal(labels, want) || len(src.Classes()) != slices.Max(want)+1 {
+				t.Errorf("labels %v of classes %v, want %v", labels, src.Classes(), want)
+			}
+		})
+	}
+}
+
+func TestArraysRefused(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile(arrayFile("nhwc-f4.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cases := []struct {
+		name    string
+		options ArraysOptions
+		want    string
+	}{
+		{"missing", ArraysOptions{Images: filepath.Join(dir, "no.npy")}, "no such file"},
+		{"truncated", ArraysOptions{Images: write("short.npy", whole[:len(whole)-1])}, "is the file truncated?"},
+		{"header alone", ArraysOptions{Images: write("head.npy", whole[:20])}, "damaged"},
+		{"text", ArraysOptions{Images: write("text.npy", []byte("hello, here are no numbers"))}, "not an npy array"},
+		{"empty", ArraysOptions{Images: write("empty.npy", nil)}, "not an npy array"},
+		{"huge", ArraysOptions{Images: write("huge.npy", bytes.Replace(whole, []byte("(4, 4, 2, 3)"), []byte("(4, 9999999)"), 1))}, "too few"},
+		{"by column", ArraysOptions{Images: arrayFile("fortran.npy")}, "ascontiguousarray"},
+		{"objects", ArraysOptions{Images: arrayFile("objects.npy")}, "no plain numbers"},
+		{"rank", ArraysOptions{Images: arrayFile("labels-i8.npy")}, "shape [4]"},
+		{"layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "NHW"}, "does not fit shape"},
+		{"unknown layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "CHWN"}, "not known"},
+		{"key", ArraysOptions{Images: arrayFile("stored.npz"), ImagesKey: "x"}, "there are x_test, y_test, x_train, y_train"},
+		{"labels are pictures", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Labels: arrayFile("nhwc-u1.npy")}, "for 4 pictures"},
+		{"negative max", ArraysOptions{Images: arrayFile("nhwc-f4.npy"), Max: -1}, "above 0"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := OpenArrays(t.Context(), c.options); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestArraysRange(t *testing.T) {
+	t.Parallel()
+	path := arrayFile("nhwc-i4-max255.npy") // values up to 231 where 1 is white
+	src, err := OpenArrays(t.Context(), ArraysOptions{Images: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *BadSample
+	if _, err := src.At(t.Context(), 0, Frame{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "set max") {
+		t.Errorf("error %v, want a bad sample that says to set max", err)
+	}
+	if src, err = OpenArrays(t.Context(), ArraysOptions{Images: path, Raw: true}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := src.At(t.Context(), 3, Frame{})
+	if err != nil || s.Input.Data[0] != 180 {
+		t.Errorf("raw values start with %v (%v), want 180", s.Input.Data[:1], err)
+	}
+}
+
+func TestHalfPrecision(t *testing.T) {
+	t.Parallel()
+	read := func(name string) []float64 {
+		file, err := openArchive(t.Context(), arrayFile(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := file.open(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := a.read(0, a.shape[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []float64
+		for i := range a.shape[0] {
+			values = append(values, a.value(raw[i*a.bytes:]))
+		}
+		return values
+	}
+	got, want := read("halves.npy"), read("halves-f8.npy")
+	for i := range want {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
+			t.Errorf("value %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func FuzzArrays(f *testing.F) {
+	for _, name := range []string{"nhwc-u1.npy", "nhwc-f2.npy", "stored.npz", "packed.npz", "fortran.npy", "objects.npy"} {
+		data, err := os.ReadFile(arrayFile(name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "fuzzed.npz")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, layout := range []string{"", "NHWC"} {
+			src, err := OpenArrays(context.Background(), ArraysOptions{Images: path, Layout: layout})
+			if err != nil {
+				continue
+			}
+			s, err := src.At(context.Background(), src.Len()-1, Frame{Height: 3, Width: 3})
+			if err == nil && len(s.Input.Data) != 9*src.c {
+				t.Errorf("%d values in a picture of %d channels", len(s.Input.Data), src.c)
+			}
+		}
+	})
+}

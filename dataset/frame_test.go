@@ -1,0 +1,185 @@
+package dataset
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+	"pgregory.net/rapid"
+)
+
+// drawnFrame is any frame of moderate size.
+func drawnFrame(t *rapid.T) Frame {
+	size := rapid.IntRange(0, 40)
+	return Frame{
+		Resize: size.Draw(t, "resize"), Square: rapid.Bool().Draw(t, "square"),
+		Height: size.Draw(t, "height"), Width: size.Draw(t, "width"),
+		Channels:      rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "channels"),
+		Interpolation: rapid.SampledFrom([]string{"", "bilinear", "bicubic", "nearest"}).Draw(t, "interpolation"),
+	}
+}
+
+// A picture of one value stays at that value wherever it reaches, and is 0 beyond.
+func TestFrameKeepsConstants(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawnFrame(t)
+		c := rapid.SampledFrom([]int{1, 3}).Draw(t, "c")
+		h, w := rapid.IntRange(1, 50).Draw(t, "h"), rapid.IntRange(1, 50).Draw(t, "w")
+		level := rapid.Byte().Draw(t, "level")
+		planes := make([]uint8, c*h*w)
+		for i := range planes {
+			planes[i] = level
+		}
+		out, err := f.bytes(planes, c, h, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		win := f.window(h, w)
+		channels := c
+		if f.Channels != 0 {
+			channels = f.Channels
+		}
+		if want := []int{channels, win.height, win.width}; !slices.Equal(out.Shape, want) {
+			t.Fatalf("shape %v, want %v", out.Shape, want)
+		}
+		value := float64(level) / 255
+		if c == 3 && f.Channels == 1 {
+			value *= 0.2989 + 0.587 + 0.114
+		}
+		for i, v := range out.Data {
+			y, x := win.top+i/win.width%win.height, win.left+i%win.width
+			want := value
+			if y < 0 || x < 0 || y >= win.resizedH || x >= win.resizedW {
+				want = 0
+			}
+			if math.Abs(float64(v)-want) > 1e-6 {
+				t.Fatalf("value at (%d, %d) is %v, want %v", y, x, v, want)
+			}
+		}
+	})
+}
+
+// What is resized in part is the part of what is resized whole.
+func TestFrameCropsWhatItResizes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawnFrame(t)
+		f.Resize = max(1, f.Resize)
+		h, w := rapid.IntRange(1, 30).Draw(t, "h"), rapid.IntRange(1, 30).Draw(t, "w")
+		planes := rapid.SliceOfN(rapid.Byte(), 3*h*w, 3*h*w).Draw(t, "pixels")
+		cropped, err := f.bytes(planes, 3, h, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := f
+		whole.Height, whole.Width = 0, 0
+		all, err := whole.bytes(planes, 3, h, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		win := f.window(h, w)
+		for c := range cropped.Shape[0] {
+			for y := max(0, -win.top); y < min(win.height, win.resizedH-win.top); y++ {
+				for x := max(0, -win.left); x < min(win.width, win.resizedW-win.left); x++ {
+					got := cropped.Data[(c*win.height+y)*win.width+x]
+					want := all.Data[(c*win.resizedH+y+win.top)*win.resizedW+x+win.left]
+					if got != want {
+						t.Fatalf("(%d, %d, %d) is %v in the crop and %v in the whole", c, y, x, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestFrameRefuses(t *testing.T) {
+	t.Parallel()
+	grey := tensor.New(1, 4, 4)
+	cases := []struct {
+		name  string
+		frame Frame
+		input tensor.Tensor
+		want  string
+	}{
+		{"negative", Frame{Resize: -1}, grey, "negative"},
+		{"channels", Frame{Channels: 2}, grey, "2 channels"},
+		{"interpolation", Frame{Height: 2, Interpolation: "lanczos"}, grey, "bilinear, bicubic or nearest"},
+		{"rank", Frame{}, tensor.New(4, 4), "channels x height x width"},
+		{"empty", Frame{Height: 3}, tensor.New(3, 0, 4), "empty"},
+		{"five channels", Frame{Channels: 3}, tensor.New(5, 4, 4), "5 channels"},
+		{"too large", Frame{Height: 1 << 20, Width: 1 << 20}, grey, "too large"},
+		{"absurd proportions", Frame{Resize: 1 << 14}, tensor.New(3, 1, 1<<10), "too large"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.frame.Tensor(c.input); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDeepPicturesKeepTheirPrecision(t *testing.T) {
+	t.Parallel()
+	got, err := Frame{}.Image(picture(t, "deep.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := false
+	for _, v := range got.Data {
+		between = between || math.Abs(float64(v)*255-math.Round(float64(v)*255)) > 0.1
+	}
+	if !slices.Equal(got.Shape, []int{1, 5, 7}) || !between {
+		t.Errorf("shape %v, and no value lies between two of 256 levels", got.Shape)
+	}
+	deep := image.NewNRGBA64(image.Rect(3, 5, 4, 6))
+	deep.Set(3, 5, color.NRGBA64{R: 0x8001, G: 0xffff, B: 1, A: 0x4000})
+	if got, err = (Frame{}).Image(deep); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0x8001, 0xffff, 1} {
+		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 { // alpha is divided out
+			t.Errorf("channel %d is %v / 65535 off", i, d)
+		}
+	}
+}
+
+// The same pixels are the same picture, whatever Go type holds them and wherever its bounds start.
+func TestImageTypesAgree(t *testing.T) {
+	t.Parallel()
+	src := image.NewNRGBA(image.Rect(0, 0, 6, 5))
+	for i := range src.Pix {
+		src.Pix[i] = uint8(i * 37)
+		if i%4 == 3 {
+			src.Pix[i] = 255
+		}
+	}
+	want, err := Frame{}.Image(src.SubImage(image.Rect(2, 1, 6, 5)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := image.Rect(2, 1, 6, 5)
+	opaque := image.NewRGBA(bounds)
+	paletted := image.NewPaletted(bounds, nil)
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			opaque.Set(x, y, src.At(x, y))
+			paletted.Palette = append(paletted.Palette, src.At(x, y))
+			paletted.SetColorIndex(x, y, uint8(len(paletted.Palette)-1))
+		}
+	}
+	for name, img := range map[string]image.Image{"RGBA": opaque, "Paletted": paletted, "unknown": struct{ image.Image }{opaque}} {
+		got, err := Frame{}.Image(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}

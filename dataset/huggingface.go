@@ -1,0 +1,269 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// FromHuggingFace reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
+// leaves out has the library's defaults. An option that changes the picture and that a Preprocess cannot express is
+// an error. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
+// differ by a pixel.
+func FromHuggingFace(path string) (Preprocess, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
+	}
+	defer f.Close()
+	const most = 1 << 20
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
+	}
+	p, err := parseHuggingFace(data)
+	if err != nil {
+		return Preprocess{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// processorConfig holds the keys that say what happens to a picture. Pointers tell what is left out.
+type processorConfig struct {
+	Type          string   `json:"image_processor_type"`
+	OldType       string   `json:"feature_extractor_type"`
+	DoResize      *bool    `json:"do_resize"`
+	Size          *hfSize  `json:"size"`
+	Resample      *int     `json:"resample"`
+	CropPct       float64  `json:"crop_pct"`
+	DoCenterCrop  *bool    `json:"do_center_crop"`
+	CropSize      *hfSize  `json:"crop_size"`
+	DoRescale     *bool    `json:"do_rescale"`
+	RescaleFactor *float64 `json:"rescale_factor"`
+	RescaleOffset bool     `json:"rescale_offset"`
+	DoNormalize   *bool    `json:"do_normalize"`
+	Mean          hfValues `json:"image_mean"`
+	Std           hfValues `json:"image_std"`
+	DoFlip        bool     `json:"do_flip_channel_order"`
+	DoPad         bool     `json:"do_pad"`
+}
+
+// An hfSize is a number or an object of sides.
+type hfSize struct {
+	side          int // of the plain number
+	Shortest      int `json:"shortest_edge"`
+	Longest       int `json:"longest_edge"`
+	Height, Width int
+}
+
+func (s *hfSize) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &s.side) == nil {
+		return s.check()
+	}
+	type plain hfSize
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+		return fmt.Errorf("size %s is neither a number nor an object of sides", data)
+	}
+	return s.check()
+}
+
+// hfValues is a number for all channels or a list with one for each.
+type hfValues []float32
+
+func (v *hfValues) UnmarshalJSON(data []byte) error {
+	var one float32
+	if err := json.Unmarshal(data, (*[]float32)(v)); err == nil || json.Unmarshal(data, &one) != nil {
+		return err
+	}
+	*v = hfValues{one}
+	return nil
+}
+
+func (s *hfSize) check() error {
+	const most = 1 << 16
+	for _, v := range []int{s.side, s.Shortest, s.Longest, s.Height, s.Width} {
+		if v < 0 || v > most {
+			return fmt.Errorf("size %d: a side has 1 to %d pixels", v, most)
+		}
+	}
+	if *s == (hfSize{}) {
+		return fmt.Errorf("size has none of shortest_edge, height and width")
+	}
+	return nil
+}
+
+func parseHuggingFace(data []byte) (Preprocess, error) {
+	var c processorConfig
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Preprocess{}, err
+	}
+	if c.DoPad {
+		return Preprocess{}, fmt.Errorf("do_pad is not supported: give the preprocessing in the study")
+	}
+	var p Preprocess
+	if err := c.frame(&p.Frame); err != nil {
+		return p, err
+	}
+	if err := c.values(&p); err != nil {
+		return p, err
+	}
+	if c.DoFlip {
+		p.Order = "bgr"
+	}
+	p.Frame.Channels = 3
+	return p, p.Check(3)
+}
+
+// isA reports whether the config is for one of the given processors.
+func (c processorConfig) isA(names ...string) bool {
+	for _, n := range names {
+		if strings.HasPrefix(c.Type, n) || (c.Type == "" && strings.HasPrefix(c.OldType, n)) {
+			return true
+		}
+	}
+	return false
+}
+
+// frame reads resizing and cropping.
+func (c processorConfig) frame(f *Frame) error {
+	var err error
+	if f.Interpolation, err = resampling(c.Resample); err != nil {
+		return err
+	}
+	if c.Size != nil && orElse(c.DoResize, true) {
+		if err := c.resize(f, *c.Size); err != nil {
+			return err
+		}
+	}
+	if c.CropSize == nil || !orElse(c.DoCenterCrop, true) {
+		return nil
+	}
+	return c.crop(f, *c.CropSize)
+}
+
+// resize reads the size; without a crop the whole picture is resized.
+func (c processorConfig) resize(f *Frame, s hfSize) error {
+	if s.side > 0 {
+		s = c.meaning(s.side)
+	}
+	switch {
+	case s.Longest > 0:
+		return fmt.Errorf("size with longest_edge is not supported: give the preprocessing in the study")
+	case s.Shortest > 0 && (s.Height > 0 || s.Width > 0):
+		return fmt.Errorf("size has both shortest_edge and height or width")
+	case s.Shortest > 0:
+		return c.resizeShort(f, s.Shortest)
+	case s.Height == 0 || s.Width == 0:
+		return fmt.Errorf("size has only one of height and width")
+	}
+	f.Height, f.Width = s.Height, s.Width
+	return nil
+}
+
+// meaning is what a plain number stands for: older processors differ, and most take it for both sides.
+func (c processorConfig) meaning(side int) hfSize {
+	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
+		return hfSize{Shortest: side}
+	}
+	return hfSize{Height: side, Width: side}
+}
+
+// resizeShort reads a short side. ConvNext and PoolFormer resize to size / crop_pct and crop to size; from 384 pixels
+// on ConvNext resizes to a square and crops nothing. Levit resizes to 256/224 of the size.
+func (c processorConfig) resizeShort(f *Frame, side int) error {
+	f.Resize = side
+	if c.isA("Levit") {
+		f.Resize = side * 256 / 224
+	}
+	pct := c.CropPct
+	if pct == 0 && c.isA("ConvNext") {
+		pct = 224. / 256
+	}
+	if pct == 0 {
+		return nil
+	}
+	if pct < 0.01 || pct > 1 {
+		return fmt.Errorf("crop_pct is %v: a share of the side, above 0 and at most 1", pct)
+	}
+	f.Height, f.Width = side, side
+	if c.isA("ConvNext") && side >= 384 {
+		f.Resize = 0
+		return nil
+	}
+	f.Resize = int(float64(side) / pct)
+	return nil
+}
+
+// crop reads the crop. Where the size gave both sides they are resized to first, which a frame can say of a square.
+func (c processorConfig) crop(f *Frame, s hfSize) error {
+	if s.side > 0 {
+		s = hfSize{Height: s.side, Width: s.side}
+	}
+	if s.Height == 0 || s.Width == 0 {
+		return fmt.Errorf("crop_size has no height or no width")
+	}
+	if f.Resize == 0 && f.Height > 0 && (f.Height != s.Height || f.Width != s.Width) {
+		if f.Height != f.Width {
+			return fmt.Errorf("resizing to %d x %d and then cropping to %d x %d is not supported: only squares are cropped", f.Height, f.Width, s.Height, s.Width)
+		}
+		f.Resize, f.Square = f.Height, true
+	}
+	if f.Resize == 0 && f.Height == 0 {
+		return fmt.Errorf("a crop without a size to resize to is not supported")
+	}
+	f.Height, f.Width = s.Height, s.Width
+	return nil
+}
+
+// values reads rescaling and normalisation.
+func (c processorConfig) values(p *Preprocess) error {
+	factor := 1. / 255
+	if c.RescaleFactor != nil {
+		factor = *c.RescaleFactor
+	}
+	if !orElse(c.DoRescale, true) {
+		factor = 1
+	}
+	if !(factor > 0) {
+		return fmt.Errorf("rescale_factor is %v", factor)
+	}
+	if high := float32(255 * factor); high != 1 {
+		p.Range = [2]float32{0, high}
+	}
+	if c.RescaleOffset && orElse(c.DoRescale, true) {
+		p.Range = [2]float32{-1, float32(255*factor) - 1}
+	}
+	if !orElse(c.DoNormalize, len(c.Mean) > 0) {
+		return nil
+	}
+	if len(c.Mean) == 0 || len(c.Std) == 0 {
+		return fmt.Errorf("do_normalize is set, and image_mean or image_std is missing")
+	}
+	p.Mean, p.Std = c.Mean, c.Std
+	return nil
+}
+
+func orElse(v *bool, otherwise bool) bool {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// resampling names a filter by PIL's number.
+func resampling(number *int) (string, error) {
+	if number == nil {
+		return "bilinear", nil
+	}
+	switch *number {
+	case 0:
+		return "nearest", nil
+	case 2:
+		return "bilinear", nil
+	case 3:
+		return "bicubic", nil
+	}
+	return "", fmt.Errorf("resample %d is not supported: 0 (nearest), 2 (bilinear) or 3 (bicubic)", *number)
+}

@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestFromHuggingFace(t *testing.T) {
+	t.Parallel()
+	half := []float32{0.5, 0.5, 0.5}
+	imagenet := presets["imagenet"]
+	cases := []struct {
+		name, config string
+		want         Preprocess
+	}{
+		{"ViT", `{"do_normalize": true, "do_rescale": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+			"image_processor_type": "ViTImageProcessor", "resample": 2, "rescale_factor": 0.00392156862745098, "size": {"height": 224, "width": 224}}`,
+			Preprocess{Frame: Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half, Std: half}},
+		{"ViT of 2021", `{"do_normalize": true, "do_resize": true, "image_mean": 0.5, "image_std": 0.5, "size": 224}`,
+			Preprocess{Frame: Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half[:1], Std: half[:1]}},
+		{"CLIP", `{"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true, "feature_extractor_type": "CLIPFeatureExtractor",
+			"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3, "size": 224}`,
+			presets["clip"]},
+		{"DINOv2", `{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true, "do_normalize": true, "do_rescale": true,
+			"do_resize": true, "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225],
+			"resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}}`,
+			Preprocess{Frame: Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+		{"ResNet of 2022", `{"crop_pct": null, "do_normalize": true, "do_resize": true, "feature_extractor_type": "ConvNextFeatureExtractor",
+			"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": 224}`,
+			Preprocess{Frame: Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+		{"ConvNext at 384", `{"crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor", "resample": 3, "size": {"shortest_edge": 384}}`,
+			Preprocess{Frame: Frame{Height: 384, Width: 384, Channels: 3, Interpolation: "bicubic"}}},
+		{"DeiT", `{"crop_size": 224, "do_center_crop": true, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`,
+			Preprocess{Frame: Frame{Resize: 256, Square: true, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}}},
+		{"MobileViT", `{"crop_size": 256, "do_center_crop": true, "do_flip_channel_order": true, "feature_extractor_type": "MobileViTFeatureExtractor", "resample": 2, "size": 288}`,
+			Preprocess{Frame: Frame{Resize: 288, Height: 256, Width: 256, Channels: 3, Interpolation: "bilinear"}, Order: "bgr"}},
+		{"offset", `{"do_normalize": false, "image_mean": [0.5], "rescale_factor": 0.00784313725490196, "rescale_offset": true, "size": {"height": 8, "width": 9}}`,
+			Preprocess{Frame: Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
+		{"bytes", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
+			Preprocess{Frame: Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
+		{"empty", `{}`, Preprocess{Frame: Frame{Channels: 3, Interpolation: "bilinear"}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "preprocessor_config.json")
+			if err := os.WriteFile(path, []byte(c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := FromHuggingFace(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Mean, got.Std = []float32(got.Mean), []float32(got.Std)
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFromHuggingFaceRefuses(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		`{`:                            "unexpected end",
+		`[]`:                           "cannot unmarshal",
+		`{"size": "large"}`:            "neither a number nor an object",
+		`{"size": {}}`:                 "none of shortest_edge",
+		`{"size": -3}`:                 "size -3",
+		`{"size": {"height": 3}}`:      "only one of height and width",
+		`{"size": {"height": 9e9}}`:    "neither a number nor an object",
+		`{"size": {"height": 999999}}`: "a side has",
+		`{"size": {"shortest_edge": 3, "longest_edge": 9}}`:   "longest_edge is not supported",
+		`{"size": {"shortest_edge": 3, "width": 9}}`:          "both shortest_edge",
+		`{"size": {"height": 3, "width": 4}, "crop_size": 2}`: "only squares",
+		`{"crop_size": 2}`: "without a size",
+		`{"size": 8, "crop_size": {"shortest_edge": 3}}`: "crop_size has no height",
+		`{"size": {"shortest_edge": 8}, "crop_pct": 7}`:  "crop_pct is 7",
+		`{"resample": 1}`:                                   "resample 1 is not supported",
+		`{"rescale_factor": 0}`:                             "rescale_factor is 0",
+		`{"do_normalize": true}`:                            "image_mean or image_std is missing",
+		`{"image_mean": [0, 0], "image_std": [1, 1]}`:       "mean has 2 values",
+		`{"image_mean": [0, 0, 0], "image_std": [1, 1, 0]}`: "std[2] is 0",
+		`{"do_pad": true}`:                                  "do_pad is not supported",
+	} {
+		if _, err := parseHuggingFace([]byte(config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", config, err, want)
+		}
+	}
+	if _, err := FromHuggingFace(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("a missing file is read")
+	}
+}
+
+func FuzzHuggingFace(f *testing.F) {
+	f.Add([]byte(`{"crop_pct": 0.9, "size": {"shortest_edge": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": 0.5}`))
+	f.Add([]byte(`{"crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		p, err := parseHuggingFace(config)
+		if err != nil {
+			return
+		}
+		if err := p.Check(3); err != nil {
+			t.Errorf("accepted, and then: %v", err)
+		}
+		if win := p.Frame.window(5, 7); win.height < 1 || win.width < 1 {
+			t.Errorf("a window of %+v", win)
+		}
+	})
+}
