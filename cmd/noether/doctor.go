@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/study"
+)
+
+// A finding is one line of what doctor tells.
+type finding struct {
+	What   string `json:"what"`
+	Found  string `json:"found,omitempty"`
+	Mend   string `json:"mend,omitempty"` // what to do where something is missing
+	Needed bool   `json:"needed"`
+}
+
+func doctorCommand(engine *engineFlags) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Tell what the program found on this machine, and how to get what is missing",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			found := examine(engine)
+			if asJSON {
+				e := json.NewEncoder(os.Stdout)
+				e.SetIndent("", " ")
+				if err := e.Encode(found); err != nil {
+					return err
+				}
+			} else {
+				printFindings(found)
+			}
+			for _, f := range found {
+				if f.Needed && f.Found == "" {
+					return errors.New(f.What + " is missing: " + f.Mend)
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func examine(engine *engineFlags) []finding {
+	return []finding{
+		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		examineRuntime(engine),
+		examineBLAS(),
+		{What: "cores", Found: fmt.Sprint(runtime.NumCPU())},
+	}
+}
+
+func examineRuntime(engine *engineFlags) finding {
+	f := finding{What: "ONNX Runtime", Needed: true}
+	path, _, err := ort.Find(engine.library)
+	if err != nil {
+		f.Mend = err.Error()
+		return f
+	}
+	rt, err := ort.Load(path)
+	if err != nil {
+		f.Mend = err.Error()
+		return f
+	}
+	f.Found = fmt.Sprintf("%s at %s, devices: %s", rt.Version(), path, strings.Join(rt.Devices(), ", "))
+	return f
+}
+
+func examineBLAS() finding {
+	blas := linalg.Accelerate()
+	if blas.Hint != "" {
+		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (it works without, several times slower) " + blas.Problem)}
+	}
+	return finding{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
+}
+
+func printFindings(found []finding) {
+	for _, f := range found {
+		text := f.Found
+		if text == "" {
+			text = "missing: " + f.Mend
+		}
+		fmt.Printf("%-13s %s\n", f.What, text)
+	}
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  usageArgs(cobra.NoArgs),
+		Run:   func(*cobra.Command, []string) { fmt.Println("noether", version()) },
+	}
+}
+
+// version is that of the module, or of the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "commit " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+func schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of study files, for editors",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			raw, err := study.Schema()
+			if err == nil {
+				_, err = fmt.Println(string(raw))
+			}
+			return err
+		},
+	}
+}

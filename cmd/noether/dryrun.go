@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// dryRun prints what a study will do and what it will cost.
+func dryRun(ctx context.Context, s *study.Study, o study.Options, asJSON bool) error {
+	plan, err := study.NewPlan(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	cost, err := plan.Cost(ctx, o)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", " ")
+		return e.Encode(cost)
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tengine time")
+	var forwards int64
+	var total time.Duration
+	cells := 0
+	for _, c := range cost {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", c.Model, c.Data, c.Samples, c.Layers, c.Cells, c.Passes, c.Forwards, mebibytes(c.Bytes), c.Engine.Round(100*time.Millisecond))
+		forwards += c.Forwards
+		total += c.Engine
+		cells += c.Cells
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("\n%d cells; %d samples through the engine, about %s at the speed of one batch tried here, and what the measures take on top\n", cells, forwards, total.Round(time.Second))
+	for _, k := range plan.Skips {
+		where := k.Model
+		if k.Layer != "" {
+			where += " " + k.Layer
+		}
+		fmt.Printf("skipped: %s of %s on %s: %s\n", k.Measure, where, k.Data, k.Why)
+	}
+	return nil
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+// engineFlags are the flags of every command that computes.
+type engineFlags struct {
+	library string
+	device  string
+	threads int
+}
+
+func addEngineFlags(c *cobra.Command) *engineFlags {
+	e := &engineFlags{}
+	f := c.PersistentFlags()
+	f.StringVar(&e.library, "onnxruntime", "", "the ONNX Runtime library, where it is not found by itself")
+	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
+	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: all cores)")
+	return e
+}
+
+// open loads the runtime library and a fast BLAS, and says once where there is none.
+func (e *engineFlags) open() (study.Options, error) {
+	threads := e.threads
+	if threads <= 0 {
+		threads = runtime.NumCPU()
+	}
+	blas := linalg.Accelerate()
+	blas.SetThreads(threads)
+	if blas.Hint != "" {
+		note("no fast BLAS was found, so matrices are multiplied in plain Go, several times slower: " + blas.Hint)
+	}
+	rt, err := e.load()
+	if err != nil {
+		return study.Options{}, err
+	}
+	return study.Options{
+		Runtime: rt, Threads: threads, Device: e.device, Version: version(), Warn: note,
+		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), Threads: threads,
+			Machine: runtime.GOOS + "/" + runtime.GOARCH},
+	}, nil
+}
+
+func (e *engineFlags) load() (*ort.Runtime, error) {
+	path, _, err := ort.Find(e.library)
+	if err != nil {
+		return nil, err
+	}
+	return ort.Load(path)
+}
+
+// note tells a user something that is not an error.
+func note(text string) { fmt.Fprintln(os.Stderr, "noether: "+text) }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/study"
+)
+
+func initCommand(engine *engineFlags) *cobra.Command {
+	var out string
+	var force bool
+	c := &cobra.Command{
+		Use:     "init MODEL DATA",
+		Short:   "Write a commented study file for a model and data",
+		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
+		Args:    usageArgs(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			guess, err := guessStudy(engine, args[0], args[1], filepath.Dir(out))
+			if err != nil {
+				return err
+			}
+			text, err := study.Template(guess)
+			if err != nil {
+				return err
+			}
+			if out == "" || out == "-" {
+				_, err = fmt.Print(text)
+				return err
+			}
+			if _, err := os.Stat(out); err == nil && !force {
+				return fmt.Errorf("%s exists; --force writes over it", out)
+			}
+			err = atomicfile.WriteFunc(out, func(w io.Writer) error {
+				_, err := io.WriteString(w, text)
+				return err
+			})
+			if err == nil {
+				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: print it)")
+	c.Flags().BoolVar(&force, "force", false, "write over a file that exists")
+	return c
+}
+
+// guessStudy opens the model to see what can be measured of it. Paths are made relative to the study's folder.
+func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.Guess, error) {
+	o, err := engine.open()
+	if err != nil {
+		return study.Guess{}, err
+	}
+	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return study.Guess{}, err
+	}
+	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height}
+	for _, l := range m.Layers() {
+		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
+	}
+	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
+	if _, err := os.Stat(beside); err == nil {
+		g.Preprocess = beside
+	}
+	g.Model, g.Data = relative(folder, modelPath), relative(folder, dataPath)
+	g.Name = strings.TrimSuffix(filepath.Base(modelPath), filepath.Ext(modelPath))
+	return g, nil
+}
+
+func relative(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	if r, err := filepath.Rel(folder, path); err == nil {
+		return r
+	}
+	return path
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A inspection is what inspect tells of a model.
+type inspection struct {
+	Path       string        `json:"path"`
+	SHA256     string        `json:"sha256"`
+	Opset      int           `json:"opset"`
+	Parameters int64         `json:"parameters"`
+	Half       string        `json:"half,omitempty"`
+	Inputs     []port        `json:"inputs"`
+	Outputs    []port        `json:"outputs"`
+	Classes    int           `json:"classes"`          // 0: the model gives no class scores
+	Scores     string        `json:"scores,omitempty"` // "logits" or "probabilities"
+	Layers     []layerOfList `json:"layers"`
+	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured as it is
+}
+
+type port struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Shape string `json:"shape"`
+}
+
+type layerOfList struct {
+	Name  string `json:"name"`
+	Op    string `json:"op"`
+	Node  string `json:"node,omitempty"`
+	Depth int    `json:"depth"`
+	Shape []int  `json:"shape"` // of one sample; null where it is not known
+	Axes  string `json:"axes"`
+}
+
+func inspectCommand(engine *engineFlags) *cobra.Command {
+	var patterns []string
+	var size int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "inspect MODEL",
+		Short: "List a model's inputs, outputs and layers",
+		Long: `Lists a model's inputs, outputs and layers: every tensor that can be measured, with the operator
+that makes it, its depth, the shape of one sample and its axes (N batch, C channel, H and W space,
+T token or time). The names and operators are what layers: in a study file takes.`,
+		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json",
+		Args:    usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			found, err := inspect(engine, args[0], patterns, size)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				e := json.NewEncoder(os.Stdout)
+				e.SetIndent("", " ")
+				return e.Encode(found)
+			}
+			return printInspection(os.Stdout, found)
+		},
+	}
+	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, penultimate, output")
+	c.Flags().IntVar(&size, "size", 0, "side of the pictures, for a model of free size")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// inspect opens a model as a study would. A model that cannot be measured is listed all the same, without shapes.
+func inspect(engine *engineFlags, path string, patterns []string, size int) (*inspection, error) {
+	graph, err := onnx.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := graph.SHA256()
+	if err != nil {
+		return nil, err
+	}
+	out := &inspection{Path: path, SHA256: sum, Opset: graph.Opset(), Parameters: graph.Parameters(),
+		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
+	if graph.Half() != 0 {
+		out.Half = graph.Half().String()
+	}
+	layers, err := graph.Select(patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	o, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: patterns, Size: [2]int{size, size}, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
+	} else {
+		layers = m.Layers()
+		out.Classes, out.Scores = m.Classes(), m.Scores()
+	}
+	for _, l := range layers {
+		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes)})
+	}
+	return out, nil
+}
+
+func ports(in []onnx.Port) []port {
+	var out []port
+	for _, p := range in {
+		dims := make([]string, len(p.Shape))
+		for i, d := range p.Shape {
+			dims[i] = d.String()
+		}
+		out = append(out, port{p.Name, p.Type.String(), strings.Join(dims, " x ")})
+	}
+	return out
+}
+
+func printInspection(w io.Writer, in *inspection) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "model\t%s\nsha256\t%s\nopset\t%d\nparameters\t%d\n", in.Path, in.SHA256, in.Opset, in.Parameters)
+	if in.Half != "" {
+		fmt.Fprintf(t, "weights\t%s, computed in float32\n", in.Half)
+	}
+	for _, p := range in.Inputs {
+		fmt.Fprintf(t, "input\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
+	}
+	for _, p := range in.Outputs {
+		fmt.Fprintf(t, "output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
+	}
+	switch {
+	case in.Problem != "":
+		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
+	case in.Classes > 0:
+		fmt.Fprintf(t, "classes\t%d (%s)\n", in.Classes, in.Scores)
+	default:
+		fmt.Fprintf(t, "classes\tnone: an embedding; measures of the prediction are skipped\n")
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(t, "\nlayer\top\tdepth\tshape\taxes\n")
+	for _, l := range in.Layers {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", l.Name, l.Op, l.Depth, sizes(l.Shape), l.Axes)
+	}
+	return errors.Join(t.Flush())
+}
+
+func sizes(shape []int) string {
+	if shape == nil {
+		return "?"
+	}
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	return strings.Join(dims, " x ")
+}

@@ -1,0 +1,94 @@
+// Command noether measures what each layer of a neural network keeps, moves or throws away when its input is transformed.
+//
+//	noether demo                        a first look: two small models, one rotation-invariant by construction
+//	noether init MODEL DATA > study.yaml
+//	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
+//
+// It exits with 0, 1 where something failed, and 2 where it was called in a way that it does not understand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(exitCode(execute(ctx, os.Args[1:])))
+}
+
+func execute(ctx context.Context, args []string) error {
+	root := newRoot()
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "noether",
+		Short: "Measure what each layer of a neural network keeps, moves or throws away when its input is transformed",
+		Long: `Noether measures what each layer of a neural network keeps, moves or throws away when its
+input is transformed: how invariant and equivariant it is, and how stable the predictions are.
+It takes any ONNX model and real data, and gives scores with intervals, tables and a report.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
+	engine := addEngineFlags(root)
+	root.AddCommand(
+		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine),
+		compareCommand(), reportCommand(), schemaCommand(), doctorCommand(engine), versionCommand(),
+	)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// A usageError is a call that the command does not understand.
+type usageError struct {
+	command *cobra.Command
+	error
+}
+
+func usagef(c *cobra.Command, format string, args ...any) error {
+	return &usageError{c, fmt.Errorf(format, args...)}
+}
+
+// usageArgs marks what an argument check finds as an error of usage.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return &usageError{c, err}
+		}
+		return nil
+	}
+}
+
+// exitCode prints an error in one line and says how to exit.
+func exitCode(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "noether: stopped; what was done is kept, and running it again goes on from there")
+		return 1
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "noether: %s (see %s --help)\n", oneLine(err.Error()), usage.command.CommandPath())
+		return 2
+	default:
+		fmt.Fprintln(os.Stderr, "noether: "+oneLine(err.Error()))
+		return 1
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Split(strings.TrimSpace(s), "\n"), "; ") }

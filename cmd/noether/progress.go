@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// watch shows the progress of a run: a bar with rate and time left on a terminal, a plain line now and then elsewhere.
+// done ends it.
+func watch(w *os.File) (progress func(study.Progress), done func()) {
+	if !term.IsTerminal(int(w.Fd())) {
+		return plainLines(w), func() {}
+	}
+	return bar(w)
+}
+
+func bar(w io.Writer) (func(study.Progress), func()) {
+	container := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+	var b *mpb.Bar
+	var what string
+	update := func(p study.Progress) {
+		what = fmt.Sprintf("%s on %s", p.Model, p.Data)
+		if b == nil {
+			b = container.AddBar(p.Total,
+				mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return what + " " })),
+				mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.AverageSpeed(0, "  %.0f/s"),
+					decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), "")))
+		}
+		b.SetCurrent(p.Done)
+	}
+	return update, func() {
+		if b != nil {
+			b.Abort(false) // a bar that stopped half-way stays as it is
+		}
+		container.Wait()
+	}
+}
+
+const linesEvery = 10 * time.Second
+
+func plainLines(w io.Writer) func(study.Progress) {
+	start := time.Now()
+	last := start
+	return func(p study.Progress) {
+		if now := time.Now(); now.Sub(last) >= linesEvery {
+			last = now
+			rate := float64(p.Done) / now.Sub(start).Seconds()
+			left := time.Duration(float64(p.Total-p.Done)/rate) * time.Second
+			fmt.Fprintf(w, "%s on %s: %d of %d samples, %.0f/s, %s left\n", p.Model, p.Data, p.Done, p.Total, rate, left.Round(time.Second))
+		}
+	}
+}

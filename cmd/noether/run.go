@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/study"
+)
+
+func runCommand(engine *engineFlags) *cobra.Command {
+	var out, shard, memory string
+	var vars []string
+	var dry, asJSON bool
+	c := &cobra.Command{
+		Use:   "run STUDY",
+		Short: "Measure what a study file asks for",
+		Long: `Runs a study and fills the run folder: a record for each finished cell, scores.csv, scores.parquet
+and report.html. What the folder holds already is not done again, so a run that was stopped goes
+on where it was, and a study that has grown costs what is new.`,
+		Example: `  noether run study.yaml -o runs/one
+  noether run study.yaml --dry-run
+  noether run study.yaml --var DATA=/data/cifar10 -o runs/one
+  noether run study.yaml -o runs/one --shard 3/16      # then: noether merge runs/one`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			part := study.Part{}
+			if shard != "" {
+				var err error
+				if part, err = study.ParsePart(shard); err != nil {
+					return &usageError{c, err}
+				}
+			}
+			s, err := loadStudy(c, args[0], vars, memory)
+			if err != nil {
+				return err
+			}
+			o, err := engine.open()
+			if err != nil {
+				return err
+			}
+			o.Part = part
+			if dry {
+				return dryRun(c.Context(), s, o, asJSON)
+			}
+			if out == "" {
+				out = filepath.Join("runs", s.Name)
+			}
+			return runStudy(c.Context(), s, out, o, asJSON)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
+	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
+	f.BoolVar(&dry, "dry-run", false, "print the plan and what it costs, and stop")
+	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
+	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// loadStudy reads a study file with the values of its variables.
+func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
+	values := map[string]string{}
+	for _, v := range vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, usagef(c, "--var wants NAME=VALUE, not %q", v)
+		}
+		values[name] = value
+	}
+	s, err := study.Load(path, values)
+	if err == nil && memory != "" {
+		if s.Memory, err = study.ParseSize(memory); err != nil {
+			return nil, &usageError{c, err}
+		}
+	}
+	return s, err
+}
+
+func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
+	progress, done := watch(os.Stderr)
+	o.Progress = progress
+	result, err := study.Run(ctx, s, out, o)
+	done()
+	if err != nil {
+		return err
+	}
+	if !o.Part.Whole() {
+		fmt.Fprintf(os.Stderr, "noether: shard %d/%d is in %s; when all are there: noether merge %s\n", o.Part.Index, o.Part.Of, out, out)
+		return nil
+	}
+	return show(result, out, asJSON)
+}
+
+// show writes the report into the run folder and prints the scores.
+func show(result *study.Result, out string, asJSON bool) error {
+	file := filepath.Join(out, "report.html")
+	if err := atomicfile.WriteFunc(file, func(w io.Writer) error { return report.HTML(w, result.Rows, result.Record) }); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(result)
+	}
+	width, colour := terminal(os.Stdout)
+	if err := report.Terminal(os.Stdout, result.Rows, result.Record, report.Options{Width: width, Colour: colour}); err != nil {
+		return err
+	}
+	fmt.Printf("\nscores  %s\nreport  %s\n", filepath.Join(out, "scores.csv"), file)
+	return nil
+}
+
+// terminal tells how wide a file's terminal is and whether it takes colours.
+func terminal(f *os.File) (width int, colour bool) {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 100, false
+	}
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || w < 40 {
+		w = 80
+	}
+	return w, os.Getenv("NO_COLOR") == ""
+}

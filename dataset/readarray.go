@@ -1,0 +1,51 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// ReadArray loads an array of any shape from an .npy file, or the array of a key from an .npz file ("": its only one), as
+// float32. Values beyond float32 become infinite.
+func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
+	t, err := readArray(ctx, path, key)
+	if err != nil {
+		return tensor.Tensor{}, fmt.Errorf("reading an array: %w", err) // which names the file
+	}
+	return t, nil
+}
+
+func readArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
+	file, err := openArchive(ctx, path)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	if key == "" && len(file.keys) == 1 {
+		key = file.keys[0]
+	}
+	a, err := file.open(ctx, key)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	if len(a.shape) == 0 {
+		return tensor.Tensor{}, fmt.Errorf("%s holds one number, not an array", path)
+	}
+	out := tensor.New(a.shape...)
+	const step = 1 << 20 // values read at a time
+	for at := 0; at < len(out.Data); at += step {
+		if err := ctx.Err(); err != nil {
+			return tensor.Tensor{}, err
+		}
+		n := min(step, len(out.Data)-at)
+		raw, err := a.read(at, n)
+		if err != nil {
+			return tensor.Tensor{}, err
+		}
+		for i := range n {
+			out.Data[at+i] = float32(a.value(raw[i*a.bytes:]))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,83 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+// A Folder is a run folder.
+type Folder struct{ dir string }
+
+// createFolder makes the folder and finds out, before any work is done, that it can be written.
+func createFolder(dir string) (Folder, error) {
+	f := Folder{dir}
+	for _, sub := range []string{"cells", "states"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
+			return f, fmt.Errorf("the run folder: %w", err)
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Join(dir, "cells"), ".writable-*")
+	if err != nil {
+		return f, fmt.Errorf("the run folder cannot be written: %w", err)
+	}
+	probe.Close()
+	return f, os.Remove(probe.Name())
+}
+
+func (f Folder) path(elem ...string) string {
+	return filepath.Join(append([]string{f.dir}, elem...)...)
+}
+
+func (f Folder) cell(c *Cell) string { return f.path("cells", c.Key+".json") }
+
+func (f Folder) state(c *Cell, p Part) string {
+	return f.path("states", c.Key+"."+p.String()+".bin")
+}
+
+// hasCell reports whether the folder holds a whole record of the cell.
+func (f Folder) hasCell(c *Cell) bool {
+	_, err := f.readCell(c)
+	return err == nil
+}
+
+// states lists the files of the cell's shards.
+func (f Folder) shards(c *Cell) ([]string, error) {
+	return filepath.Glob(f.path("states", c.Key+".*of*.bin"))
+}
+
+// removeStates removes all that the folder keeps of a cell on its way; the cell's record stands for it now.
+func (f Folder) removeStates(c *Cell) error {
+	files, err := filepath.Glob(f.path("states", c.Key+".*.bin"))
+	for _, file := range files {
+		if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func (f Folder) writeText(name, text string) error {
+	return f.write(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// write writes a file of the folder whole or not at all.
+func (f Folder) write(name string, fill func(w io.Writer) error) error {
+	return atomicfile.WriteFunc(f.path(name), fill)
+}
+
+func (f Folder) writeJSON(name string, v any) error {
+	return f.write(name, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(v)
+	})
+}

@@ -1,0 +1,183 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/scores"
+)
+
+// golden is testdata/cifar/golden.json: what PyTorch and numpy in float64 find for two ResNets on CIFAR-10.
+// golden.py beside it made it, from the definitions and without this program.
+type golden struct {
+	Images       int                     `json:"images"`
+	SEISImages   int                     `json:"seis_images"`
+	LayerColumns []string                `json:"layer_columns"`
+	Models       map[string][]goldenView `json:"models"`
+}
+
+type goldenView struct {
+	Transform  string               `json:"transform"`
+	Parameter  string               `json:"parameter"`
+	Prediction map[string]float64   `json:"prediction"` // by statistic
+	Layers     map[string][]float64 `json:"layers"`     // by tensor; LayerColumns, which end before equivariance where SEIS is not computed
+}
+
+func readGolden(t *testing.T) *golden {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "cifar", "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(raw, &g); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Models) != 2 || len(g.Models["resnet20"]) != 8 || len(g.Models["resnet20"][0].Layers) != 19+19 {
+		t.Fatal("golden.json is not whole")
+	}
+	return &g
+}
+
+// The transformations of golden.py, in the words of a study file.
+const (
+	goldenTransforms = `
+transforms:
+  - {name: quarter, rotate: {values: [90, 180, 270]}}
+  - {name: gray, grayscale: {}}
+  - {name: tilt, rotate: 15}
+  - {name: affine, affine: {rotate: 10, translate-x: 0.05, translate-y: -0.05, scale: 1.1}}
+  - {name: blur, gaussian-blur: 1}
+`
+	goldenFilled = "  - {name: tilt-filled, rotate: {angle: 15, fill: 0}}\n"
+)
+
+// goldenRun runs a study of one of the models on the first pictures of the test set.
+func goldenRun(t *testing.T, model string, limit int, rest string) goldenRows {
+	t.Helper()
+	text := fmt.Sprintf(`name: golden
+data: [{name: cifar10, cifar10: %q, limit: %d}]
+models:
+  - name: %s
+    onnx: %q
+    preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
+    layers: ["op:Conv", "op:Relu"]
+`, testdata.Path(t, "cifar10", "test_batch.bin"), limit, model, testdata.Path(t, "models", model+"-cifar10.onnx")) + rest
+	dir := t.TempDir()
+	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
+	rows := goldenRows{}
+	for _, row := range r.Rows {
+		rows[goldenKey{row.Transform, row.Parameter, row.Layer, row.Measure, row.Statistic}] = row
+	}
+	return rows
+}
+
+type goldenKey struct{ transform, parameter, layer, measure, statistic string }
+
+type goldenRows map[goldenKey]scores.Row
+
+// want holds one score against the golden one and returns how far it is off.
+func (rows goldenRows) want(t *testing.T, key goldenKey, n int, want, tolerance float64) float64 {
+	t.Helper()
+	row, ok := rows[key]
+	if !ok {
+		t.Errorf("no score for %+v", key)
+		return 0
+	}
+	off := math.Abs(row.Value - want)
+	if !(off <= tolerance) || row.N != n {
+		t.Errorf("%+v: %v of n = %d, want %v of n = %d (off by %.2g)", key, row.Value, row.N, want, n, off)
+	}
+	return off
+}
+
+// worst is the largest difference of each statistic.
+type worst map[string]float64
+
+func (w worst) note(statistic string, off float64) { w[statistic] = max(w[statistic], off) }
+
+func (w worst) String() string {
+	var parts []string
+	for _, statistic := range slices.Sorted(maps.Keys(w)) {
+		parts = append(parts, fmt.Sprintf("%s %.2g", statistic, w[statistic]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// goldenMeasures says which measure has each statistic of a prediction.
+var goldenMeasures = map[string]string{
+	"clean": "accuracy", "moved": "accuracy", "drop": "accuracy", "ei": "effective-invariance",
+	"js": "prediction-divergence", "kl": "prediction-divergence", "l2": "prediction-divergence", "agreement": "prediction-divergence",
+}
+
+// Scores of predictions and distances of activations agree with an independent implementation on real networks and
+// pictures. Tolerances are what float32 forward passes take: no class is so close to another that rounding turns it.
+func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
+	g := readGolden(t)
+	for model, views := range g.Models {
+		t.Run(model, func(t *testing.T) {
+			rows := goldenRun(t, model, g.Images, goldenTransforms+goldenFilled+
+				"measures: [accuracy, effective-invariance, prediction-divergence, distance]\n")
+			worst := worst{}
+			var rotation []float64
+			for _, v := range views {
+				for statistic, want := range v.Prediction {
+					off := rows.want(t, goldenKey{v.Transform, v.Parameter, "", goldenMeasures[statistic], statistic}, g.Images, want, 1e-5)
+					worst.note(statistic, off)
+				}
+				if v.Transform == "quarter" {
+					rotation = append(rotation, v.Prediction["ei"])
+				}
+				for layer, values := range v.Layers {
+					for i, statistic := range g.LayerColumns[:3] {
+						off := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "distance", statistic}, g.Images, values[i], 1e-5*values[i])
+						worst.note("distance "+statistic, off/values[i])
+					}
+				}
+			}
+			mean := (rotation[0] + rotation[1] + rotation[2]) / 3 // the paper's rotation invariance
+			rows.want(t, goldenKey{"quarter", "", "", "effective-invariance", "ei"}, g.Images, mean, 1e-5)
+			t.Logf("worst differences (of distances: relative): %s", worst)
+		})
+	}
+}
+
+// SEIS from streamed second moments agrees with singular value decompositions of the matrices themselves.
+func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
+	// Not parallel: the library is put in place while no other test computes.
+	if b := linalg.Accelerate(); b.Path == "" {
+		t.Skipf("no fast BLAS, without which this takes an hour: %s", b.Hint)
+	}
+	g := readGolden(t)
+	at := func(column string) int { return slices.Index(g.LayerColumns, column) }
+	for model, views := range g.Models {
+		t.Run(model, func(t *testing.T) {
+			rows := goldenRun(t, model, g.SEISImages, goldenTransforms+"measures: [seis: {null: false, interval: false}]\n")
+			worst := worst{}
+			for _, v := range views {
+				for layer, values := range v.Layers {
+					if len(values) < len(g.LayerColumns) {
+						continue
+					}
+					check := func(statistic string, want, tolerance float64) {
+						off := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "seis", statistic}, int(values[at("observations")]), want, tolerance)
+						worst.note(statistic, off)
+					}
+					check("equivariance", values[at("equivariance")], 1e-5)
+					check("invariance", values[at("invariance")], 1e-3)
+					check("rank", min(values[at("rank")], values[at("rank_moved")]), 0)
+				}
+			}
+			t.Logf("worst differences: %s", worst)
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package study
+
+import (
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/measure/seis"
+)
+
+// A Family is a measure as a study file names it: its settings, with their defaults and their documentation in tags, and
+// how it is made from them.
+type Family struct {
+	Name string
+	Doc  string // one sentence: what it asks
+	// decode reads settings from a node, nil for all defaults, and makes the measure.
+	decode func(n *config.Node) (measure.Measure, error)
+	schema func() map[string]any
+}
+
+// Families are the measures that a study can name. A new one is a package under measure and a line here.
+func Families() []Family {
+	return []Family{
+		family("accuracy", "Is the class right on x, and on T(x)?", plain(prediction.Accuracy)),
+		family("effective-invariance", "Does the prediction hold under T, with confidence?", plain(prediction.EffectiveInvariance)),
+		family("prediction-divergence", "How far do the predicted probabilities move under T?", plain(prediction.Divergence)),
+		family("distance", "How far does a layer's activation move under T?", plain(distance.New)),
+		family("seis", "Is a layer's spatial information still there after T, and in the same place?", plain(seis.New)),
+	}
+}

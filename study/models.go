@@ -1,0 +1,248 @@
+package study
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A Model is an entry of models.
+type Model struct {
+	Name       string            `key:"name,required" doc:"name in the scores"`
+	ONNX       Path              `key:"onnx,required" doc:"the model's file"`
+	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
+	Preprocess Preprocess        `key:"preprocess" doc:"what stands between a picture in [0, 1] and the model's input"`
+	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | penultimate | output"`
+	Tags       map[string]string `key:"tags" doc:"carried to charts and correlations"`
+	Input      string            `key:"input" doc:"name of the picture input, where there are several"`
+	Inputs     map[string]Value  `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
+	Layout     string            `key:"layout" enum:"NCHW|NHWC" doc:"of the picture input, where it is not clear"`
+	Axes       map[string]string `key:"axes" doc:"axes of tensors, where they are not found out rightly, for instance {/features/out: NHWC}"`
+	Output     string            `key:"output" doc:"name of the output that holds class scores, where there are several"`
+	Scores     string            `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
+
+	node *config.Node
+}
+
+// A Preprocess is the name of a preset, the path of a preprocessor_config.json, or a mapping.
+type Preprocess struct {
+	dataset.Preprocess
+	given  bool
+	config *Path
+}
+
+type preprocessKeys struct {
+	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none: what the other keys then change"`
+	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
+	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
+	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"when resizing"`
+	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
+	Std           []float32 `key:"std" doc:"deviation, likewise"`
+	Order         string    `key:"order" enum:"rgb|bgr" doc:"of the channels, as the model takes them"`
+	Range         []float32 `key:"range" doc:"[low, high]: what black and white are before mean and deviation; [0, 1]"`
+}
+
+// DecodeNode implements config.Decoder.
+func (p *Preprocess) DecodeNode(n *config.Node) error {
+	p.given = true
+	if n.Kind == config.String {
+		if filepath.Ext(n.Text) == ".json" {
+			p.config = new(Path)
+			return p.config.DecodeNode(n)
+		}
+		var err error
+		if p.Preprocess, err = dataset.Preset(n.Text); err != nil {
+			return n.Errorf("%v; or the path of a preprocessor_config.json", err)
+		}
+		return nil
+	}
+	var k preprocessKeys
+	if err := config.Decode(n, &k); err != nil {
+		return err
+	}
+	if k.Preset != "" {
+		var err error
+		if p.Preprocess, err = dataset.Preset(k.Preset); err != nil {
+			return n.Get("preset").Errorf("%v", err)
+		}
+	}
+	return p.set(n, k)
+}
+
+// set puts the given keys over those of the preset.
+func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
+	f := &p.Frame
+	if k.Resize > 0 {
+		f.Resize = k.Resize
+	}
+	switch len(k.Crop) {
+	case 0:
+	case 1:
+		f.Height, f.Width = k.Crop[0], k.Crop[0]
+	case 2:
+		f.Height, f.Width = k.Crop[0], k.Crop[1]
+	default:
+		return n.Get("crop").Errorf("crop is a side, or [height, width]")
+	}
+	if k.Channels > 0 {
+		f.Channels = k.Channels
+	}
+	if k.Interpolation != "" {
+		f.Interpolation = k.Interpolation
+	}
+	if k.Mean != nil {
+		p.Mean = k.Mean
+	}
+	if k.Std != nil {
+		p.Std = k.Std
+	}
+	if k.Order != "" {
+		p.Order = k.Order
+	}
+	if k.Range != nil {
+		if len(k.Range) != 2 {
+			return n.Get("range").Errorf("range is [low, high]")
+		}
+		p.Range = [2]float32{k.Range[0], k.Range[1]}
+	}
+	if err := p.Frame.Check(); err != nil {
+		return n.Errorf("%v", err)
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Preprocess) JSONSchema() map[string]any {
+	keys := config.Schema(typeOf[preprocessKeys]())
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "description": "imagenet | cifar10 | clip | none, or the path of a preprocessor_config.json"},
+		keys,
+	}}
+}
+
+// A Value is what a further input of a model is fixed to: a number, or a list of numbers.
+type Value []float64
+
+// DecodeNode implements config.Decoder.
+func (v *Value) DecodeNode(n *config.Node) error {
+	if n.Kind != config.List {
+		x, err := n.Number()
+		*v = Value{x}
+		return err
+	}
+	for _, item := range n.Items {
+		var inner Value
+		if err := inner.DecodeNode(item); err != nil {
+			return err
+		}
+		*v = append(*v, inner...)
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Value) JSONSchema() map[string]any {
+	return map[string]any{"type": []string{"number", "array"}}
+}
+
+// A Path is a path in a study file: relative to it.
+type Path struct {
+	text string
+	node *config.Node
+}
+
+// DecodeNode implements config.Decoder.
+func (p *Path) DecodeNode(n *config.Node) error {
+	text, err := n.Scalar()
+	if err == nil && text == "" {
+		err = n.Errorf("the path is empty")
+	}
+	p.text, p.node = text, n
+	return err
+}
+
+// JSONSchema implements config.Schemer.
+func (Path) JSONSchema() map[string]any { return map[string]any{"type": "string"} }
+
+// errorf places an error at the path in the study file.
+func (p Path) errorf(format string, args ...any) error { return p.node.Errorf(format, args...) }
+
+// find is the path as it can be opened; that nothing is there is an error with the place in the study file.
+func (s *Study) find(p Path) (string, error) {
+	path := s.resolve(p.text)
+	if _, err := os.Stat(path); err != nil {
+		if os.IsNotExist(err) {
+			return "", p.errorf("no such file or folder: %s", path)
+		}
+		return "", p.errorf("%v", err)
+	}
+	return path, nil
+}
+
+// openModel opens a model entry: graph, preprocessing, layers.
+func (s *Study) openModel(spec Model, o Options) (*openModel, error) {
+	path, err := s.find(spec.ONNX)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := s.preprocessFor(spec, path, o)
+	if err != nil {
+		return nil, err
+	}
+	layers := spec.Layers
+	if len(layers) == 0 {
+		layers = []string{"all"}
+	}
+	axes := map[string]onnx.Axes{}
+	for name, a := range spec.Axes {
+		axes[name] = onnx.Axes(a)
+	}
+	inputs := map[string][]float64{}
+	for name, v := range spec.Inputs {
+		inputs[name] = v
+	}
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: layers, Axes: axes, Input: spec.Input, Layout: spec.Layout,
+		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return nil, err
+	}
+	if spec.SHA256 != "" && spec.SHA256 != m.SHA256() {
+		return nil, spec.ONNX.errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), spec.SHA256)
+	}
+	return &openModel{spec: spec, model: m, preprocess: pre}, nil
+}
+
+// preprocessFor is the preprocessing of the entry, else that of a preprocessor_config.json beside the model, else none.
+func (s *Study) preprocessFor(spec Model, path string, o Options) (dataset.Preprocess, error) {
+	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
+	case spec.Preprocess.config != nil:
+		file, err := s.find(*spec.Preprocess.config)
+		if err != nil {
+			return dataset.Preprocess{}, err
+		}
+		return dataset.FromHuggingFace(file)
+	case spec.Preprocess.given:
+		return spec.Preprocess.Preprocess, nil
+	default:
+		if _, err := os.Stat(beside); err != nil {
+			return dataset.Preprocess{}, nil
+		}
+		o.warn("model %s: preprocessing as %s says", spec.Name, beside)
+		p, err := dataset.FromHuggingFace(beside)
+		if err != nil {
+			return p, fmt.Errorf("%w; name a preprocessing in the study to leave that file aside", err)
+		}
+		return p, nil
+	}
+}
+
+// canonical is what the scores of a model depend on.
+func (m *openModel) canonical() any {
+	return []any{m.model.SHA256(), m.preprocess, m.spec.Inputs, m.spec.Input, m.spec.Layout, m.spec.Output, m.spec.Scores}
+}

@@ -1,0 +1,315 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Result is what a run folder holds once its cells are finished.
+type Result struct {
+	Rows   []scores.Row
+	Record scores.Record
+}
+
+// finished is a task's outcome.
+type finished struct {
+	Scores  []measure.Score
+	Samples []measure.SampleScore // where the study keeps them
+}
+
+// finish computes a task's scores.
+func (t *task) finish(acc measure.Accumulator) error {
+	s, err := acc.Scores()
+	if err != nil {
+		return t.explain(err)
+	}
+	t.scored = &finished{Scores: s}
+	if sampler, ok := acc.(measure.Sampler); ok && t.site.KeepSamples {
+		t.scored.Samples = sampler.Samples()
+	}
+	return nil
+}
+
+// layer is a task's outcome as the record of its cell holds it.
+func (t *task) layer() scores.Layer {
+	return scores.Layer{Name: t.site.Layer.Name, Depth: t.site.Layer.Depth, Scores: t.scored.Scores}
+}
+
+// A finishedFile is a finished task in a state file.
+type finishedFile struct {
+	Cell    scores.Cell // of this task's layer alone
+	Samples []sampleFile
+}
+
+// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left out.
+type sampleFile struct {
+	Statistic string
+	Index     []int
+	Value     []float64
+}
+
+func (f *finished) marshal(t *task) ([]byte, error) {
+	return json.Marshal(finishedFile{Cell: scores.Cell{Layers: []scores.Layer{t.layer()}}, Samples: packSamples(f.Samples)})
+}
+
+func readFinished(raw []byte) (*finished, error) {
+	var file finishedFile
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Cell.Layers) != 1 {
+		return nil, errors.New("the scores of a layer are missing")
+	}
+	samples, err := unpackSamples(file.Samples)
+	return &finished{Scores: file.Cell.Layers[0].Scores, Samples: samples}, err
+}
+
+func packSamples(samples []measure.SampleScore) []sampleFile {
+	var out []sampleFile
+	for _, s := range samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(f sampleFile) bool { return f.Statistic == s.Statistic })
+		if i < 0 {
+			i = len(out)
+			out = append(out, sampleFile{Statistic: s.Statistic})
+		}
+		out[i].Index = append(out[i].Index, s.Index)
+		out[i].Value = append(out[i].Value, s.Value)
+	}
+	return out
+}
+
+func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
+	var out []measure.SampleScore
+	for _, f := range files {
+		if len(f.Index) != len(f.Value) {
+			return nil, fmt.Errorf("%d indices for %d values of %s", len(f.Index), len(f.Value), f.Statistic)
+		}
+		for i, index := range f.Index {
+			out = append(out, measure.SampleScore{Index: index, Statistic: f.Statistic, Value: f.Value[i]})
+		}
+	}
+	return out, nil
+}
+
+// identity is the cell as its record names it.
+func (c *Cell) identity() scores.Cell {
+	return scores.Cell{Model: c.Model.spec.Name, Data: c.Data.spec.Name, Transform: c.View.Transform,
+		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Measure.Name()}
+}
+
+// writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
+func (f Folder) writeCell(c *Cell) error {
+	record := c.identity()
+	samples := map[string][]sampleFile{}
+	for _, t := range c.tasks {
+		record.Layers = append(record.Layers, t.layer())
+		if t.scored.Samples != nil {
+			samples[t.site.Layer.Name] = packSamples(t.scored.Samples)
+		}
+	}
+	if len(samples) > 0 {
+		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
+			return err
+		}
+	}
+	if err := scores.WriteCell(f.cell(c), record); err != nil {
+		return err
+	}
+	return f.removeStates(c)
+}
+
+// readCell reads a cell's record. One of another identity than its name promises is an error.
+func (f Folder) readCell(c *Cell) (scores.Cell, error) {
+	got, err := scores.ReadCell(f.cell(c))
+	if err != nil {
+		return got, err
+	}
+	want := c.identity()
+	want.Layers = got.Layers
+	if len(got.Layers) != len(c.tasks) || got.Model != want.Model || got.Measure != want.Measure {
+		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
+	}
+	return got, nil
+}
+
+// finish writes what is made of all cells: the tables of scores and of samples, the study as resolved, the record.
+func (r *runner) finish(ctx context.Context) (*Result, error) {
+	var cells []scores.Cell
+	for _, c := range r.plan.Cells {
+		cell, err := r.folder.readCell(c)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, cell)
+	}
+	rows := scores.Table(r.plan.Study.Name, cells)
+	if err := r.folder.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
+		return nil, err
+	}
+	if err := r.folder.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) }); err != nil {
+		return nil, err
+	}
+	if r.plan.Study.Samples {
+		if err := r.folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w) }); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.writeRecord(true); err != nil {
+		return nil, err
+	}
+	return ReadResult(r.folder.dir)
+}
+
+func (r *runner) writeSamples(ctx context.Context, w io.Writer) error {
+	out := scores.NewSampleWriter(w)
+	for _, c := range r.plan.Cells {
+		rows, err := r.folder.readSamples(ctx, c, r.plan.Study.Name)
+		if err == nil {
+			err = out.Write(rows...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// readSamples reads the per-sample values of a cell and names the samples. A cell whose statistics are no means over
+// samples has none.
+func (f Folder) readSamples(ctx context.Context, c *Cell, study string) ([]scores.SampleRow, error) {
+	path := f.path("cells", c.Key+".samples.json")
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var byLayer map[string][]sampleFile
+	if err == nil {
+		err = json.Unmarshal(raw, &byLayer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	names, err := c.Data.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []scores.SampleRow
+	for _, t := range c.tasks {
+		values, err := unpackSamples(byLayer[t.site.Layer.Name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, v := range values {
+			known := names[v.Index]
+			out = append(out, scores.SampleRow{Study: study, Model: c.Model.spec.Name, Layer: t.site.Layer.Name, Data: c.Data.spec.Name,
+				Transform: c.View.Transform, Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Measure.Name(),
+				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: known.Label, Value: v.Value})
+		}
+	}
+	return out, nil
+}
+
+// ReadResult reads the scores and the record of a run folder.
+func ReadResult(dir string) (*Result, error) {
+	f := Folder{dir}
+	record, err := scores.ReadRecord(f.path("run.json"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
+	}
+	text, err := os.ReadFile(f.path("study.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	record.Resolved = string(text)
+	rows, err := f.readScores()
+	if errors.Is(err, os.ErrNotExist) && record.Finished == nil {
+		err = nil // a run on its way
+	}
+	return &Result{Rows: rows, Record: record}, err
+}
+
+func (f Folder) readScores() ([]scores.Row, error) {
+	file, err := os.Open(f.path("scores.csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rows, err := scores.ReadCSV(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return rows, nil
+}
+
+// writeRecord writes study.yaml and run.json.
+func (r *runner) writeRecord(done bool) error {
+	text, err := r.plan.resolved()
+	if err == nil {
+		err = r.folder.writeText("study.yaml", text)
+	}
+	if err != nil {
+		return err
+	}
+	return scores.WriteRecord(r.folder.path("run.json"), r.record(done))
+}
+
+func (r *runner) record(done bool) scores.Record {
+	p := r.plan
+	out := scores.Record{Study: p.Study.Name, Noether: r.o.Version, Started: r.started, Cells: len(p.Cells), Engine: r.o.Record, Skipped: p.Skips}
+	for _, c := range p.Cells {
+		if c.done {
+			out.Done++
+		}
+	}
+	if done {
+		now := time.Now().UTC()
+		out.Finished = &now
+	}
+	for _, m := range p.models {
+		model := scores.ModelRecord{Name: m.spec.Name, Path: m.spec.ONNX.text, SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}
+		for _, l := range m.model.Layers() {
+			model.Layers = append(model.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
+		}
+		out.Models = append(out.Models, model)
+	}
+	for _, d := range p.data {
+		kind := ""
+		if kinds := d.spec.kinds(); len(kinds) > 0 {
+			kind = kinds[0]
+		}
+		out.Data = append(out.Data, scores.DataRecord{Name: d.spec.Name, Kind: kind, N: d.layout.N,
+			Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()})
+	}
+	return out
+}
+
+// names describes the samples of a data set by their index.
+func (d *openData) names(ctx context.Context) (map[int]dataset.Sample, error) {
+	if *d.described == nil {
+		by := map[int]dataset.Sample{}
+		for place := range d.source.Len() {
+			s, err := dataset.Describe(ctx, d.source, place)
+			var bad *dataset.BadSample
+			if err != nil && !errors.As(err, &bad) {
+				return nil, err
+			}
+			by[s.Index] = s
+		}
+		*d.described = by
+	}
+	return *d.described, nil
+}

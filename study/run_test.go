@@ -1,0 +1,294 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// smallModel writes a convolution, a ReLU, a pooling and a linear read-out over 16 x 16 pictures; batch 0 leaves the
+// batch free.
+func smallModel(t *testing.T, dir, name string, classes, batch int, poison float32) string {
+	t.Helper()
+	r := keyed.Rand(7, name)
+	random := func(shape ...int) tensor.Tensor {
+		w := tensor.New(shape...)
+		for i := range w.Data {
+			w.Data[i] = float32(r.NormFloat64() * 0.5)
+		}
+		return w
+	}
+	n := -1
+	if batch > 0 {
+		n = batch
+	}
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, n, 3, 16, 16)
+	w := random(6, 3, 3, 3)
+	w.Data[0] += poison
+	conv := b.Conv(x, b.Const("w", w), b.Const("b", random(6)), onnx.Attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}})
+	b.Output("conv", conv)
+	relu := b.Relu(conv)
+	flat := b.Flatten(relu, 1)
+	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*8*8, classes)), b.Const("c", random(classes)), nil))
+	m, err := b.Model()
+	if err == nil {
+		m, err = m.WithOutputs([]string{"logits"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name+".onnx")
+	if err := os.WriteFile(path, raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const studyText = `name: test
+seed: 3
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models:
+  - {name: small, onnx: small.onnx, layers: ["op:Conv", "op:Relu", output]}
+transforms:
+  - {name: quarter, rotate: {values: [90, 180]}}
+  - {name: tilt, rotate: [-15, 15], per: trial}
+  - {name: shift, translate: [-0.2, 0.2], on: activations, per: trial}
+measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
+`
+
+func options(t *testing.T) Options {
+	t.Helper()
+	return Options{Runtime: orttest.Load(t), Threads: 2}
+}
+
+// parseIn reads a study as if it stood in a folder, with changes made to its text.
+func parseIn(t *testing.T, dir, text string) *Study {
+	t.Helper()
+	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), s, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sameScores holds two runs against each other: the same rows, values within a tolerance.
+func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
+	t.Helper()
+	if len(want) == 0 || len(want) != len(got) {
+		t.Fatalf("%d rows against %d", len(got), len(want))
+	}
+	close := func(a, b float64) bool {
+		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
+	}
+	for i, w := range want {
+		g := got[i]
+		if !close(w.Value, g.Value) || !close(w.Null, g.Null) || !close(w.Low, g.Low) || !close(w.High, g.High) {
+			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v against %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
+				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
+		}
+		w.Value, w.Null, w.Low, w.High = 0, 0, 0, 0
+		g.Value, g.Null, g.Low, g.High = 0, 0, 0, 0
+		if w != g {
+			t.Errorf("row %d: %+v against %+v", i, g, w)
+		}
+	}
+}
+
+func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+
+	for name, change := range map[string]func(*Study, *Options){
+		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
+		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
+		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, o := parseIn(t, dir, studyText), o
+			change(s, &o)
+			sameScores(t, want.Rows, mustRun(t, s, filepath.Join(t.TempDir(), "run"), o).Rows, 1e-5)
+		})
+	}
+}
+
+func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	o := options(t)
+	text := strings.Replace(studyText, "distance, seis]", "distance, seis: {interval: false}]", 1)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	var most int
+	o.Progress = func(p Progress) { most = max(most, p.Passes) }
+	got := mustRun(t, parseIn(t, dir, text+"memory: 400KiB\n"), filepath.Join(dir, "passes"), o)
+	if most < 2 {
+		t.Fatalf("%d passes: the bound on memory has had no effect", most)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-9)
+}
+
+func TestShardsMergeToTheWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "shards")
+	for i := 1; i <= 5; i++ {
+		if i == 4 {
+			_, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+			var missing *MissingShards
+			if !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[4/5 5/5]" {
+				t.Fatalf("merging three of five shards: %v", err)
+			}
+		}
+		part := o
+		part.Part = Part{i, 5}
+		mustRun(t, parseIn(t, dir, studyText), out, part)
+	}
+	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+		t.Errorf("the merge leaves %v", left)
+	}
+	again, err := ReadResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, got.Rows, again.Rows, 0)
+}
+
+func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	o := options(t)
+	text := studyText + "batch: 16\n"
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "stopped")
+	stop := errors.New("stop")
+	var redone int64
+	for stops := 0; ; stops++ {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		part := o
+		var first int64
+		part.Progress = func(p Progress) {
+			if first++; first > 9 {
+				cancel(stop)
+			}
+			redone = p.Total
+		}
+		got, err := Run(ctx, parseIn(t, dir, text), out, part)
+		cancel(nil)
+		if err == nil {
+			if stops < 3 {
+				t.Fatalf("the run ended after %d stops: the test tests nothing", stops)
+			}
+			if redone >= 150*4 {
+				t.Errorf("the last leg runs %d samples: nothing was kept", redone)
+			}
+			sameScores(t, want.Rows, got.Rows, 1e-5)
+			return
+		}
+		if !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDoneWorkIsNotDoneAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "other", 7, 0, 0)
+	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
+	out := filepath.Join(dir, "run")
+	o := options(t)
+	mustRun(t, parseIn(t, dir, text), out, o)
+	models := map[string]bool{}
+	o.Progress = func(p Progress) { models[p.Model] = true }
+	mustRun(t, parseIn(t, dir, text), out, o)
+	if len(models) > 0 {
+		t.Errorf("a finished run runs %v again", models)
+	}
+	smallModel(t, dir, "other", 7, 0, 1) // another model under the same name
+	mustRun(t, parseIn(t, dir, text), out, o)
+	if !models["other"] || models["small"] {
+		t.Errorf("after a change of one model, %v run again", models)
+	}
+}
+
+func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
+	t.Parallel()
+	dir, fixed := t.TempDir(), t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, fixed, "small", 7, 4, 0)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "run"), o)
+	got := mustRun(t, parseIn(t, fixed, studyText), filepath.Join(fixed, "run"), o)
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+}
+
+func TestDamagedStateStartsAfresh(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallModel(t, dir, "small", 7, 0, 0)
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	part := o
+	part.Part = Part{1, 2}
+	mustRun(t, parseIn(t, dir, studyText), out, part)
+	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
+	if len(files) == 0 {
+		t.Fatal("the shard left no state")
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, raw[:len(raw)-5], 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warned := 0
+	part.Warn = func(string) { warned++ }
+	mustRun(t, parseIn(t, dir, studyText), out, part)
+	if warned != len(files) {
+		t.Errorf("%d warnings for %d damaged files", warned, len(files))
+	}
+}

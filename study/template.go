@@ -1,0 +1,121 @@
+package study
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// A Guess is what Template can find out about a model and data before they are measured.
+type Guess struct {
+	Name       string // of the study
+	Model      string // path
+	Data       string // path
+	Classes    int    // 0: the model gives no class scores
+	Channels   int
+	Size       int  // side of the model's input; 0: any
+	Space      bool // some layer has positions
+	Preprocess string
+}
+
+// Template writes a commented study file for a model and data, to be run as it is and changed from there.
+func Template(g Guess) (string, error) {
+	kind, err := guessKind(g.Data)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
+		"G": g, "Kind": kind, "ModelName": stem(g.Model), "DataName": stem(g.Data),
+	})
+	return b.String(), err
+}
+
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
+}
+
+// guessKind tells which kind of data a path holds, by its name and size.
+func guessKind(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	name := strings.ToLower(filepath.Base(path))
+	if info.IsDir() {
+		if m, _ := filepath.Glob(filepath.Join(path, "*_batch*.bin")); len(m) > 0 {
+			return "cifar10", nil
+		}
+		if m, _ := filepath.Glob(filepath.Join(path, "t*.bin")); len(m) > 0 {
+			return "cifar100", nil
+		}
+		return "images", nil
+	}
+	switch {
+	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
+		return "arrays", nil
+	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
+		return "idx", nil
+	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0:
+		return "cifar10", nil
+	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
+		return "cifar100", nil
+	}
+	return "", fmt.Errorf("%s is no data that is known here: a folder of images, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
+}
+
+const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.
+# Print what it will cost:  noether run FILE --dry-run
+# Run it:                   noether run FILE -o runs/{{.G.Name}}
+# Every key, completed by your editor:  noether schema > study.schema.json
+# yaml-language-server: $schema=study.schema.json
+
+name: {{.G.Name}}
+seed: 1                      # of every random draw: the same seed gives the same scores
+
+data:
+  - name: {{.DataName}}
+    {{.Kind}}: {{.G.Data}}
+    limit: 1000              # the first 1,000 samples; leave it out for all
+    # shuffle: true          # before the limit is taken
+
+models:
+  - name: {{.ModelName}}
+    onnx: {{.G.Model}}
+{{- if .G.Preprocess}}
+    # preprocess: found in {{.G.Preprocess}}
+{{- else}}
+    # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
+    # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
+    preprocess: {{if ge .G.Size 128}}imagenet{{else if and (eq .G.Size 32) (eq .G.Channels 3)}}cifar10{{else}}none{{end}}
+{{- end}}
+    layers: ["op:Conv", penultimate]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
+    # tags: {family: resnet}           # carried to charts
+
+transforms:
+  - {name: quarter, rotate: {values: [90, 180, 270]}}   # a cell for each value, and their mean
+{{- if ne .G.Channels 1}}
+  - {name: gray, grayscale: {}}
+{{- end}}
+  - {name: tilt, rotate: [-15, 15], per: trial}         # one draw for a trial; per: sample draws for each sample
+  # - {name: jitter, affine: {rotate: [-15, 15], translate: [-0.05, 0.05], scale: [0.9, 1.1]}}
+  # - {name: blur, gaussian-blur: {values: [0.5, 1, 2]}}
+
+measures:
+{{- if .G.Classes}}
+  - accuracy                 # is the class right, on x and on T(x)?
+  - effective-invariance     # does the prediction hold, with confidence?
+  - prediction-divergence    # how far do the probabilities move?
+{{- end}}
+  - distance                 # how far does each layer's activation move?
+{{- if .G.Space}}
+  - seis                     # is spatial information still there (equivariance), and in place (invariance)?
+{{- end}}
+
+trials: 1                    # independent repetitions of every random draw
+# samples: true              # keep per-sample values in samples.parquet
+# memory: 384MiB             # what accumulators may hold; more means fewer passes
+`
