@@ -1,0 +1,199 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Buffers hold what a session returns for one batch of pictures. One goroutine at a time uses them.
+type Buffers struct {
+	session *Session
+	batch   int             // pictures that fit
+	size    int             // pictures of one run of the engine
+	n       int             // pictures of the last batch
+	input   *ort.Value      // of size pictures
+	picture int             // index of the picture among the inputs
+	scratch []float32       // one picture
+	outputs []tensor.Tensor // rows x shape, in the order of the session
+	parts   []part          // whole runs of the engine, one after the other
+	rest    part            // a last run of fewer pictures, if the model allows that
+	logs    []float32
+}
+
+// A part is what one run of the engine reads and writes: some rows of the buffers.
+type part struct {
+	n               int
+	inputs, outputs []*ort.Value
+}
+
+// NewBuffers makes buffers for batches of at most batch pictures. For a model that takes a fixed number of pictures, a
+// batch is several runs of the engine, the last one filled up with copies that are not returned.
+func (s *Session) NewBuffers(batch int) (*Buffers, error) {
+	if batch < 1 {
+		return nil, s.model.wrap(fmt.Errorf("buffers for %d pictures: make it at least one", batch))
+	}
+	b := &Buffers{session: s, batch: batch, size: batch, scratch: make([]float32, tensor.Size(s.model.picture.shape()))}
+	if s.model.batch > 0 {
+		b.size = s.model.batch
+	}
+	if err := b.bind(); err != nil {
+		b.free()
+		return nil, s.model.wrap(err)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.buffers = append(s.buffers, b)
+	return b, nil
+}
+
+// bind makes the memory of the buffers and presents it to the engine.
+func (b *Buffers) bind() error {
+	runs := (b.batch + b.size - 1) / b.size
+	for _, o := range b.session.outputs {
+		b.outputs = append(b.outputs, tensor.New(append([]int{runs * b.size}, o.shape...)...))
+	}
+	names := b.session.session.Inputs()
+	inputs, err := b.session.model.inputValues(names, b.size)
+	b.parts = append(b.parts, part{n: b.size, inputs: inputs})
+	if err != nil {
+		return err
+	}
+	b.picture = slices.Index(names, b.session.model.picture.port.Name)
+	b.input = inputs[b.picture]
+	for k := range runs {
+		outputs, err := b.rows(k*b.size, (k+1)*b.size)
+		if k > 0 {
+			b.parts = append(b.parts, part{n: b.size, inputs: inputs})
+		}
+		b.parts[k].outputs = outputs
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows presents some rows of every output to the engine.
+func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
+	var values []*ort.Value
+	for _, t := range b.outputs {
+		t = t.Slice(from, to)
+		v, err := ort.Wrap(b.session.model.rt, t.Data, t.Shape...)
+		if err != nil {
+			return values, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// part returns what run k of n pictures reads and writes.
+func (b *Buffers) part(k, n int) (part, error) {
+	if n == b.size || b.session.model.batch > 0 {
+		return b.parts[k], nil
+	}
+	if b.rest.n == n {
+		return b.rest, nil
+	}
+	b.freeRest()
+	inputs, err := b.session.model.inputValues(b.session.session.Inputs(), n)
+	b.rest.inputs = inputs
+	if err != nil {
+		return part{}, err
+	}
+	picture, err := b.input.First(n)
+	if err != nil {
+		return part{}, err
+	}
+	inputs[b.picture].Close()
+	inputs[b.picture] = picture
+	if b.rest.outputs, err = b.rows(0, n); err != nil {
+		return part{}, err
+	}
+	b.rest.n = n
+	return b.rest, nil
+}
+
+// fill normalises pictures into the input, and fills it up with the last one.
+func (b *Buffers) fill(pictures []tensor.Tensor) {
+	if b.session.model.batch > 0 {
+		for len(pictures) < b.size {
+			pictures = append(slices.Clip(pictures), pictures[len(pictures)-1])
+		}
+	}
+	p := b.session.model.picture
+	switch p.port.Type {
+	case onnx.Float:
+		p.fill(pictures, ort.Data[float32](b.input), b.scratch)
+	case onnx.Double:
+		p.fill(pictures, ort.Data[float64](b.input), b.scratch)
+	case onnx.Uint8:
+		p.fill(pictures, ort.Data[uint8](b.input), b.scratch)
+	}
+}
+
+// Cap is the number of pictures that fit.
+func (b *Buffers) Cap() int { return b.batch }
+
+// Len is the number of pictures of the last run.
+func (b *Buffers) Len() int { return b.n }
+
+// Layer is the i-th layer of the session on the pictures of the last run, n x shape, in place: it changes with the next.
+func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layers][i].Slice(0, b.n) }
+
+// LogProbs are the natural logarithms of the class probabilities of the last run, n x classes, until the next call.
+// classes restricts them to some classes of the model, in that order: the others are left out before the softmax, as
+// for a set of pictures that has no others. Nil takes all.
+func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
+	s := b.session
+	if s.scores < 0 {
+		return tensor.Tensor{}, s.model.wrap(errors.New("the session was opened without class scores"))
+	}
+	known := s.model.scores.classes
+	for _, c := range classes {
+		if c < 0 || c >= known {
+			return tensor.Tensor{}, s.model.wrap(fmt.Errorf("class %d is outside the model's %d classes, 0 to %d", c, known, known-1))
+		}
+	}
+	width := known
+	if classes != nil {
+		width = len(classes)
+	}
+	b.logs = slices.Grow(b.logs[:0], b.n*width)[:b.n*width]
+	for i := range b.n {
+		row := b.logs[i*width : (i+1)*width]
+		scores := b.outputs[s.scores].Data[i*known : (i+1)*known]
+		if classes == nil {
+			copy(row, scores)
+		}
+		for k, c := range classes {
+			row[k] = scores[c]
+		}
+		if err := s.model.scores.logs(row); err != nil {
+			return tensor.Tensor{}, s.model.wrap(err)
+		}
+	}
+	return tensor.Tensor{Shape: []int{b.n, width}, Data: b.logs}, nil
+}
+
+func (b *Buffers) free() {
+	b.freeRest()
+	for k, p := range b.parts {
+		if k == 0 {
+			closeAll(p.inputs) // the parts share them
+		}
+		closeAll(p.outputs)
+	}
+	b.parts = nil
+}
+
+func (b *Buffers) freeRest() {
+	closeAll(b.rest.inputs)
+	closeAll(b.rest.outputs)
+	b.rest = part{}
+}

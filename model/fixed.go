@@ -1,0 +1,119 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A fixedInput is a further input, which is fed the same values in every run.
+type fixedInput struct {
+	port   onnx.Port
+	values []float64
+}
+
+// fixedInputs pairs every input but the picture's with its values.
+func fixedInputs(inputs []onnx.Port, picture string, values map[string][]float64) ([]fixedInput, error) {
+	var fixed []fixedInput
+	known := map[string]bool{}
+	for _, in := range inputs {
+		if in.Name == picture {
+			continue
+		}
+		known[in.Name] = true
+		v, ok := values[in.Name]
+		if !ok {
+			return nil, fmt.Errorf("input %v needs values besides the picture: give them by inputs", in)
+		}
+		f := fixedInput{port: in, values: v}
+		if _, err := f.shape(1); err != nil {
+			return nil, err
+		}
+		fixed = append(fixed, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !known[name] {
+			return nil, fmt.Errorf("inputs: there is no further input %q: the model has %s", name, list(inputs))
+		}
+	}
+	return fixed, nil
+}
+
+// shape is that of the input for n pictures. An open first axis is the batch, whose slices are all alike; another open
+// axis is as long as the values make it.
+func (f fixedInput) shape(n int) ([]int, error) {
+	shape := f.port.Sizes()
+	one := shape // of what the values fill
+	if len(shape) > 0 && shape[0] < 0 {
+		shape[0] = n
+		one = shape[1:]
+	}
+	open, size := -1, 1
+	for i, d := range one {
+		switch {
+		case d >= 0:
+			size *= d
+		case open < 0:
+			open = i
+		default:
+			return nil, fmt.Errorf("input %v leaves several sizes open besides the batch: export the model with them fixed", f.port)
+		}
+	}
+	switch given := len(f.values); {
+	case given == 0:
+		return nil, fmt.Errorf("input %v is given no values", f.port)
+	case open < 0 && given != size && given != 1:
+		return nil, fmt.Errorf("input %v is given %d values: give %d, or one for all", f.port, given, size)
+	case open >= 0 && (size == 0 || given%size != 0):
+		return nil, fmt.Errorf("input %v is given %d values: give a multiple of %d", f.port, given, size)
+	case open >= 0:
+		one[open] = given / size
+	}
+	return shape, nil
+}
+
+// value makes the tensor that a run of n pictures reads.
+func (f fixedInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
+	shape, err := f.shape(n)
+	if err != nil {
+		return nil, err
+	}
+	v, err := rt.NewValue(f.port.Type, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("input %v: %w", f.port, err)
+	}
+	at := func(i int) float64 { return f.values[i%len(f.values)] }
+	size := tensor.Size(shape)
+	switch f.port.Type {
+	case onnx.Float:
+		put(ort.Data[float32](v), size, at)
+	case onnx.Double:
+		put(ort.Data[float64](v), size, at)
+	case onnx.Int64:
+		put(ort.Data[int64](v), size, at)
+	case onnx.Int32:
+		put(ort.Data[int32](v), size, at)
+	case onnx.Int8:
+		put(ort.Data[int8](v), size, at)
+	case onnx.Uint8:
+		put(ort.Data[uint8](v), size, at)
+	case onnx.Bool:
+		for i := range size {
+			ort.Data[bool](v)[i] = at(i) != 0
+		}
+	default:
+		v.Close()
+		return nil, fmt.Errorf("input %v: values of that type cannot be given", f.port)
+	}
+	return v, nil
+}
+
+func put[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, n int, at func(int) float64) {
+	for i := range n {
+		dst[i] = T(at(i))
+	}
+}

@@ -1,0 +1,54 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// logs turns the scores of one sample into natural logarithms of probabilities.
+func (s scores) logs(row []float32) error {
+	if len(row) == 0 {
+		return errors.New("a restriction to no classes leaves nothing to predict")
+	}
+	if s.kind == probabilities {
+		return logRatio(row, row)
+	}
+	logSoftmax(row, row)
+	return nil
+}
+
+// logSoftmax writes the natural logarithms of the softmax of logits:
+//
+//	dst[k] = z[k] - log sum_j exp(z[j])
+//
+// computed in float64 around the largest logit. src and dst may be the same.
+func logSoftmax(dst, z []float32) {
+	top := float64(slices.Max(z))
+	sum := 0.0
+	for _, v := range z {
+		sum += math.Exp(float64(v) - top)
+	}
+	shift := top + math.Log(sum)
+	for k, v := range z {
+		dst[k] = float32(float64(v) - shift)
+	}
+}
+
+// logRatio writes the natural logarithms of probabilities that are brought to the sum 1. A probability of zero enters
+// as the smallest positive float32, so that its logarithm is finite.
+func logRatio(dst, p []float32) error {
+	sum := 0.0
+	for _, v := range p {
+		if v < 0 || v > 1.001 {
+			return fmt.Errorf("the output holds %v, which is no probability: set scores to logits", v)
+		}
+		sum += max(float64(v), math.SmallestNonzeroFloat32)
+	}
+	shift := math.Log(sum)
+	for k, v := range p {
+		dst[k] = float32(math.Log(max(float64(v), math.SmallestNonzeroFloat32)) - shift)
+	}
+	return nil
+}

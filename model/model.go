@@ -1,0 +1,126 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Options say what Open is not to find out by itself. The zero Options choose no layers and leave the rest to the graph.
+type Options struct {
+	Layers     []string             // patterns of onnx.Model.Select
+	Axes       map[string]onnx.Axes // of tensors where the graph is misread
+	Input      string               // name of the input that takes the picture
+	Layout     string               // of that input: "NCHW" or "NHWC"
+	Inputs     map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
+	Output     string               // name of the output that scores classes; the first one
+	Scores     string               // what that output holds: "logits", "probabilities" or "none"
+	Preprocess dataset.Preprocess   // from pictures in [0, 1] to what the model takes
+	Size       [2]int               // height and width of the pictures that will come, where neither model nor Preprocess says
+	Threads    int                  // for the engine; 0: one for each core
+	Device     string               // for the engine; "": cpu
+}
+
+// A Model is an opened network. It does not change and may be used by several goroutines.
+type Model struct {
+	rt      *ort.Runtime
+	graph   *onnx.Model
+	options Options
+	picture picture
+	fixed   []fixedInput
+	batch   int // pictures that a run takes; 0: any number
+	layers  []onnx.Layer
+	scores  scores
+	widest  int64 // elements of one sample in the largest layer of the graph
+	sha256  string
+}
+
+// Open reads a model, decides what the package comment lists, and runs it on dummies to learn the shapes of its layers.
+// Layers that a pattern with a wildcard, "all" or "op:TYPE" matches are left out where their first axis is not the
+// batch (windows of a Swin transformer); to name such a tensor is an error. Errors are one line that names the file.
+func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
+	m, err := open(rt, path, o)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
+	graph, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{rt: rt, graph: graph, options: o}
+	if err := m.findInputs(); err != nil {
+		return nil, err
+	}
+	if m.graph, err = m.graph.WithAxes(m.axes()); err != nil {
+		return nil, err
+	}
+	if err := m.findScores(); err != nil {
+		return nil, err
+	}
+	if err := m.probe(context.Background()); err != nil {
+		return nil, err
+	}
+	if m.sha256, err = graph.SHA256(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// read is onnx.Read with an error that leaves the path to Open.
+func read(path string) (*onnx.Model, error) {
+	graph, err := onnx.Read(path)
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return graph, err
+}
+
+// axes are those that the caller set and those of the picture.
+func (m *Model) axes() map[string]onnx.Axes {
+	axes := map[string]onnx.Axes{m.picture.port.Name: m.picture.layout}
+	for name, a := range m.options.Axes {
+		axes[name] = a
+	}
+	return axes
+}
+
+// Layers are the chosen layers in the order of computation, with the shape of one sample.
+func (m *Model) Layers() []onnx.Layer { return slices.Clone(m.layers) }
+
+// Classes is the number of classes that the output scores; 0 for a model that yields embeddings or anything else.
+func (m *Model) Classes() int { return m.scores.classes }
+
+// Scores is what the output holds: "logits", "probabilities" or "none".
+func (m *Model) Scores() string { return m.scores.kind }
+
+// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels that the model takes.
+func (m *Model) Frame() dataset.Frame { return m.picture.frame }
+
+// Input describes the input that takes pictures, for instance "x float[batch 3 32 32]".
+func (m *Model) Input() onnx.Port { return m.picture.port }
+
+// Graph is the model's graph.
+func (m *Model) Graph() *onnx.Model { return m.graph }
+
+// SHA256 is the hash of the model's files, in hexadecimal.
+func (m *Model) SHA256() string { return m.sha256 }
+
+// Opset is the version of the operator set that the model is written in.
+func (m *Model) Opset() int { return m.graph.Opset() }
+
+// InputBytes is the memory that one picture takes as a tensor of float32.
+func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.picture.shape())) }
+
+// WorkingBytes estimates the memory that the engine needs inside for one picture, besides the outputs that are bound: a
+// few of the largest activations, since it reuses the memory of those that no node needs any more.
+func (m *Model) WorkingBytes() int64 { return 4*4*m.widest + m.InputBytes() }

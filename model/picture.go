@@ -1,0 +1,241 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A picture is the input that takes pictures.
+type picture struct {
+	port                    onnx.Port
+	layout                  onnx.Axes // "NCHW" or "NHWC"
+	channels, height, width int
+	frame                   dataset.Frame
+	preprocess              dataset.Preprocess
+}
+
+// shape is that of one picture as it comes: c x h x w.
+func (p picture) shape() []int { return []int{p.channels, p.height, p.width} }
+
+// batchShape is that of n pictures as the model takes them.
+func (p picture) batchShape(n int) []int {
+	if p.layout == "NHWC" {
+		return []int{n, p.height, p.width, p.channels}
+	}
+	return []int{n, p.channels, p.height, p.width}
+}
+
+// findInputs decides which input takes the picture and gives all others their fixed values. This is the one place that
+// knows that inputs are pictures.
+func (m *Model) findInputs() error {
+	port, layout, err := pictureInput(m.graph.Inputs(), m.options)
+	if err != nil {
+		return err
+	}
+	m.batch = max(port.Shape[0].Size, 0)
+	if m.picture, err = newPicture(port, layout, m.options); err != nil {
+		return err
+	}
+	m.fixed, err = fixedInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
+	return err
+}
+
+// pictureInput finds the input that can take a picture, and whether its channels come first or last.
+func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
+	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
+		return onnx.Port{}, "", fmt.Errorf("layout %q: it is NCHW or NHWC", l)
+	}
+	if len(inputs) == 0 {
+		return onnx.Port{}, "", errors.New("has no input")
+	}
+	var found []onnx.Port
+	for _, in := range inputs {
+		_, fixed := o.Inputs[in.Name]
+		if o.Input == "" && !fixed && layoutOf(in, onnx.Axes(o.Layout)) != "" || in.Name == o.Input {
+			found = append(found, in)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return onnx.Port{}, "", fmt.Errorf("several inputs could take a picture (%s): choose one by input, and give the others values by inputs", list(found))
+	case len(found) == 0 && o.Input != "":
+		return onnx.Port{}, "", fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs))
+	case len(found) == 0:
+		return onnx.Port{}, "", fmt.Errorf("no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has %s", list(inputs))
+	}
+	layout := layoutOf(found[0], onnx.Axes(o.Layout))
+	if layout == "" {
+		return onnx.Port{}, "", fmt.Errorf("input %v does not take a picture: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], when(o.Layout != "", " in layout "+o.Layout))
+	}
+	return found[0], layout, nil
+}
+
+// layoutOf is the layout in which an input takes a picture, of the one that is asked for or of both, or "".
+func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
+	switch in.Type {
+	case onnx.Float, onnx.Double, onnx.Uint8:
+	default:
+		return ""
+	}
+	if len(in.Shape) != 4 {
+		return ""
+	}
+	first, last := channelAxis(in.Shape[1]), channelAxis(in.Shape[3])
+	switch {
+	case asked == "NCHW" && first != no, asked == "" && first == yes, asked == "" && first == maybe && last == no:
+		return "NCHW"
+	case asked == "NHWC" && last != no, asked == "" && last == yes, asked == "" && last == maybe && first == no:
+		return "NHWC"
+	case asked == "" && first == maybe:
+		return "NCHW" // all is open: the layout of PyTorch, which exports such graphs
+	}
+	return ""
+}
+
+type answer int
+
+const (
+	no answer = iota
+	maybe
+	yes
+)
+
+// channelAxis tells whether an axis can hold the channels of a picture.
+func channelAxis(d onnx.Dim) answer {
+	switch symbol := strings.ToLower(d.Symbol); {
+	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
+		return yes
+	case d.Size >= 0, strings.Contains(symbol, "height"), strings.Contains(symbol, "width"):
+		return no
+	}
+	return maybe
+}
+
+// newPicture works out the size of the pictures and how they are framed.
+func newPicture(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
+	p := picture{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	dims := port.Sizes()
+	c, h, w := dims[1], dims[2], dims[3]
+	if layout == "NHWC" {
+		h, w, c = dims[1], dims[2], dims[3]
+	}
+	var err error
+	if p.channels, err = agree("channels", c, p.frame.Channels, port); err != nil {
+		return p, err
+	}
+	if p.channels == 0 {
+		p.channels = 3
+	}
+	p.frame.Channels = p.channels
+	if p.frame.Height, err = agree("height", h, p.frame.Height, port); err != nil {
+		return p, err
+	}
+	if p.frame.Width, err = agree("width", w, p.frame.Width, port); err != nil {
+		return p, err
+	}
+	if p.frame.Square && p.frame.Height == 0 && p.frame.Width == 0 {
+		p.frame.Height, p.frame.Width = p.frame.Resize, p.frame.Resize
+	}
+	p.height, p.width = p.frame.Height, p.frame.Width
+	if p.height == 0 {
+		p.height = o.Size[0]
+	}
+	if p.width == 0 {
+		p.width = o.Size[1]
+	}
+	if p.height <= 0 || p.width <= 0 {
+		return p, fmt.Errorf("input %v leaves the size of a picture open: give height and width in preprocess", port)
+	}
+	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
+		p.preprocess.Range = [2]float32{0, 255}
+	}
+	return p, p.preprocess.Check(p.channels)
+}
+
+// agree is what the model (-1: anything) and the preprocessing (0: anything) say about a size; 0 if neither says.
+func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
+	switch {
+	case model < 0:
+		return preprocess, nil
+	case model == 0:
+		return 0, fmt.Errorf("input %v has no room for a picture", port)
+	case preprocess != 0 && preprocess != model:
+		return 0, fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d", what, preprocess, port, model)
+	}
+	return model, nil
+}
+
+// fill writes pictures into a tensor of the model's type and layout.
+func (p picture) fill(pictures []tensor.Tensor, dst any, scratch []float32) {
+	for i, t := range pictures {
+		switch dst := dst.(type) {
+		case []float32:
+			place := dst[i*len(scratch) : (i+1)*len(scratch)]
+			if p.layout == "NCHW" {
+				p.preprocess.Normalise(place, t)
+				continue
+			}
+			p.preprocess.Normalise(scratch, t)
+			arrange(place, scratch, p, func(v float32) float32 { return v })
+		case []float64:
+			p.preprocess.Normalise(scratch, t)
+			arrange(dst[i*len(scratch):(i+1)*len(scratch)], scratch, p, func(v float32) float64 { return float64(v) })
+		case []uint8:
+			p.preprocess.Normalise(scratch, t)
+			arrange(dst[i*len(scratch):(i+1)*len(scratch)], scratch, p, toByte)
+		}
+	}
+}
+
+// toByte rounds to the nearest byte.
+func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
+
+// arrange converts a picture of c x h x w to the type and the layout of the model.
+func arrange[T float32 | float64 | uint8](dst []T, src []float32, p picture, convert func(float32) T) {
+	if p.layout == "NCHW" {
+		for i, v := range src {
+			dst[i] = convert(v)
+		}
+		return
+	}
+	n := p.height * p.width
+	for c := range p.channels {
+		for i, v := range src[c*n : (c+1)*n] {
+			dst[i*p.channels+c] = convert(v)
+		}
+	}
+}
+
+// check reports a picture of the wrong size.
+func (p picture) check(t tensor.Tensor) error {
+	if !slices.Equal(t.Shape, p.shape()) {
+		return fmt.Errorf("wants pictures of %s, not of %s", by(p.shape()), by(t.Shape))
+	}
+	return nil
+}
+
+// by writes a shape as "3 x 32 x 32".
+func by(shape []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
+}
+
+func list(ports []onnx.Port) string {
+	texts := make([]string, len(ports))
+	for i, p := range ports {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+func when(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,220 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// probe runs the model on dummies to learn the shapes of its tensors and whether their first axis is the batch, and
+// settles the layers, the classes and the batch.
+func (m *Model) probe(ctx context.Context) error {
+	all, err := m.reachable()
+	if err != nil {
+		return err
+	}
+	shapes, err := m.sampleShapes(ctx, all)
+	if err != nil {
+		return err
+	}
+	if err := m.scores.settle(shapes[m.scores.output], m.options.Scores != ""); err != nil {
+		return err
+	}
+	for _, l := range all {
+		if shape := shapes[l.Name]; shape != nil {
+			m.widest = max(m.widest, int64(tensor.Size(shape)))
+		}
+	}
+	m.layers, err = m.choose(all, shapes)
+	return err
+}
+
+// reachable are the layers of the graph that depend on the picture.
+func (m *Model) reachable() ([]onnx.Layer, error) {
+	all := m.graph.Layers()
+	if len(m.fixed) == 0 {
+		return all, nil
+	}
+	var kept []onnx.Layer
+	for _, l := range all {
+		cut, err := m.graph.WithOutputs([]string{l.Name})
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.picture.port.Name }) {
+			kept = append(kept, l)
+		}
+	}
+	return kept, nil
+}
+
+// choose applies the caller's patterns.
+func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
+	chosen := map[string]bool{}
+	for _, pattern := range m.options.Layers {
+		matched, err := m.graph.Select(pattern)
+		if err != nil {
+			return nil, err
+		}
+		usable := 0
+		for _, l := range matched {
+			ok := shapes[l.Name] != nil
+			if !ok && l.Name == pattern {
+				return nil, fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the picture", l.Name)
+			}
+			chosen[l.Name] = chosen[l.Name] || ok
+			if ok {
+				usable++
+			}
+		}
+		if usable == 0 {
+			return nil, fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the picture", pattern, len(matched))
+		}
+	}
+	var layers []onnx.Layer
+	for _, l := range all {
+		if chosen[l.Name] {
+			l.Shape = shapes[l.Name]
+			layers = append(layers, l)
+		}
+	}
+	return layers, nil
+}
+
+// sampleShapes are the shapes of one sample of the layers and of the output with scores. Tensors whose first axis is not
+// the batch, or that are empty, have none. A model that claims to take any number of pictures and fails with two
+// is one that takes one.
+func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
+	names := onnx.Names(layers)
+	if !slices.Contains(names, m.scores.output) {
+		names = append(names, m.scores.output)
+	}
+	p, err := m.newProber(names)
+	if err != nil {
+		return nil, err
+	}
+	defer p.session.Close()
+	if m.batch > 0 {
+		shapes, err := p.shapes(ctx, m.batch)
+		if err != nil {
+			return nil, err
+		}
+		return perSample(names, shapes, shapes, m.batch, m.batch), nil
+	}
+	one, err := p.shapes(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	two, err := p.shapes(ctx, 2)
+	if err != nil {
+		m.batch = 1
+		return perSample(names, one, one, 1, 1), nil
+	}
+	return perSample(names, one, two, 1, 2), nil
+}
+
+// perSample compares the shapes of tensors in runs of two sizes: those of one sample are what remains where the first
+// axis follows the size.
+func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int {
+	shapes := map[string][]int{}
+	for i, name := range names {
+		if len(a[i]) == 0 || len(b[i]) == 0 || a[i][0] != sizeA || b[i][0] != sizeB {
+			continue
+		}
+		if slices.Equal(a[i][1:], b[i][1:]) && tensor.Size(a[i]) > 0 {
+			shapes[name] = a[i][1:]
+		}
+	}
+	return shapes
+}
+
+// A prober runs the graph with the shapes of tensors as outputs: activations stay in the engine.
+type prober struct {
+	model   *Model
+	session *ort.Session
+	outputs int
+}
+
+func (m *Model) newProber(names []string) (*prober, error) {
+	b := onnx.Extend(m.graph)
+	outputs := make([]string, len(names))
+	for i, name := range names {
+		outputs[i] = "shape of " + name
+		b.Output(outputs[i], b.Shape(onnx.Value(name)))
+	}
+	graph, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	if graph, err = graph.WithOutputs(outputs); err != nil {
+		return nil, err
+	}
+	session, err := m.newSession(graph)
+	if err != nil {
+		return nil, err
+	}
+	return &prober{model: m, session: session, outputs: len(names)}, nil
+}
+
+// newSession opens a session of the engine, with an error that speaks of operators as users do.
+func (m *Model) newSession(graph *onnx.Model) (*ort.Session, error) {
+	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device})
+	if err != nil && strings.Contains(err.Error(), "is not a registered function/op") {
+		return nil, fmt.Errorf("the engine lacks an operator of the model: %w", err)
+	}
+	return s, err
+}
+
+// shapes runs n black pictures.
+func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
+	inputs, err := p.model.inputValues(p.session.Inputs(), n)
+	defer closeAll(inputs)
+	if err != nil {
+		return nil, err
+	}
+	outputs := make([]*ort.Value, p.outputs)
+	defer closeAll(outputs)
+	if err := p.session.Run(ctx, inputs, outputs); err != nil {
+		return nil, fmt.Errorf("a run of %d blank pictures of %s fails: %w", n, by(p.model.picture.shape()), err)
+	}
+	shapes := make([][]int, p.outputs)
+	for i, out := range outputs {
+		for _, d := range ort.Data[int64](out) {
+			shapes[i] = append(shapes[i], int(d))
+		}
+	}
+	return shapes, nil
+}
+
+// inputValues makes tensors for the named inputs for n pictures; the picture's is zero.
+func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
+	var values []*ort.Value
+	for _, name := range names {
+		var v *ort.Value
+		var err error
+		if name == m.picture.port.Name {
+			v, err = m.rt.NewValue(m.picture.port.Type, m.picture.batchShape(n)...)
+		} else if i := slices.IndexFunc(m.fixed, func(f fixedInput) bool { return f.port.Name == name }); i >= 0 {
+			v, err = m.fixed[i].value(m.rt, n)
+		} else {
+			err = errors.New("the graph has an input " + name + " that it was not opened with")
+		}
+		if err != nil {
+			return values, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+func closeAll(values []*ort.Value) {
+	for _, v := range values {
+		v.Close()
+	}
+}

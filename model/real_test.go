@@ -1,0 +1,210 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sbinet/npyio/npy"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// nets are the networks of the test data; the numbers of layers that do not have the batch first are of windows.
+var nets = []string{"cifar_resnet20", "mnasnet0_5", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1",
+	"tiny_convnext", "tiny_densenet", "tiny_mobilenet", "tiny_swin", "tiny_vit"}
+
+func readNpy(t *testing.T, path string) tensor.Tensor {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := npy.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data []float32
+	if err := r.Read(&data); err != nil {
+		t.Fatal(err)
+	}
+	return tensor.Tensor{Shape: r.Header.Descr.Shape, Data: data}
+}
+
+func readJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// split are the pictures of a batch.
+func split(x tensor.Tensor) []tensor.Tensor {
+	pictures := make([]tensor.Tensor, x.Shape[0])
+	for i := range pictures {
+		pictures[i] = x.At(i)
+	}
+	return pictures
+}
+
+// distance is the largest difference relative to the largest value of want.
+func distance(got, want []float32) float64 {
+	top, apart := 0.0, 0.0
+	for i, v := range want {
+		top = max(top, math.Abs(float64(v)))
+		apart = max(apart, math.Abs(float64(v-got[i])))
+	}
+	return apart / top
+}
+
+// TestNets compares the output of ten networks with what PyTorch computes in float64, all layers being read.
+func TestNets(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for _, net := range nets {
+		t.Run(net, func(t *testing.T) {
+			dir := testdata.Path(t, "nets", net)
+			m, err := model.Open(rt, filepath.Join(dir, "model.onnx"), model.Options{Layers: []string{"all"}, Size: [2]int{64, 64}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers := m.Layers()
+			s, err := m.NewSession(layers, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			buf, err := s.NewBuffers(3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, want := readNpy(t, filepath.Join(dir, "x.npy")), readNpy(t, filepath.Join(dir, "y.npy"))
+			if err := s.Run(context.Background(), split(x), buf); err != nil {
+				t.Fatal(err)
+			}
+			var gap struct{ Y float64 }
+			readJSON(t, filepath.Join(dir, "gap.json"), &gap)
+			got := buf.Layer(len(layers) - 1)
+			if !slices.Equal(got.Shape, want.Shape) {
+				t.Fatalf("the last layer has shape %v, want %v", got.Shape, want.Shape)
+			}
+			if d := distance(got.Data, want.Data); d > 10*gap.Y {
+				t.Errorf("the output is %.2g apart, PyTorch in float32 %.2g", d, gap.Y)
+			}
+			if m.Classes() != want.Shape[1] || m.Scores() != "logits" {
+				t.Errorf("%d classes scored by %s, want %d by logits", m.Classes(), m.Scores(), want.Shape[1])
+			}
+			checkLogProbs(t, buf, want)
+			for i := range layers {
+				if j := buf.Layer(i).Finite(); j >= 0 {
+					t.Errorf("layer %q: value %d is not finite", layers[i].Name, j)
+				}
+			}
+		})
+	}
+}
+
+// checkLogProbs compares with log-softmax written out.
+func checkLogProbs(t *testing.T, buf *model.Buffers, logits tensor.Tensor) {
+	t.Helper()
+	got, err := buf.LogProbs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range logits.Shape[0] {
+		z, sum := logits.At(i).Data, 0.0
+		for _, v := range z {
+			sum += math.Exp(float64(v))
+		}
+		for k, v := range z {
+			if want := float64(v) - math.Log(sum); math.Abs(float64(got.At(i).Data[k])-want) > 1e-4 {
+				t.Fatalf("log-probability %d of picture %d is %v, want %v", k, i, got.At(i).Data[k], want)
+			}
+		}
+	}
+}
+
+// cifar reads the first pictures of the test set.
+func cifar(t testing.TB, n int) (pictures []tensor.Tensor, labels []int) {
+	t.Helper()
+	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		record := data[i*3073 : (i+1)*3073]
+		p := tensor.New(3, 32, 32)
+		for j, v := range record[1:] {
+			p.Data[j] = float32(v) / 255
+		}
+		pictures, labels = append(pictures, p), append(labels, int(record[0]))
+	}
+	return pictures, labels
+}
+
+var cifarNorm = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+
+// TestCifar compares with testdata/cifar.py, which runs the same networks operator by operator in PyTorch.
+func TestCifar(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	pictures, labels := cifar(t, 500)
+	golden := map[string]struct {
+		Correct int
+		First   []float32
+	}{}
+	readJSON(t, "testdata/cifar.json", &golden)
+	for name, want := range golden {
+		m, err := model.Open(rt, testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Preprocess: cifarNorm})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.NewSession(nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		buf, err := s.NewBuffers(64) // 500 is no multiple of it
+		if err != nil {
+			t.Fatal(err)
+		}
+		var logs [][]float32
+		for at := 0; at < len(pictures); at += buf.Cap() {
+			if err := s.Run(context.Background(), pictures[at:min(at+buf.Cap(), len(pictures))], buf); err != nil {
+				t.Fatal(err)
+			}
+			p, err := buf.LogProbs(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range buf.Len() {
+				logs = append(logs, slices.Clone(p.At(i).Data))
+			}
+		}
+		correct := 0
+		for i, p := range logs {
+			if slices.Index(p, slices.Max(p)) == labels[i] {
+				correct++
+			}
+		}
+		if correct != want.Correct {
+			t.Errorf("%s: %d of 500 correct, PyTorch has %d", name, correct, want.Correct)
+		}
+		if d := distance(logs[0], want.First); d > 1e-5 {
+			t.Errorf("%s: log-probabilities of the first picture are %.2g apart: %v, want %v", name, d, logs[0], want.First)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// What an output holds.
+const (
+	logits        = "logits"
+	probabilities = "probabilities"
+	none          = "none"
+)
+
+// scores is the output that scores classes.
+type scores struct {
+	output  string // tensor
+	typ     onnx.Type
+	kind    string
+	classes int // 0 until the probe, and where there are none
+}
+
+// findScores decides which output scores classes and what it holds; the probe adds how many classes there are.
+func (m *Model) findScores() error {
+	switch m.options.Scores {
+	case "", logits, probabilities, none:
+	default:
+		return fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores)
+	}
+	outputs := m.graph.Outputs()
+	if len(outputs) == 0 {
+		return fmt.Errorf("has no output")
+	}
+	i := 0
+	if name := m.options.Output; name != "" {
+		if i = slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == name }); i < 0 {
+			return fmt.Errorf("has no output %q: it has %s", name, list(outputs))
+		}
+	}
+	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
+	if m.scores.kind == "" {
+		m.scores.kind = guessScores(m.graph, m.scores.output)
+	}
+	return nil
+}
+
+// settle takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number
+// for each of two classes or more scores none, unless the caller has stated that it does.
+func (s *scores) settle(shape []int, stated bool) error {
+	number := s.typ == onnx.Float || s.typ == onnx.Double
+	switch {
+	case s.kind == none:
+	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
+		s.classes = shape[0]
+	case stated:
+		return fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape)
+	default:
+		s.kind = none
+	}
+	return nil
+}
+
+// guessScores tells what an output holds from the operators that end in it. Logits look like any other vector, so an
+// output that ends otherwise counts as logits, unless it is scaled to unit length or named as an embedding.
+func guessScores(graph *onnx.Model, output string) string {
+	makers := map[string]*pb.NodeProto{}
+	for _, n := range graph.Nodes() {
+		for _, out := range n.Output {
+			makers[out] = n
+		}
+	}
+	for _, word := range []string{"embed", "feature", "hidden", "pooler"} {
+		if strings.Contains(strings.ToLower(output), word) {
+			return none
+		}
+	}
+	// A graph has been checked to have no cycle, and every operator below has the inputs that are read here.
+	for name := output; ; {
+		n := makers[name]
+		if n == nil {
+			return logits
+		}
+		switch n.GetOpType() {
+		case "Softmax", "Sigmoid", "HardSigmoid":
+			return probabilities
+		case "LpNormalization":
+			return none
+		case "Div":
+			if isNorm(n.Input[1], makers) {
+				return none
+			}
+			return logits
+		case "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze":
+			name = n.Input[0]
+		default:
+			return logits
+		}
+	}
+}
+
+// isNorm follows a divisor to a norm, as exporters write x / max(|x|, epsilon).
+func isNorm(name string, makers map[string]*pb.NodeProto) bool {
+	for {
+		n := makers[name]
+		if n == nil {
+			return false
+		}
+		switch n.GetOpType() {
+		case "ReduceL2", "ReduceSumSquare", "Pow":
+			return true
+		case "Expand", "Clip", "Max", "Sqrt", "Add", "Unsqueeze", "ReduceSum":
+			name = n.Input[0]
+		default:
+			return false
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Session runs a model to read some of its layers and, where asked, its class scores. Several goroutines may use it, each
+// with Buffers of its own.
+type Session struct {
+	model   *Model
+	session *ort.Session
+	outputs []output
+	layers  int
+	scores  int // index of the scores among the outputs, or -1
+
+	mutex   sync.Mutex
+	buffers []*Buffers
+}
+
+// An output is a tensor that a session returns, with the shape of one sample.
+type output struct {
+	name  string
+	shape []int
+}
+
+// NewSession opens a session that returns the given layers, in that order, and the class scores if withScores is set. The
+// layers are some of m.Layers().
+func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1}
+	if err := s.plan(layers, withScores); err != nil {
+		return nil, m.wrap(err)
+	}
+	graph, err := m.cut(s)
+	if err != nil {
+		return nil, m.wrap(err)
+	}
+	if s.session, err = m.newSession(graph); err != nil {
+		return nil, m.wrap(err)
+	}
+	return s, nil
+}
+
+func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.graph.Path(), err) }
+
+// plan lists the outputs of the session. The scores may be one of the layers.
+func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
+	for _, l := range layers {
+		if !slices.ContainsFunc(s.model.layers, func(k onnx.Layer) bool { return k.Name == l.Name && slices.Equal(k.Shape, l.Shape) }) {
+			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
+		}
+		s.outputs = append(s.outputs, output{l.Name, l.Shape})
+	}
+	if withScores {
+		if s.model.scores.classes == 0 {
+			return errors.New("has no output that scores classes: measures of predictions do not apply")
+		}
+		name := s.model.scores.output
+		s.scores = slices.IndexFunc(s.outputs, func(o output) bool { return o.name == name })
+		if s.scores < 0 {
+			s.scores = len(s.outputs)
+			s.outputs = append(s.outputs, output{name, []int{s.model.scores.classes}})
+		}
+	}
+	if len(s.outputs) == 0 {
+		return errors.New("a session without layers and scores has nothing to return")
+	}
+	return nil
+}
+
+// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank.
+func (m *Model) cut(s *Session) (*onnx.Model, error) {
+	b := onnx.Extend(m.graph)
+	names := make([]string, len(s.outputs))
+	for i, o := range s.outputs {
+		names[i] = o.name
+		if i == s.scores && i >= s.layers {
+			names[i] = "scores of classes"
+			b.Output(names[i], b.Reshape(b.Cast(onnx.Value(o.name), onnx.Float), -1, m.scores.classes))
+		}
+	}
+	graph, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return graph.WithOutputs(names)
+}
+
+// Close frees the session and its buffers. The activations, being in Go's memory, stay with whoever has them.
+func (s *Session) Close() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, b := range s.buffers {
+		b.free()
+	}
+	s.buffers = nil
+	return s.session.Close()
+}
+
+// Run computes the layers of at most buf.Cap() pictures, each c x h x w with values in [0, 1], framed as Frame says. They
+// are normalised as the model's preprocessing says, and brought to its layout and type. What buf held is overwritten.
+// Whether values are finite is left to those who read them.
+func (s *Session) Run(ctx context.Context, pictures []tensor.Tensor, buf *Buffers) error {
+	if err := s.check(pictures, buf); err != nil {
+		return s.model.wrap(err)
+	}
+	buf.n = 0
+	for at, k := 0, 0; at < len(pictures); k++ {
+		end := min(at+buf.size, len(pictures))
+		part, err := buf.part(k, end-at)
+		if err != nil {
+			return s.model.wrap(err)
+		}
+		buf.fill(pictures[at:end])
+		if err := s.session.Run(ctx, part.inputs, part.outputs); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return s.model.wrap(err)
+		}
+		at = end
+	}
+	buf.n = len(pictures)
+	return nil
+}
+
+func (s *Session) check(pictures []tensor.Tensor, buf *Buffers) error {
+	if buf.session != s {
+		return errors.New("buffers of another session were passed to Run")
+	}
+	if len(pictures) > buf.batch {
+		return fmt.Errorf("%d pictures do not fit buffers for %d", len(pictures), buf.batch)
+	}
+	for i, t := range pictures {
+		if err := s.model.picture.check(t); err != nil {
+			return fmt.Errorf("picture %d of the batch: %w", i, err)
+		}
+	}
+	return nil
+}
