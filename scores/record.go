@@ -1,6 +1,12 @@
 package scores
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
 
 // A Record is what a run folder says of itself besides its scores (run.json): what was run, with which versions, on
 // which bytes, and what was left out. A report is made from rows and a record alone.
@@ -63,4 +69,25 @@ type Skip struct {
 	Data    string `json:"data,omitempty"`
 	Measure string `json:"measure"`
 	Why     string `json:"why"`
+}
+
+// WriteRecord writes a record to a file, whole or not at all. Resolved is not part of it.
+func WriteRecord(path string, r Record) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return atomicfile.Write(path, append(data, '\n'))
+}
+
+// ReadRecord reads a record that WriteRecord wrote. A file that is cut short or has other fields is an error.
+func ReadRecord(path string) (Record, error) {
+	var r Record
+	if err := readJSON(path, &r); err != nil {
+		return Record{}, err
+	}
+	if r.Study == "" {
+		return Record{}, fmt.Errorf("reading %s: no record of a run: it does not name a study", path)
+	}
+	return r, nil
 }

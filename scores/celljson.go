@@ -1,0 +1,170 @@
+package scores
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/measure"
+)
+
+// cellFormat is the version of the files that WriteCell writes.
+const cellFormat = 1
+
+// WriteCell writes a cell to a file, whole or not at all.
+func WriteCell(path string, c Cell) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return atomicfile.Write(path, append(data, '\n'))
+}
+
+// ReadCell reads a cell that WriteCell wrote. A file that is cut short, altered or of another format is an error.
+func ReadCell(path string) (Cell, error) {
+	var c Cell
+	err := readJSON(path, &c)
+	return c, err
+}
+
+// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. Being absent is told apart from null.
+type number struct {
+	value float64
+	given bool
+}
+
+func (n number) MarshalJSON() ([]byte, error) {
+	switch {
+	case math.IsNaN(n.value):
+		return []byte("null"), nil
+	case math.IsInf(n.value, 1):
+		return []byte(`"inf"`), nil
+	case math.IsInf(n.value, -1):
+		return []byte(`"-inf"`), nil
+	}
+	return json.Marshal(n.value)
+}
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	n.given = true
+	switch string(data) {
+	case "null":
+		n.value = math.NaN()
+	case `"inf"`:
+		n.value = math.Inf(1)
+	case `"-inf"`:
+		n.value = math.Inf(-1)
+	default:
+		return json.Unmarshal(data, &n.value)
+	}
+	return nil
+}
+
+type cellJSON struct {
+	Format     int         `json:"format"`
+	Measure    string      `json:"measure"`
+	Model      string      `json:"model"`
+	OtherModel string      `json:"other_model,omitempty"`
+	Data       string      `json:"data"`
+	Transform  string      `json:"transform,omitempty"`
+	Parameter  string      `json:"parameter,omitempty"`
+	Trial      int         `json:"trial"`
+	Layers     []layerJSON `json:"layers"`
+}
+
+type layerJSON struct {
+	Name   string      `json:"name,omitempty"`
+	Depth  int         `json:"depth"`
+	Other  string      `json:"other,omitempty"`
+	Scores []scoreJSON `json:"scores"`
+}
+
+type scoreJSON struct {
+	Statistic  string   `json:"statistic"`
+	Variant    string   `json:"variant,omitempty"`
+	Factor     string   `json:"factor,omitempty"`
+	Value      number   `json:"value"`
+	Low        number   `json:"low"`
+	High       number   `json:"high"`
+	Null       number   `json:"null"`
+	Min        number   `json:"min"`
+	Max        number   `json:"max"`
+	N          int      `json:"n"`
+	Warnings   []string `json:"warnings,omitempty"`
+	Replicates []number `json:"replicates,omitempty"`
+	Left       []int    `json:"left,omitempty"` // observations left out of each replicate
+}
+
+// MarshalJSON encodes the cell so that NaN and infinities survive.
+func (c Cell) MarshalJSON() ([]byte, error) {
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}}
+	for _, l := range c.Layers {
+		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
+		for _, s := range l.Scores {
+			layer.Scores = append(layer.Scores, encodeScore(s))
+		}
+		out.Layers = append(out.Layers, layer)
+	}
+	return json.Marshal(out)
+}
+
+func encodeScore(s measure.Score) scoreJSON {
+	num := func(v float64) number { return number{value: v} }
+	out := scoreJSON{
+		Statistic: s.Statistic, Variant: s.Variant, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
+		Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings,
+	}
+	for _, r := range s.Replicates {
+		out.Replicates, out.Left = append(out.Replicates, num(r.Value)), append(out.Left, r.Left)
+	}
+	return out
+}
+
+// UnmarshalJSON decodes what MarshalJSON wrote, and nothing else.
+func (c *Cell) UnmarshalJSON(data []byte) error {
+	var in cellJSON
+	if err := strict(data, &in); err != nil {
+		return err
+	}
+	switch {
+	case in.Format != cellFormat:
+		return fmt.Errorf("a cell of format %d; this program reads format %d", in.Format, cellFormat)
+	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
+		return errors.New("no finished cell: it lacks its measure, model, data, trial or layers")
+	}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil}
+	for _, l := range in.Layers {
+		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
+		for _, s := range l.Scores {
+			score, err := decodeScore(s)
+			if err != nil {
+				return fmt.Errorf("layer %q, statistic %q: %w", l.Name, s.Statistic, err)
+			}
+			layer.Scores = append(layer.Scores, score)
+		}
+		out.Layers = append(out.Layers, layer)
+	}
+	*c = out
+	return nil
+}
+
+func decodeScore(s scoreJSON) (measure.Score, error) {
+	for _, n := range []number{s.Value, s.Low, s.High, s.Null, s.Min, s.Max} {
+		if !n.given {
+			return measure.Score{}, errors.New("a number is missing")
+		}
+	}
+	if s.Statistic == "" || s.N < 0 || len(s.Replicates) != len(s.Left) {
+		return measure.Score{}, errors.New("its name, its count or its replicates make no sense")
+	}
+	out := measure.Score{
+		Statistic: s.Statistic, Variant: s.Variant, Factor: s.Factor, Value: s.Value.value, Low: s.Low.value, High: s.High.value,
+		Null: s.Null.value, Min: s.Min.value, Max: s.Max.value, N: s.N, Warnings: s.Warnings,
+	}
+	for i, r := range s.Replicates {
+		out.Replicates = append(out.Replicates, measure.Replicate{Value: r.value, Left: s.Left[i]})
+	}
+	return out, nil
+}

@@ -1,0 +1,179 @@
+package scores_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// grouped is the score of a mean over samples, with a jackknife over groups of consecutive samples.
+func grouped(statistic string, values []float64, groups int) measure.Score {
+	sum := func(v []float64) (s float64) {
+		for _, x := range v {
+			s += x
+		}
+		return s
+	}
+	n := len(values)
+	s := measure.Plain(statistic, sum(values)/float64(n), n)
+	s.Min, s.Max = 0, 1
+	for g := range groups {
+		left := values[g*n/groups : (g+1)*n/groups]
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: (sum(values) - sum(left)) / float64(n-len(left)), Left: len(left)})
+	}
+	s.Low, s.High = measure.Jackknife(s.Value, n, s.Replicates)
+	s.Null = s.Value / 2
+	return s
+}
+
+func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
+	return scores.Cell{
+		Model: "m", Data: "d", Transform: "turn", Parameter: parameter, Trial: trial, Measure: "effective-invariance",
+		Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: s}},
+	}
+}
+
+// The mean over values of a statistic that is a mean over samples is the mean, over samples, of the mean over
+// values; so its interval must be the jackknife's of those.
+func TestMeanOverValuesKnowsOfCorrelation(t *testing.T) {
+	t.Parallel()
+	const n, groups = 203, 20
+	r := rand.New(rand.NewPCG(1, 1))
+	at := make([][]float64, 3)
+	together := make([]float64, n)
+	for i := range n {
+		of := r.Float64() // what the sample has in common under all values
+		for v := range at {
+			at[v] = append(at[v], (of+r.Float64())/2)
+			together[i] += at[v][i] / 3
+		}
+	}
+	var cells []scores.Cell
+	for v, name := range []string{"90", "180", "270"} {
+		cells = append(cells, cell(name, 0, grouped("ei", at[v], groups)))
+	}
+	got := scores.OverValues(cells)
+	if len(got) != 1 || got[0].Parameter != "" || got[0].Trial != 0 || got[0].Transform != "turn" {
+		t.Fatalf("derived %+v", got)
+	}
+	g, want := got[0].Layers[0].Scores[0], grouped("ei", together, groups)
+	for what, pair := range map[string][2]float64{
+		"value": {g.Value, want.Value}, "low": {g.Low, want.Low}, "high": {g.High, want.High}, "null": {g.Null, want.Null},
+	} {
+		if math.Abs(pair[0]-pair[1]) > 1e-12 {
+			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	if g.N != n || len(g.Replicates) != groups {
+		t.Errorf("n is %d with %d replicates", g.N, len(g.Replicates))
+	}
+}
+
+// Five values with mean 0.5 and deviation sqrt(0.025): scipy.stats.t.interval(0.95, 4, 0.5, sqrt(0.005)).
+func TestMeanOverTrials(t *testing.T) {
+	t.Parallel()
+	var cells []scores.Cell
+	for trial, v := range []float64{0.3, 0.4, 0.5, 0.6, 0.7} {
+		s := measure.Plain("ei", v, 100+trial)
+		s.Warnings = []string{"small", "odd"}[:1+trial%2]
+		cells = append(cells, cell("90", trial, s))
+	}
+	got := scores.OverTrials(cells)
+	if len(got) != 1 || got[0].Trial != scores.MeanOverTrials || got[0].Parameter != "90" {
+		t.Fatalf("derived %+v", got)
+	}
+	s := got[0].Layers[0].Scores[0]
+	const half = 0.19632432
+	if math.Abs(s.Value-0.5) > 1e-12 || math.Abs(s.Low-0.5+half) > 1e-7 || math.Abs(s.High-0.5-half) > 1e-7 || !math.IsNaN(s.Null) {
+		t.Errorf("%+v", s)
+	}
+	if s.N != 100 || !slices.Equal(s.Warnings, []string{"small", "odd"}) {
+		t.Errorf("n %d, warnings %v", s.N, s.Warnings)
+	}
+}
+
+func TestIntervalsStayWithinTheRangeAndHaveWidth(t *testing.T) {
+	t.Parallel()
+	score := func(v float64) measure.Score {
+		s := measure.Plain("agreement", v, 100)
+		s.Low, s.High, s.Max = v-0.02, v, 1
+		s.Replicates = []measure.Replicate{{Value: v, Left: 50}, {Value: v, Left: 50}}
+		return s
+	}
+	for name, c := range map[string]struct {
+		derive    func([]scores.Cell) []scores.Cell
+		cells     []scores.Cell
+		low, high float64
+	}{
+		"values that do not vary": {scores.OverValues, []scores.Cell{cell("1", 0, score(1)), cell("2", 0, score(1))}, 0.98, 1},
+		"trials that do not vary": {scores.OverTrials, []scores.Cell{cell("1", 0, score(1)), cell("1", 1, score(1))}, 0.98, 1},
+		"trials beyond the range": {scores.OverTrials, []scores.Cell{cell("1", 0, score(0.2)), cell("1", 1, score(0.9))}, 0, 1},
+	} {
+		s := c.derive(c.cells)[0].Layers[0].Scores[0]
+		if math.Abs(s.Low-c.low) > 1e-12 || math.Abs(s.High-c.high) > 1e-12 {
+			t.Errorf("%s: %v to %v, want %v to %v", name, s.Low, s.High, c.low, c.high)
+		}
+	}
+}
+
+func TestOnlyWhatIsSharedIsAveraged(t *testing.T) {
+	t.Parallel()
+	p := func(name string, v float64) measure.Score { return measure.Plain(name, v, 10) }
+	other := cell("180", 0, p("ei", 7))
+	other.Model = "n"
+	got := scores.OverValues([]scores.Cell{
+		cell("90", 0, p("ei", 1), p("kl", math.NaN()), p("js", 1)),
+		cell("180", 0, p("kl", 2), p("ei", 2)),
+		cell("90", 1, p("ei", 5)), // a trial without company
+		other,                     // a model without company
+		cell("", 0, p("ei", 9)),   // not one of several values
+	})
+	if len(got) != 1 {
+		t.Fatalf("derived %+v", got)
+	}
+	s := got[0].Layers[0].Scores
+	if len(s) != 2 || s[0].Statistic != "ei" || s[0].Value != 1.5 || s[1].Statistic != "kl" || !math.IsNaN(s[1].Value) {
+		t.Errorf("derived %+v", s)
+	}
+	if s[0].Replicates != nil || !math.IsNaN(s[0].Low) {
+		t.Errorf("an interval from nothing: %+v", s[0])
+	}
+}
+
+// The table keeps the study's order and holds cells, means over values of each trial, means over trials of each value, and
+// the mean over both.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var cells []scores.Cell
+	for trial := range 2 {
+		for i, v := range []string{"90", "10"} {
+			cells = append(cells, cell(v, trial, measure.Plain("ei", float64(1+2*i+trial), 10)))
+		}
+	}
+	cells[0].Layers[0].Scores[0].Warnings = []string{"a", "b"}
+	type line struct {
+		parameter string
+		trial     int
+		value     float64
+		warning   string
+	}
+	var got []line
+	for _, r := range scores.Table("study", cells) {
+		if r.Study != "study" || r.Model != "m" || r.Depth != scores.NoDepth || r.Statistic != "ei" || r.N != 10 {
+			t.Errorf("row %+v", r)
+		}
+		got = append(got, line{r.Parameter, r.Trial, r.Value, r.Warning})
+	}
+	want := []line{
+		{"90", 0, 1, "a; b"}, {"10", 0, 3, ""}, {"90", 1, 2, ""}, {"10", 1, 4, ""},
+		{"", 0, 2, "a; b"}, {"", 1, 3, ""},
+		{"90", -1, 1.5, "a; b"}, {"10", -1, 3.5, ""}, {"", -1, 2.5, "a; b"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}

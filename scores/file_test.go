@@ -1,0 +1,351 @@
+package scores_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// equal compares with NaN equal to NaN, and nil to an empty slice.
+func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()) }
+
+// text is what names may hold; the csv package turns \r\n into \n, so there is none.
+var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
+
+var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
+
+var aRow = rapid.Custom(func(t *rapid.T) scores.Row {
+	s := func(name string) string { return text.Draw(t, name) }
+	v := func(name string) float64 { return number.Draw(t, name) }
+	return scores.Row{
+		Study: s("study"), Model: s("model"), Layer: s("layer"), Depth: rapid.IntRange(-1, 99).Draw(t, "depth"),
+		OtherModel: s("other model"), OtherLayer: s("other layer"), Data: s("data"), Transform: s("transform"), Parameter: s("parameter"),
+		Trial: rapid.IntRange(-1, 5).Draw(t, "trial"), Measure: s("measure"), Variant: s("variant"), Factor: s("factor"),
+		Statistic: s("statistic"), Value: v("value"), Low: v("low"), High: v("high"), Null: v("null"),
+		N: rapid.IntRange(0, 1<<40).Draw(t, "n"), Warning: s("warning"),
+	}
+})
+
+var aScore = rapid.Custom(func(t *rapid.T) measure.Score {
+	v := func(name string) float64 { return number.Draw(t, name) }
+	s := measure.Score{
+		Statistic: "s" + text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Factor: text.Draw(t, "factor"),
+		Value: v("value"), Low: v("low"), High: v("high"), Null: v("null"), Min: v("min"), Max: v("max"),
+		N: rapid.IntRange(0, 1<<40).Draw(t, "n"), Warnings: rapid.SliceOfN(text, 0, 2).Draw(t, "warnings"),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "replicates") {
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: v("replicate"), Left: rapid.IntRange(0, 99).Draw(t, "left")})
+	}
+	return s
+})
+
+var aCell = rapid.Custom(func(t *rapid.T) scores.Cell {
+	c := scores.Cell{
+		Model: "m" + text.Draw(t, "model"), OtherModel: text.Draw(t, "other"), Data: "d" + text.Draw(t, "data"),
+		Transform: text.Draw(t, "transform"), Parameter: text.Draw(t, "parameter"), Trial: rapid.IntRange(-1, 9).Draw(t, "trial"),
+		Measure: "m" + text.Draw(t, "measure"),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "layers") {
+		c.Layers = append(c.Layers, scores.Layer{
+			Name: text.Draw(t, "layer"), Depth: rapid.IntRange(-1, 99).Draw(t, "depth"), Other: text.Draw(t, "other layer"),
+			Scores: rapid.SliceOfN(aScore, 0, 3).Draw(t, "scores"),
+		})
+	}
+	return c
+})
+
+func TestCSVRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOfN(aRow, 0, 5).Draw(t, "rows")
+		var b bytes.Buffer
+		if err := scores.WriteCSV(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		got, err := scores.ReadCSV(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := equal(rows, got); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// The file is a public contract: this is how it looks.
+func TestCSVLooks(t *testing.T) {
+	t.Parallel()
+	row := scores.Row{
+		Study: "s", Model: "net", Layer: "conv1", Depth: 1, Data: "cifar10", Transform: "turn", Parameter: "90", Trial: -1,
+		Measure: "distance", Factor: "class=cat", Statistic: "cosine", Value: 0.1, Low: math.NaN(), High: math.Inf(1), Null: 1e-7, N: 100,
+		Warning: "one, two",
+	}
+	var b bytes.Buffer
+	if err := scores.WriteCSV(&b, []scores.Row{row}); err != nil {
+		t.Fatal(err)
+	}
+	want := `study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning
+s,net,conv1,1,,,cifar10,turn,90,,distance,,class=cat,cosine,0.1,,inf,1e-07,100,"one, two"
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestCSVErrorsNameThePlace(t *testing.T) {
+	t.Parallel()
+	head := strings.Join(scores.Columns, ",") + "\n"
+	good := "s,m,,,,,d,t,,0,accuracy,,,clean,1,,,,5,\n"
+	cases := map[string]struct{ file, want string }{
+		"empty":          {"", "not even the line of column names"},
+		"another file":   {"a,b\n1,2\n", "line 1: these are not the columns"},
+		"cut short":      {head + good + "s,m,,", "line 3"},
+		"no number":      {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
+		"no whole count": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not a whole number`},
+	}
+	for name, c := range cases {
+		if _, err := scores.ReadCSV(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v does not say %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzReadCSV(f *testing.F) {
+	head := strings.Join(scores.Columns, ",") + "\n"
+	f.Add(head + "s,m,,,,,d,t,,0,accuracy,,,clean,1,,inf,,5,\n")
+	f.Add(head + "\"")
+	f.Fuzz(func(t *testing.T, file string) {
+		rows, err := scores.ReadCSV(strings.NewReader(file))
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := scores.WriteCSV(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		again, err := scores.ReadCSV(&b)
+		if err != nil || len(again) != len(rows) {
+			t.Fatalf("%d rows read back as %d (%v)", len(rows), len(again), err)
+		}
+	})
+}
+
+func TestParquetRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		// More rows than are read at a time, with nulls in some of them.
+		few := rapid.SliceOfN(aRow, 1, 4).Draw(t, "rows")
+		rows := slices.Repeat(few, rapid.SampledFrom([]int{0, 1, 1, 1, 300}).Draw(t, "times"))
+		var b bytes.Buffer
+		if err := scores.WriteParquet(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		got, err := scores.ReadParquet(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := equal(rows, got); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestDamagedParquetIsAnError(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := scores.WriteParquet(&b, []scores.Row{{Model: "m", Value: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	data := b.Bytes()
+	for n := 0; n < len(data); n += 13 {
+		if _, err := scores.ReadParquet(bytes.NewReader(data[:n]), int64(n)); err == nil {
+			t.Fatalf("the first %d of %d bytes are read without error", n, len(data))
+		}
+	}
+	for i := 0; i < len(data); i += 13 { // may be read or refused, but not panic
+		bad := slices.Clone(data)
+		bad[i] ^= 0x55
+		scores.ReadParquet(bytes.NewReader(bad), int64(len(bad)))
+	}
+	var other bytes.Buffer
+	if err := scores.NewSampleWriter(&other).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scores.ReadParquet(bytes.NewReader(other.Bytes()), int64(other.Len())); err == nil || !strings.Contains(err.Error(), `no column "depth"`) {
+		t.Errorf("another table: %v", err)
+	}
+}
+
+func TestSamplesRoundTrip(t *testing.T) {
+	t.Parallel()
+	var want []scores.SampleRow
+	for i := range 1000 {
+		want = append(want, scores.SampleRow{
+			Study: "s", Model: "m", Data: "d", Transform: "turn", Parameter: "90", Trial: i % 2, Measure: "accuracy", Statistic: "correct-clean",
+			Index: i, Name: "test_batch.bin#17", Label: i%3 - 1, Value: 1 / float64(i%5),
+		})
+	}
+	want[7].Value = math.NaN()
+	var b bytes.Buffer
+	w := scores.NewSampleWriter(&b)
+	for batch := range slices.Chunk(want, 300) {
+		if err := w.Write(batch...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []scores.SampleRow
+	if err := scores.ReadSamples(bytes.NewReader(b.Bytes()), int64(b.Len()), func(r scores.SampleRow) { got = append(got, r) }); err != nil {
+		t.Fatal(err)
+	}
+	if d := equal(want, got); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func TestCellRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := aCell.Draw(t, "cell")
+		data, err := want.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got scores.Cell
+		if err := got.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		if d := equal(want, got); d != "" {
+			t.Fatal(d)
+		}
+	})
+	path := filepath.Join(t.TempDir(), "cell.json")
+	if err := scores.WriteCell(path, exampleCell()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := scores.ReadCell(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := equal(exampleCell(), got); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func exampleCell() scores.Cell {
+	nan := math.NaN()
+	return scores.Cell{Model: "m", Data: "d", Transform: "turn", Parameter: "90", Measure: "distance", Layers: []scores.Layer{{
+		Name: "conv1", Depth: 1, Scores: []measure.Score{{
+			Statistic: "l2", Value: 2, Low: nan, High: nan, Null: 3, Max: math.Inf(1), N: 40, Warnings: []string{"w"},
+			Replicates: []measure.Replicate{{Value: 1.5, Left: 20}, {Value: 2.5, Left: 20}},
+		}},
+	}}}
+}
+
+func TestDamagedCellIsAnError(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cell.json")
+	if err := scores.WriteCell(path, exampleCell()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(name, content, want string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := scores.ReadCell(path)
+		if err == nil || !strings.Contains(err.Error(), "reading "+path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v does not say %q", name, err, want)
+		}
+	}
+	whole := string(data)
+	for n := range len(whole) - 1 { // the last byte is a line feed
+		refused("truncated", whole[:n], "cut short")
+	}
+	refused("zeros", strings.Repeat("\x00", len(whole)), "invalid character")
+	refused("twice", whole+whole, "more in the file")
+	refused("an empty object", "{}", "format 0")
+	refused("null", "null", "format 0")
+	refused("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this program reads format 1")
+	refused("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "lacks its measure")
+	refused("no layers", strings.Replace(whole, `"layers":[`, `"layers":null,"x":[`, 1), `unknown field "x"`)
+	refused("unknown key", strings.Replace(whole, `"value"`, `"valu"`, 1), `unknown field "valu"`)
+	refused("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": a number is missing`)
+	refused("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
+	refused("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "replicates make no sense")
+	if _, err := scores.ReadCell(path + ".none"); !os.IsNotExist(err) {
+		t.Errorf("no such file: %v", err)
+	}
+}
+
+func FuzzCell(f *testing.F) {
+	data, err := exampleCell().MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c scores.Cell
+		if c.UnmarshalJSON(data) != nil {
+			return
+		}
+		out, err := c.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again scores.Cell
+		if err := again.UnmarshalJSON(out); err != nil {
+			t.Fatal(err)
+		}
+		if d := equal(c, again); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.json")
+	finished := time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)
+	want := scores.Record{
+		Study: "s", Noether: "0.1", Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finished: &finished, Cells: 3, Done: 2,
+		Models: []scores.ModelRecord{{Name: "m", Opset: 13, Layers: []scores.LayerRecord{{Name: "l", Shape: []int{2, 3}, Axes: "NCHW"}}, Tags: map[string]string{"a": "b"}}},
+		Data:   []scores.DataRecord{{Name: "d", N: 5}}, Skipped: []scores.Skip{{Model: "m", Measure: "seis", Why: "no space"}},
+	}
+	if err := scores.WriteRecord(path, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := scores.ReadRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := equal(want, got); d != "" {
+		t.Error(d)
+	}
+	for name, content := range map[string]string{"cut short": `{"study": "s"`, "another file": `{"name": "s"}`, "nothing said": `{}`} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := scores.ReadRecord(path); err == nil || !strings.Contains(err.Error(), "reading "+path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

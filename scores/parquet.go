@@ -1,0 +1,130 @@
+package scores
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// parquetRow is a Row as Parquet holds it: columns as in scores.csv, with nulls for what does not apply.
+type parquetRow struct {
+	Study      string   `parquet:"study,dict"`
+	Model      string   `parquet:"model,dict"`
+	Layer      string   `parquet:"layer,dict"`
+	Depth      *int64   `parquet:"depth"`
+	OtherModel string   `parquet:"other_model,dict"`
+	OtherLayer string   `parquet:"other_layer,dict"`
+	Data       string   `parquet:"data,dict"`
+	Transform  string   `parquet:"transform,dict"`
+	Parameter  string   `parquet:"parameter,dict"`
+	Trial      *int64   `parquet:"trial"`
+	Measure    string   `parquet:"measure,dict"`
+	Variant    string   `parquet:"variant,dict"`
+	Factor     string   `parquet:"factor,dict"`
+	Statistic  string   `parquet:"statistic,dict"`
+	Value      *float64 `parquet:"value"`
+	Low        *float64 `parquet:"low"`
+	High       *float64 `parquet:"high"`
+	Null       *float64 `parquet:"null"`
+	N          int64    `parquet:"n"`
+	Warning    string   `parquet:"warning,dict"`
+}
+
+// WriteParquet writes rows as Parquet (zstd), with the columns of scores.csv; NaN, and a depth or trial that does not
+// apply, are null.
+func WriteParquet(w io.Writer, rows []Row) error {
+	p := parquet.NewGenericWriter[parquetRow](w, parquet.Compression(&zstd.Codec{}))
+	for _, r := range rows {
+		_, err := p.Write([]parquetRow{{
+			r.Study, r.Model, r.Layer, nullInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
+			nullInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
+			nullFloat(r.Value), nullFloat(r.Low), nullFloat(r.High), nullFloat(r.Null), int64(r.N), r.Warning,
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return p.Close()
+}
+
+// ReadParquet reads size bytes that WriteParquet wrote.
+func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
+	err = readParquet(r, size, Columns, func(batch []parquetRow) {
+		for _, p := range batch {
+			rows = append(rows, Row{
+				p.Study, p.Model, p.Layer, intOr(p.Depth, NoDepth), p.OtherModel, p.OtherLayer, p.Data, p.Transform, p.Parameter,
+				intOr(p.Trial, MeanOverTrials), p.Measure, p.Variant, p.Factor, p.Statistic,
+				floatOr(p.Value), floatOr(p.Low), floatOr(p.High), floatOr(p.Null), int(p.N), p.Warning,
+			})
+		}
+	})
+	return rows, err
+}
+
+// readParquet hands the rows of a Parquet file to each, some at a time. The file must have the given columns.
+func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([]T)) (err error) {
+	defer func() {
+		// The library panics on some damaged files; for us those are bad input like any other.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the Parquet file is damaged: %v", p)
+		}
+	}()
+	file, err := parquet.OpenFile(r, size)
+	if err != nil {
+		return fmt.Errorf("no Parquet file: %w", err)
+	}
+	for _, c := range columns {
+		if _, ok := file.Schema().Lookup(c); !ok {
+			return fmt.Errorf("the Parquet file has no column %q", c)
+		}
+	}
+	reader := parquet.NewGenericReader[T](file)
+	defer reader.Close()
+	batch := make([]T, 256)
+	for {
+		n, err := reader.Read(batch)
+		each(batch[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && n == 0 {
+			err = io.ErrNoProgress
+		}
+		if err != nil {
+			return fmt.Errorf("the Parquet file is damaged: %w", err)
+		}
+	}
+}
+
+func nullInt(v int) *int64 {
+	if v < 0 {
+		return nil
+	}
+	w := int64(v)
+	return &w
+}
+
+func nullFloat(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+func intOr(v *int64, missing int) int {
+	if v == nil {
+		return missing
+	}
+	return int(*v)
+}
+
+func floatOr(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}

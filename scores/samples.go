@@ -1,0 +1,95 @@
+package scores
+
+import (
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// A SampleRow is the value of a statistic for one sample: a row of samples.parquet.
+type SampleRow struct {
+	Study     string
+	Model     string
+	Layer     string // "" for values of the whole model
+	Data      string
+	Transform string
+	Parameter string
+	Trial     int
+	Measure   string
+	Statistic string
+	Index     int    // of the sample in its source
+	Name      string // of the sample
+	Label     int    // below zero where there is none
+	Value     float64
+}
+
+// SampleColumns are the names of the columns in samples.parquet, in order. They are a public contract.
+var SampleColumns = []string{
+	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value",
+}
+
+type parquetSample struct {
+	Study     string   `parquet:"study,dict"`
+	Model     string   `parquet:"model,dict"`
+	Layer     string   `parquet:"layer,dict"`
+	Data      string   `parquet:"data,dict"`
+	Transform string   `parquet:"transform,dict"`
+	Parameter string   `parquet:"parameter,dict"`
+	Trial     *int64   `parquet:"trial"`
+	Measure   string   `parquet:"measure,dict"`
+	Statistic string   `parquet:"statistic,dict"`
+	Index     int64    `parquet:"index"`
+	Name      string   `parquet:"name,dict"`
+	Label     *int64   `parquet:"label"`
+	Value     *float64 `parquet:"value"`
+}
+
+// A SampleWriter writes per-sample values as Parquet, some rows at a time: a study may have many millions.
+type SampleWriter struct {
+	w       *parquet.GenericWriter[parquetSample]
+	pending int
+}
+
+// rowGroup is how many rows are kept in memory before they are written.
+const rowGroup = 1 << 18
+
+// NewSampleWriter starts a file.
+func NewSampleWriter(w io.Writer) *SampleWriter {
+	return &SampleWriter{w: parquet.NewGenericWriter[parquetSample](w, parquet.Compression(&zstd.Codec{}))}
+}
+
+// Write adds rows.
+func (s *SampleWriter) Write(rows ...SampleRow) error {
+	for _, r := range rows {
+		_, err := s.w.Write([]parquetSample{{
+			r.Study, r.Model, r.Layer, r.Data, r.Transform, r.Parameter, nullInt(r.Trial), r.Measure, r.Statistic,
+			int64(r.Index), r.Name, nullInt(r.Label), nullFloat(r.Value),
+		}})
+		if err != nil {
+			return err
+		}
+		if s.pending++; s.pending == rowGroup {
+			s.pending = 0
+			if err := s.w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close writes what is pending and the end of the file. It leaves the underlying writer open.
+func (s *SampleWriter) Close() error { return s.w.Close() }
+
+// ReadSamples reads size bytes that a SampleWriter wrote and hands the rows to each in order.
+func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
+	return readParquet(r, size, SampleColumns, func(batch []parquetSample) {
+		for _, p := range batch {
+			each(SampleRow{
+				p.Study, p.Model, p.Layer, p.Data, p.Transform, p.Parameter, intOr(p.Trial, MeanOverTrials), p.Measure, p.Statistic,
+				int(p.Index), p.Name, intOr(p.Label, -1), floatOr(p.Value),
+			})
+		}
+	})
+}
