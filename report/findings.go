@@ -46,14 +46,15 @@ func findingsOf(rows []scores.Row, m Measure) []string {
 	case layered(rows, m.Name):
 		for _, s := range acrossLayers(m.headline()) {
 			var curves []finding
-			for _, one := range seriesOf(rows, m.Name, s.Name) {
-				curves = append(curves, w.depth(one, s))
+			for _, models := range byCase(seriesOf(rows, m.Name, s.Name)) {
+				curves = append(curves, w.steepest(models, s))
 			}
 			found = append(found, ranked(curves)...)
 		}
-	case m.Name == "accuracy" && len(w.accuracy(rows)) > 0:
+	case m.Name == "accuracy":
 		found = ranked(w.accuracy(rows))
-	default:
+	}
+	if found == nil {
 		s := m.headline()[0] // stands for the others, which say much the same
 		found = ranked(w.predictions(seriesOf(rows, m.Name, s.Name), s))
 	}
@@ -110,6 +111,17 @@ func (w wording) where(s series) string {
 		parts = append(parts, "("+shorten(s.variant, longestName)+")")
 	}
 	return strings.Join(parts, " ")
+}
+
+// steepest describes the model whose curve over depth has most happening in it.
+func (w wording) steepest(models []series, about Statistic) finding {
+	best := w.depth(models[0], about)
+	for _, s := range models[1:] {
+		if f := w.depth(s, about); f.weight > best.weight {
+			best = f
+		}
+	}
+	return best
 }
 
 // depth describes a curve over depth.
@@ -181,50 +193,60 @@ func atChance(r scores.Row, d Direction) bool {
 	return r.Null <= near
 }
 
-// accuracy describes what the transformations cost: clean against moved.
+// accuracy describes what the transformations cost: for one model from what to what accuracy goes, for several the one
+// that loses most and the one that loses least.
 func (w wording) accuracy(rows []scores.Row) []finding {
-	clean := make(map[string]scores.Row)
+	clean := make(map[string]float64)
 	for _, s := range seriesOf(rows, "accuracy", "clean") {
-		clean[s.model+"\x00"+s.data] = s.rows[0]
+		clean[s.model+"\x00"+s.data] = s.rows[0].Value
 	}
+	before := func(s series) float64 { return clean[s.model+"\x00"+s.data] }
+	lost := func(s series) float64 { return before(s) - s.rows[0].Value }
 	var found []finding
-	for _, s := range seriesOf(rows, "accuracy", "moved") {
-		was, known := clean[s.model+"\x00"+s.data]
-		if !known {
+	for _, models := range byCase(seriesOf(rows, "accuracy", "moved")) {
+		models = slices.DeleteFunc(models, func(s series) bool { _, known := clean[s.model+"\x00"+s.data]; return !known })
+		if len(models) == 0 {
 			continue
 		}
-		lost := was.Value - s.rows[0].Value
-		subject := strings.Join(nonEmpty("Accuracy", w.where(s)), " ")
-		said := fmt.Sprintf("falls from %s to %s", number(was.Value), number(s.rows[0].Value))
-		switch {
-		case math.Abs(lost) < 0.0005:
-			said = "stays at " + number(was.Value)
-		case lost < 0:
-			said = strings.Replace(said, "falls", "rises", 1)
+		slices.SortStableFunc(models, func(a, b series) int { return cmp.Compare(lost(b), lost(a)) })
+		most, least := models[0], models[len(models)-1]
+		var text string
+		if len(models) == 1 {
+			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + change(before(most), most.rows[0].Value)
+		} else {
+			where := wording{data: w.data}.where(most)
+			text = fmt.Sprintf("%s suffers most in %s, where it %s, and least in %s, where it %s",
+				strings.Join(nonEmpty("Accuracy", where), " "),
+				shorten(most.model, longestName), change(before(most), most.rows[0].Value),
+				shorten(least.model, longestName), change(before(least), least.rows[0].Value))
 		}
-		found = append(found, finding{text: subject + " " + said + ".", weight: math.Abs(lost)})
+		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most))})
 	}
 	return found
+}
+
+// change writes "falls from 0.810 to 0.290".
+func change(from, to float64) string {
+	switch {
+	case number(from) == number(to):
+		return "stays at " + number(to)
+	case from > to:
+		return "falls from " + number(from) + " to " + number(to)
+	default:
+		return "rises from " + number(from) + " to " + number(to)
+	}
 }
 
 // predictions describes one statistic of the predictions: under each transformation the models against each other, or
 // the transformations against each other where there is one model.
 func (w wording) predictions(all []series, about Statistic) []finding {
-	groups := make(map[string][]series)
-	var order []string
-	for _, s := range all {
-		k := s.transform + "\x00" + s.data
-		if !w.models {
-			k = s.data
-		}
-		if groups[k] == nil {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], s)
+	groups := byCase(all)
+	if !w.models {
+		groups = grouped(all, func(s series) string { return s.variant + "\x00" + s.data })
 	}
 	var found []finding
-	for _, k := range order {
-		found = append(found, w.comparison(groups[k], about))
+	for _, g := range groups {
+		found = append(found, w.comparison(g, about))
 	}
 	return found
 }

@@ -56,6 +56,10 @@ func TestFindings(t *testing.T) {
 		{"accuracy kept", []scores.Row{
 			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.81, 0.01)},
 			[]string{"Accuracy under turn stays at 0.810."}},
+		{"accuracy of two models", []scores.Row{
+			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01),
+			predictionRow("k", "turn", "accuracy", "clean", 0.9, 0.01), predictionRow("k", "turn", "accuracy", "moved", 0.91, 0.01)},
+			[]string{"Accuracy under turn suffers most in m, where it falls from 0.810 to 0.290, and least in k, where it rises from 0.900 to 0.910."}},
 		{"accuracy alone", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
 			[]string{"Accuracy is 0.810 (95 % interval 0.800 to 0.820)."}},
 		{"a measure that is not described", []scores.Row{predictionRow("m", "turn", "mine", "own", 3, 1)},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -40,6 +41,27 @@ func seriesOf(rows []scores.Row, measure, statistic string) []series {
 		slices.SortStableFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
 	}
 	return all
+}
+
+// byCase groups series by transformation, variant and data: what the series of a group differ in is the model.
+func byCase(all []series) [][]series {
+	return grouped(all, func(s series) string { return strings.Join([]string{s.transform, s.variant, s.data}, "\x00") })
+}
+
+// grouped brings the series of the same key together, in order of appearance.
+func grouped(all []series, key func(series) string) [][]series {
+	place := make(map[string]int)
+	var groups [][]series
+	for _, s := range all {
+		i, seen := place[key(s)]
+		if !seen {
+			i = len(groups)
+			place[key(s)] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], s)
+	}
+	return groups
 }
 
 func modelLabel(r *scores.Row) string {

@@ -9,27 +9,24 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// number writes a value with three decimals, or three to four digits where that would not do; whole numbers whole, and
-// "–" for no number.
+// number writes a value with three decimals; large and whole ones with fewer, and "–" for no number.
 func number(v float64) string {
 	size := math.Abs(v)
 	switch {
 	case math.IsNaN(v):
 		return "–"
-	case math.IsInf(v, 0):
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case v == math.Trunc(v) && size >= 10 && size < 1e9:
-		return count(int(v))
-	case size != 0 && size < 0.0005:
-		return strconv.FormatFloat(v, 'e', 1, 64)
-	case size < 10:
-		return strconv.FormatFloat(v, 'f', 3, 64)
-	case size < 100:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case size < 10_000:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	default:
+	case size >= 1e9:
 		return strconv.FormatFloat(v, 'g', 4, 64)
+	case size >= 1000 || size >= 10 && v == math.Trunc(v):
+		return count(int(math.Round(v)))
+	case size >= 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case size >= 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case size >= 0.0005 || v == 0:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	default:
+		return strconv.FormatFloat(v, 'e', 1, 64)
 	}
 }
 

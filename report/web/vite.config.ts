@@ -9,6 +9,7 @@ export default defineConfig({
     cssCodeSplit: false,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 2000,
+    license: { fileName: 'LICENSES.md' }, // of the libraries in the bundle
     lib: {
       entry: 'src/main.ts',
       name: 'noether',

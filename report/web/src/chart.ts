@@ -25,7 +25,7 @@ const bandsUpTo = 6; // series; more intervals than this hide each other
 type Layer = Record<string, unknown>;
 
 /**
- * Curves against depth or a parameter: a line for each model, its interval as a band, its null as a dashed line. Where
+ * Curves against depth or a parameter: a line for each model, its interval as a band, its null as a dotted line. Where
  * higher is more invariant the null is a floor, shaded.
  */
 export function curves(points: Point[], models: string[], statistic: Statistic, xTitle: string): VisualizationSpec {
@@ -52,7 +52,7 @@ export function curves(points: Point[], models: string[], statistic: Statistic, 
   if (drawn.some((p) => p.null !== null)) {
     layers.push({
       transform: [{ filter: 'isValid(datum.null)' }],
-      mark: { type: 'line', strokeWidth: 1.2, strokeDash: [3, 3], opacity: 0.9 },
+      mark: { type: 'line', strokeWidth: 1.5, strokeDash: [1, 3], strokeCap: 'round' },
       encoding: { x, y: { ...y, field: 'null' }, color: colour(models) },
     });
   }

@@ -3,12 +3,12 @@
 export function number(v: number | null): string {
   if (v === null) return '–';
   const size = Math.abs(v);
-  if (Number.isInteger(v) && size >= 10 && size < 1e9) return count(v);
-  if (size !== 0 && size < 0.0005) return v.toExponential(1);
-  if (size < 10) return v.toFixed(3);
-  if (size < 100) return v.toFixed(2);
-  if (size < 10000) return v.toFixed(1);
-  return String(Number(v.toPrecision(4)));
+  if (size >= 1e9) return v.toExponential(3);
+  if (size >= 1000 || (size >= 10 && Number.isInteger(v))) return count(Math.round(v));
+  if (size >= 100) return v.toFixed(1);
+  if (size >= 10) return v.toFixed(2);
+  if (size >= 0.0005 || v === 0) return v.toFixed(3);
+  return v.toExponential(1);
 }
 
 export function interval(low: number | null, high: number | null): string {

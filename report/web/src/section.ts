@@ -89,8 +89,8 @@ export class Section {
     this.models.forEach((model, i) => {
       if (present.has(model)) list.append(element('li', {}, swatch(i), shorten(model, 40)));
     });
-    if (this.scores.number('null', this.rows[0]) !== null || this.rows.some((row) => this.scores.number('null', row) !== null)) {
-      list.append(element('li', { class: 'aside' }, 'dashed: the null, what shuffled pairs give'));
+    if (this.rows.some((row) => this.scores.number('null', row) !== null)) {
+      list.append(element('li', { class: 'aside' }, `${this.measure.layered ? 'dotted' : 'dotted or a bar'}: the null, what shuffled pairs give`));
     }
     this.part('legend').append(list);
   }

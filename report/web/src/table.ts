@@ -8,6 +8,7 @@ import { count, interval, number } from './format';
 interface Column {
   title: string;
   numeric: boolean;
+  prose?: boolean; // sentences, which want room
   cell: (row: number) => string;
   key: (row: number) => string | number | null; // what it sorts by
 }
@@ -101,7 +102,7 @@ class ScoreTable {
     const start = this.page * pageSize;
     const rows = this.rows.slice(start, start + pageSize);
     this.body.replaceChildren(...rows.map((row) =>
-      element('tr', {}, ...this.columns.map((c) => element('td', c.numeric ? { class: 'n' } : {}, c.cell(row))))));
+      element('tr', {}, ...this.columns.map((c) => element('td', look(c), c.cell(row))))));
     this.position.textContent = rows.length
       ? `${count(start + 1)} to ${count(start + rows.length)} of ${count(this.rows.length)}`
       : 'No rows match.';
@@ -122,13 +123,17 @@ class ScoreTable {
       this.head.querySelectorAll('button')[place].focus();
     });
     const sort = !active ? 'none' : this.sorted!.descending ? 'descending' : 'ascending';
-    return element('th', { scope: 'col', 'aria-sort': sort, ...(column.numeric ? { class: 'n' } : {}) }, button);
+    return element('th', { scope: 'col', 'aria-sort': sort, ...look(column) }, button);
   }
 
   private turn(pages: number): void {
     this.page += pages;
     this.show();
   }
+}
+
+function look(column: Column): Record<string, string> {
+  return column.numeric ? { class: 'n' } : column.prose ? { class: 'prose' } : {};
 }
 
 const order = new Intl.Collator('en', { numeric: true });
@@ -155,7 +160,7 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
     },
     figure('null', 'null', (v) => (v === null ? '' : number(v))),
     figure('n', 'n', integer),
-    text('warning', 'warning'),
+    { ...text('warning', 'warning'), prose: true },
   ].filter((c) => rows.some((row) => c.cell(row) !== ''));
   return [...varying, figure('value', 'value', number), ...filled];
 }
