@@ -237,9 +237,7 @@ func (f *feeder) logProbs(b *model.Buffers) (tensor.Tensor, error) {
 // update gives every task of the item's view its batch. Tasks are independent of each other, so they share the cores.
 func (f *feeder) update(it *load, movedLog tensor.Tensor) error {
 	if f.views[it.view].on == "activations" {
-		if err := f.moveActivations(it); err != nil {
-			return err
-		}
+		f.moveActivations(it)
 	}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -291,7 +289,7 @@ func (t *task) explain(err error) error {
 }
 
 // moveActivations applies the view's Ops to the clean feature maps themselves.
-func (f *feeder) moveActivations(it *load) error {
+func (f *feeder) moveActivations(it *load) {
 	for _, t := range f.tasks[it.view] {
 		name := t.site.Layer.Name
 		z := f.clean.Layer(f.layerIndex[name])
@@ -302,28 +300,21 @@ func (f *feeder) moveActivations(it *load) error {
 		out = tensor.Tensor{Shape: z.Shape, Data: out.Data[:len(z.Data)]}
 		f.scratch[name] = out
 		for i, op := range it.ops {
-			if err := applyToMaps(op, out.At(i), z.At(i), t.site.Layer); err != nil {
-				return err
-			}
+			applyToMaps(op, out.At(i), z.At(i), t.site.Layer.Axes == "NHWC")
 		}
 	}
-	return nil
 }
 
 // applyToMaps moves one sample's feature maps. Channels-last maps are brought to c x h x w and back.
-func applyToMaps(op transform.Op, dst, src tensor.Tensor, layer onnx.Layer) error {
-	switch layer.Axes {
-	case "NCHW":
+func applyToMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
+	if !channelsLast {
 		op.Apply(dst, src)
-	case "NHWC":
-		first, moved := tensor.New(src.Shape[2], src.Shape[0], src.Shape[1]), tensor.New(src.Shape[2], src.Shape[0], src.Shape[1])
-		toChannelsFirst(first, src)
-		op.Apply(moved, first)
-		toChannelsLast(dst, moved)
-	default:
-		return fmt.Errorf("layer %s has axes %s: a transformation of activations wants feature maps (NCHW or NHWC)", layer.Name, layer.Axes)
+		return
 	}
-	return nil
+	first, moved := tensor.New(src.Shape[2], src.Shape[0], src.Shape[1]), tensor.New(src.Shape[2], src.Shape[0], src.Shape[1])
+	toChannelsFirst(first, src)
+	op.Apply(moved, first)
+	toChannelsLast(dst, moved)
 }
 
 func toChannelsFirst(dst, src tensor.Tensor) { // dst: c x h x w, src: h x w x c

@@ -185,6 +185,10 @@ func (p *Plan) addCell(m *openModel, d *openData, v View, meas measure.Measure) 
 			Budget: int64(p.Study.Memory),
 			Key:    measure.Key{Seed: p.Study.Seed, Data: d.spec.Name, Transform: v.Transform, Trial: v.Trial},
 		}
+		if v.on == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
+			skip(layer.Name, "a transformation of activations wants feature maps, and its axes are "+string(layer.Axes))
+			continue
+		}
 		if why := meas.Skip(site); why != "" {
 			skip(layer.Name, why)
 			continue

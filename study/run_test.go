@@ -123,7 +123,7 @@ func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 
@@ -145,7 +145,7 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
 	o := options(t)
 	text := strings.Replace(studyText, "distance, seis]", "distance, seis: {interval: false}]", 1)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
@@ -161,7 +161,7 @@ func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 func TestShardsMergeToTheWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
@@ -195,7 +195,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
 	o := options(t)
 	text := studyText + "batch: 16\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
@@ -233,8 +233,8 @@ func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
-	smallModel(t, dir, "other", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
+	smallModel(t, dir, "other", 8, 0, 0)
 	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
 	out := filepath.Join(dir, "run")
 	o := options(t)
@@ -245,7 +245,7 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	if len(models) > 0 {
 		t.Errorf("a finished run runs %v again", models)
 	}
-	smallModel(t, dir, "other", 7, 0, 1) // another model under the same name
+	smallModel(t, dir, "other", 8, 0, 1) // another model under the same name
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if !models["other"] || models["small"] {
 		t.Errorf("after a change of one model, %v run again", models)
@@ -255,8 +255,8 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 	t.Parallel()
 	dir, fixed := t.TempDir(), t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
-	smallModel(t, fixed, "small", 7, 4, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
+	smallModel(t, fixed, "small", 8, 4, 0)
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "run"), o)
 	got := mustRun(t, parseIn(t, fixed, studyText), filepath.Join(fixed, "run"), o)
@@ -266,7 +266,7 @@ func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 func TestDamagedStateStartsAfresh(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 7, 0, 0)
+	smallModel(t, dir, "small", 8, 0, 0)
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	part := o

@@ -16,8 +16,11 @@ Written to stderr: how close each decision was that rounding could turn (the ran
 """
 import json
 import math
+import multiprocessing
+import os
 import sys
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process for each model in place of threads
 import numpy as np
 import onnx
 import onnx.numpy_helper
@@ -43,16 +46,18 @@ def blur(x, sigma):
     return T.gaussian_blur(x, [side, side], [sigma, sigma])
 
 
-# name, parameter, whether SEIS is computed, the transformation of N x 3 x H x W in [0, 1]
+# name, parameter, the models for which SEIS is computed (it takes most of the time), the transformation of
+# N x 3 x H x W in [0, 1]
+BOTH, FIRST, NONE = ("resnet20", "resnet32"), ("resnet20",), ()
 TRANSFORMS = [
-    ("quarter", "90", True, lambda x: torch.rot90(x, 1, (2, 3))),
-    ("quarter", "180", True, lambda x: torch.rot90(x, 2, (2, 3))),
-    ("quarter", "270", True, lambda x: torch.rot90(x, 3, (2, 3))),
-    ("gray", "", True, lambda x: T.rgb_to_grayscale(x, num_output_channels=3)),
-    ("tilt", "", True, lambda x: T.rotate(x, 15.0, interpolation=BILINEAR)),
-    ("tilt-filled", "", False, lambda x: T.rotate(x, 15.0, interpolation=BILINEAR, fill=[0.0])),
-    ("affine", "", True, lambda x: affine(x, 10.0, 0.05, -0.05, 1.1)),
-    ("blur", "", True, lambda x: blur(x, 1.0)),
+    ("quarter", "90", FIRST, lambda x: torch.rot90(x, 1, (2, 3))),
+    ("quarter", "180", FIRST, lambda x: torch.rot90(x, 2, (2, 3))),
+    ("quarter", "270", FIRST, lambda x: torch.rot90(x, 3, (2, 3))),
+    ("gray", "", BOTH, lambda x: T.rgb_to_grayscale(x, num_output_channels=3)),
+    ("tilt", "", BOTH, lambda x: T.rotate(x, 15.0, interpolation=BILINEAR)),
+    ("tilt-filled", "", NONE, lambda x: T.rotate(x, 15.0, interpolation=BILINEAR, fill=[0.0])),
+    ("affine", "", BOTH, lambda x: affine(x, 10.0, 0.05, -0.05, 1.1)),
+    ("blur", "", FIRST, lambda x: blur(x, 1.0)),
 ]
 
 
@@ -104,14 +109,10 @@ def normalised(x):
 
 
 def run(net, x):
-    """Logits, and the activations of all layers, float64."""
-    logits, taps = [], {}
+    """Logits and the activations of all layers by name, float64, for each batch."""
     for batch in x.split(BATCH):
-        y, z = net.forward(normalised(batch))
-        logits.append(y.double().numpy())
-        for name, v in z.items():
-            taps.setdefault(name, []).append(v.double().numpy())
-    return np.concatenate(logits), {name: np.concatenate(v) for name, v in taps.items()}
+        y, taps = net.forward(normalised(batch))
+        yield y.double().numpy(), {name: z.double().numpy() for name, z in taps.items()}
 
 
 def softmax(y):
@@ -142,7 +143,7 @@ def prediction(clean, moved, labels):
 def distance(z, zt):
     a, b = z.reshape(len(z), -1), zt.reshape(len(zt), -1)
     cosine = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
-    return [(1 - cosine).mean(), np.abs(a - b).sum(1).mean(), np.linalg.norm(a - b, axis=1).mean()]
+    return np.stack([1 - cosine, np.abs(a - b).sum(1), np.linalg.norm(a - b, axis=1)], 1)  # a row for each sample
 
 
 def leading(z):
@@ -169,23 +170,35 @@ def gap(logits):
     return (top[:, -1] - top[:, -2]).min()
 
 
-def study(net, pictures, labels):
-    clean, taps = run(net, pictures)
-    subspaces = {name: leading(z[:SEIS_IMAGES]) for name, z in taps.items()}
+def for_seis(batches, name):
+    return leading(np.concatenate([taps[name] for _, taps in batches])[:SEIS_IMAGES])
+
+
+def study(model, net, pictures, labels):
+    clean = list(run(net, pictures))
+    names = list(clean[0][1])
+    clean_logits = np.concatenate([y for y, _ in clean])
+    subspaces = {name: for_seis(clean, name) for name in names}
     out = []
-    for transform, parameter, with_seis, move in TRANSFORMS:
-        moved, moved_taps = run(net, move(pictures))
-        margins, layers = {}, {}
-        for name, z in taps.items():
-            layers[name] = distance(z, moved_taps[name])
-            if with_seis:
-                subspace, margin = leading(moved_taps[name][:SEIS_IMAGES])
-                layers[name] += seis(subspaces[name][0], subspace)
-                margins[name] = min(margin, subspaces[name][1])
+    for transform, parameter, seis_models, move in TRANSFORMS:
+        first, logits, distances = [], [], {name: [] for name in names}
+        for (_, z), (y, zt) in zip(clean, run(net, move(pictures))):
+            logits.append(y)
+            for name in names:
+                distances[name].append(distance(z[name], zt[name]))
+            if len(first) * BATCH < SEIS_IMAGES:
+                first.append((y, zt))
+        layers = {name: list(np.concatenate(d).mean(0)) for name, d in distances.items()}
+        margins = {}
+        for name in names if model in seis_models else ():
+            subspace, margin = for_seis(first, name)
+            layers[name] += seis(subspaces[name][0], subspace)
+            margins[name] = min(margin, subspaces[name][1])
+        logits = np.concatenate(logits)
         out.append({"transform": transform, "parameter": parameter,
-                    "prediction": prediction(clean, moved, labels), "layers": layers})
+                    "prediction": prediction(clean_logits, logits, labels), "layers": layers})
         nearest = min(margins, key=margins.get, default=None)
-        print(transform, parameter, "logits", min(gap(clean), gap(moved)), "rank", margins.get(nearest), nearest,
+        print(model, transform, parameter, "logits", min(gap(clean_logits), gap(logits)), "rank", margins.get(nearest), nearest,
               file=sys.stderr, flush=True)
     return out
 
@@ -209,18 +222,17 @@ def written(models):
     return text.replace('{"transform"', '\n{"transform"').replace('], "/', '],\n"/').replace('"layers": {', '"layers": {\n')
 
 
-def main():
+def measured(model):
     folder, dtype = sys.argv[1], torch.float32 if "float32" in sys.argv[2:] else torch.float64
-    torch.set_num_threads(2)
-    models = {}
+    torch.set_num_threads(1)
+    (blocks, known), path, pictures = MODELS[model], f"{folder}/models/{model}-cifar10.onnx", f"{folder}/cifar10/test_batch.bin"
     with torch.no_grad():
-        for name, (blocks, known) in MODELS.items():
-            path = f"{folder}/models/{name}-cifar10.onnx"
-            found = accuracy(Net(path, blocks, torch.float32), *cifar(f"{folder}/cifar10/test_batch.bin", torch.float32))
-            assert found == known, f"{name}: an accuracy of {found}, not {known}: the network is not the one in the file"
-            pictures, labels = cifar(f"{folder}/cifar10/test_batch.bin", dtype)
-            models[name] = study(Net(path, blocks, dtype), pictures[:IMAGES], labels[:IMAGES])
-    print(written(models))
+        found = accuracy(Net(path, blocks, torch.float32), *cifar(pictures, torch.float32))
+        assert found == known, f"{model}: an accuracy of {found}, not {known}: the network is not the one in the file"
+        x, labels = cifar(pictures, dtype)
+        return study(model, Net(path, blocks, dtype), x[:IMAGES], labels[:IMAGES])
 
 
-main()
+if __name__ == "__main__":
+    with multiprocessing.Pool(len(MODELS)) as pool:
+        print(written(dict(zip(MODELS, pool.map(measured, MODELS)))))
