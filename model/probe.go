@@ -134,7 +134,8 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 	return shapes
 }
 
-// A prober runs the graph with the shapes of tensors as outputs: activations stay in the engine.
+// A prober runs the graph with the shapes of tensors as outputs: activations stay in the engine. It runs the graph
+// verbatim, since an optimiser would work out shapes that a file declares without computing the tensors.
 type prober struct {
 	model   *Model
 	session *ort.Session
@@ -155,7 +156,7 @@ func (m *Model) newProber(names []string) (*prober, error) {
 	if graph, err = graph.WithOutputs(outputs); err != nil {
 		return nil, err
 	}
-	session, err := m.newSession(graph)
+	session, err := m.newSession(graph, true)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +164,8 @@ func (m *Model) newProber(names []string) (*prober, error) {
 }
 
 // newSession opens a session of the engine, with an error that speaks of operators as users do.
-func (m *Model) newSession(graph *onnx.Model) (*ort.Session, error) {
-	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device})
+func (m *Model) newSession(graph *onnx.Model, verbatim bool) (*ort.Session, error) {
+	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Verbatim: verbatim})
 	if err != nil && strings.Contains(err.Error(), "is not a registered function/op") {
 		return nil, fmt.Errorf("the engine lacks an operator of the model: %w", err)
 	}

@@ -42,7 +42,7 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 	if err != nil {
 		return nil, m.wrap(err)
 	}
-	if s.session, err = m.newSession(graph); err != nil {
+	if s.session, err = m.newSession(graph, false); err != nil {
 		return nil, m.wrap(err)
 	}
 	return s, nil

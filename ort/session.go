@@ -20,6 +20,9 @@ type Options struct {
 	Device string
 	// ExternalDir is the folder that the external weights of a graph in memory are relative to.
 	ExternalDir string
+	// Verbatim executes every node as the graph has it; otherwise nodes are folded, fused and dropped where the
+	// outputs stay the same. Slower, but what cannot be computed fails.
+	Verbatim bool
 }
 
 // A Session executes one graph.
@@ -110,6 +113,9 @@ func configure(options *binding.SessionOptions, o Options) error {
 		options.SetInterOpNumThreads(1),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
 	)
+	if o.Verbatim {
+		err = errors.Join(err, options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelDisableAll))
+	}
 	if o.ExternalDir != "" {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", o.ExternalDir))
 	}

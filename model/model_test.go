@@ -1,0 +1,411 @@
+package model_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// save writes the graph that make builds to a file.
+func save(t testing.TB, make func(b *onnx.Builder)) string {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	make(b)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A form is a way to take pictures.
+type form struct {
+	typ      onnx.Type
+	layout   string
+	batch    int // -1: open
+	channels int
+}
+
+// weigh is the number by which the networks of these tests weigh a pixel.
+func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
+
+const side = 4
+
+// network builds, for any form, the same network of pictures of channels x 4 x 4: the layer "doubled" is 2 x, "scores" are
+// ( sum of 2 x, sum of weight x, 0 ).
+func network(f form) func(b *onnx.Builder) {
+	return func(b *onnx.Builder) {
+		shape := []int{f.batch, f.channels, side, side}
+		if f.layout == "NHWC" {
+			shape = []int{f.batch, side, side, f.channels}
+		}
+		x := b.Input("x", f.typ, shape...)
+		if f.typ != onnx.Float {
+			x = b.Cast(x, onnx.Float)
+		}
+		if f.layout == "NHWC" {
+			x = b.Transpose(x, 0, 3, 1, 2)
+		}
+		doubled := b.Mul(x, b.Scalar(2))
+		b.Output("doubled", doubled)
+		n := f.channels * side * side
+		w := tensor.New(n, 3)
+		for c := range f.channels {
+			for i := range side * side {
+				w.Data[(c*side*side+i)*3] = 1
+				w.Data[(c*side*side+i)*3+1] = weigh(c, i/side, i%side) / 2
+			}
+		}
+		b.Output("scores", b.MatMul(b.Reshape(doubled, -1, n), b.Const("w", w)))
+	}
+}
+
+// expect is what the network computes for a normalised picture.
+func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
+	for j, v := range p.Data {
+		doubled = append(doubled, 2*v)
+		scores[0] += 2 * float64(v)
+		scores[1] += float64(weigh(j/(side*side), j/side%side, j%side)) * float64(v)
+	}
+	return doubled, scores
+}
+
+func drawPicture(t *rapid.T, channels int) tensor.Tensor {
+	p := tensor.New(channels, side, side)
+	for i := range p.Data {
+		p.Data[i] = float32(rapid.IntRange(0, 255).Draw(t, "pixel")) / 255
+	}
+	return p
+}
+
+// TestForms feeds the same pictures to models of every form: types, layouts, channels, open and fixed batches, in
+// batches of any size. The caller sees no difference.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for _, typ := range []onnx.Type{onnx.Float, onnx.Double, onnx.Uint8} {
+		for _, layout := range []string{"NCHW", "NHWC"} {
+			for _, batch := range []int{-1, 1, 3} {
+				for _, channels := range []int{1, 3} {
+					f := form{typ, layout, batch, channels}
+					path := save(t, network(f))
+					o := model.Options{Layers: []string{"doubled"}, Output: "scores"}
+					scale := float32(1)
+					if typ == onnx.Uint8 {
+						scale = 255
+					} else {
+						o.Preprocess = dataset.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
+					}
+					m, err := model.Open(rt, path, o)
+					if err != nil {
+						t.Fatalf("%v: %v", f, err)
+					}
+					if m.Frame().Channels != channels || m.Frame().Height != side || m.Classes() != 3 {
+						t.Fatalf("%v: frame %+v, %d classes", f, m.Frame(), m.Classes())
+					}
+					if l := m.Layers(); len(l) != 1 || l[0].Axes != "NCHW" || !slices.Equal(l[0].Shape, []int{channels, side, side}) {
+						t.Fatalf("%v: layers %+v", f, l)
+					}
+					s, err := m.NewSession(m.Layers(), true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					buf, err := s.NewBuffers(5)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rapid.Check(t, func(t *rapid.T) {
+						n := rapid.IntRange(0, 5).Draw(t, "n")
+						var pictures []tensor.Tensor
+						for range n {
+							pictures = append(pictures, drawPicture(t, channels))
+						}
+						if err := s.Run(context.Background(), pictures, buf); err != nil {
+							t.Fatal(err)
+						}
+						checkBatch(t, buf, pictures, func(v float32) float32 {
+							if typ == onnx.Uint8 {
+								return v * scale
+							}
+							return (v - 0.25) / 0.5
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+func checkBatch(t *rapid.T, buf *model.Buffers, pictures []tensor.Tensor, normalise func(float32) float32) {
+	logs, err := buf.LogProbs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := buf.Layer(0)
+	if z.Shape[0] != len(pictures) || logs.Shape[0] != len(pictures) {
+		t.Fatalf("%d pictures give %v and %v", len(pictures), z.Shape, logs.Shape)
+	}
+	for i, p := range pictures {
+		p = p.Clone()
+		for j, v := range p.Data {
+			p.Data[j] = normalise(v)
+		}
+		doubled, scores := expect(p)
+		for j, v := range doubled {
+			if math.Abs(float64(v-z.At(i).Data[j])) > 1e-3 {
+				t.Fatalf("picture %d, value %d is %v, want %v", i, j, z.At(i).Data[j], v)
+			}
+		}
+		for k, v := range logs.At(i).Data[:2] {
+			if want := scores[k] - scores[2]; math.Abs(float64(v-logs.At(i).Data[2])-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("picture %d, class %d is %v above the last, want %v", i, k, v-logs.At(i).Data[2], want)
+			}
+		}
+	}
+}
+
+// TestClaimedBatch opens a model that declares an open batch and reshapes to one picture.
+func TestClaimedBatch(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, func(b *onnx.Builder) {
+		x := b.Input("x", onnx.Float, -1, 1, 2, 2)
+		b.Output("y", b.Relu(b.Reshape(x, 1, 4)))
+	})
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	buf, err := s.NewBuffers(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.Tensor{Shape: []int{3, 1, 2, 2}, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}
+	if err := s.Run(context.Background(), split(x), buf); err != nil {
+		t.Fatal(err)
+	}
+	if y := buf.Layer(0); !slices.Equal(y.Data, x.Data) || !slices.Equal(y.Shape, []int{3, 4}) {
+		t.Errorf("got %v, want %v", y, x.Data)
+	}
+}
+
+// TestWindows has a layer whose first axis is a multiple of the batch, and one that is a plain constant.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, func(b *onnx.Builder) {
+		x := b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4))
+		windows := b.Reshape(x, -1, 4, 3)
+		b.Output("windows", windows)
+		b.Output("merged", b.Reshape(windows, -1, 48))
+		b.Output("total", b.ReduceSum(x, false))
+	})
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := onnx.Names(m.Layers()); slices.Contains(names, "windows") || slices.Contains(names, "total") || !slices.Contains(names, "merged") {
+		t.Errorf("layers %q", names)
+	}
+	for _, name := range []string{"windows", "total"} {
+		if _, err := model.Open(rt, path, model.Options{Layers: []string{name}}); err == nil || !strings.Contains(err.Error(), "not the batch") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := model.Open(rt, path, model.Options{Layers: []string{"wind*"}}); err == nil {
+		t.Error("a pattern that leaves no layer is accepted")
+	}
+}
+
+// TestFurtherInputs gives values to inputs besides the picture.
+func TestFurtherInputs(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, func(b *onnx.Builder) {
+		x := b.Input("x", onnx.Float, -1, 1, 1, 2)
+		mask := b.Cast(b.Input("mask", onnx.Int64, -1, 2), onnx.Float)
+		gain := b.Input("gain", onnx.Float)
+		b.Output("only", b.Relu(mask))
+		b.Output("y", b.Mul(b.Mul(b.Reshape(x, -1, 2), mask), gain))
+	})
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}, Output: "y", Inputs: map[string][]float64{"mask": {1, -1}, "gain": {10}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := onnx.Names(m.Layers())
+	if slices.Contains(names, "only") || !slices.Contains(names, "y") {
+		t.Fatalf("layers %q: those that the picture does not reach are no layers", names)
+	}
+	s, err := m.NewSession(m.Layers(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	buf, err := s.NewBuffers(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.Tensor{Shape: []int{2, 1, 1, 2}, Data: []float32{1, 2, 3, 4}}
+	if err := s.Run(context.Background(), split(x), buf); err != nil {
+		t.Fatal(err)
+	}
+	if y := buf.Layer(slices.Index(names, "y")); !slices.Equal(y.Data, []float32{10, -20, 30, -40}) {
+		t.Errorf("got %v", y.Data)
+	}
+	for inputs, want := range map[string]map[string][]float64{
+		`input mask int64[batch 2] needs values`: {"gain": {1}},
+		"is given 3 values: give 2":              {"mask": {1, 2, 3}, "gain": {1}},
+		"is given no values":                     {"mask": {}, "gain": {1}},
+		`no further input "mist"`:                {"mask": {1}, "gain": {1}, "mist": {1}},
+	} {
+		if _, err := model.Open(rt, path, model.Options{Inputs: want}); err == nil || !strings.Contains(err.Error(), inputs) {
+			t.Errorf("inputs %v: error %v, want %q", want, err, inputs)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	plain := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	tokens := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(b.Input("tokens", onnx.Int64, -1, 128), onnx.Float)) })
+	open := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
+	pair := save(t, func(b *onnx.Builder) {
+		b.Output("y", b.Add(b.Input("left", onnx.Float, -1, 3, 4, 4), b.Input("right", onnx.Float, -1, 3, 4, 4)))
+	})
+	text := filepath.Join(t.TempDir(), "text.onnx")
+	if err := os.WriteFile(text, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		path    string
+		options model.Options
+		want    string
+	}{
+		"missing":        {filepath.Join(t.TempDir(), "none.onnx"), model.Options{}, "no such file"},
+		"text":           {text, model.Options{}, "text file"},
+		"tokens":         {tokens, model.Options{}, "no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has tokens int64[batch 128]"},
+		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take a picture"},
+		"two pictures":   {pair, model.Options{}, "several inputs could take a picture (left float[batch 3 4 4], right float[batch 3 4 4])"},
+		"no such input":  {plain, model.Options{Input: "z"}, `no input "z": it has x float[batch 3 4 4]`},
+		"no such output": {plain, model.Options{Output: "z"}, `no output "z"`},
+		"open size":      {open, model.Options{}, "leaves the size of a picture open"},
+		"layout":         {plain, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
+		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes a picture"},
+		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
+		"mean":           {plain, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
+		"frame":          {plain, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes pictures of height 5, and input x float[batch 3 4 4] takes 4"},
+		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
+		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is to hold logits of classes`},
+		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := model.Open(rt, c.path, c.options)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			msg := err.Error()
+			if !strings.Contains(msg, c.want) || !strings.HasPrefix(msg, "model "+c.path+": ") || strings.Contains(msg, "\n") || strings.Count(msg, c.path) != 1 {
+				t.Errorf("error %q, want one line with the file once and %q", msg, c.want)
+			}
+		})
+	}
+}
+
+func TestOpenSize(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
+	for _, c := range []struct {
+		o                     model.Options
+		height, width         int // of the layer
+		frameHigh, frameWidth int
+	}{
+		{model.Options{Size: [2]int{5, 6}}, 5, 6, 0, 0},
+		{model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 7, Width: 8}}, Size: [2]int{5, 6}}, 7, 8, 7, 8},
+		{model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Resize: 9, Square: true}}}, 9, 9, 9, 9},
+	} {
+		c.o.Layers = []string{"y"}
+		m, err := model.Open(rt, path, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := m.Frame()
+		if l := m.Layers()[0]; !slices.Equal(l.Shape, []int{3, c.height, c.width}) || f.Height != c.frameHigh || f.Width != c.frameWidth || f.Channels != 3 {
+			t.Errorf("%+v: layer %v, frame %+v", c.o, l.Shape, f)
+		}
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"doubled"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	buf, err := s.NewBuffers(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := tensor.New(3, 4, 4)
+	wrong := tensor.New(3, 4, 5)
+	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": picture 1 of the batch: wants pictures of 3 x 4 x 4, not of 3 x 4 x 5" {
+		t.Errorf("a picture of the wrong size: %v", err)
+	}
+	if err := s.Run(context.Background(), []tensor.Tensor{good, good, good}, buf); err == nil {
+		t.Error("three pictures fit buffers for two")
+	}
+	if _, err := buf.LogProbs(nil); err == nil {
+		t.Error("a session without scores has log-probabilities")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Run(ctx, []tensor.Tensor{good}, buf); err != context.Canceled {
+		t.Errorf("a run under a cancelled context: %v", err)
+	}
+	if _, err := s.NewBuffers(0); err == nil {
+		t.Error("buffers for no picture are made")
+	}
+	if _, err := m.NewSession([]onnx.Layer{{Name: "scores"}}, false); err == nil {
+		t.Error("a layer that was not chosen is read")
+	}
+	if _, err := m.NewSession(nil, false); err == nil {
+		t.Error("a session of nothing is made")
+	}
+	if _, err := m.NewSession(nil, true); err == nil || !strings.Contains(err.Error(), "scores classes") {
+		t.Errorf("scores of an output that is a feature map: %v", err)
+	}
+}

@@ -1,0 +1,130 @@
+package model_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// vector is the picture input of these tests as a matrix of 3 columns.
+func vector(b *onnx.Builder) onnx.Value {
+	return b.Reshape(b.Input("x", onnx.Float, -1, 3, 1, 1), -1, 3)
+}
+
+// logProbs runs one picture of three values.
+func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...float32) ([]float32, error) {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	buf, err := s.NewBuffers(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), []tensor.Tensor{{Shape: []int{3, 1, 1}, Data: x}}, buf); err != nil {
+		t.Fatal(err)
+	}
+	p, err := buf.LogProbs(classes)
+	return p.Data, err
+}
+
+func TestScores(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	norm := func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Div(x, b.Clip(b.Sqrt(b.ReduceSum(b.Pow(x, b.Scalar(2)), true, 1)), b.Scalar(1e-9), ""))
+	}
+	for name, c := range map[string]struct {
+		make    func(b *onnx.Builder)
+		options model.Options
+		kind    string
+		classes int
+	}{
+		"logits":         {make: func(b *onnx.Builder) { b.Output("y", b.Mul(vector(b), b.Scalar(2))) }, kind: "logits", classes: 3},
+		"temperature":    {make: func(b *onnx.Builder) { b.Output("y", b.Div(vector(b), b.Scalar(2))) }, kind: "logits", classes: 3},
+		"softmax":        {make: func(b *onnx.Builder) { b.Output("y", b.Softmax(vector(b), -1)) }, kind: "probabilities", classes: 3},
+		"behind reshape": {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(b.Softmax(vector(b), -1), -1, 3)) }, kind: "probabilities", classes: 3},
+		"log-softmax":    {make: func(b *onnx.Builder) { b.Output("y", b.LogSoftmax(vector(b), -1)) }, kind: "logits", classes: 3},
+		"sigmoid":        {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(vector(b))) }, kind: "probabilities", classes: 3},
+		"unit length":    {make: func(b *onnx.Builder) { b.Output("y", norm(b, vector(b))) }, kind: "none"},
+		"embedding":      {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(vector(b))) }, kind: "none"},
+		"stated":         {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(vector(b))) }, options: model.Options{Scores: "logits"}, kind: "logits", classes: 3},
+		"stated none":    {make: func(b *onnx.Builder) { b.Output("y", b.Relu(vector(b))) }, options: model.Options{Scores: "none"}, kind: "none"},
+		"one number":     {make: func(b *onnx.Builder) { b.Output("y", b.ReduceSum(vector(b), true, 1)) }, kind: "none"},
+		"maps":           {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(vector(b), -1, 3, 1, 1)) }, kind: "logits", classes: 3},
+		"integers":       {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Int64)) }, kind: "none"},
+		"double":         {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
+	} {
+		m, err := model.Open(rt, save(t, c.make), c.options)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Scores() != c.kind || m.Classes() != c.classes {
+			t.Errorf("%s: %d classes scored by %s, want %d by %s", name, m.Classes(), m.Scores(), c.classes, c.kind)
+		}
+	}
+}
+
+func TestLogProbs(t *testing.T) {
+	t.Parallel()
+	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(vector(b))) })
+	double := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) })
+	asP := model.Options{Scores: "probabilities"}
+	log := math.Log
+	for name, c := range map[string]struct {
+		path    string
+		options model.Options
+		classes []int
+		x       []float32
+		want    []float64
+	}{
+		"logits":          {path: plain, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
+		"double":          {path: double, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
+		"large logits":    {path: plain, x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
+		"subset":          {path: plain, classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
+		"probabilities":   {path: plain, options: asP, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
+		"probable subset": {path: plain, options: asP, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
+		"zero":            {path: plain, options: asP, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
+		"unlikely subset": {path: plain, options: asP, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
+	} {
+		got, err := logProbs(t, c.path, c.options, c.classes, c.x...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.EqualFunc(got, c.want, func(g float32, w float64) bool { return math.Abs(float64(g)-w) <= 1e-6*max(1, math.Abs(w)) }) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	nan, err := logProbs(t, plain, asP, nil, float32(math.NaN()), 0, 0)
+	if err != nil || !math.IsNaN(float64(nan[0])) {
+		t.Errorf("NaN gives %v, %v: it must stay visible", nan, err)
+	}
+	for name, c := range map[string]struct {
+		classes []int
+		x       []float32
+		want    string
+	}{
+		"no probability": {nil, []float32{2, 0, 0}, "set scores to logits"},
+		"outside":        {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
+		"no classes":     {[]int{}, []float32{1, 0, 0}, "no classes"},
+	} {
+		if _, err := logProbs(t, plain, asP, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
