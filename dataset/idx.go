@@ -194,19 +194,19 @@ func openIDXFile(ctx context.Context, path string, rank int) (blob, idxHeader, e
 
 func readIDXHeader(b blob, rank int) (idxHeader, error) {
 	raw := make([]byte, 4+4*rank)
-	if n, err := b.ReadAt(raw, 0); n < len(raw) {
-		if err == io.EOF {
-			return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", b.size, len(raw))
-		}
+	n, err := b.ReadAt(raw, 0)
+	if err != nil && err != io.EOF {
 		return idxHeader{}, err
 	}
 	switch {
-	case raw[0] != 0 || raw[1] != 0:
-		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:2])
+	case n < 4 || raw[0] != 0 || raw[1] != 0:
+		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:min(n, 2)])
 	case raw[2] != 8:
 		return idxHeader{}, fmt.Errorf("IDX values of type %#x: only bytes (0x8) are read", raw[2])
 	case int(raw[3]) != rank:
 		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are pictures and labels exchanged?", raw[3], rank)
+	case n < len(raw):
+		return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", n, len(raw))
 	}
 	h := idxHeader{}
 	values := int64(1)

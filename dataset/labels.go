@@ -93,7 +93,11 @@ func columnsOf(record []string) (columns, bool, error) {
 		if len(record) > 2 {
 			return c, false, fmt.Errorf("line 1: %d columns and no header: name the columns file, label and the factors", len(record))
 		}
-		return columns{file: 0, label: len(record) - 2}, false, nil
+		if len(record) == 2 {
+			c.label = 1
+		}
+		c.file = 0
+		return c, false, nil
 	}
 	for i, name := range record {
 		name = strings.TrimSpace(name)

@@ -1,0 +1,154 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A slow source takes a while for each sample, and counts those that are read and not yet taken.
+type slow struct {
+	listed
+	wait  func(i int) time.Duration
+	begun *atomic.Int64
+}
+
+func (s slow) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	s.begun.Add(1)
+	time.Sleep(s.wait(i))
+	return s.listed.At(ctx, i, f)
+}
+
+func newSlow(n int, wait func(i int) time.Duration) slow {
+	return slow{listed{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
+}
+
+func TestReadKeepsOrderWithinItsBound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		delays := rapid.SliceOfN(rapid.IntRange(0, 50), 1, 30).Draw(r, "delays")
+		order := rapid.SliceOfN(rapid.IntRange(0, len(delays)-1), 0, 40).Draw(r, "indices")
+		workers, ahead := rapid.IntRange(0, 5).Draw(r, "workers"), rapid.Int64Range(1, 10).Draw(r, "ahead")
+		pause := rapid.IntRange(0, 60).Draw(r, "pause")
+		var got []int
+		most := int64(0)
+		synctest.Test(t, func(t *testing.T) {
+			src := newSlow(len(delays), func(i int) time.Duration { return time.Duration(delays[i]) })
+			for s, err := range Read(t.Context(), src, order, Frame{}, ReadOptions{Workers: workers, Ahead: 4 * ahead}) {
+				if err != nil {
+					t.Error(err)
+				}
+				got = append(got, s.Index)
+				time.Sleep(time.Duration(pause))
+				most = max(most, src.begun.Load()-int64(len(got)))
+			}
+		})
+		if !slices.Equal(got, order) {
+			r.Fatalf("read %v, want %v", got, order)
+		}
+		if most > ahead {
+			r.Fatalf("%d samples ahead, and the bound is %d", most, ahead)
+		}
+	})
+}
+
+func TestReadWorksAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		src := newSlow(41, func(int) time.Duration { return time.Second })
+		start := time.Now()
+		for _, err := range Read(t.Context(), src, count(41), Frame{}, ReadOptions{Workers: 4}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(start); took != 11*time.Second {
+			t.Errorf("41 samples of a second took four workers %v, want 11 s: the first alone, then four at a time", took)
+		}
+	})
+}
+
+func TestReadNamesBadSamples(t *testing.T) {
+	t.Parallel()
+	for first := range 2 {
+		src := newSlow(6, func(int) time.Duration { return 0 })
+		src.bad[first] = &BadSample{Name: "sample", Err: errors.New("torn")}
+		src.bad[4] = errors.New("the disk is gone")
+		var got []string
+		for s, err := range Read(t.Context(), src, count(6), Frame{}, ReadOptions{}) {
+			if err != nil {
+				got = append(got, s.Name+": "+err.Error())
+			}
+		}
+		want := []string{src.Describe(first).Name + ": sample: torn", "sample 4: the disk is gone"}
+		if !slices.Equal(got, want) {
+			t.Errorf("errors %q, want %q and nothing after", got, want)
+		}
+	}
+}
+
+func (s slow) Describe(i int) Sample {
+	sample, _ := s.listed.At(context.Background(), i, Frame{})
+	return sample
+}
+
+func TestReadStops(t *testing.T) {
+	t.Parallel()
+	const long = 1000
+	// The bubble of synctest fails if a goroutine is left.
+	t.Run("when the loop is left", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			src := newSlow(long, func(int) time.Duration { return time.Second })
+			for s := range Read(t.Context(), src, count(long), Frame{}, ReadOptions{Workers: 3}) {
+				if s.Index == 5 {
+					break
+				}
+			}
+			if n := src.begun.Load(); n > 15 {
+				t.Errorf("%d samples were begun for six", n)
+			}
+		})
+	})
+	t.Run("when the context is done", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+1)
+			defer cancel()
+			src := newSlow(long, func(int) time.Duration { return time.Second })
+			start := time.Now()
+			var last error
+			n := 0
+			for _, err := range Read(ctx, src, count(long), Frame{}, ReadOptions{Workers: 3}) {
+				n++
+				last = err
+			}
+			if !errors.Is(last, context.DeadlineExceeded) {
+				t.Errorf("the last error is %v, want that of the context", last)
+			}
+			if took := time.Since(start); took > 11*time.Second {
+				t.Errorf("stopped after %v", took)
+			}
+			if n > 40 {
+				t.Errorf("%d samples in ten seconds", n)
+			}
+		})
+	})
+	t.Run("before it starts", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		n := 0
+		for _, err := range Read(ctx, newSlow(3, nil), count(3), Frame{}, ReadOptions{}) {
+			if n++; !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d readings, want the error alone", n)
+		}
+	})
+}
