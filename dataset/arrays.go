@@ -25,6 +25,7 @@ type ArraysOptions struct {
 // An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed stay in the file and are
 // read picture by picture.
 type Arrays struct {
+	file        archive
 	name        string
 	images      array
 	c, h, w     int
@@ -50,18 +51,27 @@ func openArraySource(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := o.ImagesKey
-	if key == "" {
-		if key, err = file.imagesKey(); err != nil {
-			return nil, err
-		}
-	}
-	a := &Arrays{name: filepath.Base(o.Images), raw: o.Raw, max: o.Max}
-	if a.images, err = file.open(ctx, key); err != nil {
+	a := &Arrays{file: file, name: filepath.Base(o.Images), raw: o.Raw, max: o.Max}
+	if err := a.open(ctx, o); err != nil {
+		file.Close()
 		return nil, err
 	}
+	return a, nil
+}
+
+func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
+	key := o.ImagesKey
+	var err error
+	if key == "" {
+		if key, err = a.file.imagesKey(); err != nil {
+			return err
+		}
+	}
+	if a.images, err = a.file.open(ctx, key); err != nil {
+		return err
+	}
 	if err := a.arrange(o.Layout); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Images, err)
+		return fmt.Errorf("%s: %w", o.Images, err)
 	}
 	if a.max == 0 {
 		a.max = 1
@@ -70,15 +80,15 @@ func openArraySource(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 		}
 	}
 	if !(a.max > 0) {
-		return nil, fmt.Errorf("%s: max is %v: the value that stands for white is above 0", o.Images, a.max)
+		return fmt.Errorf("%s: max is %v: the value that stands for white is above 0", o.Images, a.max)
 	}
-	if a.labels, err = openLabels(ctx, o, file, key, a.Len()); err != nil {
-		return nil, err
+	if a.labels, err = openLabels(ctx, o, a.file, key, a.Len()); err != nil {
+		return err
 	}
 	if a.labels != nil {
 		a.classes = numbered(slices.Max(a.labels))
 	}
-	return a, a.hash(ctx, o, key)
+	return a.hash(ctx, o, key)
 }
 
 // hash makes the fingerprint from the file of pictures, how it is read, and the labels.
@@ -142,6 +152,7 @@ func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey 
 		if file, err = openArchive(ctx, o.Labels); err != nil {
 			return nil, err
 		}
+		defer file.Close()
 		if key == "" && len(file.keys) == 1 {
 			key = file.keys[0]
 		}
@@ -195,6 +206,9 @@ func numbered(highest int) []string {
 	}
 	return names
 }
+
+// Close closes the file of pictures.
+func (a *Arrays) Close() error { return a.file.Close() }
 
 // Len is the number of pictures.
 func (a *Arrays) Len() int { return a.images.shape[0] }

@@ -200,6 +200,7 @@ func FuzzArrays(f *testing.F) {
 			if err != nil {
 				continue
 			}
+			defer src.Close()
 			s, err := src.At(context.Background(), src.Len()-1, Frame{Height: 3, Width: 3})
 			if err == nil && len(s.Input.Data) != 9*src.c {
 				t.Errorf("%d values in a picture of %d channels", len(s.Input.Data), src.c)

@@ -14,14 +14,23 @@ import (
 // maxInflated bounds what a compressed file may hold, since it is kept in memory.
 const maxInflated = 8 << 30
 
-// A blob is bytes that can be read anywhere: a file, or in memory what a compressed file held.
+// A blob is bytes that can be read anywhere: a file, or in memory what a compressed file held. Parts of a file share its
+// closer.
 type blob struct {
 	io.ReaderAt
 	size int64
+	file io.Closer // nil: in memory
 }
 
-// openBlob opens a file; one that ends in .gz is inflated into memory. A plain file stays open for as long as the blob
-// lives.
+// Close closes the file, if there is one.
+func (b blob) Close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
+
+// openBlob opens a file; one that ends in .gz is inflated into memory.
 func openBlob(ctx context.Context, path string) (blob, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,7 +56,7 @@ func openBlob(ctx context.Context, path string) (blob, error) {
 		f.Close()
 		return blob{}, err
 	}
-	return blob{f, info.Size()}, nil
+	return blob{f, info.Size(), f}, nil
 }
 
 // inflate reads at most limit bytes. Memory grows with what is really there, not with what a header claims.
@@ -63,5 +72,5 @@ func inflate(r io.Reader, limit int64) (blob, error) {
 	if n > limit {
 		return blob{}, fmt.Errorf("holds more than %d bytes", limit)
 	}
-	return blob{bytes.NewReader(buf.Bytes()), n}, nil
+	return blob{ReaderAt: bytes.NewReader(buf.Bytes()), size: n}, nil
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,8 +34,8 @@ type CIFAR struct {
 
 type cifarFile struct {
 	name   string
-	file   *os.File // open for the life of the source, closed when it is collected
-	first  int      // index of its first sample
+	file   *os.File
+	first  int // index of its first sample
 	labels []uint8
 }
 
@@ -65,6 +66,7 @@ func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, lab
 	for _, path := range paths {
 		f, err := c.open(ctx, path, kind, label, d)
 		if err != nil {
+			c.Close()
 			return nil, fmt.Errorf("opening %s: %w", kind, err)
 		}
 		c.files = append(c.files, f)
@@ -189,6 +191,15 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 }
 
 func (c *CIFAR) record() int { return c.labelBytes + cifarPixels }
+
+// Close closes the files.
+func (c *CIFAR) Close() error {
+	var err error
+	for _, f := range c.files {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}
 
 // Len is the number of pictures.
 func (c *CIFAR) Len() int { return c.size }

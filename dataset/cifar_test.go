@@ -190,6 +190,7 @@ func FuzzCIFAR(f *testing.F) {
 		if err != nil {
 			return
 		}
+		defer src.Close()
 		for i := range src.Len() {
 			s, err := src.At(context.Background(), i, Frame{})
 			if err != nil || s.Label < 0 || s.Label >= len(src.Classes()) {

@@ -79,6 +79,7 @@ func MatchClasses(names, outputs []string) ([]int, error) {
 
 func (r relabelled) Classes() []string   { return r.classes }
 func (r relabelled) Fingerprint() string { return r.fingerprint }
+func (r relabelled) Close() error        { return Close(r.Source) }
 
 func (r relabelled) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := r.Source.At(ctx, i, f)

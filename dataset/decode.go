@@ -26,9 +26,12 @@ func isPicture(name string) bool {
 	return slices.Contains(pictureExtensions, strings.ToLower(filepath.Ext(name)))
 }
 
+// Bounds that no honest picture meets and a decompression bomb does.
 const (
-	maxPixels = 1 << 27   // of a picture: as PIL, refuse what only a decompression bomb claims
-	maxFile   = 512 << 20 // bytes of a picture's file
+	maxPixels = 1 << 27   // of a picture
+	anyPixels = 1 << 24   // up to here however short the file is
+	perByte   = 1 << 14   // pixels that a byte may stand for beyond that: more than deflate can pack
+	maxFile   = 512 << 20 // bytes of a file
 )
 
 // readPicture decodes a picture file.
@@ -54,8 +57,8 @@ func decodePicture(data []byte) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no picture of a known format: %w", err)
 	}
-	if c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height {
-		return nil, fmt.Errorf("a picture of %d x %d pixels: the bound is %d in all", c.Width, c.Height, maxPixels)
+	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
+		return nil, fmt.Errorf("a picture of %d x %d pixels in %d bytes: the bound is %d pixels", c.Width, c.Height, len(data), bound)
 	}
 	img, format, err := image.Decode(bytes.NewReader(data))
 	if err != nil {

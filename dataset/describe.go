@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"io"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -15,6 +16,14 @@ type Describer interface {
 // wrapped is a source made of others, which may or may not be Describers.
 type wrapped interface {
 	describe(ctx context.Context, i int) (Sample, error)
+}
+
+// Close closes the files that a source holds open, through whatever wraps it. A source without files needs no closing.
+func Close(src Source) error {
+	if c, ok := src.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Describe returns sample i of any source without its picture, which it reads only if the source is no Describer.

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,36 +37,31 @@ type idxPart struct {
 
 // OpenIDX opens IDX files. The classes are the numbers "0" to the largest label.
 func OpenIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
-	x, err := openIDX(ctx, o)
-	if err != nil {
+	x := &IDX{}
+	if err := x.openAll(ctx, o); err != nil {
+		x.Close()
 		return nil, fmt.Errorf("opening IDX data: %w", err)
 	}
 	return x, nil
 }
 
-func openIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
+func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 	paths, err := idxPaths(o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(paths) > 1 && o.Labels != "" {
-		return nil, fmt.Errorf("labels %s go with one file of pictures, and there are %d", o.Labels, len(paths))
+		return fmt.Errorf("labels %s go with one file of pictures, and there are %d", o.Labels, len(paths))
 	}
-	x := &IDX{}
 	d := newDigest("idx")
 	for _, path := range paths {
-		p, err := x.open(ctx, path, o.Labels, d)
-		if err != nil {
-			return nil, err
+		if err := x.open(ctx, path, o.Labels, d); err != nil {
+			return err
 		}
-		x.parts = append(x.parts, p)
-		x.size += p.head.dims[0]
-	}
-	if x.classes, err = x.nameClasses(); err != nil {
-		return nil, err
 	}
 	x.fingerprint = d.String()
-	return x, nil
+	x.classes, err = x.nameClasses()
+	return err
 }
 
 // nameClasses numbers the classes; either every part has labels or none.
@@ -127,35 +123,46 @@ func onlyFile(dir string, patterns []string) (string, error) {
 	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
 }
 
-func (x *IDX) open(ctx context.Context, path, labels string, d digest) (idxPart, error) {
-	p := idxPart{name: filepath.Base(path), first: x.size}
-	var err error
-	if p.images, p.head, err = openIDXFile(ctx, path, 3); err != nil {
-		return p, err
+// open adds a file of pictures and its labels.
+func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
+	images, head, err := openIDXFile(ctx, path, 3)
+	if err != nil {
+		return err
 	}
-	d.add(p.name)
+	x.parts = append(x.parts, idxPart{name: filepath.Base(path), images: images, head: head, first: x.size})
+	x.size += head.dims[0]
+	d.add(filepath.Base(path))
 	if err := d.addFile(ctx, path); err != nil {
-		return p, err
+		return err
 	}
 	if labels == "" {
 		labels = idxLabelsBeside(path)
 	}
 	if labels == "" {
-		return p, nil
+		return nil
 	}
-	file, head, err := openIDXFile(ctx, labels, 1)
-	if err != nil {
-		return p, err
-	}
-	if head.dims[0] != p.head.dims[0] {
-		return p, fmt.Errorf("%s holds %d labels for the %d pictures of %s", labels, head.dims[0], p.head.dims[0], path)
-	}
-	p.labels = make([]uint8, head.dims[0])
-	if _, err := file.ReadAt(p.labels, head.length()); err != nil && err != io.EOF {
-		return p, fmt.Errorf("%s: %w", labels, err)
+	p := &x.parts[len(x.parts)-1]
+	if p.labels, err = readIDXLabels(ctx, labels, head.dims[0]); err != nil {
+		return err
 	}
 	d.Write(p.labels)
-	return p, nil
+	return nil
+}
+
+func readIDXLabels(ctx context.Context, path string, pictures int) ([]uint8, error) {
+	file, head, err := openIDXFile(ctx, path, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if head.dims[0] != pictures {
+		return nil, fmt.Errorf("%s holds %d labels for %d pictures", path, head.dims[0], pictures)
+	}
+	labels := make([]uint8, pictures)
+	if _, err := file.ReadAt(labels, head.length()); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return labels, nil
 }
 
 // idxLabelsBeside is the file of labels that goes with a file of pictures, or "".
@@ -187,6 +194,7 @@ func openIDXFile(ctx context.Context, path string, rank int) (blob, idxHeader, e
 	}
 	h, err := readIDXHeader(b, rank)
 	if err != nil {
+		b.Close()
 		return b, h, fmt.Errorf("%s: %w", path, err)
 	}
 	return b, h, nil
@@ -226,6 +234,15 @@ func readIDXHeader(b blob, rank int) (idxHeader, error) {
 		return h, fmt.Errorf("%d bytes do not fit the dimensions in the IDX header: the file is truncated or of another kind", b.size)
 	}
 	return h, nil
+}
+
+// Close closes the files.
+func (x *IDX) Close() error {
+	var err error
+	for _, p := range x.parts {
+		err = errors.Join(err, p.images.Close())
+	}
+	return err
 }
 
 // Len is the number of pictures.

@@ -120,7 +120,7 @@ func TestIDXRefused(t *testing.T) {
 		"floats":   {IDXOptions{Images: file("floats")}, "only bytes"},
 		"huge":     {IDXOptions{Images: file("huge")}, "do not fit"},
 		"none":     {IDXOptions{Images: file("none")}, "is 0"},
-		"count":    {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for the 3 pictures"},
+		"count":    {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for 3 pictures"},
 		"cut":      {IDXOptions{Images: file("cut.gz")}, "too early"},
 		"no gzip":  {IDXOptions{Images: file("not.gz")}, "gzip"},
 		"folder":   {IDXOptions{Images: dir}, "no file *t10k-images"},
@@ -152,6 +152,7 @@ func FuzzIDX(f *testing.F) {
 		if err != nil {
 			return
 		}
+		defer src.Close()
 		for i := range min(src.Len(), 20) {
 			s, err := src.At(context.Background(), i, Frame{Height: 2, Width: 2})
 			if err != nil || s.Label < 0 || s.Label >= len(src.Classes()) {

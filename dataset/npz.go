@@ -24,16 +24,25 @@ func openArchive(ctx context.Context, path string) (archive, error) {
 		return archive{}, err
 	}
 	a := archive{path: path, blob: b}
+	if err := a.readDirectory(); err != nil {
+		b.Close()
+		return archive{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// readDirectory lists the arrays of an npz file, which is a zip archive.
+func (a *archive) readDirectory() error {
 	var magic [2]byte
-	if _, err := b.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return a, err
+	if _, err := a.blob.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
 	if string(magic[:]) != "PK" {
-		return a, nil
+		return nil
 	}
-	z, err := zip.NewReader(b, b.size)
+	z, err := zip.NewReader(a.blob, a.blob.size)
 	if err != nil {
-		return a, fmt.Errorf("%s: not an npz archive: %w", path, err)
+		return fmt.Errorf("not an npz archive: %w", err)
 	}
 	a.members = map[string]*zip.File{}
 	for _, f := range z.File {
@@ -42,11 +51,14 @@ func openArchive(ctx context.Context, path string) (archive, error) {
 			a.keys = append(a.keys, key)
 		}
 	}
-	return a, nil
+	return nil
 }
 
+// Close closes the file.
+func (a archive) Close() error { return a.blob.Close() }
+
 // open opens the array of a key; an npy file has the key "". An array that is stored as it is (numpy.savez) stays in
-// the file; a compressed one is inflated into memory.
+// the file; a compressed one is inflated into memory. It can be read until the archive is closed.
 func (a archive) open(ctx context.Context, key string) (array, error) {
 	where, b := a.path, a.blob
 	if a.members == nil {
@@ -81,7 +93,7 @@ func openMember(ctx context.Context, b blob, f *zip.File) (blob, error) {
 		if size < 0 || size > b.size || at > b.size-size {
 			return blob{}, fmt.Errorf("the archive is truncated")
 		}
-		return blob{io.NewSectionReader(b, at, size), size}, nil
+		return blob{io.NewSectionReader(b, at, size), size, b.file}, nil
 	}
 	r, err := f.Open()
 	if err != nil {

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -94,6 +95,9 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 
 // Fingerprint hashes those of both sources and how they are matched.
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
+
+// Close closes the files of both sources.
+func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.moved)) }
 
 // At reads both halves of pair i.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {

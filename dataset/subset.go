@@ -35,6 +35,7 @@ func choose(src Source, places []int) Source {
 
 func (s subset) Len() int            { return len(s.picks) }
 func (s subset) Fingerprint() string { return s.fingerprint }
+func (s subset) Close() error        { return Close(s.Source) }
 
 func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err := checkAccess(ctx, "subset", i, len(s.picks)); err != nil {

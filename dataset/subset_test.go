@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -288,5 +289,41 @@ func TestPairs(t *testing.T) {
 	}
 	if s, err := sizes.At(t.Context(), 0, Frame{Height: 4, Width: 4, Channels: 3}); err != nil || s.Moved.Len() != s.Input.Len() {
 		t.Errorf("framed alike: %v", err)
+	}
+}
+
+func TestCloseReachesThroughWrappers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test_batch.bin")
+	cifarFileOf(t, path, 4, 1, 0)
+	file, err := OpenCIFAR10(t.Context(), CIFAROptions{Paths: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	array, err := OpenArrays(t.Context(), ArraysOptions{Images: arrayFile("stored.npz")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := MapClasses(file, count(10), file.Classes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs, err := Pair(t.Context(), Shuffle(mapped, 1), Limit(array, 4), "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pairs.At(t.Context(), 0, Frame{Height: 8, Width: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Close(Limit(pairs, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for name, src := range map[string]Source{"cifar": file, "arrays": array} {
+		if _, err := src.At(t.Context(), 0, Frame{}); err == nil {
+			t.Errorf("%s is read after it was closed", name)
+		}
+	}
+	if err := Close(listed{}); err != nil {
+		t.Error(err)
 	}
 }
