@@ -2,7 +2,19 @@
 //
 // A Source has a length, a fingerprint of its content and random access by index, so that any part of it can be
 // read by any worker in any order and is the same sample each time. A Frame says how a picture is brought to
-// the size that a model takes; sources apply it while decoding.
+// the size that a model takes; sources apply it while decoding. A Preprocess is a frame and what brings values in [0, 1] to
+// those that a model was trained on.
+//
+//	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files: a class a folder, by synset, by a CSV file, unlabelled
+//	OpenCIFAR10, OpenCIFAR100  the binary version
+//	OpenIDX                    MNIST and its kin, .gz or not
+//	OpenArrays                 npy and npz arrays
+//	OpenShapes, OpenGratings   drawn on the fly, with known factors
+//	Pair                       two sources whose samples somebody else made into pairs
+//
+// Limit, Shuffle, Split, Draw and Pick choose samples of a source, MapClasses and Restrict bring its labels to the outputs of a model;
+// each returns a Source again. Read goes through samples in order while others are decoded ahead. Close
+// releases the files of a source.
 package dataset
 
 import (

@@ -1,0 +1,66 @@
+package dataset_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// A folder of pictures is opened, its second half taken, and read as a model wants it.
+func Example() {
+	ctx := context.Background()
+	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/pictures", Layout: "flat"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	half, err := dataset.Split(ctx, folder, 0.5, 1, dataset.Drawing{Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	preset, err := dataset.Preset("imagenet")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for sample, err := range dataset.Read(ctx, half, []int{0, 1}, preset.Frame, dataset.ReadOptions{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		input := make([]float32, sample.Input.Len())
+		preset.Normalise(input, sample.Input)
+		fmt.Println(sample.Input.Shape, len(input))
+	}
+	// Output:
+	// [3 224 224] 150528
+	// [3 224 224] 150528
+}
+
+// ImageNet-A has 200 of the 1,000 classes: its folders are called by synset, and the other outputs are left out.
+func ExampleRestrict() {
+	ctx := context.Background()
+	folder, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}}) // stands in for the folder
+	if err != nil {
+		log.Fatal(err)
+	}
+	outputs := []string{"disc", "square", "star", "triangle"} // for ImageNet: dataset.ImageNetSynsets()
+	to, err := dataset.MatchClasses(folder.Classes(), outputs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	src, keep, err := dataset.Restrict(folder, to, outputs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	sample, err := src.At(ctx, 0, dataset.Frame{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("outputs that stay:", keep)
+	fmt.Println("classes:", src.Classes())
+	fmt.Println("a label is a place among these:", sample.Label < len(keep))
+	// Output:
+	// outputs that stay: [1 3]
+	// classes: [square triangle]
+	// a label is a place among these: true
+}
