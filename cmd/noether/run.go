@@ -60,7 +60,7 @@ on where it was, and a study that has grown costs what is new.`,
 	}
 	f := c.Flags()
 	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
-	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
+	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
 	f.BoolVar(&dry, "dry-run", false, "print the plan and what it costs, and stop")
 	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
 	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
@@ -76,6 +76,10 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 		if !ok || name == "" {
 			return nil, usagef(c, "--var wants NAME=VALUE, not %q", v)
 		}
+		// A path given here is typed where the command is called, not where the study file lies.
+		if abs, err := filepath.Abs(value); err == nil && exists(value) {
+			value = abs
+		}
 		values[name] = value
 	}
 	s, err := study.Load(path, values)
@@ -85,6 +89,11 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 		}
 	}
 	return s, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {

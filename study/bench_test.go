@@ -1,0 +1,82 @@
+package study
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// benchStudy is a study of a CIFAR-10 ResNet-20: the work of the peers that docs/performance.md names.
+func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
+	b.Helper()
+	text := fmt.Sprintf(`name: bench
+data: [{name: cifar10, cifar10: %q, limit: %d}]
+models: [{name: resnet20, onnx: %q, preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, layers: [%q]}]
+transforms: [%s]
+measures: [%s]
+`, testdata.Path(b, "cifar10", "test_batch.bin"), limit, testdata.Path(b, "models", "resnet20-cifar10.onnx"), layers, transforms, measures)
+	s, err := Parse("bench.yaml", []byte(text), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// benchRun runs a study anew each time, whole: opening, engine, measures, files. work is what bench.py counts as done.
+func benchRun(b *testing.B, s *Study, work int) {
+	blas := linalg.Accelerate()
+	o := Options{Runtime: orttest.Load(b)}
+	for b.Loop() {
+		start := time.Now()
+		if _, err := Run(b.Context(), s, filepath.Join(b.TempDir(), "run"), o); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(work)/time.Since(start).Seconds(), "images/s")
+	}
+	b.ReportMetric(float64(peakBytes(b))/(1<<20), "MiB-peak")
+	b.Logf("BLAS: %s", blas)
+}
+
+// peakBytes is the most memory that the process has held; where the system does not tell, 0. Run one benchmark a process.
+func peakBytes(b *testing.B) int64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		b.Fatal(err)
+	}
+	return kib << 10
+}
+
+// Effective invariance to three quarter turns on the CIFAR-10 test set, every forward pass counted: bench.py ei.
+func BenchmarkEffectiveInvariance(b *testing.B) {
+	benchRun(b, benchStudy(b, 10000, "output", "{name: quarter, rotate: {values: [90, 180, 270]}}", "effective-invariance"), 40000)
+}
+
+// SEIS at the 19 convolutions for 2,000 pairs: bench.py seis.
+func BenchmarkSEIS(b *testing.B) {
+	for _, c := range []struct {
+		name, settings string
+		n              int
+	}{
+		{"scores", "{null: false, interval: false}", 2000},
+		{"null", "{interval: false}", 2000},
+		{"null-and-interval", "{}", 2000},
+		{"scores-1000", "{null: false, interval: false}", 1000},
+		{"scores-10000", "{null: false, interval: false}", 10000},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchRun(b, benchStudy(b, c.n, "op:Conv", "{name: tilt, rotate: [-15, 15]}", "seis: "+c.settings), c.n)
+		})
+	}
+}
