@@ -22,6 +22,7 @@ func readArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
+	defer file.Close()
 	if key == "" && len(file.keys) == 1 {
 		key = file.keys[0]
 	}

@@ -25,6 +25,7 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
+	defer plan.Close()
 	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]measure.Accumulator{}, started: time.Now().UTC()}
 	for _, c := range plan.Cells {
 		if err := ctx.Err(); err != nil {

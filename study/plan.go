@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -71,27 +72,45 @@ type openModel struct {
 // NewPlan opens the models and the data of a study and lists its cells.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s}
+	if err := p.open(ctx, o); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plan) open(ctx context.Context, o Options) error {
+	s := p.Study
 	for _, d := range s.Data {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		open, err := s.openData(ctx, d)
 		if err != nil {
-			return nil, fmt.Errorf("data %s: %w", d.Name, err)
+			return fmt.Errorf("data %s: %w", d.Name, err)
 		}
 		p.data = append(p.data, open)
 	}
 	for _, m := range s.Models {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		open, err := s.openModel(m, o)
 		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", m.Name, err)
+			return err // names the file
 		}
 		p.models = append(p.models, open)
 	}
-	return p, p.addCells()
+	return p.addCells()
+}
+
+// Close closes the files of the data.
+func (p *Plan) Close() error {
+	var errs []error
+	for _, d := range p.data {
+		errs = append(errs, dataset.Close(d.source))
+	}
+	return errors.Join(errs...)
 }
 
 func (p *Plan) addCells() error {

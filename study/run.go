@@ -53,6 +53,7 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 	if err != nil {
 		return nil, err
 	}
+	defer plan.Close()
 	return plan.run(ctx, folder, o)
 }
 
@@ -101,6 +102,7 @@ func (c *Cell) forget() {
 
 // resume finds out what the folder holds already.
 func (r *runner) resume() error {
+	r.recallUnreadable()
 	for _, c := range r.plan.Cells {
 		if r.folder.hasCell(c) {
 			c.done = true
@@ -124,6 +126,21 @@ func (r *runner) resume() error {
 		}
 	}
 	return nil
+}
+
+// recallUnreadable takes over which samples an earlier run could not read, so that a record of finished cells keeps them.
+func (r *runner) recallUnreadable() {
+	old, err := scores.ReadRecord(r.folder.path("run.json"))
+	if err != nil {
+		return // there was none
+	}
+	for _, d := range r.plan.data {
+		for _, was := range old.Data {
+			if was.Name == d.spec.Name && was.Fingerprint == d.source.Fingerprint() {
+				d.unreadable.add(was.Unreadable...)
+			}
+		}
+	}
 }
 
 // adopt takes over what a state file says of the cell's tasks.

@@ -11,55 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/keyed"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/tensor"
 )
-
-// smallModel writes a convolution, a ReLU, a pooling and a linear read-out over 16 x 16 pictures; batch 0 leaves the
-// batch free.
-func smallModel(t *testing.T, dir, name string, classes, batch int, poison float32) string {
-	t.Helper()
-	r := keyed.Rand(7, name)
-	random := func(shape ...int) tensor.Tensor {
-		w := tensor.New(shape...)
-		for i := range w.Data {
-			w.Data[i] = float32(r.NormFloat64() * 0.5)
-		}
-		return w
-	}
-	n := -1
-	if batch > 0 {
-		n = batch
-	}
-	b := onnx.NewBuilder(17)
-	x := b.Input("x", onnx.Float, n, 3, 16, 16)
-	w := random(6, 3, 3, 3)
-	w.Data[0] += poison
-	conv := b.Conv(x, b.Const("w", w), b.Const("b", random(6)), onnx.Attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}})
-	b.Output("conv", conv)
-	relu := b.Relu(conv)
-	flat := b.Flatten(relu, 1)
-	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*8*8, classes)), b.Const("c", random(classes)), nil))
-	m, err := b.Model()
-	if err == nil {
-		m, err = m.WithOutputs([]string{"logits"})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, name+".onnx")
-	if err := os.WriteFile(path, raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 const studyText = `name: test
 seed: 3
@@ -123,7 +78,7 @@ func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 
@@ -145,7 +100,7 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	text := strings.Replace(studyText, "distance, seis]", "distance, seis: {interval: false}]", 1)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
@@ -161,7 +116,7 @@ func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 func TestShardsMergeToTheWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
@@ -195,7 +150,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	text := studyText + "batch: 16\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
@@ -233,8 +188,8 @@ func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
-	smallModel(t, dir, "other", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{})
 	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
 	out := filepath.Join(dir, "run")
 	o := options(t)
@@ -245,7 +200,7 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	if len(models) > 0 {
 		t.Errorf("a finished run runs %v again", models)
 	}
-	smallModel(t, dir, "other", 8, 0, 1) // another model under the same name
+	testmodel.Write(t, dir, "other", testmodel.Options{Poison: 1}) // another model under the same name
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if !models["other"] || models["small"] {
 		t.Errorf("after a change of one model, %v run again", models)
@@ -255,8 +210,8 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 	t.Parallel()
 	dir, fixed := t.TempDir(), t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
-	smallModel(t, fixed, "small", 8, 4, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	testmodel.Write(t, fixed, "small", testmodel.Options{Batch: 4})
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "run"), o)
 	got := mustRun(t, parseIn(t, fixed, studyText), filepath.Join(fixed, "run"), o)
@@ -266,7 +221,7 @@ func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 func TestDamagedStateStartsAfresh(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallModel(t, dir, "small", 8, 0, 0)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	part := o

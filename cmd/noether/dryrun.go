@@ -17,6 +17,7 @@ func dryRun(ctx context.Context, s *study.Study, o study.Options, asJSON bool) e
 	if err != nil {
 		return err
 	}
+	defer plan.Close()
 	cost, err := plan.Cost(ctx, o)
 	if err != nil {
 		return err

@@ -1,0 +1,64 @@
+// Package testmodel writes small models for tests.
+package testmodel
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Options change what Write writes.
+type Options struct {
+	Classes int     // 0: 8
+	Batch   int     // 0: free
+	Poison  float32 // added to one weight of the convolution: NaN, or anything that makes it another model
+}
+
+// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over 3 x 16 x 16 pictures, a ReLU, and a linear
+// read-out "logits", with weights that the name decides. It returns the path.
+func Write(t testing.TB, dir, name string, o Options) string {
+	t.Helper()
+	if o.Classes == 0 {
+		o.Classes = 8
+	}
+	batch := o.Batch
+	if batch == 0 {
+		batch = -1
+	}
+	r := keyed.Rand(7, name)
+	random := func(shape ...int) tensor.Tensor {
+		w := tensor.New(shape...)
+		for i := range w.Data {
+			w.Data[i] = float32(r.NormFloat64() * 0.5)
+		}
+		return w
+	}
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, batch, 3, 16, 16)
+	w := random(6, 3, 3, 3)
+	w.Data[0] += o.Poison
+	conv := b.Conv(x, b.Const("w", w), b.Const("b", random(6)), onnx.Attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}})
+	b.Output("conv", conv)
+	flat := b.Flatten(b.Relu("conv"), 1)
+	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*8*8, o.Classes)), b.Const("c", random(o.Classes)), nil))
+	m, err := b.Model()
+	if err == nil {
+		m, err = m.WithOutputs([]string{"logits"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name+".onnx")
+	if err := os.WriteFile(path, raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
