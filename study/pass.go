@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -239,12 +240,37 @@ func (f *feeder) update(it *load, movedLog tensor.Tensor) error {
 	if f.views[it.view].on == "activations" {
 		f.moveActivations(it)
 	}
+	tasks := f.tasks[it.view]
+	errs := make([]error, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, t := range f.tasks[it.view] {
-		group.Go(func() error { return f.updateTask(t, it, movedLog) })
+	for i, t := range tasks {
+		group.Go(func() error {
+			errs[i] = f.updateTask(t, it, movedLog)
+			return nil
+		})
 	}
-	return group.Wait()
+	group.Wait()
+	return firstInDepth(tasks, errs)
+}
+
+// firstInDepth is the error of the shallowest layer, that of a prediction last: NaN spreads with depth, and where it
+// arose is what a user wants to know.
+func firstInDepth(tasks []*task, errs []error) error {
+	depth := func(t *task) int {
+		if t.site.Layer.Depth < 0 {
+			return math.MaxInt
+		}
+		return t.site.Layer.Depth
+	}
+	var first error
+	at := -1
+	for i, err := range errs {
+		if err != nil && (at < 0 || depth(tasks[i]) < at) {
+			first, at = err, depth(tasks[i])
+		}
+	}
+	return first
 }
 
 func (f *feeder) updateTask(t *task, it *load, movedLog tensor.Tensor) error {
