@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -18,7 +17,6 @@ type Buffers struct {
 	n       int             // pictures of the last batch
 	input   *ort.Value      // of size pictures
 	picture int             // index of the picture among the inputs
-	scratch []float32       // one picture
 	outputs []tensor.Tensor // rows x shape, in the order of the session
 	parts   []part          // whole runs of the engine, one after the other
 	rest    part            // a last run of fewer pictures, if the model allows that
@@ -37,7 +35,7 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	if batch < 1 {
 		return nil, s.model.wrap(fmt.Errorf("buffers for %d pictures: make it at least one", batch))
 	}
-	b := &Buffers{session: s, batch: batch, size: batch, scratch: make([]float32, tensor.Size(s.model.picture.shape()))}
+	b := &Buffers{session: s, batch: batch, size: batch}
 	if s.model.batch > 0 {
 		b.size = s.model.batch
 	}
@@ -126,15 +124,7 @@ func (b *Buffers) fill(pictures []tensor.Tensor) {
 			pictures = append(slices.Clip(pictures), pictures[len(pictures)-1])
 		}
 	}
-	p := b.session.model.picture
-	switch p.port.Type {
-	case onnx.Float:
-		p.fill(pictures, ort.Data[float32](b.input), b.scratch)
-	case onnx.Double:
-		p.fill(pictures, ort.Data[float64](b.input), b.scratch)
-	case onnx.Uint8:
-		p.fill(pictures, ort.Data[uint8](b.input), b.scratch)
-	}
+	b.session.model.picture.fill(pictures, b.input)
 }
 
 // Cap is the number of pictures that fit.

@@ -3,11 +3,14 @@ package model
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -171,25 +174,36 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	return model, nil
 }
 
-// fill writes pictures into a tensor of the model's type and layout.
-func (p picture) fill(pictures []tensor.Tensor, dst any, scratch []float32) {
-	for i, t := range pictures {
-		switch dst := dst.(type) {
-		case []float32:
-			place := dst[i*len(scratch) : (i+1)*len(scratch)]
-			if p.layout == "NCHW" {
-				p.preprocess.Normalise(place, t)
-				continue
+// fill writes pictures into a tensor of the model's type and layout, on all cores: the engine waits for it.
+func (p picture) fill(pictures []tensor.Tensor, dst *ort.Value) {
+	workers := min(runtime.GOMAXPROCS(0), len(pictures))
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < len(pictures); i += workers {
+				p.fillOne(pictures[i], dst, i)
 			}
-			p.preprocess.Normalise(scratch, t)
-			arrange(place, scratch, p, func(v float32) float32 { return v })
-		case []float64:
-			p.preprocess.Normalise(scratch, t)
-			arrange(dst[i*len(scratch):(i+1)*len(scratch)], scratch, p, func(v float32) float64 { return float64(v) })
-		case []uint8:
-			p.preprocess.Normalise(scratch, t)
-			arrange(dst[i*len(scratch):(i+1)*len(scratch)], scratch, p, toByte)
-		}
+		})
+	}
+	wait.Wait()
+}
+
+// fillOne writes one picture at place i of the batch.
+func (p picture) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
+	n := t.Len()
+	if p.port.Type == onnx.Float && p.layout == "NCHW" {
+		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
+		return
+	}
+	normal := make([]float32, n)
+	p.preprocess.Normalise(normal, t)
+	switch p.port.Type {
+	case onnx.Float:
+		arrange(ort.Data[float32](dst)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
+	case onnx.Double:
+		arrange(ort.Data[float64](dst)[i*n:(i+1)*n], normal, p, func(v float32) float64 { return float64(v) })
+	case onnx.Uint8:
+		arrange(ort.Data[uint8](dst)[i*n:(i+1)*n], normal, p, toByte)
 	}
 }
 
