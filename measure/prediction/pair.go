@@ -83,8 +83,9 @@ func Diverge(clean, moved []float32) Divergences {
 		d.KL += p * (logp - logq)
 		d.L2 += (p - q) * (p - q)
 	}
-	// Rounding may leave a divergence of nothing a little below zero.
-	return Divergences{JS: max(d.JS, 0), KL: max(d.KL, 0), L2: math.Sqrt(d.L2)}
+	// Logarithms in float32 make probabilities that add up to 1 but for the eighth digit, so a divergence may end a
+	// little outside its range.
+	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}
 }
 
 // logTiny is the logarithm of 2^-149, the smallest positive float32.
