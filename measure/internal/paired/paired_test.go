@@ -1,0 +1,164 @@
+package paired
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// The bounds are scipy's binomtest(count, n).proportion_ci(method="wilson").
+func TestWilson(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		count, n  int
+		low, high float64
+	}{
+		{0, 10, 0, 0.2775327998628892},
+		{5, 10, 0.236593090512564, 0.7634069094874361},
+		{81, 100, 0.7222115462093562, 0.8748524849023126},
+		{10, 10, 0.7224672001371107, 1},
+	} {
+		low, high := wilson(float64(c.count)/float64(c.n), c.n)
+		if math.Abs(low-c.low) > 1e-9 || math.Abs(high-c.high) > 1e-9 {
+			t.Errorf("%d of %d: %v to %v, want %v to %v", c.count, c.n, low, high, c.low, c.high)
+		}
+	}
+}
+
+// difference is a Spec with one column, the first value's difference, whose null tells which rows were paired.
+func difference() *Spec {
+	return &Spec{
+		Kind: "difference", Version: 1, PerClass: true,
+		Columns: []Column{{Statistic: "d", Sample: "d", Min: math.Inf(-1), Max: math.Inf(1), Null: true, Moved: true}},
+		Pair: func(out []float64, _ int, clean, moved []float32) error {
+			out[0] = float64(moved[0] - clean[0])
+			return nil
+		},
+	}
+}
+
+// fed feeds the samples at some places, of value 0 in the clean view and 10^place in the moved one, to an accumulator.
+func fed(t testing.TB, site measure.Site, places ...int) *Accumulator {
+	t.Helper()
+	a := New(difference(), site, 1)
+	b := &measure.Batch{Clean: tensor.New(len(places), 1), Moved: tensor.New(len(places), 1)}
+	for i, p := range places {
+		b.Place, b.Index, b.Label = append(b.Place, p), append(b.Index, p), append(b.Label, p%2)
+		b.Clean.Data[i], b.Moved.Data[i] = 0, float32(math.Pow10(p))
+	}
+	if err := a.Update(b); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// The digits of a class's null say which moved rows its clean rows were paired with.
+func TestNullPairsEachSampleWithTheNextOfItsBlock(t *testing.T) {
+	t.Parallel()
+	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
+	for _, c := range []struct {
+		name      string
+		places    []int
+		even, odd float64 // sums of moved values
+	}{
+		{"all", []int{0, 1, 2, 3, 4, 5, 6}, 1e1 + 1e0 + 1e5, 1e2 + 1e4 + 1e3}, // 6 is alone in its block
+		{"one cannot be read", []int{0, 2, 3, 4, 5}, 1e2 + 1e0 + 1e5, 1e4 + 1e3},
+		{"the last cannot be read", []int{0, 1, 3, 4, 5}, 1e1 + 1e5, 1e0 + 1e4 + 1e3},
+		{"alone", []int{1, 5}, 0, 0},
+	} {
+		scores, err := fed(t, site, c.places...).Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]float64{"class=even": c.even, "class=odd": c.odd}
+		for _, s := range scores[1:] {
+			n := 0
+			for _, p := range c.places {
+				if map[int]string{0: "class=even", 1: "class=odd"}[p%2] == s.Factor && (p != 6 && c.name != "alone") {
+					n++
+				}
+			}
+			if n == 0 {
+				if !math.IsNaN(s.Null) {
+					t.Errorf("%s, %s: null %v of no pairs", c.name, s.Factor, s.Null)
+				}
+			} else if math.Abs(s.Null*float64(n)-want[s.Factor]) > 1e-6 {
+				t.Errorf("%s, %s: the null's pairs add up to %v, want %v", c.name, s.Factor, s.Null*float64(n), want[s.Factor])
+			}
+		}
+	}
+}
+
+func TestStatesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
+	a := fed(t, site, 0, 1)
+	state, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*measure.Site){
+		"groups":  func(s *measure.Site) { s.Layout.Groups = 2 },
+		"classes": func(s *measure.Site) { s.Classes = nil },
+		"blocks":  func(s *measure.Site) { s.Layout.Block = 1 },
+		"samples": func(s *measure.Site) { s.KeepSamples = true },
+	} {
+		other := site
+		change(&other)
+		b := New(difference(), other, 1)
+		if b.UnmarshalBinary(state) == nil {
+			t.Errorf("%s: the state of another site is taken", name)
+		}
+		if name != "samples" && b.Merge(a) == nil {
+			t.Errorf("%s: an accumulator of another site is merged", name)
+		}
+	}
+	if fed(t, site, 1).Merge(a) == nil {
+		t.Error("two parts of one block are merged")
+	}
+}
+
+// Where one shard had no memory for the null the whole has none, and says so.
+func TestNullGivenUpInAPart(t *testing.T) {
+	t.Parallel()
+	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
+	poor := site
+	poor.Budget = 1
+	a, b := fed(t, site, 0, 1, 2), fed(t, poor, 3, 4, 5)
+	if err := a.Merge(b); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := a.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := scores[0]; s.N != 6 || !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The fuzzer alters the payload; the checksum is made right, or it would never get past it.
+func FuzzState(f *testing.F) {
+	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
+	state, err := fed(f, site, 0, 1, 2, 3).MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(state[:len(state)-crc32.Size])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := binary.LittleEndian.AppendUint32(body[:len(body):len(body)], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		a := New(difference(), site, 1)
+		if a.UnmarshalBinary(data) != nil {
+			return
+		}
+		a.Scores()
+		a.Samples()
+		if err := a.Merge(fed(t, site, 6)); err == nil {
+			a.Scores()
+		}
+	})
+}
