@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// nets are the networks of the test data; the numbers of layers that do not have the batch first are of windows.
+// nets are the networks of the test data.
 var nets = []string{"cifar_resnet20", "mnasnet0_5", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1",
 	"tiny_convnext", "tiny_densenet", "tiny_mobilenet", "tiny_swin", "tiny_vit"}
 

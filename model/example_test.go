@@ -1,0 +1,81 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A network that scores a picture by the sums of its three channels.
+func writeSums(dir string) (path string, err error) {
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 3, 8, 8)
+	b.Output("sums", b.ReduceSum(b.Relu(x), false, 2, 3))
+	m, err := b.Model()
+	if err != nil {
+		return "", err
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "sums.onnx")
+	return path, os.WriteFile(path, data, 0o644)
+}
+
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "noether")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path, err := writeSums(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	library, _, err := ort.Find("")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rt, err := ort.Load(library)
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := m.NewSession(m.Layers(), true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(32)
+	if err != nil {
+		log.Fatal(err)
+	}
+	picture := tensor.New(3, 8, 8)
+	picture.Data[0] = 1 // a red pixel
+	if err := session.Run(context.Background(), []tensor.Tensor{picture}, buf); err != nil {
+		log.Fatal(err)
+	}
+	logs, err := buf.LogProbs(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.Input(), "scores", m.Classes(), "classes by", m.Scores())
+	fmt.Println("layer", buf.Layer(0).Shape)
+	fmt.Printf("log-probabilities %.3f\n", logs.Data)
+	// Output:
+	// x float[batch 3 8 8] scores 3 classes by logits
+	// layer [1 3 8 8]
+	// log-probabilities [-0.551 -1.551 -1.551]
+}

@@ -1,0 +1,202 @@
+package model_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A form is a way to take pictures.
+type form struct {
+	typ      onnx.Type
+	layout   string
+	batch    int // -1: open
+	channels int
+}
+
+// weigh is the number by which the networks of these tests weigh a pixel.
+func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
+
+const side = 4
+
+// network builds, for any form, the same network of pictures of channels x 4 x 4: the layer "doubled" is 2 x, "scores" are
+// ( sum of 2 x, sum of weight x, 0 ).
+func network(f form) func(b *onnx.Builder) {
+	return func(b *onnx.Builder) {
+		shape := []int{f.batch, f.channels, side, side}
+		if f.layout == "NHWC" {
+			shape = []int{f.batch, side, side, f.channels}
+		}
+		x := b.Input("x", f.typ, shape...)
+		if f.typ != onnx.Float {
+			x = b.Cast(x, onnx.Float)
+		}
+		if f.layout == "NHWC" {
+			x = b.Transpose(x, 0, 3, 1, 2)
+		}
+		doubled := b.Mul(x, b.Scalar(2))
+		b.Output("doubled", doubled)
+		n := f.channels * side * side
+		w := tensor.New(n, 3)
+		for c := range f.channels {
+			for i := range side * side {
+				w.Data[(c*side*side+i)*3] = 1
+				w.Data[(c*side*side+i)*3+1] = weigh(c, i/side, i%side) / 2
+			}
+		}
+		b.Output("scores", b.MatMul(b.Reshape(doubled, -1, n), b.Const("w", w)))
+	}
+}
+
+// expect is what the network computes for a normalised picture.
+func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
+	for j, v := range p.Data {
+		doubled = append(doubled, 2*v)
+		scores[0] += 2 * float64(v)
+		scores[1] += float64(weigh(j/(side*side), j/side%side, j%side)) * float64(v)
+	}
+	return doubled, scores
+}
+
+func drawPicture(t *rapid.T, channels int) tensor.Tensor {
+	p := tensor.New(channels, side, side)
+	for i := range p.Data {
+		p.Data[i] = float32(rapid.IntRange(0, 255).Draw(t, "pixel")) / 255
+	}
+	return p
+}
+
+// TestForms feeds the same pictures to models of every form: types, layouts, channels, open and fixed batches, in
+// batches of any size. The caller sees no difference.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for _, typ := range []onnx.Type{onnx.Float, onnx.Double, onnx.Uint8, onnx.Float16, onnx.BFloat16} {
+		for _, layout := range []string{"NCHW", "NHWC"} {
+			for _, batch := range []int{-1, 1, 3} {
+				for _, channels := range []int{1, 3} {
+					f := form{typ, layout, batch, channels}
+					path := save(t, network(f))
+					o := model.Options{Layers: []string{"doubled"}, Output: "scores"}
+					scale := float32(1)
+					if typ == onnx.Uint8 {
+						scale = 255
+					} else {
+						o.Preprocess = dataset.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
+					}
+					m, err := model.Open(rt, path, o)
+					if err != nil {
+						t.Fatalf("%v: %v", f, err)
+					}
+					if m.Frame().Channels != channels || m.Frame().Height != side || m.Classes() != 3 {
+						t.Fatalf("%v: frame %+v, %d classes", f, m.Frame(), m.Classes())
+					}
+					if l := m.Layers(); len(l) != 1 || l[0].Axes != "NCHW" || !slices.Equal(l[0].Shape, []int{channels, side, side}) {
+						t.Fatalf("%v: layers %+v", f, l)
+					}
+					s, err := m.NewSession(m.Layers(), true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					buf, err := s.NewBuffers(5)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rapid.Check(t, func(t *rapid.T) {
+						n := rapid.IntRange(0, 5).Draw(t, "n")
+						var pictures []tensor.Tensor
+						for range n {
+							pictures = append(pictures, drawPicture(t, channels))
+						}
+						if err := s.Run(context.Background(), pictures, buf); err != nil {
+							t.Fatal(err)
+						}
+						checkBatch(t, buf, pictures, func(v float32) float32 {
+							if typ == onnx.Uint8 {
+								return v * scale
+							}
+							return (v - 0.25) / 0.5
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+func checkBatch(t *rapid.T, buf *model.Buffers, pictures []tensor.Tensor, normalise func(float32) float32) {
+	logs, err := buf.LogProbs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := buf.Layer(0)
+	if z.Shape[0] != len(pictures) || logs.Shape[0] != len(pictures) {
+		t.Fatalf("%d pictures give %v and %v", len(pictures), z.Shape, logs.Shape)
+	}
+	for i, p := range pictures {
+		p = p.Clone()
+		for j, v := range p.Data {
+			p.Data[j] = normalise(v)
+		}
+		doubled, scores := expect(p)
+		for j, v := range doubled {
+			if math.Abs(float64(v-z.At(i).Data[j])) > 1e-3 {
+				t.Fatalf("picture %d, value %d is %v, want %v", i, j, z.At(i).Data[j], v)
+			}
+		}
+		for k, v := range logs.At(i).Data[:2] {
+			if want := scores[k] - scores[2]; math.Abs(float64(v-logs.At(i).Data[2])-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("picture %d, class %d is %v above the last, want %v", i, k, v-logs.At(i).Data[2], want)
+			}
+		}
+	}
+}
+
+// TestConcurrentRuns uses one session from several goroutines, each with buffers of its own.
+func TestConcurrentRuns(t *testing.T) {
+	t.Parallel()
+	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"doubled"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var wait sync.WaitGroup
+	for g := range 4 {
+		wait.Go(func() {
+			buf, err := s.NewBuffers(3)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			p := tensor.New(3, side, side)
+			for i := range p.Data {
+				p.Data[i] = float32(g + i)
+			}
+			want, _ := expect(p)
+			for k := range 50 {
+				pictures := slices.Repeat([]tensor.Tensor{p}, 1+k%3)
+				if err := s.Run(context.Background(), pictures, buf); err != nil || !slices.Equal(buf.Layer(0).Data, slices.Repeat(want, len(pictures))) {
+					t.Errorf("goroutine %d: %v, %v", g, buf.Layer(0), err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+}

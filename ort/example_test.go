@@ -1,0 +1,51 @@
+package ort_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+)
+
+// A graph is built, and executed on tensors in place.
+func Example() {
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 2)
+	b.Output("y", b.Relu(b.Sub(x, b.Scalar(1))))
+	graph, err := b.Model()
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	path, _, err := ort.Find("")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rt, err := ort.Load(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := rt.NewSession(graph, ort.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+
+	in, err := ort.Wrap(rt, []float32{0, 1, 2, 3}, 2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer in.Close()
+	out, err := rt.NewValue(onnx.Float, 2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer out.Close()
+	if err := s.Run(context.Background(), []*ort.Value{in}, []*ort.Value{out}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Tensor().Data)
+	// Output: [0 0 1 2]
+}
