@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
@@ -27,7 +28,23 @@ func createFolder(dir string) (Folder, error) {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
 	probe.Close()
+	f.sweep()
 	return f, os.Remove(probe.Name())
+}
+
+// staleAfter is how old a temporary file is that no living run still writes.
+const staleAfter = time.Hour
+
+// sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody.
+func (f Folder) sweep() {
+	for _, sub := range []string{"", "cells", "states"} {
+		files, _ := filepath.Glob(f.path(sub, ".*.tmp"))
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > staleAfter {
+				os.Remove(file)
+			}
+		}
+	}
 }
 
 func (f Folder) path(elem ...string) string {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -119,4 +120,31 @@ func FuzzReadStateIndex(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := createFolder(dir); err != nil {
+		t.Fatal(err)
+	}
+	old, young := filepath.Join(dir, "states", ".a.bin.1.tmp"), filepath.Join(dir, "cells", ".b.json.2.tmp")
+	for _, f := range []string{old, young} {
+		if err := os.WriteFile(f, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * staleAfter)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := createFolder(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old one is still there: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("one that may still be written is gone: %v", err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -20,6 +21,7 @@ import (
 func runCommand(engine *engineFlags) *cobra.Command {
 	var out, shard, memory string
 	var vars []string
+	var every time.Duration
 	var dry, asJSON bool
 	c := &cobra.Command{
 		Use:   "run STUDY",
@@ -48,7 +50,7 @@ on where it was, and a study that has grown costs what is new.`,
 			if err != nil {
 				return err
 			}
-			o.Part = part
+			o.Part, o.Every = part, every
 			if dry {
 				return dryRun(c.Context(), s, o, asJSON)
 			}
@@ -64,6 +66,7 @@ on where it was, and a study that has grown costs what is new.`,
 	f.BoolVar(&dry, "dry-run", false, "print the plan and what it costs, and stop")
 	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
 	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
+	f.DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

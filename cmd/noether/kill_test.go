@@ -1,0 +1,99 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+func readScores(t *testing.T, dir string) []scores.Row {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "scores.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := scores.ReadCSV(f)
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	return rows
+}
+
+// A run that is killed again and again, with SIGKILL and at any moment, ends with the scores of one that was left alone.
+func TestKilledRunEndsWithTheSameScores(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "noether")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	study := write(t, dir, "study.yaml", []byte(`name: killed
+data: [{name: shapes, shapes: {n: 600, size: 16}}]
+models: [{name: m, onnx: good.onnx, layers: [conv, penultimate]}]
+transforms: [{rotate: {values: [10, 20, 30, 40]}}]
+measures: [accuracy, effective-invariance, distance, seis]
+samples: true
+batch: 4
+`))
+	run := func(out string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--save-every", "20ms")
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+	want, got := filepath.Join(dir, "whole"), filepath.Join(dir, "killed")
+	start := time.Now()
+	if err := run(want).Run(); err != nil {
+		t.Fatal(err)
+	}
+	length := time.Since(start)
+
+	kills := 0
+	for ; kills < 200; kills++ {
+		cmd := run(got)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Late enough that the run gets on, early enough that it does not end.
+		timer := time.AfterFunc(length/2+time.Duration(rand.Float64()*float64(length)/3), func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err == nil {
+			break
+		}
+	}
+	if kills < 1 || kills == 200 {
+		t.Fatalf("%d kills: the run either was never killed or never ended", kills)
+	}
+	t.Logf("killed %d times", kills)
+	a, b := readScores(t, want), readScores(t, got)
+	if len(a) != len(b) {
+		t.Fatalf("%d rows against %d", len(b), len(a))
+	}
+	for i := range a {
+		if d := math.Abs(a[i].Value - b[i].Value); d > 1e-5*max(1, math.Abs(a[i].Value)) || math.IsNaN(a[i].Value) != math.IsNaN(b[i].Value) {
+			t.Errorf("%s %s of %q: %v against %v", a[i].Measure, a[i].Statistic, a[i].Layer, b[i].Value, a[i].Value)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(got, "states", "*.bin")); len(left) > 0 {
+		t.Errorf("states are left: %v", left)
+	}
+	samples := func(dir string) int64 {
+		info, err := os.Stat(filepath.Join(dir, "samples.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if samples(want) == 0 || samples(got) == 0 {
+		t.Error("samples.parquet is empty")
+	}
+}
