@@ -137,7 +137,7 @@ func meanScore(scores []measure.Score) measure.Score {
 // says more than is known; the mean of the intervals of the single scores, which is never too narrow, takes its place.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	m.Low, m.High = compute()
-	if m.Low == m.High {
+	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // no more than rounding
 		m.Low = mean(scores, func(s measure.Score) float64 { return s.Low })
 		m.High = mean(scores, func(s measure.Score) float64 { return s.High })
 	}
