@@ -181,15 +181,15 @@ func TestTable(t *testing.T) {
 func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
 	t.Parallel()
 	// Twenty groups of 25 of 500 samples, all right: the jackknife finds no spread but that of rounding.
-	var cells []Cell
+	var cells []scores.Cell
 	for _, p := range []string{"90", "180", "270"} {
 		s := measure.Score{Statistic: "clean", Value: 1, Low: 0.992, High: 1, Null: math.NaN(), N: 500, Max: 1}
 		for range 20 {
 			s.Replicates = append(s.Replicates, measure.Replicate{Value: 0.1 * 3 / 0.3, Left: 25})
 		}
-		cells = append(cells, Cell{Model: "m", Transform: "t", Parameter: p, Measure: "accuracy", Layers: []Layer{{Depth: NoDepth, Scores: []measure.Score{s}}}})
+		cells = append(cells, scores.Cell{Model: "m", Transform: "t", Parameter: p, Measure: "accuracy", Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: []measure.Score{s}}}})
 	}
-	got := OverValues(cells)[0].Layers[0].Scores[0]
+	got := scores.OverValues(cells)[0].Layers[0].Scores[0]
 	if math.Abs(got.Low-0.992) > 1e-12 || got.High != 1 {
 		t.Errorf("the interval is [%v, %v]", got.Low, got.High)
 	}
