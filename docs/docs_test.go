@@ -1,0 +1,290 @@
+// Package docs holds the documentation; its tests hold the documentation to the code.
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/transform"
+)
+
+// pages are all Markdown files, by path, with those of the root that they link to.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "measures/*.md", "../README.md", "../CHANGELOG.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			found[f] = page(t, f)
+		}
+	}
+	return found
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```")
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the names that GitHub gives to a page's headings.
+func anchors(text string) []string {
+	var out []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		out = append(out, strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return out
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for name, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := name
+			if target != "" {
+				path = filepath.Join(filepath.Dir(name), target)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: link to %s: %v", name, m[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(page(t, path)), anchor) {
+				t.Errorf("%s: %s has no heading %q", name, target, anchor)
+			}
+		}
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// Every example of a study, and every example of a part of one, is read by the program.
+func TestExamplesAreStudies(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"DATA": "data"}
+	part := map[string]string{
+		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ndata:\n%s",
+		"transformations.md": "name: x\ndata: {name: d, shapes: {}}\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ntransforms:\n%s",
+	}
+	count := 0
+	for name, text := range pages(t) {
+		for _, m := range yamlBlock.FindAllStringSubmatch(text, -1) {
+			body := m[1]
+			switch {
+			case strings.HasPrefix(body, "name: "):
+			case part[filepath.Base(name)] != "":
+				body = strings.TrimPrefix(strings.TrimPrefix(body, "data:\n"), "transforms:\n")
+				body = fmt.Sprintf(part[filepath.Base(name)], unique(body))
+			default:
+				continue
+			}
+			count++
+			if _, err := study.Parse(name, []byte(body), vars); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, body)
+			}
+		}
+	}
+	if count < 12 {
+		t.Errorf("%d examples were found; the pattern that finds them has gone wrong", count)
+	}
+}
+
+var entryName = regexp.MustCompile(`name: \w[\w-]*`)
+
+// unique gives the entries of a list different names: examples of one key may share theirs.
+func unique(list string) string {
+	n := 0
+	return entryName.ReplaceAllStringFunc(list, func(string) string {
+		n++
+		return fmt.Sprintf("name: n%d", n)
+	})
+}
+
+// row is a line of a table that starts with the given cells.
+func row(t *testing.T, name, text string, cells ...string) string {
+	t.Helper()
+	start := strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |", "|  |", "| |")
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, start) {
+			return line
+		}
+	}
+	t.Errorf("%s: no line starts with %s", name, start)
+	return ""
+}
+
+func TestTableOfTransformations(t *testing.T) {
+	t.Parallel()
+	const name = "transformations.md"
+	text := page(t, name)
+	for _, k := range transform.Kinds() {
+		first := "`" + k.Name + "`"
+		if len(k.Params) == 0 {
+			row(t, name, text, first, "none")
+		}
+		for _, p := range k.Params {
+			if p.Name == "interpolation" && k.Name != "crop" || p.Name == "outside" || p.Name == "fill" {
+				row(t, name, text, "`"+p.Name+"`", allowed(p))
+				continue
+			}
+			parameter := "`" + p.Name + "`"
+			if slices.Contains(k.Short, p.Name) {
+				parameter = "**" + parameter + "**"
+			}
+			cells := []string{first, parameter, allowed(p)}
+			if p.Required || p.Default != nil {
+				cells = append(cells, byDefault(p))
+			}
+			row(t, name, text, cells...)
+			first = ""
+		}
+	}
+}
+
+func allowed(p transform.Param) string {
+	if p.Options != nil {
+		return strings.Join(p.Options, ", ")
+	}
+	return p.Range()
+}
+
+func byDefault(p transform.Param) string {
+	if p.Required {
+		return "required"
+	}
+	return fmt.Sprint(p.Default)
+}
+
+// The column on feature maps is what the kinds themselves say.
+func TestKindsOnMaps(t *testing.T) {
+	t.Parallel()
+	text := page(t, "transformations.md")
+	for _, k := range transform.Kinds() {
+		args := transform.Args{}
+		for _, p := range k.Params {
+			if p.Required || p.Name == "area" {
+				args[p.Name] = transform.Fixed(1)
+			}
+		}
+		made, err := k.Make(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]string{true: "yes |", false: "no |"}[transform.OnMaps(made)]
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "| `"+k.Name+"` |") && !strings.HasSuffix(line, want) {
+				t.Errorf("%s: the last column is not %q: %s", k.Name, want, line)
+			}
+		}
+	}
+}
+
+// Every key that a study file may have is documented in its table.
+func TestKeysOfStudyFiles(t *testing.T) {
+	t.Parallel()
+	raw, err := study.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct{ Properties map[string]any }
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
+	}
+	text := page(t, "study-files.md") + page(t, "data.md") + page(t, "preprocessing.md") + page(t, "transformations.md")
+	n := 0
+	for key := range keys(schema.Properties) {
+		n++
+		inCode := regexp.MustCompile("`[^`\n]*\\b" + regexp.QuoteMeta(key) + "\\b[^`\n]*`")
+		if !inCode.MatchString(text) {
+			t.Errorf("the key %s is not documented", key)
+		}
+	}
+	if n < 70 {
+		t.Errorf("the schema has %d keys; were they found?", n)
+	}
+}
+
+// keys are the names of all properties of a schema, at any depth.
+func keys(properties map[string]any) map[string]bool {
+	out := map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			if p, ok := v["properties"].(map[string]any); ok {
+				for key := range p {
+					out[key] = true
+				}
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(map[string]any{"properties": properties})
+	return out
+}
+
+func TestColumnsOfScores(t *testing.T) {
+	t.Parallel()
+	text := page(t, "run-folders.md")
+	for _, c := range scores.Columns {
+		if !strings.Contains(text, "`"+c+"`") {
+			t.Errorf("the column %s of scores.csv is not documented", c)
+		}
+	}
+	if list := strings.Join(scores.SampleColumns, ", "); !strings.Contains(text, list) {
+		t.Errorf("samples.parquet has the columns %s", list)
+	}
+}
+
+func TestTableOfPresets(t *testing.T) {
+	t.Parallel()
+	text := page(t, "preprocessing.md")
+	for _, name := range []string{"imagenet", "cifar10", "clip"} {
+		p, err := dataset.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := row(t, "preprocessing.md", text, "`"+name+"`")
+		var listed []float32
+		for _, text := range regexp.MustCompile(`\d\.\d+`).FindAllString(line, -1) {
+			v, err := strconv.ParseFloat(text, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed = append(listed, float32(v))
+		}
+		if !slices.Equal(listed, append(p.Mean, p.Std...)) {
+			t.Errorf("preset %s has mean %v and deviation %v: %s", name, p.Mean, p.Std, line)
+		}
+	}
+}
