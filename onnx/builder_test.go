@@ -46,7 +46,8 @@ func TestBuilderNames(t *testing.T) {
 func TestBuilderSharesConstants(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
-	if b.Ints(1, 2) != b.Scope("s").Ints(1, 2) || b.Scalar(0.5) != b.Scalar(0.5) || b.Int(3) != b.Int(3) {
+	ints, scalar, number := b.Ints(1, 2), b.Scalar(0.5), b.Int(3)
+	if again := b.Scope("s"); ints != again.Ints(1, 2) || scalar != again.Scalar(0.5) || number != again.Int(3) {
 		t.Error("equal constants are different tensors")
 	}
 	different := []onnx.Value{b.Ints(1, 2), b.Ints(12), b.Ints(3), b.Int(3), b.Scalar(3), b.Scalar(0), b.Scalar(float32(math.Copysign(0, -1)))}

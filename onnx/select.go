@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	spelling "github.com/noether-ml/noether/internal/words"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -147,45 +148,18 @@ func offer(word, prefix string, words []string) string {
 		return ": the model has no layers"
 	}
 	plain := strings.ToLower(strings.NewReplacer("*", "", "?", "").Replace(word))
-	type distance struct{ part, whole int }
+	type distance struct{ within, whole int }
 	distances := map[string]distance{}
 	for _, w := range words {
 		lower := strings.ToLower(w)
-		distances[w] = distance{edits(plain, lower, true), edits(plain, lower, false)}
+		distances[w] = distance{within: spelling.Within(plain, lower), whole: spelling.Distance(plain, lower)}
 	}
 	slices.SortStableFunc(words, func(a, b string) int {
-		return cmp.Or(distances[a].part-distances[b].part, distances[a].whole-distances[b].whole)
+		return cmp.Or(distances[a].within-distances[b].within, distances[a].whole-distances[b].whole)
 	})
 	words = words[:min(3, len(words))]
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%q", prefix+w)
 	}
 	return "; near it: " + strings.Join(words, ", ")
-}
-
-// edits is the number of insertions, deletions and replacements that turn a into b (Levenshtein's distance), or, if
-// part, into the part of b that is nearest to it.
-func edits(a, b string, part bool) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		if !part {
-			row[j] = j
-		}
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	if part {
-		return slices.Min(row)
-	}
-	return row[len(b)]
 }

@@ -185,8 +185,8 @@ func (s *Study) find(p Path) (string, error) {
 	return path, nil
 }
 
-// openModel opens a model entry: graph, preprocessing, layers.
-func (s *Study) openModel(spec Model, o Options) (*openModel, error) {
+// openModel opens a model entry: graph, preprocessing, layers. Pictures have the given size where neither says which.
+func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error) {
 	path, err := s.find(spec.ONNX)
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (s *Study) openModel(spec Model, o Options) (*openModel, error) {
 		inputs[name] = v
 	}
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: layers, Axes: axes, Input: spec.Input, Layout: spec.Layout,
-		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Threads: o.Threads, Device: o.Device})
+		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return nil, err
 	}

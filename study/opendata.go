@@ -51,6 +51,15 @@ func newOpenData(spec Data, src dataset.Source, seed uint64) *openData {
 		order: keyed.Rand(seed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, described: new(map[int]dataset.Sample)}
 }
 
+// size is the height and width of a sample as it comes; zero where it cannot be read.
+func (d *openData) size(ctx context.Context) [2]int {
+	s, err := d.source.At(ctx, 0, dataset.Frame{})
+	if err != nil || s.Input.Rank() != 3 {
+		return [2]int{}
+	}
+	return [2]int{s.Input.Shape[1], s.Input.Shape[2]}
+}
+
 // openSource opens the one kind of source that the entry names.
 func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) {
 	if kinds := d.kinds(); len(kinds) != 1 {

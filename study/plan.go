@@ -95,7 +95,7 @@ func (p *Plan) open(ctx context.Context, o Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		open, err := s.openModel(m, o)
+		open, err := s.openModel(m, p.data[0].size(ctx), o)
 		if err != nil {
 			return err // names the file
 		}

@@ -186,26 +186,40 @@ type choice struct {
 	args      transform.Args
 }
 
-// decodeArgs reads the value of a kind: nothing, a number or word or range for its short form, or a mapping of parameters,
-// each of which may be {values: [...]}.
+// decodeArgs reads the value of a kind: nothing; a number, word or range that stands for its short parameters; or a
+// mapping of parameters, in which values and range stand for the short ones.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
 		return out, nil
 	}
-	if n.Kind != config.Map || n.Get("values") != nil || n.Get("range") != nil {
-		return decodeShort(k, n, out)
+	var principal transform.Param
+	if len(k.Short) > 0 {
+		principal, _ = k.Param(k.Short[0])
+	}
+	if n.Kind != config.Map {
+		if len(k.Short) == 0 {
+			return nil, n.Errorf("%s has no short form: name its parameters (%s)", k.Name, strings.Join(paramNames(k), ", "))
+		}
+		values, err := decodeArg(principal, n)
+		return combine(out, k.Short, values), err
 	}
 	for _, p := range n.Pairs {
-		param, ok := k.Param(p.Key.Text)
-		if !ok {
-			return nil, p.Key.Unknown("parameter of "+k.Name, paramNames(k))
+		var values []listedArg
+		var err error
+		names := []string{p.Key.Text}
+		if isShort := p.Key.Text == "values" || p.Key.Text == "range"; isShort && len(k.Short) > 0 {
+			names = k.Short
+			values, err = decodeListed(principal, p.Key, p.Value)
+		} else if param, ok := k.Param(p.Key.Text); ok {
+			values, err = decodeArg(param, p.Value)
+		} else {
+			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
 		}
-		values, err := decodeArg(param, p.Value)
 		if err != nil {
 			return nil, err
 		}
-		out = combine(out, []string{param.Name}, values)
+		out = combine(out, names, values)
 	}
 	return out, nil
 }
@@ -219,41 +233,6 @@ func paramNames(k transform.Kind) []string {
 		names = append(names, "values", "range")
 	}
 	return names
-}
-
-// decodeShort reads a value that stands for the kind's short parameters; beside values or range, a mapping may set others.
-func decodeShort(k transform.Kind, n *config.Node, out []choice) ([]choice, error) {
-	if len(k.Short) == 0 {
-		return nil, n.Errorf("%s has no short form: name its parameters (%s)", k.Name, strings.Join(paramNames(k), ", "))
-	}
-	principal, _ := k.Param(k.Short[0])
-	if n.Kind != config.Map {
-		values, err := decodeArg(principal, n)
-		if err != nil {
-			return nil, err
-		}
-		return combine(out, k.Short, values), nil
-	}
-	for _, p := range n.Pairs {
-		if p.Key.Text == "values" || p.Key.Text == "range" {
-			values, err := decodeListed(principal, p.Key, p.Value)
-			if err != nil {
-				return nil, err
-			}
-			out = combine(out, k.Short, values)
-			continue
-		}
-		param, ok := k.Param(p.Key.Text)
-		if !ok {
-			return nil, p.Key.Unknown("parameter of "+k.Name, paramNames(k))
-		}
-		values, err := decodeArg(param, p.Value)
-		if err != nil {
-			return nil, err
-		}
-		out = combine(out, []string{param.Name}, values)
-	}
-	return out, nil
 }
 
 // A listedArg is an argument, and its text if it is one of several.

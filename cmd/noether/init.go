@@ -59,7 +59,7 @@ func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.
 	if err != nil {
 		return study.Guess{}, err
 	}
-	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Threads: o.Threads, Device: o.Device})
+	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return study.Guess{}, err
 	}

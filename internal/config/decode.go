@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/words"
 )
 
 // A Decoder is a type that reads itself from a node because its YAML takes more than one form.
@@ -248,7 +250,7 @@ func (n *Node) Unknown(what string, known []string) error {
 func Suggest(word string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {
-		if d := levenshtein(strings.ToLower(word), strings.ToLower(k)); d < distance {
+		if d := words.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}
@@ -259,25 +261,4 @@ func Suggest(word string, known []string) string {
 		return fmt.Sprintf("there are %d, %s and %s among them", len(known), known[0], known[len(known)-1])
 	}
 	return "known are " + strings.Join(known, ", ")
-}
-
-// levenshtein is the least number of insertions, deletions and substitutions that turn a into b.
-func levenshtein(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

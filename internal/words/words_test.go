@@ -1,0 +1,18 @@
+package words
+
+import "testing"
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b        string
+		whole, part int
+	}{{"", "", 0, 0}, {"a", "", 1, 1}, {"", "abc", 3, 0}, {"kitten", "sitting", 3, 2}, {"limt", "limit", 1, 1}, {"conv", "layer1/conv2", 8, 0}} {
+		if d := Distance(c.a, c.b); d != c.whole {
+			t.Errorf("%q is %d from %q, want %d", c.a, d, c.b, c.whole)
+		}
+		if d := Within(c.a, c.b); d != c.part {
+			t.Errorf("%q is %d from a part of %q, want %d", c.a, d, c.b, c.part)
+		}
+	}
+}
