@@ -17,6 +17,7 @@ func randomRows(n, p int) []float32 {
 
 func BenchmarkScatter(b *testing.B) {
 	Accelerate()
+	var scratch Scratch
 	for _, c := range []struct{ n, d int }{{512, 1024}, {1024, 256}, {1024, 64}} {
 		rows := randomRows(c.n, 2*c.d)
 		for _, part := range []bool{false, true} {
@@ -27,7 +28,7 @@ func BenchmarkScatter(b *testing.B) {
 					g = NewScatter[float32](2 * c.d)
 				}
 				for b.Loop() {
-					s.Add(Centre(rows, 2*c.d), g)
+					s.Add(Centre(rows, 2*c.d), g, &scratch)
 				}
 				b.ReportMetric(4*float64(c.n)*float64(c.d)*float64(c.d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 			})
@@ -36,7 +37,7 @@ func BenchmarkScatter(b *testing.B) {
 			s := NewCross(c.d)
 			perm := rand.Perm(c.n)
 			for b.Loop() {
-				s.Add(Centre(rows, 2*c.d), perm)
+				s.Add(Centre(rows, 2*c.d), perm, &scratch)
 			}
 		})
 		b.Run(fmt.Sprintf("n=%d/d=%d/centre", c.n, c.d), func(b *testing.B) {

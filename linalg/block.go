@@ -12,9 +12,27 @@ type Block struct {
 	mean []float64 // p
 }
 
-// Panel is the number of rows of a product that are computed at a time: enough to fill a matrix product, and few enough
-// to stay in the cache until they are added up in float64.
-const Panel = 256
+// A Scratch is memory for products that calls one after the other share. The zero Scratch is ready; it grows to
+// ScratchSize.
+type Scratch struct{ products, moved []float32 }
+
+// tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough to stay in the
+// cache until they are added up in float64.
+const tile = 1024
+
+// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables.
+func ScratchSize(n, p int) int64 {
+	side := int64(min(p, tile))
+	return 4 * (side*side + int64(n)*int64(p)/2)
+}
+
+// grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
+func grow(s *[]float32, n int) []float32 {
+	if cap(*s) < n {
+		*s = make([]float32, n)
+	}
+	return (*s)[:n]
+}
 
 // Centre takes the mean out of observations, in place, and returns them as a block. rows is n x p, row-major. The mean
 // holds NaN or infinity if and only if the observations do.
@@ -44,23 +62,25 @@ func Centre(rows []float32, p int) Block {
 func (b Block) N() int { return len(b.rows) / b.p }
 
 // Add adds a block to a scatter and, if part is not nil, to part as well, for one computation of the products.
-func (s *Scatter[T]) Add(b Block, part *Scatter[float32]) {
+func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	n := b.N()
 	all := newStep(s.N, s.Mean, n, b.mean)
 	var own step
 	if part != nil {
 		own = newStep(part.N, part.Mean, n, b.mean)
 	}
-	products := make([]float32, min(Panel, s.P)*s.P)
-	for lo := 0; lo < s.P; lo += Panel {
-		hi := min(lo+Panel, s.P)
-		width := s.P - lo
-		multiply(b.rows, b.p, lo, hi, products[:(hi-lo)*width])
-		for i := lo; i < hi; i++ {
-			row := products[(i-lo)*width+i-lo : (i-lo+1)*width]
-			addRow(s.row(i, i), row, all.factor*all.delta[i], all.delta[i:])
-			if part != nil {
-				addRow(part.row(i, i), row, own.factor*own.delta[i], own.delta[i:])
+	for top := 0; top < s.P; top += tile {
+		bottom := min(top+tile, s.P)
+		for left := top; left < s.P; left += tile {
+			right := min(left+tile, s.P)
+			products := b.multiply(top, bottom, left, right, scratch)
+			for i := top; i < bottom; i++ {
+				from := max(i, left)
+				row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
+				addRow(s.row(i, from)[:right-from], row, all.factor*all.delta[i], all.delta[from:])
+				if part != nil {
+					addRow(part.row(i, from)[:right-from], row, own.factor*own.delta[i], own.delta[from:])
+				}
 			}
 		}
 	}
@@ -70,10 +90,16 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32]) {
 	}
 }
 
-// multiply computes the products of the variables lo to hi with the variables lo to p: dst is (hi-lo) x (p-lo).
-func multiply(rows []float32, p, lo, hi int, dst []float32) {
-	n := len(rows) / p
-	left := blas32.General{Rows: n, Cols: hi - lo, Stride: p, Data: rows[lo:]}
-	right := blas32.General{Rows: n, Cols: p - lo, Stride: p, Data: rows[lo:]}
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, left, right, 0, blas32.General{Rows: hi - lo, Cols: p - lo, Stride: p - lo, Data: dst})
+// multiply computes the products of the variables top to bottom with the variables left to right; on the diagonal the upper triangle of them.
+func (b Block) multiply(top, bottom, left, right int, scratch *Scratch) []float32 {
+	rows, cols := bottom-top, right-left
+	products := grow(&scratch.products, rows*cols)
+	x := blas32.General{Rows: b.N(), Cols: rows, Stride: b.p, Data: b.rows[top:]}
+	if top == left {
+		blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Upper, N: rows, Stride: rows, Data: products})
+		return products
+	}
+	y := blas32.General{Rows: b.N(), Cols: cols, Stride: b.p, Data: b.rows[left:]}
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+	return products
 }

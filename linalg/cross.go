@@ -25,24 +25,27 @@ func NewCross(d int) *Cross {
 
 // Add adds the pairs of observation i's x with observation partner[i]'s y of a block of (x, y). partner must be a permutation
 // of the block's observations, so the block's mean stays that of the pairs.
-func (c *Cross) Add(b Block, partner []int) {
+func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 	if b.p != 2*c.D || len(partner) != b.N() {
 		panic(fmt.Sprintf("linalg: a block of %d observations of %d variables, %d partners for 2 x %d variables", b.N(), b.p, len(partner), c.D))
 	}
 	d := c.D
-	moved := make([]float32, len(partner)*d)
+	moved := grow(&scratch.moved, len(partner)*d)
 	for i, j := range partner {
 		copy(moved[i*d:(i+1)*d], b.rows[j*b.p+d:(j+1)*b.p])
 	}
-	y := blas32.General{Rows: len(partner), Cols: d, Stride: d, Data: moved}
 	st := newStep(c.N, c.Mean, b.N(), b.mean)
-	products := make([]float32, min(Panel, d)*d)
-	for lo := 0; lo < d; lo += Panel {
-		hi := min(lo+Panel, d)
-		x := blas32.General{Rows: len(partner), Cols: hi - lo, Stride: b.p, Data: b.rows[lo:]}
-		blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: hi - lo, Cols: d, Stride: d, Data: products[:(hi-lo)*d]})
-		for i := lo; i < hi; i++ {
-			addRow(c.row(i), products[(i-lo)*d:(i-lo+1)*d], st.factor*st.delta[i], st.delta[d:])
+	for top := 0; top < d; top += tile {
+		rows := min(tile, d-top)
+		x := blas32.General{Rows: len(partner), Cols: rows, Stride: b.p, Data: b.rows[top:]}
+		for left := 0; left < d; left += tile {
+			cols := min(tile, d-left)
+			y := blas32.General{Rows: len(partner), Cols: cols, Stride: d, Data: moved[left:]}
+			products := grow(&scratch.products, rows*cols)
+			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+			for i := range rows {
+				addRow(c.row(top + i)[left:left+cols], products[i*cols:(i+1)*cols], st.factor*st.delta[top+i], st.delta[d+left:])
+			}
 		}
 	}
 	c.N, c.Mean = st.n, st.mean

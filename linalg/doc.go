@@ -18,7 +18,7 @@
 // Leading finds the principal subspace: the fewest eigenvectors of a scatter that hold a given part of the variance.
 //
 // Canonical finds the canonical correlations of two sets of variables, and their canonical vectors, from second moments
-// alone (Hotelling 1936; by Cholesky whitening and a singular value decomposition, as in Björck and Golub 1973).
+// alone (Hotelling 1936), by Cholesky whitening and the singular vectors of what remains.
 //
 // Everything is written against gonum. Accelerate puts OpenBLAS, MKL or Apple's Accelerate behind it where one is
 // installed: a 1024 x 1024 symmetric eigenproblem then takes a seventh of a second in place of eleven.

@@ -53,11 +53,11 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 
 // transpose transposes a square matrix in place, tile by tile so that both sides stay in the cache.
 func transpose(a []float64, n, lda int) {
-	const tile = 32
-	for i0 := 0; i0 < n; i0 += tile {
-		for j0 := i0; j0 < n; j0 += tile {
-			for i := i0; i < min(i0+tile, n); i++ {
-				for j := max(j0, i+1); j < min(j0+tile, n); j++ {
+	const side = 32
+	for i0 := 0; i0 < n; i0 += side {
+		for j0 := i0; j0 < n; j0 += side {
+			for i := i0; i < min(i0+side, n); i++ {
+				for j := max(j0, i+1); j < min(j0+side, n); j++ {
 					a[i*lda+j], a[j*lda+i] = a[j*lda+i], a[i*lda+j]
 				}
 			}

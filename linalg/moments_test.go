@@ -47,13 +47,14 @@ func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
 		// A mean a thousand deviations away costs nothing: products are formed around it.
 		rows := gaussian(g, n, p, rapid.SampledFrom([]float32{0, 3, 1000}).Draw(t, "offset"))
 		mean, want := textbook(rows, p)
+		var scratch Scratch
 		parts := []*Scatter[float64]{NewScatter[float64](p), NewScatter[float64](p)}
 		groups := []*Scatter[float32]{NewScatter[float32](p), NewScatter[float32](p)}
 		for at := 0; at < n; {
 			size := min(rapid.IntRange(1, 20).Draw(t, "block"), n-at)
 			i := rapid.IntRange(0, 1).Draw(t, "part")
 			b := append([]float32(nil), rows[at*p:(at+size)*p]...)
-			parts[i].Add(Centre(b, p), groups[i])
+			parts[i].Add(Centre(b, p), groups[i], &scratch)
 			at += size
 		}
 		parts[0].Merge(parts[1])
@@ -97,6 +98,7 @@ func TestCrossPairsByTheGivenPermutation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		d := rapid.IntRange(1, 5).Draw(t, "d")
+		var scratch Scratch
 		crosses := []*Cross{NewCross(d), NewCross(d)}
 		var paired []float32 // the pairs as observations of (x, y)
 		for block := range 4 {
@@ -106,7 +108,7 @@ func TestCrossPairsByTheGivenPermutation(t *testing.T) {
 				paired = append(paired, rows[i*2*d:i*2*d+d]...)
 				paired = append(paired, rows[j*2*d+d:(j+1)*2*d]...)
 			}
-			crosses[block%2].Add(Centre(rows, 2*d), partner)
+			crosses[block%2].Add(Centre(rows, 2*d), partner, &scratch)
 		}
 		c := crosses[0]
 		c.Merge(crosses[1])
@@ -123,8 +125,8 @@ func TestStatesComeBack(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
 	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewCross(3)
 	b := Centre(gaussian(g, 10, 6, 1), 6)
-	s.Add(b, f)
-	c.Add(b, g.Perm(10))
+	s.Add(b, f, new(Scratch))
+	c.Add(b, g.Perm(10), new(Scratch))
 	w := state.NewWriter("test", 1)
 	s.Write(w)
 	f.Write(w)
@@ -174,11 +176,11 @@ func TestLeadingKeepsTheFraction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.K() != c.k {
-			t.Errorf("fraction %v: dimension %d, want %d", c.fraction, s.K(), c.k)
+		if s.K != c.k {
+			t.Errorf("fraction %v: dimension %d, want %d", c.fraction, s.K, c.k)
 			continue
 		}
-		for j := range s.K() {
+		for j := range s.K {
 			if math.Abs(s.Values[j]-spectrum[j]) > 1e-12 {
 				t.Errorf("eigenvalue %d is %v, want %v", j, s.Values[j], spectrum[j])
 			}
@@ -214,10 +216,10 @@ func rotated(spectrum []float64) ([]float64, *mat.Dense) {
 func TestLeadingLeavesZerosOut(t *testing.T) {
 	t.Parallel()
 	a, _ := rotated([]float64{2, 1, 0, 0, 0, 0})
-	if s, err := Leading(a, 6, 1); err != nil || s.K() != 2 {
-		t.Errorf("rank 2, all of the variance: dimension %d, %v", s.K(), err)
+	if s, err := Leading(a, 6, 1); err != nil || s.K != 2 {
+		t.Errorf("rank 2, all of the variance: dimension %d, %v", s.K, err)
 	}
-	if s, err := Leading(make([]float64, 9), 3, 0.99); err != nil || s.K() != 0 || s.Basis != nil {
+	if s, err := Leading(make([]float64, 9), 3, 0.99); err != nil || s.K != 0 || s.Basis != nil {
 		t.Errorf("no variance: %+v, %v", s, err)
 	}
 }
@@ -242,7 +244,7 @@ func canonicalOf(x, y *mat.Dense) (CCA, error) {
 	xx.SymOuterK(1, x.T())
 	yy.SymOuterK(1, y.T())
 	xy.Mul(x.T(), y)
-	return Canonical(xx, yy, &xy)
+	return Pair{XX: xx, YY: yy, XY: &xy}.Canonical()
 }
 
 func normal(g *rand.Rand, rows, cols int) *mat.Dense {
@@ -322,7 +324,7 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	// Two planes in three dimensions that share the first axis; vectors at 30 degrees within each.
 	c := CCA{Rho: []float64{1}, W: mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), V: mat.NewDense(2, 1, []float64{-2, 0})}
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
-	if got := c.Cosines(overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
+	if got := c.Cosines(Pair{Overlap: overlap})[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
 		t.Errorf("cosine %v", got)
 	}
 }
@@ -330,7 +332,167 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 func TestDependentVariablesAreAnError(t *testing.T) {
 	t.Parallel()
 	one := mat.NewSymDense(2, []float64{1, 1, 1, 1})
-	if _, err := Canonical(one, mat.NewSymDense(1, []float64{1}), mat.NewDense(2, 1, []float64{0.5, 0.5})); err == nil || errors.Is(err, ErrNotConverged) {
+	p := Pair{XX: one, YY: mat.NewSymDense(1, []float64{1}), XY: mat.NewDense(2, 1, []float64{0.5, 0.5})}
+	if _, err := p.Canonical(); err == nil || errors.Is(err, ErrNotConverged) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// Products are computed tile by tile; a scatter of more variables than a tile has must not show it.
+func TestScattersOfSeveralTiles(t *testing.T) {
+	t.Parallel()
+	const d, n = tile/2 + 30, 4
+	g := rand.New(rand.NewPCG(7, 8))
+	rows := gaussian(g, n, 2*d, 1)
+	mean, want := textbook(rows, 2*d)
+	s, part := NewScatter[float64](2*d), NewScatter[float32](2*d)
+	s.Add(Centre(rows, 2*d), part, new(Scratch))
+	for i := range 2 * d {
+		if math.Abs(s.Mean[i]-mean[i]) > 1e-6 {
+			t.Fatalf("mean %d is %v, want %v", i, s.Mean[i], mean[i])
+		}
+	}
+	got, got32, between := s.Square(0, 2*d), part.Square(0, 2*d), s.Between(0, d, 2*d)
+	for i := range 2 * d {
+		for j := i; j < 2*d; j++ {
+			at := i*2*d + j
+			if math.Abs(got[at]-want[at]) > 1e-4 || math.Abs(float64(got32[at])-want[at]) > 1e-4 {
+				t.Fatalf("scatter[%d, %d] = %v and %v, want %v", i, j, got[at], got32[at], want[at])
+			}
+			if i < d && j >= d && between[i*d+j-d] != got[at] {
+				t.Fatalf("between and square differ at [%d, %d]", i, j)
+			}
+		}
+	}
+}
+
+func TestCrossesOfSeveralTiles(t *testing.T) {
+	t.Parallel()
+	const d, n = tile + 30, 3
+	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
+	original := append([]float32(nil), rows...)
+	c := NewCross(d)
+	c.Add(Centre(rows, 2*d), []int{1, 2, 0}, new(Scratch))
+	mean := make([]float64, 2*d)
+	for i := range n {
+		for j := range mean {
+			mean[j] += float64(original[i*2*d+j]) / n
+		}
+	}
+	for _, at := range [][2]int{{0, 0}, {0, d - 1}, {d - 1, 0}, {d - 1, d - 1}, {tile - 1, tile}, {tile, tile - 1}} {
+		var want float64
+		for i := range n {
+			partner := (i + 1) % n
+			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
+		}
+		if got := c.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
+			t.Errorf("cross%v = %v, want %v", at, got, want)
+		}
+	}
+}
+
+// framed is a frame with all that it needs, of correlated x and y of d variables each.
+func framed(t *testing.T, rows []float32, d int, fraction float64) (Frame, Whole, *Scatter[float64]) {
+	t.Helper()
+	s := NewScatter[float64](2 * d)
+	s.Add(Centre(append([]float32(nil), rows...), 2*d), nil, new(Scratch))
+	x, err := Leading(s.Square(0, d), d, fraction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := Leading(s.Square(d, 2*d), d, fraction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFrame(x, y)
+	return f, f.Whole(s.Between(0, d, 2*d)), s
+}
+
+// decaying is n observations of (x, y) with a decaying spectrum: y follows x in part.
+func decaying(n, d int) []float32 {
+	g := rand.New(rand.NewPCG(9, 9))
+	rows := make([]float32, n*2*d)
+	for i := range n {
+		row := rows[i*2*d : (i+1)*2*d]
+		for j := range d {
+			scale := float32(math.Exp(-float64(j) / 3))
+			row[j] = scale*float32(g.NormFloat64()) + 2
+			row[d+j] = row[j] + scale*float32(g.NormFloat64())
+		}
+	}
+	return rows
+}
+
+// While the margin reaches over the whole space, leaving a part out is exact: the same as a frame of the other observations alone.
+func TestWithoutIsExactWithinTheMargin(t *testing.T) {
+	t.Parallel()
+	const n, d = 200, 6
+	rows := decaying(n, d)
+	for _, fraction := range []float64{0.8, 0.95, 1} {
+		f, whole, all := framed(t, rows, d, fraction)
+		for _, cut := range []int{1, 20, 60} {
+			part := NewScatter[float32](2 * d)
+			NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:cut*2*d]...), 2*d), part, new(Scratch))
+			p, err := f.Without(whole, all, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Canonical()
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, w, _ := framed(t, rows[cut*2*d:], d, fraction)
+			q := g.Leading(w)
+			want, err := q.Canonical()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Rho) != len(want.Rho) {
+				t.Fatalf("fraction %v, %d left out: rank %d, want %d", fraction, cut, len(got.Rho), len(want.Rho))
+			}
+			cos, exact := got.Cosines(p), want.Cosines(q)
+			for i := range got.Rho {
+				if math.Abs(got.Rho[i]-want.Rho[i]) > 1e-5 || math.Abs(cos[i]-exact[i]) > 1e-4 {
+					t.Errorf("fraction %v, %d left out: correlation %v and cosine %v, want %v and %v", fraction, cut, got.Rho[i], cos[i], want.Rho[i], exact[i])
+				}
+			}
+		}
+	}
+}
+
+func TestWithoutAllVarianceIsAnError(t *testing.T) {
+	t.Parallel()
+	const n, d = 40, 3
+	rows := decaying(n, d)
+	for i := range 30 * 2 * d {
+		rows[i+10*2*d] = 1 // only the first ten observations vary
+	}
+	f, whole, all := framed(t, rows, d, 0.99)
+	part := NewScatter[float32](2 * d)
+	NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:10*2*d]...), 2*d), part, new(Scratch))
+	p, err := f.Without(whole, all, part)
+	if err == nil {
+		_, err = p.Canonical()
+	}
+	if err == nil {
+		t.Error("no error where nothing varies")
+	}
+}
+
+func TestDecomposeTellsBothSides(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		rows, cols := rapid.IntRange(1, 8).Draw(t, "rows"), rapid.IntRange(1, 8).Draw(t, "cols")
+		k := normal(g, rows, cols)
+		p, s, q, err := decompose(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back mat.Dense
+		back.Product(p, mat.NewDiagDense(len(s), s), q.T())
+		if len(s) != min(rows, cols) || !mat.EqualApprox(&back, k, 1e-9) {
+			t.Fatalf("P diag(s) Qᵀ is not the %d x %d matrix", rows, cols)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package linalg
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -18,14 +19,17 @@ var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 // It binds only where more than 99.9 % of the variance is asked for, or where there is hardly any.
 const noiseFloor = 1e-7
 
-// A Subspace is spanned by the leading eigenvectors of a scatter.
+// A Subspace is spanned by the K leading eigenvectors of a scatter. A few more, its margin, are kept for where it may end with other
+// observations.
 type Subspace struct {
-	Basis  *mat.Dense // D x K, orthonormal columns; nil where K is 0
-	Values []float64  // K eigenvalues, descending
+	K        int
+	Basis    *mat.Dense // D x (K + margin), orthonormal columns; nil where K is 0
+	Values   []float64  // K + margin eigenvalues, descending
+	Fraction float64    // of the variance that was asked for
 }
 
-// K is the dimension.
-func (s Subspace) K() int { return len(s.Values) }
+// margin is the number of eigenvectors beyond the first k that a Subspace keeps at most.
+func margin(k int) int { return 4 + k/8 }
 
 // Leading returns the fewest leading eigenvectors of a scatter that hold at least the given fraction of the sum of its
 // eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero but for rounding are left out,
@@ -34,48 +38,75 @@ func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("linalg: a scatter of %d values for %d variables", len(scatter), d))
 	}
-	values := make([]float64, d)
-	a := blas64.Symmetric{Uplo: blas.Upper, N: d, Stride: d, Data: scatter}
-	want := make([]float64, 1)
-	lapack64.Syev(lapack.EVCompute, a, values, want, -1)
-	work := make([]float64, int(want[0]))
-	if !lapack64.Syev(lapack.EVCompute, a, values, work, len(work)) {
-		return Subspace{}, fmt.Errorf("eigenvectors of a %d x %d scatter: %w", d, d, ErrNotConverged)
+	values, err := eigen(scatter, d)
+	if err != nil {
+		return Subspace{}, err
 	}
-	k := leadingCount(values, fraction)
+	values = reversed(values)
+	significant := countAbove(values, noiseFloor*values[0])
+	k := countLeading(values[:significant], fraction*sumPositive(values))
 	if k == 0 {
-		return Subspace{}, nil
+		return Subspace{Fraction: fraction}, nil
 	}
-	s := Subspace{Basis: mat.NewDense(d, k, nil), Values: make([]float64, k)}
-	for j := range k {
-		s.Values[j] = values[d-1-j]
-	}
-	for i := range d {
-		row, vectors := s.Basis.RawRowView(i), scatter[i*d:(i+1)*d]
-		for j := range row {
-			row[j] = vectors[d-1-j]
-		}
-	}
-	return s, nil
+	all := min(k+margin(k), significant)
+	return Subspace{K: k, Basis: largest(scatter, d, all), Values: values[:all:all], Fraction: fraction}, nil
 }
 
-// leadingCount is how many of the ascending eigenvalues, from the largest down, reach the fraction of their sum.
-func leadingCount(ascending []float64, fraction float64) int {
-	var total float64
-	for _, v := range ascending {
-		total += max(v, 0)
+// countAbove is how many of the descending values exceed a floor, and zero.
+func countAbove(values []float64, floor float64) int {
+	n := 0
+	for n < len(values) && values[n] > max(floor, 0) {
+		n++
 	}
+	return n
+}
+
+// countLeading is how many of the values, from the first on, add up to at least the given part; all of them where they do not.
+func countLeading(values []float64, part float64) int {
 	var sum float64
-	d := len(ascending)
-	floor := noiseFloor * ascending[d-1]
-	for k := range d {
-		v := ascending[d-1-k]
-		if v <= floor || v <= 0 {
-			return k
-		}
-		if sum += v; sum >= fraction*total {
-			return k + 1
+	for i, v := range values {
+		if sum += v; sum >= part {
+			return i + 1
 		}
 	}
-	return d
+	return len(values)
+}
+
+func sumPositive(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += max(v, 0)
+	}
+	return sum
+}
+
+// eigen computes the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and puts its eigenvectors in the
+// place of its columns.
+func eigen(a []float64, n int) ([]float64, error) {
+	values := make([]float64, n)
+	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}
+	want := make([]float64, 1)
+	lapack64.Syev(lapack.EVCompute, m, values, want, -1)
+	work := make([]float64, int(want[0]))
+	if !lapack64.Syev(lapack.EVCompute, m, values, work, len(work)) {
+		return nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
+	}
+	return values, nil
+}
+
+// largest copies the eigenvectors of the k largest eigenvalues from the columns of eigen, in descending order: n x k.
+func largest(columns []float64, n, k int) *mat.Dense {
+	out := mat.NewDense(n, k, nil)
+	for i := range n {
+		row, from := out.RawRowView(i), columns[i*n:(i+1)*n]
+		for j := range row {
+			row[j] = from[n-1-j]
+		}
+	}
+	return out
+}
+
+func reversed(ascending []float64) []float64 {
+	slices.Reverse(ascending)
+	return ascending
 }

@@ -117,10 +117,15 @@ func (a *accumulator) add(from, samples int, rows []float32) {
 	if len(a.groups) > 0 {
 		group = a.groups[a.site.Layout.Group(from)%len(a.groups)]
 	}
-	a.total.Add(block, group)
+	scratch, ok := a.measure.scratch.Get().(*linalg.Scratch)
+	if !ok {
+		scratch = new(linalg.Scratch)
+	}
+	defer a.measure.scratch.Put(scratch)
+	a.total.Add(block, group, scratch)
 	if a.null != nil {
 		if pairs := partners(a.site.Key, from, samples, c); pairs != nil {
-			a.null.Add(block, pairs)
+			a.null.Add(block, pairs, scratch)
 		}
 	}
 }

@@ -26,29 +26,30 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		return nil, measure.ErrTooFew
 	}
 	a = a.settled()
-	f, err := a.fit()
+	u, v, err := a.subspaces()
 	if err != nil {
 		return nil, err
 	}
-	t := table{n: a.total.N, rank: f.rank(), warnings: a.warnings()}
+	t := table{n: a.total.N, rank: min(u.K, v.K), warnings: a.warnings()}
 	if t.rank == 0 {
 		nan := math.NaN()
 		t.warnings = append(t.warnings, warnConstant)
 		t.scores, t.null = result{nan, nan, false}, result{nan, nan, false}
 		return t.rows(a.null != nil), nil
 	}
-	if t.n <= f.u.K()+f.v.K() {
+	if t.n <= u.K+v.K {
 		t.warnings = append(t.warnings, warnFew)
 	}
 	d := a.plane.positions()
-	whole := f.pair(a.total.Between(0, d, 2*d))
-	if t.scores, err = f.scores(whole); err != nil {
+	f := linalg.NewFrame(u, v)
+	whole := f.Whole(a.total.Between(0, d, 2*d))
+	if t.scores, err = scoresOfPair(f.Leading(whole)); err != nil {
 		return nil, fmt.Errorf("seis: %w", err)
 	}
-	if err := a.shuffled(&f, &t); err != nil {
+	if err := a.shuffled(f, &t); err != nil {
 		return nil, fmt.Errorf("seis, null: %w", err)
 	}
-	if t.replicates, t.left, err = a.replicates(&f, whole); err != nil {
+	if t.replicates, t.left, err = a.replicates(f, whole); err != nil {
 		t.warnings = append(t.warnings, warnSingular)
 	}
 	return t.rows(a.null != nil), nil
@@ -81,33 +82,32 @@ func times(grid []int) string {
 }
 
 // shuffled computes the scores of pairs that do not belong together.
-func (a *accumulator) shuffled(f *fit, t *table) (err error) {
+func (a *accumulator) shuffled(f linalg.Frame, t *table) (err error) {
 	switch {
 	case a.null == nil:
 	case a.null.N == 0:
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		p := f.pair(a.null.Data)
+		p := f.Leading(f.Whole(a.null.Data))
 		// A sample that is alone in its chunk has no partner; the others stand for it.
 		p.XY.Scale(float64(a.total.N)/float64(a.null.N), p.XY)
-		t.null, err = f.scores(p)
+		t.null, err = scoresOfPair(p)
 	}
 	return err
 }
 
-// replicates computes the scores with each group left out in turn, and the observations that each leaves out. The subspaces
-// stay those of all samples.
-func (a *accumulator) replicates(f *fit, whole linalg.Pair) (scores []result, left []int, err error) {
-	if len(a.groups) == 0 {
-		return nil, nil, nil
-	}
-	frame := linalg.NewFrame(f.u.Basis, f.v.Basis)
+// replicates computes the scores with each group left out in turn, and the observations that each leaves out.
+func (a *accumulator) replicates(f linalg.Frame, whole linalg.Whole) (scores []result, left []int, err error) {
 	for _, g := range a.groups {
 		if g.N == 0 || g.N == a.total.N {
 			continue
 		}
-		s, err := f.scores(frame.Without(whole, a.total, g))
+		p, err := f.Without(whole, a.total, g)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := scoresOfPair(p)
 		if err != nil {
 			return nil, nil, err
 		}

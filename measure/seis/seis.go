@@ -3,6 +3,7 @@ package seis
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
@@ -34,7 +35,10 @@ func (s Settings) check() error {
 // New returns the measure seis: equivariance, invariance, rank, null-equivariance, null-invariance.
 func New(s Settings) measure.Measure { return &seis{settings: s} }
 
-type seis struct{ settings Settings }
+type seis struct {
+	settings Settings
+	scratch  sync.Pool // of *linalg.Scratch: accumulators need one only while they multiply
+}
 
 func (*seis) Name() string { return "seis" }
 
@@ -72,9 +76,9 @@ func (m *seis) bytes(s measure.Site, p plane) bytes {
 	triangle := d * (2*d + 1)
 	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
 	b := bytes{base: double * (triangle + 4*d)}
-	b.base += single * (rows*2*d + 2*d*min(2*d, linalg.Panel)) // a chunk and a panel of its products
+	b.base += single*rows*2*d + linalg.ScratchSize(int(rows), int(2*d))
 	if m.settings.Null {
-		b.base += double*(d*d+2*d) + single*rows*d
+		b.base += double * (d*d + 2*d)
 	}
 	if m.settings.Interval {
 		b.groups = int64(jackknifeGroups(s.Layout)) * (single*triangle + double*2*d)
