@@ -23,20 +23,6 @@ func TestGlobIsARegularExpression(t *testing.T) {
 	})
 }
 
-func TestEdits(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b        string
-		whole, part int
-	}{
-		{"kitten", "sitting", 3, 2}, {"", "abc", 3, 0}, {"abc", "", 3, 3}, {"relu", "relu", 0, 0}, {"layer1", "/net/layer1/conv", 10, 0},
-	} {
-		if whole, part := edits(c.a, c.b, false), edits(c.a, c.b, true); whole != c.whole || part != c.part {
-			t.Errorf("%q to %q: %d and %d, want %d and %d", c.a, c.b, whole, part, c.whole, c.part)
-		}
-	}
-}
-
 // twoBlocks is input, Conv, Relu, Conv, Relu, pooling, flatten, Gemm, Softmax.
 func twoBlocks(t testing.TB) *Model {
 	t.Helper()

@@ -87,3 +87,21 @@ type splitKeys struct {
 	Fraction float64 `key:"fraction" min:"0" max:"1" doc:"in place of part and of: this share of the samples"`
 	Seed     uint64  `key:"seed" default:"1" doc:"of the shuffle: one seed gives parts that do not overlap"`
 }
+
+// check finds keys that do not go together.
+func (d Data) check() error {
+	if d.Stratified && d.Limit == 0 {
+		return d.node.Get("stratified").Errorf("stratified wants a limit")
+	}
+	if k := d.Split; k != nil {
+		at := d.node.Get("split")
+		parts, fraction := k.Part > 0 || k.Of > 0, k.Fraction > 0
+		switch {
+		case parts == fraction:
+			return at.Errorf("a split is {part: 1, of: 5}, or {fraction: 0.2}")
+		case parts && (k.Part == 0 || k.Of == 0 || k.Part > k.Of):
+			return at.Errorf("part %d of %d is no part: write {part: 1, of: 5}, say", k.Part, k.Of)
+		}
+	}
+	return nil
+}

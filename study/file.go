@@ -84,6 +84,14 @@ func (s *Study) check(n *config.Node) error {
 	if err := unique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
 		return err
 	}
+	if err := unique(n.Get("measures"), func(i int) string { return s.Measures[i].Name() }, len(s.Measures)); err != nil {
+		return err
+	}
+	for _, d := range s.Data {
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
 	return s.checkSize(n)
 }
 

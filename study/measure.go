@@ -60,7 +60,7 @@ func (r *runner) measurePass(ctx context.Context, p *pass) error {
 		return err
 	}
 	for _, t := range p.all() {
-		if err := t.finish(r.accs[t]); err != nil {
+		if t.scored, err = t.compute(r.accs[t]); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,9 @@ func (t *task) mergeParts(parts []*stateFile) error {
 			return t.explain(err)
 		}
 	}
-	return t.finish(whole)
+	var err error
+	t.scored, err = t.compute(whole)
+	return err
 }
 
 var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)

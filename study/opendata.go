@@ -189,9 +189,6 @@ func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (data
 		}
 	}
 	if d.Stratified {
-		if d.Limit == 0 {
-			return nil, d.node.Errorf("stratified wants a limit")
-		}
 		return dataset.Draw(ctx, src, d.Limit, dataset.Drawing{Seed: seed, Stratified: true})
 	}
 	if d.Shuffle {

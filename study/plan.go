@@ -186,10 +186,8 @@ func (p *Plan) addCell(m *openModel, d *openData, v View, meas measure.Measure) 
 		skip("", "a transformation of activations leaves the prediction as it is")
 		return nil
 	}
-	if needs.Labels {
-		if d.mismatch != nil {
-			return d.mismatch
-		}
+	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.spec.Classes != nil) {
+		return d.mismatch
 	}
 	classes := d.classNames(m.model.Classes())
 	c := &Cell{Model: m, Data: d, View: v, Measure: meas}
@@ -231,7 +229,7 @@ func (c *Cell) key(s *Study) string {
 	}
 	raw := canonicalJSON(map[string]any{
 		"seed":    s.Seed,
-		"model":   c.Model.canonical(),
+		"model":   []any{c.Model.spec.Name, c.Model.canonical()},
 		"data":    []any{c.Data.spec.Name, c.Data.source.Fingerprint(), c.Data.layout},
 		"view":    []any{c.View.Transform, c.View.Parameter, c.View.Trial, c.View.on, c.View.per, c.View.canonical},
 		"measure": []any{c.Measure.Name(), c.Measure.Version(), c.Measure.Settings()},

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
@@ -18,8 +20,8 @@ import (
 
 // A Result is what a run folder holds once its cells are finished.
 type Result struct {
-	Rows   []scores.Row
-	Record scores.Record
+	Rows   []scores.Row  `json:"scores"`
+	Record scores.Record `json:"run"`
 }
 
 // finished is a task's outcome.
@@ -28,17 +30,17 @@ type finished struct {
 	Samples []measure.SampleScore // where the study keeps them
 }
 
-// finish computes a task's scores.
-func (t *task) finish(acc measure.Accumulator) error {
+// compute computes a task's scores.
+func (t *task) compute(acc measure.Accumulator) (*finished, error) {
 	s, err := acc.Scores()
 	if err != nil {
-		return t.explain(err)
+		return nil, t.explain(err)
 	}
-	t.scored = &finished{Scores: s}
+	out := &finished{Scores: s}
 	if sampler, ok := acc.(measure.Sampler); ok && t.site.KeepSamples {
-		t.scored.Samples = sampler.Samples()
+		out.Samples = sampler.Samples()
 	}
-	return nil
+	return out, nil
 }
 
 // layer is a task's outcome as the record of its cell holds it.
@@ -235,11 +237,33 @@ func ReadResult(dir string) (*Result, error) {
 		return nil, err
 	}
 	record.Resolved = string(text)
-	rows, err := f.readScores()
-	if errors.Is(err, os.ErrNotExist) && record.Finished == nil {
-		err = nil // a run on its way
+	var rows []scores.Row
+	if record.Finished == nil {
+		rows, err = f.readUnfinished(record.Study)
+	} else {
+		rows, err = f.readScores()
 	}
 	return &Result{Rows: rows, Record: record}, err
+}
+
+// readUnfinished makes rows of the cells that a run on its way has finished.
+func (f Folder) readUnfinished(study string) ([]scores.Row, error) {
+	files, err := filepath.Glob(f.path("cells", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var cells []scores.Cell
+	for _, file := range files {
+		if strings.HasSuffix(file, ".samples.json") {
+			continue
+		}
+		c, err := scores.ReadCell(file)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return scores.Table(study, cells), nil
 }
 
 func (f Folder) readScores() ([]scores.Row, error) {

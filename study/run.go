@@ -275,9 +275,12 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := t.finish(r.accs[t]); err != nil {
+		acc := r.accs[t]
+		scored, err := within(ctx, func() (*finished, error) { return t.compute(acc) })
+		if err != nil {
 			return err
 		}
+		t.scored = scored
 		delete(r.accs, t)
 		if err := r.completeCell(t.cell); err != nil {
 			return err
@@ -287,6 +290,27 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		}
 	}
 	return r.saveIncomplete(p)
+}
+
+// within runs f, and does not wait for it where the context ends: the eigenproblem of a large layer takes a minute, and
+// whoever stops a run will not wait for it. f goes on unheard; it must not change what its caller then uses.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		v, err := f()
+		done <- outcome{v, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
 }
 
 // completeCell writes a cell's record once all its layers have scores.
@@ -338,6 +362,9 @@ func (r *runner) save(p *pass) error {
 		}
 	}
 	r.saved = time.Now()
+	if err := r.writeRecord(false); err != nil {
+		return &saveError{err}
+	}
 	return nil
 }
 

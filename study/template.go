@@ -12,7 +12,8 @@ import (
 type Guess struct {
 	Name       string // of the study
 	Model      string // path
-	Data       string // path
+	Data       string // path, as the study is to name it
+	DataHere   string // the same from the working directory
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
 	Size       int  // side of the model's input; 0: any
@@ -22,7 +23,7 @@ type Guess struct {
 
 // Template writes a commented study file for a model and data, to be run as it is and changed from there.
 func Template(g Guess) (string, error) {
-	kind, err := guessKind(g.Data)
+	kind, err := guessKind(g.DataHere)
 	if err != nil {
 		return "", err
 	}

@@ -71,7 +71,7 @@ func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.
 	if _, err := os.Stat(beside); err == nil {
 		g.Preprocess = beside
 	}
-	g.Model, g.Data = relative(folder, modelPath), relative(folder, dataPath)
+	g.Model, g.Data, g.DataHere = relative(folder, modelPath), relative(folder, dataPath), dataPath
 	g.Name = strings.TrimSuffix(filepath.Base(modelPath), filepath.Ext(modelPath))
 	return g, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
 )
 
 // call runs the command as a shell would, and returns its exit code and what it says on the way out.
@@ -128,6 +130,9 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		"unknown key":           {broken{more: "seeed: 3"}, []string{"study.yaml:6:1", `did you mean "seed"?`}},
 		"unknown measure":       {broken{measures: "seys"}, []string{"study.yaml:5:", `did you mean "seis"?`}},
 		"no picture of size":    {broken{data: "shapes: {n: 40, size: 20}", preprocess: ", preprocess: {crop: 20}"}, []string{"16", "20"}},
+		"a measure twice":       {broken{measures: "seis, seis: {variance: 0.9}"}, []string{"study.yaml:5:", "twice"}},
+		"half a split":          {broken{data: "shapes: {n: 40, size: 16}, split: {part: 2}"}, []string{"study.yaml:2:", "part 2 of 0"}},
+		"wrong classes":         {broken{data: "shapes: {n: 40, size: 16}, classes: [1, 2]", measures: "effective-invariance"}, []string{"2 outputs for the 8 classes"}},
 		"nothing applies":       {broken{measures: "seis", layers: "output"}, []string{"nothing to measure", "space"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,5 +226,98 @@ func TestCancelledRunSaysSo(t *testing.T) {
 	path := write(t, dir, "study.yaml", []byte(broken{}.study()))
 	if err := execute(ctx, []string{"run", path, "-o", filepath.Join(dir, "run")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// output runs the command with standard output caught.
+func output(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stdout := os.Stdout
+	os.Stdout = file
+	err = execute(t.Context(), args)
+	os.Stdout = stdout
+	raw, readErr := os.ReadFile(file.Name())
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return string(raw), err
+}
+
+func TestJSONIsJSON(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, seis"}.study()))
+	run := filepath.Join(dir, "run")
+	for _, args := range [][]string{
+		{"run", study, "-o", run, "--json"}, {"report", run, "--json"}, {"run", study, "--dry-run", "--json"},
+		{"inspect", filepath.Join(dir, "good.onnx"), "--json"}, {"doctor", "--json"}, {"schema"},
+	} {
+		text, err := output(t, args...)
+		if err != nil {
+			t.Errorf("%q: %v", args, err)
+		} else if !json.Valid([]byte(text)) {
+			t.Errorf("%q prints no JSON: %.200s", args, text)
+		}
+	}
+	text, err := output(t, "report", run, "--json")
+	if err != nil || !strings.Contains(text, `"statistic":"equivariance"`) || !strings.Contains(text, `"sha256"`) {
+		t.Errorf("the report lacks scores or the run: %.300s, %v", text, err)
+	}
+}
+
+func TestOneFileUnderTwoNames(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: twin, onnx: good.onnx, layers: conv}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	values := map[string]map[string]bool{}
+	for _, r := range readScores(t, run) {
+		key := r.Measure + r.Statistic + r.Layer
+		if values[key] == nil {
+			values[key] = map[string]bool{}
+		}
+		values[key][fmt.Sprint(r.Value)] = true
+	}
+	for key, v := range values {
+		if len(v) != 1 {
+			t.Errorf("%s differs between two names of one model: %v", key, v)
+		}
+	}
+}
+
+func TestReportOfAHalfFinishedRun(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	// Back to the middle: one cell and the record of a run on its way.
+	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
+	if err != nil || len(cells) != 6 {
+		t.Fatalf("%d cells, %v", len(cells), err)
+	}
+	for _, c := range cells[1:] {
+		os.Remove(c)
+	}
+	os.Remove(filepath.Join(run, "scores.csv"))
+	record, err := scores.ReadRecord(filepath.Join(run, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Finished, record.Done = nil, 1
+	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
+		t.Fatal(err)
+	}
+	text, err := output(t, "report", run)
+	if err != nil || !strings.Contains(text, "1 of 6 cells") || strings.Contains(text, "scores.csv") {
+		t.Errorf("%v: %s", err, text)
 	}
 }

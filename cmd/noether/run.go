@@ -127,7 +127,11 @@ func show(result *study.Result, out string, asJSON bool) error {
 	if err := report.Terminal(os.Stdout, result.Rows, result.Record, report.Options{Width: width, Colour: colour}); err != nil {
 		return err
 	}
-	fmt.Printf("\nscores  %s\nreport  %s\n", filepath.Join(out, "scores.csv"), file)
+	fmt.Println()
+	if result.Record.Finished != nil {
+		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
+	}
+	fmt.Println("report ", file)
 	return nil
 }
 

@@ -250,6 +250,9 @@ func (n *Node) Unknown(what string, known []string) error {
 func Suggest(word string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {
+		if len(word) >= 3 && strings.HasPrefix(k, strings.ToLower(word)) {
+			return fmt.Sprintf("did you mean %q?", k)
+		}
 		if d := words.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}

@@ -7,7 +7,7 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b        string
 		whole, part int
-	}{{"", "", 0, 0}, {"a", "", 1, 1}, {"", "abc", 3, 0}, {"kitten", "sitting", 3, 2}, {"limt", "limit", 1, 1}, {"conv", "layer1/conv2", 8, 0}} {
+	}{{"", "", 0, 0}, {"a", "", 1, 1}, {"", "abc", 3, 0}, {"kitten", "sitting", 3, 2}, {"abc", "", 3, 3}, {"relu", "relu", 0, 0}, {"layer1", "/net/layer1/conv", 10, 0}, {"limt", "limit", 1, 1}, {"conv", "layer1/conv2", 8, 0}} {
 		if d := Distance(c.a, c.b); d != c.whole {
 			t.Errorf("%q is %d from %q, want %d", c.a, d, c.b, c.whole)
 		}

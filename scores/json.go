@@ -1,0 +1,46 @@
+package scores
+
+import "encoding/json"
+
+// MarshalJSON writes a row as an object with the names of the columns. What a CSV leaves empty is left out.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type object struct {
+		Study      string  `json:"study"`
+		Model      string  `json:"model,omitempty"`
+		Layer      string  `json:"layer,omitempty"`
+		Depth      *int    `json:"depth,omitempty"`
+		OtherModel string  `json:"other_model,omitempty"`
+		OtherLayer string  `json:"other_layer,omitempty"`
+		Data       string  `json:"data,omitempty"`
+		Transform  string  `json:"transform,omitempty"`
+		Parameter  string  `json:"parameter,omitempty"`
+		Trial      *int    `json:"trial,omitempty"`
+		Measure    string  `json:"measure"`
+		Variant    string  `json:"variant,omitempty"`
+		Factor     string  `json:"factor,omitempty"`
+		Statistic  string  `json:"statistic"`
+		Value      number  `json:"value"` // null where it is not defined
+		Low        *number `json:"low,omitempty"`
+		High       *number `json:"high,omitempty"`
+		Null       *number `json:"null,omitempty"`
+		N          int     `json:"n"`
+		Warning    string  `json:"warning,omitempty"`
+	}
+	o := object{Study: r.Study, Model: r.Model, Layer: r.Layer, OtherModel: r.OtherModel, OtherLayer: r.OtherLayer, Data: r.Data,
+		Transform: r.Transform, Parameter: r.Parameter, Measure: r.Measure, Variant: r.Variant, Factor: r.Factor, Statistic: r.Statistic,
+		Value: number{value: r.Value}, Low: given(r.Low), High: given(r.High), Null: given(r.Null), N: r.N, Warning: r.Warning}
+	if r.Depth != NoDepth {
+		o.Depth = &r.Depth
+	}
+	if r.Trial != MeanOverTrials {
+		o.Trial = &r.Trial
+	}
+	return json.Marshal(o)
+}
+
+func given(v float64) *number {
+	if v != v {
+		return nil
+	}
+	return &number{value: v}
+}
