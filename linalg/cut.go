@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"errors"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -10,7 +11,7 @@ import (
 // coordinates in the columns of turn.
 type end struct {
 	at, kept int
-	turn     *mat.Dense // (K + margin - at) x kept; nil where kept is 0
+	turn     *mat.Dense // (K + margin - at) square; its first columns are kept
 }
 
 // partNoise is noiseFloor for a difference of moments in float32. It is a part of the largest eigenvalue of all observations: without some of
@@ -42,15 +43,38 @@ func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
 		return end{}, err
 	}
 	values = reversed(values)
+	e := end{at: at, turn: largest(last, n-at, n-at)}
+	for j, lost := range repulsion(xx, e, values) {
+		values[j] -= lost
+		before += lost
+	}
 	values = values[:countAbove(values, floor)]
-	e := end{at: at, kept: countLeading(values, s.Fraction*total-before)}
-	switch {
-	case e.kept > 0:
-		e.turn = largest(last, n-at, e.kept)
-	case at == 0:
+	e.kept = countLeading(values, s.Fraction*total-before)
+	if at+e.kept == 0 {
 		return end{}, errNoVariance
 	}
 	return e, nil
+}
+
+// repulsion is what the eigenvalues of the last coordinates lose to the first, with which they are correlated, by perturbation
+// theory to second order: sum_i c_ij^2 / (xx_ii - values_j), c_ij being the scatter of coordinate i with the j-th turned one. It is small, but
+// a subspace may gain or lose a dimension by it.
+func repulsion(xx *mat.SymDense, e end, values []float64) []float64 {
+	lost := make([]float64, len(values))
+	if e.at == 0 {
+		return lost
+	}
+	n := xx.SymmetricDim()
+	var c mat.Dense
+	c.Mul(mat.DenseCopyOf(xx).Slice(0, e.at, e.at, n), e.turn)
+	for i := range e.at {
+		for j, v := range c.RawRowView(i) {
+			if gap := xx.At(i, i) - values[j]; gap > 0 {
+				lost[j] += min(v*v/gap, math.Abs(v)) // |v| bounds what two eigenvalues of equal size lose
+			}
+		}
+	}
+	return lost
 }
 
 // cut applies the ends of both subspaces to the scatters of their coordinates.
@@ -68,6 +92,12 @@ func (p Pair) cut(x, y end) Pair {
 	}
 }
 
+// columns are the coordinates that are kept.
+func (e end) columns() mat.Matrix {
+	rows, _ := e.turn.Dims()
+	return e.turn.Slice(0, rows, 0, e.kept)
+}
+
 // turnColumns replaces the last columns of m.
 func turnColumns(m *mat.Dense, e end) *mat.Dense {
 	rows, cols := m.Dims()
@@ -76,7 +106,7 @@ func turnColumns(m *mat.Dense, e end) *mat.Dense {
 		copy(out.RawRowView(i)[:e.at], m.RawRowView(i))
 	}
 	if e.kept > 0 {
-		out.Slice(0, rows, e.at, e.at+e.kept).(*mat.Dense).Mul(m.Slice(0, rows, e.at, cols), e.turn)
+		out.Slice(0, rows, e.at, e.at+e.kept).(*mat.Dense).Mul(m.Slice(0, rows, e.at, cols), e.columns())
 	}
 	return out
 }
@@ -89,7 +119,7 @@ func turnRows(m *mat.Dense, e end) *mat.Dense {
 		copy(out.RawRowView(i), m.RawRowView(i))
 	}
 	if e.kept > 0 {
-		out.Slice(e.at, e.at+e.kept, 0, cols).(*mat.Dense).Mul(e.turn.T(), m.Slice(e.at, rows, 0, cols))
+		out.Slice(e.at, e.at+e.kept, 0, cols).(*mat.Dense).Mul(e.columns().T(), m.Slice(e.at, rows, 0, cols))
 	}
 	return out
 }

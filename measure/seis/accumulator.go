@@ -68,6 +68,11 @@ func (a *accumulator) Update(b *measure.Batch) error {
 
 // check holds a batch against the site before any of it is taken.
 func (a *accumulator) check(b *measure.Batch) error {
+	for i := 1; i < len(b.Place); i++ {
+		if b.Place[i] <= b.Place[i-1] {
+			return outOfOrder(b.Place[i], b.Place[i-1])
+		}
+	}
 	for _, v := range []struct {
 		name string
 		z    tensor.Tensor
@@ -82,13 +87,17 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return nil
 }
 
+func outOfOrder(place, before int) error {
+	return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, before)
+}
+
 // take makes room for the sample at a place, which must lie behind those that the chunk holds.
 func (c *chunk) take(place int, a *accumulator) error {
 	if place < 0 || place >= a.site.Layout.N {
 		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
 	}
 	if c.samples > 0 && (place <= c.last || place < c.from) {
-		return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, c.last)
+		return outOfOrder(place, c.last)
 	}
 	if c.rows == nil {
 		c.rows = make([]float32, a.chunks.longest()*a.plane.channels*2*a.plane.positions())

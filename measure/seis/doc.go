@@ -46,7 +46,7 @@
 // second moments of 2.5 GB.
 //
 // The interval is a delete-a-group jackknife over ten groups of samples. Each group's moments are kept besides the total, in float32, where
-// memory allows. A replicate takes a group out of the moments of the coordinates in U and U', which stay those of all samples; canonical
-// correlations and vectors are computed anew. (On a ResNet-20's layers this changes the interval's width by a few per cent against
-// computing U and U' anew as well, and saves most of the time: see TestReplicatesMatchTheExactOnes.)
+// memory allows. A replicate takes a group out of the moments of the coordinates in U and U', and the canonical correlations and vectors
+// are computed anew. Of U and U' themselves only the end is: which of the last patterns, and of the next few beyond, belong to them
+// without the group (linalg.Frame). That takes a tenth of the time of computing all anew; TestReplicatesMatchTheExactOnes compares the widths.
 package seis

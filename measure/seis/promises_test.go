@@ -11,20 +11,22 @@ import (
 // so merging them in another order moves intervals in the sixth digit.
 func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 	t.Parallel()
-	z, zt := smooth(1, 77, 3, 3, 4), smooth(2, 77, 3, 3, 4)
-	for i := range zt.Data {
-		zt.Data[i] += z.Data[i]
-	}
 	for _, c := range []struct {
 		name      string
 		settings  Settings
+		channels  int
 		tolerance float64
 	}{
-		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 1e-9},
-		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 1e-5},
+		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 3, 1e-9},
+		{"several chunks in a block", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
+		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 3, 1e-5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			z, zt := smooth(1, 77, c.channels, 3, 3), smooth(2, 77, c.channels, 3, 3)
+			for i := range zt.Data {
+				zt.Data[i] += z.Data[i]
+			}
 			site := siteOf("NCHW", z)
 			site.Layout = measure.Layout{N: 77, Block: 9, Groups: 5}
 			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Moved: zt, Tolerance: c.tolerance})

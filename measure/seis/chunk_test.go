@@ -1,0 +1,89 @@
+package seis
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// Chunks cut every block into consecutive runs, of at least size samples unless the block is shorter, and of less than twice as many.
+func TestChunksPartitionBlocks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
+		c := newChunks(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
+		for from := 0; from < l.N; {
+			f, to := c.of(from)
+			if f != from || to <= from || to > l.N {
+				t.Fatalf("the chunk of place %d is %d to %d", from, f, to)
+			}
+			for p := from; p < to; p++ {
+				if a, b := c.of(p); a != from || b != to || p/l.Block != from/l.Block {
+					t.Fatalf("place %d of the chunk %d to %d is said to lie in %d to %d, blocks of %d", p, from, to, a, b, l.Block)
+				}
+			}
+			block := min(l.Block, l.N-from/l.Block*l.Block)
+			if n := to - from; n < min(c.size, block) || n >= 2*c.size || n > c.longest() && block == l.Block {
+				t.Fatalf("a chunk of %d samples; size %d, longest %d, block of %d", n, c.size, c.longest(), block)
+			}
+			from = to
+		}
+	})
+}
+
+func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
+		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
+		pairs := partners(key, 64, samples, channels)
+		sorted := slices.Clone(pairs)
+		slices.Sort(sorted)
+		for i, j := range pairs {
+			if sorted[i] != i {
+				t.Fatalf("not a permutation: %v", pairs)
+			}
+			if i/channels == j/channels {
+				t.Fatalf("sample %d is its own partner", i/channels)
+			}
+			if channels > 1 && i%channels == j%channels {
+				t.Fatalf("channel %d is its own partner", i%channels)
+			}
+		}
+		if !slices.Equal(pairs, partners(key, 64, samples, channels)) {
+			t.Fatal("another draw for the same key")
+		}
+	})
+	many := func(seed uint64, from int) []int { return partners(measure.Key{Seed: seed}, from, 32, 16) }
+	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
+		t.Error("the draw does not depend on the seed and the chunk")
+	}
+	if partners(measure.Key{}, 0, 1, 5) != nil {
+		t.Error("a sample alone has a partner")
+	}
+}
+
+func TestPooledGrid(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		grid  []int
+		limit int
+		want  []int
+	}{
+		{[]int{56, 56}, 3136, []int{56, 56}},
+		{[]int{112, 112}, 3136, []int{56, 56}},
+		{[]int{57, 56}, 3136, []int{56, 56}},
+		{[]int{224, 112}, 3136, []int{79, 39}},
+		{[]int{1, 9000}, 3136, []int{1, 3136}},
+		{[]int{9000, 1}, 3136, []int{3136, 1}},
+		{[]int{8000}, 3136, []int{3136}},
+		{[]int{5, 5}, 2, []int{1, 2}},
+	} {
+		if got := pooledGrid(c.grid, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("%v to at most %d: %v, want %v", c.grid, c.limit, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package seis
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestCompareGivesTheScoresOfAnAccumulator(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 100, 3, 5, 5), smooth(2, 100, 3, 5, 5)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	want := scoresOf(t, Defaults(), siteOf("NCHW", z), z, zt)
+	got, err := Compare(z, zt, Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5 {
+		t.Fatalf("%d scores", len(got))
+	}
+	for _, s := range got {
+		// Another order of the samples: another null and other groups, the same scores.
+		tolerance := 1e-6
+		if strings.HasPrefix(s.Statistic, "null-") {
+			tolerance = 0.05
+		}
+		near(t, s.Statistic, s.Value, want[s.Statistic].Value, tolerance)
+		if s.Statistic == "equivariance" && !(s.Low < s.Value && s.Value < s.High && s.Null < s.Low) {
+			t.Errorf("equivariance %v in %v to %v, null %v", s.Value, s.Low, s.High, s.Null)
+		}
+	}
+}
+
+func TestCompareRefusesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 10, 3, 5, 5)
+	for name, c := range map[string]struct {
+		z, zt tensor.Tensor
+		want  string
+	}{
+		"rank":   {tensor.New(10, 3), tensor.New(10, 3), "b x c x h x w"},
+		"shapes": {z, z.Slice(0, 9), "one shape"},
+		"none":   {z.Slice(0, 0), z.Slice(0, 0), "too few"},
+		"point":  {tensor.New(10, 3, 1, 1), tensor.New(10, 3, 1, 1), "single position"},
+	} {
+		if _, err := Compare(c.z, c.zt, Defaults()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+}

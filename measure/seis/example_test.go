@@ -1,0 +1,39 @@
+package seis_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/measure/seis"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A layer's activations before and after the picture is mirrored, for a layer whose maps are mirrored with it: all the
+// information is there (equivariance 1), but no longer in the same place (invariance well below).
+func ExampleCompare() {
+	const b, c, side = 100, 4, 6
+	g := rand.New(rand.NewPCG(1, 1))
+	z, zt := tensor.New(b, c, side, side), tensor.New(b, c, side, side)
+	for m := range b * c {
+		fy, fx, phase := g.NormFloat64(), g.NormFloat64(), g.Float64()*2*math.Pi
+		for y := range side {
+			for x := range side {
+				v := float32(math.Cos(fy*float64(y)+fx*float64(x)+phase) + 0.3*g.NormFloat64())
+				z.Data[(m*side+y)*side+x] = v
+				zt.Data[(m*side+y)*side+side-1-x] = v
+			}
+		}
+	}
+	scores, err := seis.Compare(z, zt, seis.Defaults())
+	if err != nil {
+		log.Fatal(err)
+	}
+	equivariance, invariance := scores[0], scores[1]
+	fmt.Printf("%s %.2f\n", equivariance.Statistic, equivariance.Value)
+	fmt.Printf("%s below a half: %v (%s)\n", invariance.Statistic, invariance.Value < 0.5, invariance.Warnings[0])
+	// Output:
+	// equivariance 1.00
+	// invariance below a half: true (canonical correlations tie: invariance depends on the solver)
+}

@@ -1,0 +1,107 @@
+package seis
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// FuzzUnmarshal feeds damaged states: an error or a state that gives scores or an error, never a panic.
+func FuzzUnmarshal(f *testing.F) {
+	z := smooth(1, 20, 2, 2, 3)
+	for _, n := range []int{0, 3, 20} {
+		a := feed(f, Defaults(), siteOf("NCHW", z), z.Slice(0, n), z.Slice(0, n), 4)
+		data, err := a.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := New(Defaults()).New(siteOf("NCHW", z))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.UnmarshalBinary(data) != nil {
+			return
+		}
+		again, err := a.MarshalBinary()
+		if err != nil || string(again) != string(data) {
+			t.Fatalf("a state that was read is written as another: %v", err)
+		}
+	})
+}
+
+func TestStatesOfOtherSitesAreErrors(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 60, 2, 4, 4)
+	state, err := feed(t, Defaults(), siteOf("NCHW", z), z, z, 8).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*Settings, *measure.Site){
+		"channels": func(_ *Settings, s *measure.Site) { s.Layer.Shape = []int{3, 4, 4} },
+		"shape":    func(_ *Settings, s *measure.Site) { s.Layer.Shape = []int{2, 4, 5} },
+		"layout":   func(_ *Settings, s *measure.Site) { s.Layout = measure.NewLayout(61) },
+		"null":     func(c *Settings, _ *measure.Site) { c.Null = false },
+		"interval": func(c *Settings, _ *measure.Site) { c.Interval = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, site := Defaults(), siteOf("NCHW", z)
+			edit(&s, &site)
+			a, err := New(s).New(site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.UnmarshalBinary(state); err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v", err)
+			}
+			if err := a.Merge(feed(t, Defaults(), siteOf("NCHW", z), z, z, 8)); err == nil {
+				t.Error("states of different sites are merged")
+			}
+		})
+	}
+}
+
+func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 40, 2, 4, 4)
+	for name, b := range map[string]*measure.Batch{
+		"shape":        {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1).Reshape(1, 2, 2, 8), Moved: z.Slice(0, 1)},
+		"count":        {Place: []int{0, 1}, Index: []int{0, 1}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 1)},
+		"no moved":     {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1)},
+		"place":        {Place: []int{40}, Index: []int{0}, Clean: z.Slice(0, 1), Moved: z.Slice(0, 1)},
+		"out of order": {Place: []int{1, 0}, Index: []int{1, 0}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 2)},
+		"twice":        {Place: []int{0, 0}, Index: []int{0, 0}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 2)},
+	} {
+		a, err := New(Defaults()).New(siteOf("NCHW", z))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Update(b); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestCostKeepsToTheBudget(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 60, 4, 8, 8)
+	m, site := New(Defaults()), siteOf("NCHW", z)
+	full := m.Cost(site)
+	site.Budget = full - 1
+	lean := m.Cost(site)
+	if lean >= full {
+		t.Errorf("%d bytes where %d are allowed", lean, site.Budget)
+	}
+	if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != 0 {
+		t.Error("groups are kept beyond the budget")
+	}
+	site.Budget = full
+	if got := scoresOf(t, Defaults(), site, z, z); m.Cost(site) != full || len(got["equivariance"].Replicates) != maxGroups {
+		t.Error("groups are given up within the budget")
+	}
+}
