@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +16,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/scores"
 )
+
+var everyLayer = flag.Bool("every-layer", false, "hold SEIS against golden.json at every layer, which takes minutes")
 
 // golden is testdata/cifar/golden.json: what PyTorch and numpy in float64 find for two ResNets on CIFAR-10.
 // golden.py beside it made it, from the definitions and without this program.
@@ -52,8 +55,15 @@ func readGolden(t *testing.T) *golden {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	if len(g.Models) != 2 || len(g.Models["resnet20"]) != 8 || len(g.Models["resnet20"][0].Layers) != 19+19 {
-		t.Fatal("golden.json is not whole")
+	for model, layers := range map[string]int{"resnet20": 19 + 19, "resnet32": 31 + 31} {
+		if len(g.Models[model]) != 8 {
+			t.Fatalf("golden.json has %d views of %s", len(g.Models[model]), model)
+		}
+		for _, v := range g.Models[model] {
+			if len(v.Layers) != layers || len(v.Prediction) != len(goldenMeasures) {
+				t.Fatalf("golden.json has %d layers and %d scores of predictions of %s under %s", len(v.Layers), len(v.Prediction), model, v.Transform)
+			}
+		}
 	}
 	return &g
 }
@@ -68,8 +78,9 @@ var goldenTransforms = map[string]string{
 	"blur":        "gaussian-blur: 1",
 }
 
-// goldenRun runs a study of one of the models on the first pictures of the test set, under the transformations of views.
-func goldenRun(t *testing.T, model string, views []goldenView, limit int, measures string) goldenRows {
+// goldenRun runs a study of the given layers of one of the models on the first pictures of the test set, under the
+// transformations of views.
+func goldenRun(t *testing.T, model string, layers []string, views []goldenView, limit int, measures string) goldenRows {
 	t.Helper()
 	text := fmt.Sprintf(`name: golden
 data: [{name: cifar10, cifar10: %q, limit: %d}]
@@ -77,8 +88,8 @@ models:
   - name: %s
     onnx: %q
     preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
-    layers: ["op:Conv", "op:Relu"]
-`, testdata.Path(t, "cifar10", "test_batch.bin"), limit, model, testdata.Path(t, "models", model+"-cifar10.onnx"))
+    layers: [%s]
+`, testdata.Path(t, "cifar10", "test_batch.bin"), limit, model, testdata.Path(t, "models", model+"-cifar10.onnx"), strings.Join(layers, ", "))
 	text += "measures: [" + measures + "]\ntransforms:\n"
 	for i, v := range views {
 		if i == 0 || v.Transform != views[i-1].Transform {
@@ -93,6 +104,9 @@ models:
 	}
 	return rows
 }
+
+// goldenLayers are all layers of golden.json, as a study file names them.
+var goldenLayers = []string{"op:Conv", "op:Relu"}
 
 type goldenKey struct{ transform, parameter, layer, measure, statistic string }
 
@@ -138,7 +152,7 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	g := readGolden(t)
 	for model, views := range g.Models {
 		t.Run(model, func(t *testing.T) {
-			rows := goldenRun(t, model, views, g.Images, "accuracy, effective-invariance, prediction-divergence, distance")
+			rows := goldenRun(t, model, goldenLayers, views, g.Images, "accuracy, effective-invariance, prediction-divergence, distance")
 			worst := worst{}
 			var rotation []float64
 			for _, v := range views {
@@ -163,7 +177,9 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	}
 }
 
-// SEIS from streamed second moments agrees with singular value decompositions of the matrices themselves.
+// SEIS from streamed second moments agrees with singular value decompositions of the matrices themselves: under every
+// transformation, at the first convolution and wherever there are at most 16 x 16 positions, or with -every-layer at all.
+// The rank is where the share of the variance passes 99 %; golden.py prints how close a share comes, 4e-8 at the least.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	// Not parallel: the library is put in place while no other test computes.
 	if b := linalg.Accelerate(); b.Path == "" {
@@ -177,17 +193,26 @@ func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 			if len(views) == 0 {
 				t.Fatal("golden.json has no SEIS")
 			}
-			rows := goldenRun(t, model, views, g.SEISImages, "seis: {null: false, interval: false}")
+			layers := slices.Sorted(maps.Keys(views[0].Layers))
+			study := goldenLayers
+			if !*everyLayer {
+				layers = slices.DeleteFunc(layers, func(l string) bool { return strings.HasPrefix(l, "/layer1/") || l == "/Relu_output_0" })
+				study = layers
+			}
+			rows := goldenRun(t, model, study, views, g.SEISImages, "seis: {null: false, interval: false}")
 			worst := worst{}
 			for _, v := range views {
-				for layer, values := range v.Layers {
+				for _, layer := range layers {
+					values := v.Layers[layer]
 					check := func(statistic string, want, tolerance float64) {
 						off := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "seis", statistic}, int(values[at("observations")]), want, tolerance)
 						worst.note(statistic, off)
 					}
 					check("equivariance", values[at("equivariance")], 1e-5)
-					check("invariance", values[at("invariance")], 1e-3)
 					check("rank", min(values[at("rank")], values[at("rank_moved")]), 0)
+					if v.Transform != "quarter" { // an exact symmetry may tie correlations, and which vectors belong to them is open
+						check("invariance", values[at("invariance")], 3e-4)
+					}
 				}
 			}
 			t.Logf("worst differences: %s", worst)

@@ -1,16 +1,14 @@
 #!/usr/bin/python3
 """Measures two CIFAR-10 ResNets with PyTorch and numpy: what a study of the same must find.
 
-usage: golden.py DATA_FOLDER [float32] > golden.json
+usage: golden.py DATA_FOLDER > golden.json      (some minutes, 8 GB)
 
 DATA_FOLDER holds cifar10/test_batch.bin and models/resnet{20,32}-cifar10.onnx. Only the weights are taken from the ONNX
 files: the network is written out here. The pictures are the first IMAGES of the file (for SEIS the first SEIS_IMAGES) and
-everything, the forward pass included, is float64, so that no rounding of a float32 engine is in the numbers. With `float32`
-the forward pass is in single precision: the difference between the two outputs is what no float32 engine can be asked to
-beat, and what the tolerances of the test rest on.
+everything, the forward pass included, is float64, so that no rounding of a float32 engine is in the numbers.
 
-Definitions: SEIS by singular value decompositions of the d x n matrices (arXiv paper "SEIS", section 3; the cosine of
-canonical vectors in the common spatial basis), effective invariance by equation 1 of Deng et al. 2022, divergences with
+Definitions: SEIS by singular value decompositions of the d x n matrices (section 3 of its paper; the cosine of canonical
+vectors in the common spatial basis), effective invariance by equation 1 of Deng et al. 2022, divergences with
 natural logarithms, distances as means over samples. Transformations act on pictures in [0, 1] and are torchvision's.
 Written to stderr: how close each decision was that rounding could turn (the rank at 99 %, the largest of the logits).
 """
@@ -223,14 +221,14 @@ def written(models):
 
 
 def measured(model):
-    folder, dtype = sys.argv[1], torch.float32 if "float32" in sys.argv[2:] else torch.float64
+    folder = sys.argv[1]
     torch.set_num_threads(1)
     (blocks, known), path, pictures = MODELS[model], f"{folder}/models/{model}-cifar10.onnx", f"{folder}/cifar10/test_batch.bin"
     with torch.no_grad():
         found = accuracy(Net(path, blocks, torch.float32), *cifar(pictures, torch.float32))
         assert found == known, f"{model}: an accuracy of {found}, not {known}: the network is not the one in the file"
-        x, labels = cifar(pictures, dtype)
-        return study(model, Net(path, blocks, dtype), x[:IMAGES], labels[:IMAGES])
+        x, labels = cifar(pictures, torch.float64)
+        return study(model, Net(path, blocks, torch.float64), x[:IMAGES], labels[:IMAGES])
 
 
 if __name__ == "__main__":
