@@ -16,8 +16,8 @@ type Block struct {
 // ScratchSize.
 type Scratch struct{ products, moved []float32 }
 
-// tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough to stay in the
-// cache until they are added up in float64.
+// tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough
+// to stay in the cache until they are added up in float64.
 const tile = 1024
 
 // ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables.
@@ -90,7 +90,8 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	}
 }
 
-// multiply computes the products of the variables top to bottom with the variables left to right; on the diagonal the upper triangle of them.
+// multiply computes the products of the variables top to bottom with the variables left to right; on the diagonal the
+// upper triangle of them.
 func (b Block) multiply(top, bottom, left, right int, scratch *Scratch) []float32 {
 	rows, cols := bottom-top, right-left
 	products := grow(&scratch.products, rows*cols)

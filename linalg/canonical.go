@@ -23,8 +23,8 @@ type Pair struct {
 	Overlap *mat.Dense    // p x q: the inner products of the axes of x with those of y
 }
 
-// Canonical returns the canonical correlations of x and y, and their canonical vectors; XX and YY must be positive definite. With
-// their Cholesky factors XX = L Lᵀ and YY = M Mᵀ,
+// Canonical returns the canonical correlations of x and y, and their canonical vectors; XX and YY must be positive
+// definite. With their Cholesky factors XX = L Lᵀ and YY = M Mᵀ,
 //
 //	L⁻¹ XY M⁻ᵀ = P diag(rho) Qᵀ,  W = L⁻ᵀ P,  V = M⁻ᵀ Q.
 //
@@ -52,8 +52,9 @@ func (p Pair) Canonical() (CCA, error) {
 	return c, nil
 }
 
-// decompose returns the thin singular value decomposition P diag(rho) Qᵀ of a matrix by way of the eigenvectors of its smaller Gram matrix, which takes half
-// the time. Singular values are right to about 1e-8 of the largest; the vectors on one side of smaller ones are zero.
+// decompose returns the thin singular value decomposition P diag(rho) Qᵀ of a matrix by way of the eigenvectors of
+// its smaller Gram matrix, which takes half the time. Singular values are right to about 1e-8 of the largest; the
+// vectors on one side of smaller ones are zero.
 func decompose(k *mat.Dense) (p *mat.Dense, rho []float64, q *mat.Dense, err error) {
 	rows, cols := k.Dims()
 	if rows < cols {
@@ -87,16 +88,17 @@ func decompose(k *mat.Dense) (p *mat.Dense, rho []float64, q *mat.Dense, err err
 // smallest is the part of the largest singular value below which decompose cannot tell one from zero.
 const smallest = 1e-8
 
-// factor returns the Cholesky factor of a symmetric matrix as its transpose, upper triangular; ok is false where the matrix is not
-// positive definite.
+// factor returns the Cholesky factor of a symmetric matrix as its transpose, upper triangular; ok is false where the
+// matrix is not positive definite.
 func factor(a mat.Symmetric) (t blas64.Triangular, ok bool) {
 	s := mat.NewSymDense(a.SymmetricDim(), nil)
 	s.CopySym(a)
 	return lapack64.Potrf(s.RawSymmetric())
 }
 
-// Cosines returns the absolute cosines of the canonical vectors of a pair in the space that the axes of x and y share: for orthonormal axes A and
-// B, of which the overlap Aᵀ B is all that is needed, |<A w_i, B v_i>| / (|w_i| |v_i|). Where a vector is zero, so is its cosine.
+// Cosines returns the absolute cosines of the canonical vectors of a pair in the space that the axes of x and y
+// share: for orthonormal axes A and B, of which the overlap Aᵀ B is all that is needed, |<A w_i, B v_i>| / (|w_i|
+// |v_i|). Where a vector is zero, so is its cosine.
 func (c CCA) Cosines(p Pair) []float64 {
 	var turned mat.Dense
 	turned.Mul(p.Overlap, c.V) // p x r

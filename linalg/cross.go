@@ -23,8 +23,8 @@ func NewCross(d int) *Cross {
 	return &Cross{D: d, Mean: make([]float64, 2*d), Data: make([]float64, d*d)}
 }
 
-// Add adds the pairs of observation i's x with observation partner[i]'s y of a block of (x, y). partner must be a permutation
-// of the block's observations, so the block's mean stays that of the pairs.
+// Add adds the pairs of observation i's x with observation partner[i]'s y of a block of (x, y). partner must be a
+// permutation of the block's observations, so the block's mean stays that of the pairs.
 func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 	if b.p != 2*c.D || len(partner) != b.N() {
 		panic(fmt.Sprintf("linalg: a block of %d observations of %d variables, %d partners for 2 x %d variables", b.N(), b.p, len(partner), c.D))

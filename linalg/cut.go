@@ -7,20 +7,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// An end is where a subspace is cut off with other observations: coordinates before at stay, and those from at on are replaced by
-// coordinates in the columns of turn.
+// An end is where a subspace is cut off with other observations: coordinates before at stay, and those from at on are
+// replaced by coordinates in the columns of turn.
 type end struct {
 	at, kept int
 	turn     *mat.Dense // (K + margin - at) square; its first columns are kept
 }
 
-// partNoise is noiseFloor for a difference of moments in float32. It is a part of the largest eigenvalue of all observations: without some of
-// them there may be nothing but rounding.
+// partNoise is noiseFloor for a difference of moments in float32. It is a part of the largest eigenvalue of all
+// observations: without some of them there may be nothing but rounding.
 const partNoise = 1e-6
 
 var errNoVariance = errors.New("linalg: too little variance is left in the subspace")
 
-// end finds the end of a subspace for the scatter xx of coordinates in its basis, given the variance of the whole space.
+// end finds the end of a subspace for the scatter xx of coordinates in its basis, given the variance of the whole
+// space.
 func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
 	n := len(s.Values)
 	at := max(0, s.K-margin(s.K))
@@ -56,9 +57,9 @@ func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
 	return e, nil
 }
 
-// repulsion is what the eigenvalues of the last coordinates lose to the first, with which they are correlated, by perturbation
-// theory to second order: sum_i c_ij^2 / (xx_ii - values_j), c_ij being the scatter of coordinate i with the j-th turned one. It is small, but
-// a subspace may gain or lose a dimension by it.
+// repulsion is what the eigenvalues of the last coordinates lose to the first, with which they are correlated, by
+// perturbation theory to second order: sum_i c_ij^2 / (xx_ii - values_j), c_ij being the scatter of coordinate i with
+// the j-th turned one. It is small, but a subspace may gain or lose a dimension by it.
 func repulsion(xx *mat.SymDense, e end, values []float64) []float64 {
 	lost := make([]float64, len(values))
 	if e.at == 0 {

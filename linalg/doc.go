@@ -7,8 +7,8 @@
 //
 //	S = sum_t (x_t - m)(x_t - m)ᵀ,
 //
-// so the observations themselves need not be kept. A block of observations is multiplied in float32 around its own mean, where
-// nothing cancels, and added in float64 by the rule of Chan, Golub and LeVeque (1983),
+// so the observations themselves need not be kept. A block of observations is multiplied in float32 around its own
+// mean, where nothing cancels, and added in float64 by the rule of Chan, Golub and LeVeque (1983),
 //
 //	S = S_a + S_b + n_a n_b / (n_a + n_b) (m_b - m_a)(m_b - m_a)ᵀ.
 //

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Frame is a principal subspace of the first half x of the variables of a Scatter and one of the second half y, to compute the scatters of coordinates in
-// them from.
+// A Frame is a principal subspace of the first half x of the variables of a Scatter and one of the second half y, to
+// compute the scatters of coordinates in them from.
 type Frame struct {
 	x, y    Subspace
 	u, v    blas32.General // the bases, margins included, in the float32 that parts are kept in
@@ -33,8 +33,8 @@ func single32(m *mat.Dense) blas32.General {
 // A Whole is the scatters of coordinates in both bases of a Frame, margins included.
 type Whole struct{ pair Pair }
 
-// Whole returns the scatters of the coordinates of the observations that the subspaces are those of. cross is the scatter of x with y,
-// D x D, or what is to stand in for it.
+// Whole returns the scatters of the coordinates of the observations that the subspaces are those of. cross is the
+// scatter of x with y, D x D, or what is to stand in for it.
 func (f Frame) Whole(cross []float64) Whole {
 	d, _ := f.x.Basis.Dims()
 	var half, xy mat.Dense
@@ -62,14 +62,14 @@ func (f Frame) Leading(w Whole) Pair {
 	}
 }
 
-// Without returns the scatters of coordinates in the subspaces that a Scatter has without a part of its observations, which is a tenth of
-// them or so. With n and m observations of means a and b, what remains is
+// Without returns the scatters of coordinates in the subspaces that a Scatter has without a part of its observations,
+// which is a tenth of them or so. With n and m observations of means a and b, what remains is
 //
 //	S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ.
 //
-// Finding its eigenvectors afresh is what takes long, so the subspaces are moved only where they end: the first eigenvectors of
-// all observations stay, and the last of them, with those of the margin, are turned to the eigenvectors of S among them and cut
-// off anew at the fraction of the variance.
+// Finding its eigenvectors afresh is what takes long, so the subspaces are moved only where they end: the first
+// eigenvectors of all observations stay, and the last of them, with those of the margin, are turned to the
+// eigenvectors of S among them and cut off anew at the fraction of the variance.
 func (f Frame) Without(w Whole, all *Scatter[float64], part *Scatter[float32]) (Pair, error) {
 	n, m := float64(all.N), float64(part.N)
 	factor := n * m / (n - m)

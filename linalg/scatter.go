@@ -26,7 +26,8 @@ func (s *Scatter[T]) row(i, j int) []T {
 	return s.Data[end-(s.P-j) : end]
 }
 
-// Square copies the variables lo to hi (exclusive) out: their scatter as a square matrix, row-major, upper triangle; zeros below.
+// Square copies the variables lo to hi (exclusive) out: their scatter as a square matrix, row-major, upper triangle;
+// zeros below.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := make([]T, n*n)
@@ -36,7 +37,8 @@ func (s *Scatter[T]) Square(lo, hi int) []T {
 	return out
 }
 
-// Between copies the scatter of the variables lo to mid with the variables mid to hi out: (mid-lo) x (hi-mid), row-major.
+// Between copies the scatter of the variables lo to mid with the variables mid to hi out: (mid-lo) x (hi-mid),
+// row-major.
 func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	n := hi - mid
 	out := make([]T, (mid-lo)*n)

@@ -19,8 +19,8 @@ var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 // It binds only where more than 99.9 % of the variance is asked for, or where there is hardly any.
 const noiseFloor = 1e-7
 
-// A Subspace is spanned by the K leading eigenvectors of a scatter. A few more, its margin, are kept for where it may end with other
-// observations.
+// A Subspace is spanned by the K leading eigenvectors of a scatter. A few more, its margin, are kept for where it may
+// end with other observations.
 type Subspace struct {
 	K        int
 	Basis    *mat.Dense // D x (K + margin), orthonormal columns; nil where K is 0
@@ -31,9 +31,9 @@ type Subspace struct {
 // margin is the number of eigenvectors beyond the first k that a Subspace keeps at most.
 func margin(k int) int { return 4 + k/8 }
 
-// Leading returns the fewest leading eigenvectors of a scatter that hold at least the given fraction of the sum of its
-// eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero but for rounding are left out,
-// so a scatter of constants has a subspace of dimension 0.
+// Leading returns the fewest leading eigenvectors of a scatter that hold at least the given fraction of the sum of
+// its eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero but for
+// rounding are left out, so a scatter of constants has a subspace of dimension 0.
 func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("linalg: a scatter of %d values for %d variables", len(scatter), d))
@@ -61,7 +61,8 @@ func countAbove(values []float64, floor float64) int {
 	return n
 }
 
-// countLeading is how many of the values, from the first on, add up to at least the given part; all of them where they do not.
+// countLeading is how many of the values, from the first on, add up to at least the given part; all of them where
+// they do not.
 func countLeading(values []float64, part float64) int {
 	var sum float64
 	for i, v := range values {
@@ -80,8 +81,8 @@ func sumPositive(values []float64) float64 {
 	return sum
 }
 
-// eigen computes the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and puts its eigenvectors in the
-// place of its columns.
+// eigen computes the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and
+// puts its eigenvectors in the place of its columns.
 func eigen(a []float64, n int) ([]float64, error) {
 	values := make([]float64, n)
 	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator holds the second moments of (z, z') over all observations of a layer, and a chunk that is not full yet.
+// An accumulator holds the second moments of (z, z') over all observations of a layer, and a chunk that is not full
+// yet.
 type accumulator struct {
 	measure *seis
 	site    measure.Site
@@ -139,8 +140,8 @@ func (a *accumulator) add(from, samples int, rows []float32) {
 	}
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here, unless
-// this one has begun another: then it will get no further samples, and is added as it is.
+// Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here,
+// unless this one has begun another: then it will get no further samples, and is added as it is.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

@@ -7,15 +7,15 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// chunkRows is the number of observations that a chunk should have: enough for a matrix product to be fast and for adding
-// it up to be cheap beside.
+// chunkRows is the number of observations that a chunk should have: enough for a matrix product to be fast and for
+// adding it up to be cheap beside.
 const chunkRows = 1024
 
 // minChunk is the fewest samples in a chunk of a full block, so that partners for the null do not come in pairs.
 const minChunk = 4
 
-// chunks cuts the blocks of a layout into chunks of consecutive samples, which are multiplied at once. Where a chunk begins
-// and ends depends on the layout and the number of channels alone.
+// chunks cuts the blocks of a layout into chunks of consecutive samples, which are multiplied at once. Where a chunk
+// begins and ends depends on the layout and the number of channels alone.
 type chunks struct {
 	layout measure.Layout
 	size   int // samples of a chunk; the last of a block takes the rest too, so it has up to 2 size - 1
@@ -45,8 +45,8 @@ func (c chunks) longest() int {
 	return c.layout.Block - (parts-1)*c.size
 }
 
-// partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples and other
-// channels, for the null. It is nil for a single sample. The draw is keyed by the study and the chunk.
+// partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples
+// and other channels, for the null. It is nil for a single sample. The draw is keyed by the study and the chunk.
 func partners(key measure.Key, from, samples, channels int) []int {
 	if samples < 2 {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Chunks cut every block into consecutive runs, of at least size samples unless the block is shorter, and of less than twice as many.
+// Chunks cut every block into consecutive runs, of at least size samples unless the block is shorter, and of less
+// than twice as many.
 func TestChunksPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

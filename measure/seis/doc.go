@@ -1,23 +1,26 @@
-// Package seis measures what is left of the spatial information of a layer when its input is transformed, and whether it
-// is still in the same place: the Subspace-based Equivariance and Invariance Scores of Lin, Farrahi and Cai ("SEIS:
-// Subspace-based Equivariance and Invariance Scores for Neural Representations").
+// Package seis measures what is left of the spatial information of a layer when its input is transformed, and whether
+// it is still in the same place: the Subspace-based Equivariance and Invariance Scores of Lin, Farrahi and Cai
+// ("SEIS: Subspace-based Equivariance and Invariance Scores for Neural Representations").
 //
-// Let z (b x c x h x w) be a layer's activations on b inputs and z' those on the transformed inputs. Each channel of each
-// sample is one observation of the d = h w positions, so A is d x n with n = b c, and A' the same of z'; rows are centred.
+// Let z (b x c x h x w) be a layer's activations on b inputs and z' those on the transformed inputs. Each channel of
+// each sample is one observation of the d = h w positions, so A is d x n with n = b c, and A' the same of z'; rows
+// are centred.
 //
-//  1. Of each, keep the fewest leading left singular vectors, U and U', that hold 99 % of the squared singular values: the
-//     patterns in space that the layer in fact uses, k and k' of them.
-//  2. Find the canonical correlations rho_i and canonical vectors w_i, v_i between UᵀA and U'ᵀA', for i up to r = min(k, k'):
-//     the pairs of patterns, one seen before the transformation and one after it, that go together best.
-//  3. equivariance = 1/r sum_i rho_i: how much of the layer after the transformation is a linear function of what it was before
-//     (equation 4).
-//     invariance = 1/r sum_i rho_i |cos(U w_i, U' v_i)|: how much of it is, besides, the same pattern in the same place
-//     (equation 5; w_i and v_i have coordinates in two bases, so the cosine is taken in space).
+//  1. Of each, keep the fewest leading left singular vectors, U and U', that hold 99 % of the squared singular
+//     values: the patterns in space that the layer in fact uses, k and k' of them.
+//  2. Find the canonical correlations rho_i and canonical vectors w_i, v_i between UᵀA and U'ᵀA', for i up to r =
+//     min(k, k'): the pairs of patterns, one seen before the transformation and one after it, that go together
+//     best.
+//  3. equivariance = 1/r sum_i rho_i: how much of the layer after the transformation is a linear function of what
+//     it was before (equation 4). invariance = 1/r sum_i rho_i |cos(U w_i, U' v_i)|: how much of it is, besides,
+//     the same pattern in the same place (equation 5; w_i and v_i have coordinates in two bases, so the cosine is
+//     taken in space).
 //
-// Both lie in [0, 1] and invariance never exceeds equivariance. Both near 1: the layer does not notice the transformation. High
-// equivariance and low invariance: it follows the transformation, the information is there and has moved. Both low: the information is
-// gone. Equivariance is the same whatever permutation, or other orthogonal map, of the positions follows the layer on one side. Neither score sees
-// the order of channels; other mixtures of channels, and their scales, do count, since channels are observations.
+// Both lie in [0, 1] and invariance never exceeds equivariance. Both near 1: the layer does not notice the
+// transformation. High equivariance and low invariance: it follows the transformation, the information is there and
+// has moved. Both low: the information is gone. Equivariance is the same whatever permutation, or other orthogonal
+// map, of the positions follows the layer on one side. Neither score sees the order of channels; other mixtures of
+// channels, and their scales, do count, since channels are observations.
 //
 // # Statistics
 //
@@ -25,28 +28,33 @@
 //	rank                                r, the number of canonical correlations
 //	null-equivariance, null-invariance  the same from pairs that have nothing to do with each other
 //
-// The null. Canonical correlations are not zero by chance: with n observations of k patterns they are about sqrt(k / n) and more.
-// The null pairs z of one sample and channel with z' of another sample and another channel, drawn within blocks of samples of a run, and
-// computes the scores of that. A score means something by as much as it exceeds its null.
+// The null. Canonical correlations are not zero by chance: with n observations of k patterns they are about sqrt(k /
+// n) and more. The null pairs z of one sample and channel with z' of another sample and another channel, drawn within
+// blocks of samples of a run, and computes the scores of that. A score means something by as much as it exceeds its
+// null.
 //
 // # When not to trust it
 //
-//   - The transformation must be one for all samples (per: trial). SEIS looks for one linear map, and angles drawn anew for each sample have
-//     none: rotations over 360 degrees then give 0.4 where one rotation gives 0.997. A warning says so.
-//   - Where canonical correlations tie exactly (a flip, a translation by whole positions), the canonical vectors are not unique, and
-//     invariance depends on which ones the solver picks. A warning says so. Equivariance is not concerned.
-//   - With fewer observations than patterns correlations are 1 whatever the data. The null shows it, and a warning.
+//   - The transformation must be one for all samples (per: trial). SEIS looks for one linear map, and angles drawn
+//     anew for each sample have none: rotations over 360 degrees then give 0.4 where one rotation gives 0.997. A
+//     warning says so.
+//   - Where canonical correlations tie exactly (a flip, a translation by whole positions), the canonical vectors
+//     are not unique, and invariance depends on which ones the solver picks. A warning says so. Equivariance is
+//     not concerned.
+//   - With fewer observations than patterns correlations are 1 whatever the data. The null shows it, and a
+//     warning.
 //
 // # What is computed
 //
-// A is never formed. A linalg.Scatter keeps the sums and the second moments of (z, z') around their means: 2 d numbers and a
-// triangle of 2 d x 2 d, whatever the number of samples. Samples are multiplied in chunks that depend on the layout of the run alone (about 1,024
-// observations of one block), in float32 around the chunk's own mean, so scores do not depend on batch size, sharding or resuming.
-// Layers of more than 56 x 56 positions are average-pooled down to that many, with a warning: two 112 x 112 maps have
-// second moments of 2.5 GB.
+// A is never formed. A linalg.Scatter keeps the sums and the second moments of (z, z') around their means: 2 d
+// numbers and a triangle of 2 d x 2 d, whatever the number of samples. Samples are multiplied in chunks that depend
+// on the layout of the run alone (about 1,024 observations of one block), in float32 around the chunk's own mean, so
+// scores do not depend on batch size, sharding or resuming. Layers of more than 56 x 56 positions are average-pooled
+// down to that many, with a warning: two 112 x 112 maps have second moments of 2.5 GB.
 //
-// The interval is a delete-a-group jackknife over ten groups of samples. Each group's moments are kept besides the total, in float32, where
-// memory allows. A replicate takes a group out of the moments of the coordinates in U and U', and the canonical correlations and vectors
-// are computed anew. Of U and U' themselves only the end is: which of the last patterns, and of the next few beyond, belong to them
-// without the group (linalg.Frame). That takes a tenth of the time of computing all anew; TestReplicatesMatchTheExactOnes compares the widths.
+// The interval is a delete-a-group jackknife over ten groups of samples. Each group's moments are kept besides the
+// total, in float32, where memory allows. A replicate takes a group out of the moments of the coordinates in U and
+// U', and the canonical correlations and vectors are computed anew. Of U and U' themselves only the end is: which of
+// the last patterns, and of the next few beyond, belong to them without the group (linalg.Frame). That takes a tenth
+// of the time of computing all anew; TestReplicatesMatchTheExactOnes compares the widths.
 package seis

@@ -30,7 +30,8 @@ type result struct {
 	ties                     bool
 }
 
-// scoresOfPair computes the two scores from the scatters of coordinates in the subspaces: equations 4 and 5 of the paper.
+// scoresOfPair computes the two scores from the scatters of coordinates in the subspaces: equations 4 and 5 of the
+// paper.
 func scoresOfPair(p linalg.Pair) (result, error) {
 	cca, err := p.Canonical()
 	if err != nil {
@@ -47,8 +48,9 @@ func scoresOfPair(p linalg.Pair) (result, error) {
 	return s, nil
 }
 
-// ties says whether canonical correlations, descending, tie more often than rounding would have it. Neighbours of real data lie
-// about 1 / r apart; those of a flip, a translation by whole positions or an identity are all 1 but for rounding.
+// ties says whether canonical correlations, descending, tie more often than rounding would have it. Neighbours of
+// real data lie about 1 / r apart; those of a flip, a translation by whole positions or an identity are all 1 but for
+// rounding.
 func ties(rho []float64) bool {
 	const resolution, counts, share = 1e-6, 0.01, 20
 	tied := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Replicates move the subspaces only where they end. Against computing everything anew without each group, on a layer of real pictures, that
-// changes the width of an interval by less than a third.
+// Replicates move the subspaces only where they end. Against computing everything anew without each group, on a layer
+// of real pictures, that changes the width of an interval by less than a third.
 func TestReplicatesMatchTheExactOnes(t *testing.T) {
 	t.Parallel()
 	z, zt := pictures(t, 600)
@@ -56,7 +56,8 @@ func TestReplicatesMatchTheExactOnes(t *testing.T) {
 	}
 }
 
-// The interval covers what other samples give, most of the time: of 20 sets of samples, the intervals of at least 14 hold the score of all.
+// The interval covers what other samples give, most of the time: of 20 sets of samples, the intervals of at least 14
+// hold the score of all.
 func TestIntervalsCover(t *testing.T) {
 	t.Parallel()
 	const sets, n = 20, 200
@@ -81,7 +82,8 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// Ties are told by their number, so that rounding, which is amplified where a pattern has little variance, does not hide them.
+// Ties are told by their number, so that rounding, which is amplified where a pattern has little variance, does not
+// hide them.
 func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
 	t.Parallel()
 	z, _ := pictures(t, 200)

@@ -63,7 +63,8 @@ func planeOf(l onnx.Layer, limit int) (p plane, why string) {
 	return p, ""
 }
 
-// tokens is the plane of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and dropped.
+// tokens is the plane of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and
+// dropped.
 func tokens(t, c int) plane {
 	p := plane{channels: c, grid: []int{t}, chStep: 1, posStep: c}
 	if side, ok := root(t - 1); ok {
@@ -80,8 +81,8 @@ func root(n int) (int, bool) {
 	return r, r*r == n
 }
 
-// pooledGrid is the grid of at most limit positions that keeps the aspect: the grid itself where it is small enough, else
-// rows = sqrt(limit h / w), rounded down, and as many columns as the limit leaves.
+// pooledGrid is the grid of at most limit positions that keeps the aspect: the grid itself where it is small enough,
+// else rows = sqrt(limit h / w), rounded down, and as many columns as the limit leaves.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid

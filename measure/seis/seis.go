@@ -53,8 +53,8 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the jackknife where the budget allows them, the chunk that is being filled, and
-// what multiplying it takes. Computing the scores takes some ten d x d matrices of float64 more for a moment.
+// Cost counts the moments, the groups of the jackknife where the budget allows them, the chunk that is being filled,
+// and what multiplying it takes. Computing the scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := planeOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -96,7 +96,8 @@ func (m *seis) groups(s measure.Site, p plane) int {
 	return n
 }
 
-// maxGroups is the number of groups that are left out in turn, fewer than a Layout's, since each has moments of its own.
+// maxGroups is the number of groups that are left out in turn, fewer than a Layout's, since each has moments of its
+// own.
 const maxGroups = 10
 
 func jackknifeGroups(l measure.Layout) int { return min(l.Groups, maxGroups) }

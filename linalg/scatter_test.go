@@ -1,0 +1,223 @@
+package linalg
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/state"
+)
+
+// textbook is the mean and the scatter of rows, in two passes and in float64.
+func textbook(rows []float32, p int) (mean, scatter []float64) {
+	n := len(rows) / p
+	mean, scatter = make([]float64, p), make([]float64, p*p)
+	for i := range n {
+		for j := range p {
+			mean[j] += float64(rows[i*p+j]) / float64(n)
+		}
+	}
+	for i := range n {
+		for j := range p {
+			for k := range p {
+				scatter[j*p+k] += (float64(rows[i*p+j]) - mean[j]) * (float64(rows[i*p+k]) - mean[k])
+			}
+		}
+	}
+	return mean, scatter
+}
+
+func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
+	x := make([]float32, n*p)
+	for i := range x {
+		x[i] = float32(g.NormFloat64()) + offset
+	}
+	return x
+}
+
+func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		p, n := rapid.IntRange(1, 12).Draw(t, "p"), rapid.IntRange(1, 60).Draw(t, "n")
+		// A mean a thousand deviations away costs nothing: products are formed around it.
+		rows := gaussian(g, n, p, rapid.SampledFrom([]float32{0, 3, 1000}).Draw(t, "offset"))
+		mean, want := textbook(rows, p)
+		var scratch Scratch
+		parts := []*Scatter[float64]{NewScatter[float64](p), NewScatter[float64](p)}
+		groups := []*Scatter[float32]{NewScatter[float32](p), NewScatter[float32](p)}
+		for at := 0; at < n; {
+			size := min(rapid.IntRange(1, 20).Draw(t, "block"), n-at)
+			i := rapid.IntRange(0, 1).Draw(t, "part")
+			b := append([]float32(nil), rows[at*p:(at+size)*p]...)
+			parts[i].Add(Centre(b, p), groups[i], &scratch)
+			at += size
+		}
+		parts[0].Merge(parts[1])
+		groups[0].Merge(groups[1])
+		if parts[0].N != n || groups[0].N != n {
+			t.Fatalf("%d and %d observations, want %d", parts[0].N, groups[0].N, n)
+		}
+		equal(t, "mean", parts[0].Mean, mean, 1e-9)
+		tolerance := 3e-5 * float64(n)
+		square, between := parts[0].Square(0, p), parts[0].Between(0, p/2, p)
+		for i := range p {
+			for j := i; j < p; j++ {
+				if got := square[i*p+j]; math.Abs(got-want[i*p+j]) > tolerance {
+					t.Fatalf("scatter[%d, %d] = %v, want %v", i, j, got, want[i*p+j])
+				}
+				if got := groups[0].Square(i, j+1)[j-i]; math.Abs(float64(got)-want[i*p+j]) > tolerance {
+					t.Fatalf("float32 scatter[%d, %d] = %v, want %v", i, j, got, want[i*p+j])
+				}
+				if i < p/2 && j >= p/2 && between[i*(p-p/2)+j-p/2] != square[i*p+j] {
+					t.Fatalf("between and square differ at [%d, %d]", i, j)
+				}
+			}
+		}
+	})
+}
+
+func TestCentreShowsWhatIsNotFinite(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		rows := []float32{1, 2, 3, 4, 5, 6}
+		rows[3] = float32(bad)
+		b := Centre(rows, 2)
+		if b.mean[0] != 3 || !(math.IsNaN(b.mean[1]) || math.IsInf(b.mean[1], 0)) {
+			t.Errorf("means %v with %v among the second variable", b.mean, bad)
+		}
+	}
+}
+
+func TestCrossPairsByTheGivenPermutation(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		d := rapid.IntRange(1, 5).Draw(t, "d")
+		var scratch Scratch
+		crosses := []*Cross{NewCross(d), NewCross(d)}
+		var paired []float32 // the pairs as observations of (x, y)
+		for block := range 4 {
+			n := rapid.IntRange(1, 9).Draw(t, "n")
+			rows, partner := gaussian(g, n, 2*d, 2), g.Perm(n)
+			for i, j := range partner {
+				paired = append(paired, rows[i*2*d:i*2*d+d]...)
+				paired = append(paired, rows[j*2*d+d:(j+1)*2*d]...)
+			}
+			crosses[block%2].Add(Centre(rows, 2*d), partner, &scratch)
+		}
+		c := crosses[0]
+		c.Merge(crosses[1])
+		mean, want := textbook(paired, 2*d)
+		equal(t, "mean", c.Mean, mean, 1e-12)
+		for i := range d {
+			equal(t, "cross", c.Data[i*d:(i+1)*d], want[i*2*d+d:(i+1)*2*d], 1e-4)
+		}
+	})
+}
+
+func TestStatesComeBack(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(1, 1))
+	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewCross(3)
+	b := Centre(gaussian(g, 10, 6, 1), 6)
+	s.Add(b, f, new(Scratch))
+	c.Add(b, g.Perm(10), new(Scratch))
+	w := state.NewWriter("test", 1)
+	s.Write(w)
+	f.Write(w)
+	c.Write(w)
+	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewCross(3)
+	r, err := state.NewReader(w.Bytes(), "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s2.Read(r)
+	f2.Read(r)
+	c2.Read(r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b []float64) bool {
+		for i := range a {
+			if a[i] != b[i] {
+				return false
+			}
+		}
+		return len(a) == len(b)
+	}
+	if s2.N != 10 || f2.N != 10 || c2.N != 10 || !same(s.Data, s2.Data) || !same(s.Mean, s2.Mean) || !same(c.Data, c2.Data) || f2.Data[3] != f.Data[3] {
+		t.Fatal("a state read back differs")
+	}
+	r, err = state.NewReader(w.Bytes(), "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	NewScatter[float64](7).Read(r)
+	if r.Close() == nil {
+		t.Fatal("a scatter of 6 variables was read as one of 7")
+	}
+}
+
+// rotated is Q diag(spectrum) Qᵀ, upper triangle, for a random orthogonal Q.
+// canonicalOf is the CCA of observations laid end to end.
+// The canonical variates Wᵀ x and Vᵀ y have unit variance, and their correlations are rho on the diagonal, zero off it.
+// Products are computed tile by tile; a scatter of more variables than a tile has must not show it.
+func TestScattersOfSeveralTiles(t *testing.T) {
+	t.Parallel()
+	const d, n = tile/2 + 30, 4
+	g := rand.New(rand.NewPCG(7, 8))
+	rows := gaussian(g, n, 2*d, 1)
+	mean, want := textbook(rows, 2*d)
+	s, part := NewScatter[float64](2*d), NewScatter[float32](2*d)
+	s.Add(Centre(rows, 2*d), part, new(Scratch))
+	for i := range 2 * d {
+		if math.Abs(s.Mean[i]-mean[i]) > 1e-6 {
+			t.Fatalf("mean %d is %v, want %v", i, s.Mean[i], mean[i])
+		}
+	}
+	got, got32, between := s.Square(0, 2*d), part.Square(0, 2*d), s.Between(0, d, 2*d)
+	for i := range 2 * d {
+		for j := i; j < 2*d; j++ {
+			at := i*2*d + j
+			if math.Abs(got[at]-want[at]) > 1e-4 || math.Abs(float64(got32[at])-want[at]) > 1e-4 {
+				t.Fatalf("scatter[%d, %d] = %v and %v, want %v", i, j, got[at], got32[at], want[at])
+			}
+			if i < d && j >= d && between[i*d+j-d] != got[at] {
+				t.Fatalf("between and square differ at [%d, %d]", i, j)
+			}
+		}
+	}
+}
+
+func TestCrossesOfSeveralTiles(t *testing.T) {
+	t.Parallel()
+	const d, n = tile + 30, 3
+	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
+	original := append([]float32(nil), rows...)
+	c := NewCross(d)
+	c.Add(Centre(rows, 2*d), []int{1, 2, 0}, new(Scratch))
+	mean := make([]float64, 2*d)
+	for i := range n {
+		for j := range mean {
+			mean[j] += float64(original[i*2*d+j]) / n
+		}
+	}
+	for _, at := range [][2]int{{0, 0}, {0, d - 1}, {d - 1, 0}, {d - 1, d - 1}, {tile - 1, tile}, {tile, tile - 1}} {
+		var want float64
+		for i := range n {
+			partner := (i + 1) % n
+			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
+		}
+		if got := c.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
+			t.Errorf("cross%v = %v, want %v", at, got, want)
+		}
+	}
+}
+
+// framed is a frame with all that it needs, of correlated x and y of d variables each.
+// decaying is n observations of (x, y) with a decaying spectrum: y follows x in part.
+// While the margin reaches over the whole space, leaving a part out is exact: the same as a frame of the other
+// observations alone.
