@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	maxBatch         = 256
-	activationMemory = 192 << 20 // for the bound outputs of a clean and a moved batch
-	pictureMemory    = 96 << 20  // for pictures on their way to the engine
-	minWorkingMemory = 8 << 10   // bytes a sample that the engine uses inside
+	maxBatch         = 64       // more no longer pays: activations leave the cache
+	activationMemory = 64 << 20 // for the bound outputs of a clean and a moved batch
+	pictureMemory    = 96 << 20 // for pictures on their way to the engine
+	minWorkingMemory = 8 << 10  // bytes a sample that the engine uses inside
 )
 
 // batchFor chooses how many samples a run of the engine takes: as many as the buffers allow, since nothing but speed and

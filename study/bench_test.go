@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ measures: [%s]
 // benchRun runs a study anew each time, whole: opening, engine, measures, files. work is what bench.py counts as done.
 func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.Accelerate()
-	o := Options{Runtime: orttest.Load(b)}
+	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
+	debug.SetGCPercent(20) // as the command does
 	for b.Loop() {
 		start := time.Now()
 		if _, err := Run(b.Context(), s, filepath.Join(b.TempDir(), "run"), o); err != nil {

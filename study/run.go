@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
+	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
@@ -20,6 +22,7 @@ type Options struct {
 	Runtime  *ort.Runtime
 	Threads  int                 // of the engine; 0: all cores
 	Device   string              // "" or "cpu", "cuda", ...
+	BLAS     *linalg.Backend     // whose threads a run sets as it needs them; may be nil
 	Part     Part                // the share of the samples to run; zero: all
 	Every    time.Duration       // between saves of unfinished work; 0: a minute
 	Progress func(Progress)      // called after each batch; may be nil
@@ -170,7 +173,7 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	defer f.session.Close()
+	r.shareCores(p)
 	if r.saved.IsZero() {
 		r.saved = time.Now()
 	}
@@ -182,6 +185,9 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 		}
 		return r.saveIfDue(p)
 	})
+	if closing := f.session.Close(); err == nil {
+		err = closing // before the scores, which want the memory
+	}
 	if err != nil {
 		return errors.Join(err, r.saveAfter(err, p))
 	}
@@ -192,6 +198,20 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 	}
 	clear(r.accs)
 	return err
+}
+
+// shareCores gives the BLAS the threads that are left over where the tasks of a view run side by side: two layers on a
+// core each are faster than one after the other on two.
+func (r *runner) shareCores(p *pass) {
+	if r.o.BLAS == nil {
+		return
+	}
+	most := 1
+	for _, tasks := range p.tasks {
+		most = max(most, len(tasks))
+	}
+	cores := runtime.GOMAXPROCS(0)
+	r.o.BLAS.SetThreads(max(1, cores/min(most, cores)))
 }
 
 // saveAfter saves a pass that ended early, unless what ended it was a failure to save.
@@ -271,18 +291,44 @@ func (t *task) restore(acc measure.Accumulator, f *stateFile) error {
 
 // score computes the scores of the pass's tasks and writes the record of every cell that is complete.
 func (r *runner) score(ctx context.Context, p *pass) error {
-	for _, t := range p.all() {
-		if err := ctx.Err(); err != nil {
+	type outcome struct {
+		task   *task
+		scored *finished
+		err    error
+	}
+	tasks := p.all()
+	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where this function has ended
+	next := make(chan *task, len(tasks))
+	accs := make(map[*task]measure.Accumulator, len(tasks))
+	for _, t := range tasks {
+		next <- t
+		accs[t] = r.accs[t]
+	}
+	close(next)
+	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+		go func() {
+			for t := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				scored, err := t.compute(accs[t])
+				outcomes <- outcome{t, scored, err}
+			}
+		}()
+	}
+	for range tasks {
+		var o outcome
+		select {
+		case o = <-outcomes:
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
 			return context.Cause(ctx)
 		}
-		acc := r.accs[t]
-		scored, err := within(ctx, func() (*finished, error) { return t.compute(acc) })
-		if err != nil {
-			return err
+		if o.err != nil {
+			return o.err
 		}
-		t.scored = scored
-		delete(r.accs, t)
-		if err := r.completeCell(t.cell); err != nil {
+		o.task.scored = o.scored
+		delete(r.accs, o.task)
+		if err := r.completeCell(o.task.cell); err != nil {
 			return err
 		}
 		if err := r.saveIfDue(p); err != nil {
@@ -290,27 +336,6 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		}
 	}
 	return r.saveIncomplete(p)
-}
-
-// within runs f, and does not wait for it where the context ends: the eigenproblem of a large layer takes a minute, and
-// whoever stops a run will not wait for it. f goes on unheard; it must not change what its caller then uses.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		v, err := f()
-		done <- outcome{v, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
 }
 
 // completeCell writes a cell's record once all its layers have scores.

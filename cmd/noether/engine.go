@@ -45,7 +45,7 @@ func (e *engineFlags) open() (study.Options, error) {
 		return study.Options{}, err
 	}
 	return study.Options{
-		Runtime: rt, Threads: threads, Device: e.device, Version: version(), Warn: note,
+		Runtime: rt, Threads: threads, BLAS: &blas, Device: e.device, Version: version(), Warn: note,
 		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), Threads: threads,
 			Machine: runtime.GOOS + "/" + runtime.GOARCH},
 	}, nil
