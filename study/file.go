@@ -21,14 +21,14 @@ type Study struct {
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
-	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB (the default is 384MiB); more means fewer passes over the data"`
+	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB (the default is 256MiB); more means fewer passes over the data"`
 
 	path string       // of the study file; relative paths are relative to its folder
 	node *config.Node // the file as it was read
 }
 
 // DefaultMemory is the bound on accumulators where a study names none.
-const DefaultMemory = 384 << 20
+const DefaultMemory = 256 << 20
 
 // MaxCells is the most cells that a study may have. A larger one is nearly always a slip in a list of values, and
 // would fill a folder with more files than file systems like.

@@ -118,5 +118,5 @@ measures:
 
 trials: 1                    # independent repetitions of every random draw
 # samples: true              # keep per-sample values in samples.parquet
-# memory: 384MiB             # what accumulators may hold; more means fewer passes
+# memory: 256MiB             # what accumulators may hold; more means fewer passes
 `
