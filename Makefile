@@ -28,9 +28,10 @@ lint: $(RUNTIME)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# What a user feels: images a second and peak memory. See docs/performance.md for how to set it beside the peers.
-bench: build
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+# What a user feels: images a second and peak memory; see docs/performance.md. Wants NOETHER_TESTDATA; PEERS names the
+# folder of bench.py, to measure PyTorch and numpy beside it.
+bench: $(RUNTIME)
+	bench/run.sh
 
 # Every fuzz target for a minute.
 FUZZTIME ?= 60s

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
+# and numpy where PEERS names the folder of bench.py and export.py.
+#
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis ...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${NOETHER_TESTDATA:?set it to the folder of test data}"
+rounds=${ROUNDS:-3}
+python=${PYTHON:-/usr/bin/python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go test -c -o "$work/study.test" ./study
+go test -c -o "$work/model.test" ./model
+
+ours() { # FOLDER BINARY BENCHMARK
+	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
+}
+peer() {
+	[ -z "${PEERS:-}" ] || (cd "$PEERS" && echo "peer $*: $("$python" bench.py "$@")")
+}
+
+nproc | sed 's/^/cores: /'
+date -u +'%Y-%m-%d'
+for what in "${@:-taps ei seis}"; do
+	for w in $what; do
+		case $w in
+		taps)
+			if [ -z "${NOETHER_BENCH_MODEL:-}" ] && [ -n "${PEERS:-}" ]; then
+				(cd "$PEERS" && "$python" export.py "$work" resnet18:224 >/dev/null)
+				export NOETHER_BENCH_MODEL=$work/resnet18/model.onnx
+			fi
+			for _ in $(seq "$rounds"); do
+				BENCHTIME=10x ours model model.test 'Bare|TapsAll|TapsRelu'
+				peer taps resnet18 224 8 all
+				peer taps resnet18 224 8 relu
+			done
+			;;
+		ei)
+			for _ in $(seq "$rounds"); do
+				ours study study.test EffectiveInvariance
+				peer ei cifar_resnet20 "$NOETHER_TESTDATA/cifar10/test_batch.bin"
+			done
+			;;
+		seis)
+			for k in scores null null-and-interval scores-1000 scores-10000; do
+				ours study study.test "SEIS/$k\$"
+			done
+			peer seis cifar_resnet20 "$NOETHER_TESTDATA/cifar10/test_batch.bin" 2000
+			;;
+		esac
+	done
+done
