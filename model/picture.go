@@ -153,7 +153,7 @@ func newPicture(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
 		p.width = o.Size[1]
 	}
 	if p.height <= 0 || p.width <= 0 {
-		return p, fmt.Errorf("input %v leaves the size of a picture open: say how large it is by the crop of the preprocessing", port)
+		return p, fmt.Errorf("input %v leaves the size of a picture open: say preprocess: {crop: 224}, or how large it is", port)
 	}
 	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}

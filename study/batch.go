@@ -16,7 +16,7 @@ const (
 // memory depends on it.
 func (s *Study) batchFor(p *pass, layers []onnx.Layer) int {
 	if s.Batch > 0 {
-		return s.Batch
+		return max(1, min(s.Batch, p.hi-p.lo))
 	}
 	var activations int64
 	for _, l := range layers {

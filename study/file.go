@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
@@ -163,16 +164,19 @@ func (Size) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"integer", "string"}, "pattern": `^[0-9]+(\.[0-9]+)?\s*([KMGT]i?B|B)?$`}
 }
 
+var sizeUnit = regexp.MustCompile(`[KMGT]?i?B$`)
+
 // ParseSize reads a number of bytes with an optional unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB.
 func ParseSize(text string) (Size, error) {
 	var number float64
 	var unit string
-	if k, err := fmt.Sscanf(text, "%g%s", &number, &unit); k < 1 {
-		return 0, fmt.Errorf("%q is not a size: write 512MiB, say (%v)", text, err)
+	var rest string
+	if k, _ := fmt.Sscan(strings.TrimSpace(sizeUnit.ReplaceAllString(text, " $0")), &number, &unit, &rest); k < 1 || k > 2 {
+		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
 	}
 	factor, ok := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[unit]
-	if !ok || !(number > 0) || number*factor > 1<<50 {
+	if !ok || !(number*factor >= 1) || number*factor > 1<<50 {
 		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
 	}
 	return Size(number * factor), nil

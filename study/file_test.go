@@ -164,7 +164,7 @@ func TestStudyErrors(t *testing.T) {
 func TestParseSize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
-		"": 0, "0": 0, "-1": 0, "many": 0, "5 apples": 0, "1e300GiB": 0, "NaN": 0} {
+		"": 0, "0": 0, "-1": 0, "many": 0, "5 apples": 0, "512MiB garbage": 0, "0.5": 0, "B": 0, "1e300GiB": 0, "NaN": 0} {
 		if got, err := ParseSize(text); got != want || (err != nil) != (want == 0) {
 			t.Errorf("%q gives %d, %v; want %d", text, got, err, want)
 		}

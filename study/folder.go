@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
@@ -38,13 +39,26 @@ const staleAfter = time.Hour
 // sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody.
 func (f Folder) sweep() {
 	for _, sub := range []string{"", "cells", "states"} {
-		files, _ := filepath.Glob(f.path(sub, ".*.tmp"))
+		files, _ := f.list(sub, ".", ".tmp")
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > staleAfter {
 				os.Remove(file)
 			}
 		}
 	}
+}
+
+// list finds the files of a part of the folder by how their names start and end. Unlike a glob it does not mind what the
+// folder itself is called.
+func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(f.path(sub))
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			out = append(out, f.path(sub, e.Name()))
+		}
+	}
+	return out, err
 }
 
 func (f Folder) path(elem ...string) string {
@@ -63,14 +77,18 @@ func (f Folder) hasCell(c *Cell) bool {
 	return err == nil
 }
 
-// states lists the files of the cell's shards.
+// shards lists the states of the cell, those of its shards among them.
 func (f Folder) shards(c *Cell) ([]string, error) {
-	return filepath.Glob(f.path("states", c.Key+".*of*.bin"))
+	files, err := f.list("states", c.Key+".", ".bin")
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return files, err
 }
 
 // removeStates removes all that the folder keeps of a cell on its way; the cell's record stands for it now.
 func (f Folder) removeStates(c *Cell) error {
-	files, err := filepath.Glob(f.path("states", c.Key+".*.bin"))
+	files, err := f.list("states", c.Key+".", ".bin")
 	for _, file := range files {
 		if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
 			err = errors.Join(err, e)

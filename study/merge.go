@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/noether-ml/noether/measure"
@@ -27,6 +28,7 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	}
 	defer plan.Close()
 	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]measure.Accumulator{}, started: time.Now().UTC()}
+	r.recallUnreadable()
 	for _, c := range plan.Cells {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -61,6 +63,9 @@ func (r *runner) mergeCell(c *Cell, dirs []string) error {
 	for _, p := range parts {
 		c.Data.unreadable.add(p.Unreadable...)
 	}
+	if err := c.Data.unreadable.tooMany(errors.New("its shard could not read it")); err != nil {
+		return fmt.Errorf("data %s: %w", c.Data.spec.Name, err)
+	}
 	return r.completeCell(c)
 }
 
@@ -89,7 +94,7 @@ var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 
 // findParts opens the states of all shards of a cell, in order. Shards that are missing or unfinished are named.
 func (c *Cell) findParts(dirs []string) ([]*stateFile, error) {
-	byCount := map[int]map[int]string{}
+	byCount := map[int]map[int]string{} // by the number of shards, by the shard
 	for _, dir := range dirs {
 		files, err := Folder{dir}.shards(c)
 		if err != nil {
@@ -105,7 +110,9 @@ func (c *Cell) findParts(dirs []string) ([]*stateFile, error) {
 			if byCount[of] == nil {
 				byCount[of] = map[int]string{}
 			}
-			byCount[of][i] = file
+			if other := byCount[of][i]; other == "" || !c.holds(other, Part{i, of}) {
+				byCount[of][i] = file
+			}
 		}
 	}
 	best := 0
@@ -156,6 +163,16 @@ func (c *Cell) openParts(files map[int]string, of int) (parts []*stateFile, err 
 	return parts, nil
 }
 
+// holds reports whether a file has the whole of a part.
+func (c *Cell) holds(file string, part Part) bool {
+	f, err := openState(file)
+	if err != nil {
+		return false
+	}
+	defer f.close()
+	return c.complete(f, part)
+}
+
 // complete reports whether a part holds every layer of the cell up to its end.
 func (c *Cell) complete(f *stateFile, part Part) bool {
 	_, hi := part.places(c.Data.layout)
@@ -177,7 +194,7 @@ type MissingShards struct {
 }
 
 func (e *MissingShards) Error() string {
-	return fmt.Sprintf("%s lacks the shards %v: run them, then merge again", e.Cell, e.Shards)
+	return fmt.Sprintf("%s lacks the shards %s: run them, then merge again", e.Cell, strings.Join(e.Shards, ", "))
 }
 
 func (c *Cell) String() string {

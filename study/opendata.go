@@ -203,6 +203,7 @@ func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (data
 // under is the data as a model of the given number of classes sees them: labels are its outputs.
 func (d *openData) under(classes int) *openData {
 	out := *d
+	out.described = new(map[int]dataset.Sample) // whose labels are this model's outputs
 	names := d.source.Classes()
 	if names == nil || classes == 0 {
 		return &out

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -156,6 +155,7 @@ func (p *pass) layers() (layers []onnx.Layer, prediction bool) {
 // A feeder runs a pass: it holds the engine's session, the accumulators, and what one batch looks like.
 type feeder struct {
 	*pass
+	cores        int
 	session      *model.Session
 	layerIndex   map[string]int
 	prediction   bool
@@ -167,11 +167,15 @@ type feeder struct {
 
 // run feeds every task of the pass from its start to its end. After each batch it calls tick with the samples that the
 // engine has run; an error of tick ends the pass, as a cancelled context does, and leaves every accumulator in a
-// state that can be saved.
+// state that can be saved. An accumulator that failed is dropped.
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stream := f.prepare(ctx)
+	defer func() { // nobody reads the data once this has returned
+		cancel()
+		for range stream.items {
+		}
+	}()
 	for item := range stream.items {
 		n, err := f.feed(ctx, item)
 		if err != nil {
@@ -243,7 +247,7 @@ func (f *feeder) update(it *load, movedLog tensor.Tensor) error {
 	tasks := f.tasks[it.view]
 	errs := make([]error, len(tasks))
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(f.cores)
 	for i, t := range tasks {
 		group.Go(func() error {
 			errs[i] = f.updateTask(t, it, movedLog)
@@ -251,6 +255,15 @@ func (f *feeder) update(it *load, movedLog tensor.Tensor) error {
 		})
 	}
 	group.Wait()
+	for i, t := range tasks {
+		if errs[i] != nil { // of no further use: what was saved of it before is what remains
+			delete(f.accs, t)
+			t.seen = 0
+			if t.stored != nil {
+				t.seen = t.stored.Seen
+			}
+		}
+	}
 	return firstInDepth(tasks, errs)
 }
 

@@ -15,6 +15,9 @@ func (p *Plan) resolved() (string, error) {
 			path.node.Text = abs
 		}
 	}
+	// What keys depend on is written out, lest a default of another version make other cells of it.
+	s.node.SetInt("seed", int64(s.Seed))
+	s.node.SetInt("memory", int64(s.Memory))
 	for i, m := range p.models {
 		s.Models[i].node.Set("sha256", m.model.SHA256())
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -248,7 +247,7 @@ func ReadResult(dir string) (*Result, error) {
 
 // readUnfinished makes rows of the cells that a run on its way has finished.
 func (f Folder) readUnfinished(study string) ([]scores.Row, error) {
-	files, err := filepath.Glob(f.path("cells", "*.json"))
+	files, err := f.list("cells", "", ".json")
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +330,9 @@ func (d *openData) names(ctx context.Context) (map[int]dataset.Sample, error) {
 			if err != nil && !errors.As(err, &bad) {
 				return nil, err
 			}
-			by[s.Index] = s
+			if err == nil {
+				by[s.Index] = s
+			}
 		}
 		*d.described = by
 	}

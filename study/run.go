@@ -38,6 +38,14 @@ type Progress struct {
 	Model, Data  string
 }
 
+// cores is how many goroutines work side by side.
+func (o *Options) cores() int {
+	if o.Threads > 0 {
+		return o.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 func (o *Options) warn(format string, args ...any) {
 	if o.Warn != nil {
 		o.Warn(fmt.Sprintf(format, args...))
@@ -189,12 +197,12 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 		err = closing // before the scores, which want the memory
 	}
 	if err != nil {
-		return errors.Join(err, r.saveAfter(err, p))
+		return r.saveAfter(err, p)
 	}
 	if !r.o.Part.Whole() {
 		err = r.save(p)
 	} else if err = r.score(ctx, p); err != nil {
-		err = errors.Join(err, r.saveAfter(err, p))
+		err = r.saveAfter(err, p)
 	}
 	clear(r.accs)
 	return err
@@ -210,17 +218,21 @@ func (r *runner) shareCores(p *pass) {
 	for _, tasks := range p.tasks {
 		most = max(most, len(tasks))
 	}
-	cores := runtime.GOMAXPROCS(0)
+	cores := r.o.cores()
 	r.o.BLAS.SetThreads(max(1, cores/min(most, cores)))
 }
 
-// saveAfter saves a pass that ended early, unless what ended it was a failure to save.
+// saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A failure to save now is
+// worse news than the end, and takes its place.
 func (r *runner) saveAfter(err error, p *pass) error {
 	var failed *saveError
 	if errors.As(err, &failed) {
-		return nil
+		return err
 	}
-	return r.save(p)
+	if saving := r.save(p); saving != nil {
+		return saving
+	}
+	return err
 }
 
 // newFeeder opens a session that reads what the pass needs, and makes its accumulators or restores them.
@@ -228,7 +240,7 @@ func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.seed = r.plan.Study.Seed
 	layers, prediction := p.layers()
 	p.batch = r.plan.Study.batchFor(p, layers)
-	f := &feeder{pass: p, prediction: prediction, layerIndex: map[string]int{}, accs: r.accs,
+	f := &feeder{pass: p, cores: r.o.cores(), prediction: prediction, layerIndex: map[string]int{}, accs: r.accs,
 		scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		f.layerIndex[l.Name] = i
@@ -259,11 +271,19 @@ func (r *runner) accumulator(t *task) (measure.Accumulator, error) {
 		return acc, t.explainNil(err)
 	}
 	f, err := openState(r.folder.state(t.cell, r.o.Part))
+	if errors.Is(err, os.ErrNotExist) { // another run of the study has finished the cell meanwhile
+		t.seen, t.stored = 0, nil
+		return acc, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	return acc, t.restore(acc, f)
+	if err := t.restore(acc, f); err != nil {
+		return nil, err
+	}
+	t.seen = f.entry(t.site.Layer.Name).Seen // another run may have saved since this one began
+	return acc, nil
 }
 
 func (t *task) explainNil(err error) error {
@@ -276,7 +296,7 @@ func (t *task) explainNil(err error) error {
 // restore reads the task's state from a file.
 func (t *task) restore(acc measure.Accumulator, f *stateFile) error {
 	e := f.entry(t.site.Layer.Name)
-	if e == nil {
+	if e == nil || e.Scored || f.Cell != t.cell.Key || f.N != t.site.Layout.N {
 		return fmt.Errorf("%s: %w", f.f.Name(), errDamaged)
 	}
 	raw, err := f.bytes(e)
@@ -291,6 +311,8 @@ func (t *task) restore(acc measure.Accumulator, f *stateFile) error {
 
 // score computes the scores of the pass's tasks and writes the record of every cell that is complete.
 func (r *runner) score(ctx context.Context, p *pass) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // so that the others stop where one fails
 	type outcome struct {
 		task   *task
 		scored *finished
@@ -305,7 +327,10 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		accs[t] = r.accs[t]
 	}
 	close(next)
-	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+	if r.o.BLAS != nil {
+		r.o.BLAS.SetThreads(max(1, r.o.cores()/min(len(tasks), r.o.cores())))
+	}
+	for range min(r.o.cores(), len(tasks)) {
 		go func() {
 			for t := range next {
 				if ctx.Err() != nil {
@@ -347,6 +372,9 @@ func (r *runner) completeCell(c *Cell) error {
 		return &saveError{err}
 	}
 	c.done = true
+	for _, t := range c.tasks {
+		t.scored = nil // the folder holds it now
+	}
 	return nil
 }
 

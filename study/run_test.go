@@ -247,3 +247,90 @@ func TestDamagedStateStartsAfresh(t *testing.T) {
 		t.Errorf("%d warnings for %d damaged files", warned, len(files))
 	}
 }
+
+func TestTwoRunsInOneFolderDoNoHarm(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\n"
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "shared")
+	o.Every = time.Nanosecond
+	// The second run begins in the middle of the first, adopts what it has saved, and both go on.
+	second := make(chan error, 1)
+	started := false
+	first := o
+	first.Progress = func(p Progress) {
+		if p.Done > 300 && !started {
+			started = true
+			go func() {
+				_, err := Run(t.Context(), parseIn(t, dir, text), out, o)
+				second <- err
+			}()
+		}
+	}
+	got := mustRun(t, parseIn(t, dir, text), out, first)
+	if !started {
+		t.Fatal("the second run never began")
+	}
+	if err := <-second; err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+	again, err := ReadResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, again.Rows, 1e-5)
+}
+
+func TestResolvedStudyHasTheSameCells(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	text := strings.Replace(studyText, "values: [90, 180]", "values: [0.50, +90, 1e-05]", 1)
+	out := filepath.Join(dir, "run [1]") // which a glob would not find
+	mustRun(t, parseIn(t, dir, text), out, o)
+	resolved, err := Load(filepath.Join(out, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Progress = func(p Progress) { t.Errorf("the resolved study runs %s again", p.Model) }
+	mustRun(t, resolved, out, o)
+	if left, _ := os.ReadDir(filepath.Join(out, "states")); len(left) > 0 {
+		t.Errorf("states are left: %v", left)
+	}
+}
+
+func TestLabelsOfSamplesAreTheModelsOwn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	s := parseIn(t, dir, studyText)
+	plan, err := NewPlan(t.Context(), s, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	d := plan.data[0]
+	d.spec.Classes = []string{"7", "6", "5", "4", "3", "2", "1", "0"}
+	plain, err := plan.data[0].under(0).names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reversed := d.under(8)
+	if reversed.mismatch != nil {
+		t.Fatal(reversed.mismatch)
+	}
+	got, err := reversed.names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if got[i].Label != 7-plain[i].Label {
+			t.Fatalf("sample %d has label %d, and %d under a model that counts backwards", i, plain[i].Label, got[i].Label)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -123,7 +122,7 @@ func (f *feeder) move(samples []dataset.Sample, clean *load, view int) (*load, e
 	}
 	it.inputs = make([]tensor.Tensor, len(samples))
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(f.cores)
 	for i, s := range samples {
 		if v.law == nil {
 			if s.Moved == nil {

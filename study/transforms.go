@@ -119,7 +119,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	}
 	k, ok := transform.Lookup(kind.Text)
 	if !ok {
-		return nil, kind.Unknown("transformation", append([]string{"sequence"}, append(kindNames(), transformKeys...)...))
+		return nil, kind.Unknown("transformation", append([]string{"sequence"}, kindNames()...))
 	}
 	choices, err := decodeArgs(k, value)
 	if err != nil {
@@ -160,6 +160,9 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 		steps, err := decodeKind(kind, arg)
 		if err != nil {
 			return nil, err
+		}
+		if len(out)*len(steps) > MaxCells {
+			return nil, item.Errorf("this sequence has more than %d combinations of values", MaxCells)
 		}
 		var next []variant
 		var nextLaws [][]transform.Transform
@@ -215,6 +218,9 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 			values, err = decodeArg(param, p.Value)
 		} else {
 			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
+		}
+		if err == nil && len(out)*len(values) > MaxCells {
+			err = p.Key.Errorf("these lists have more than %d combinations of values", MaxCells)
 		}
 		if err != nil {
 			return nil, err

@@ -80,8 +80,16 @@ func relative(folder, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	if r, err := filepath.Rel(folder, path); err == nil {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return path
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if r, err := filepath.Rel(from, to); err == nil {
 		return r
 	}
-	return path
+	return to
 }

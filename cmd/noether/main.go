@@ -26,6 +26,7 @@ func main() {
 	debug.SetGCPercent(20)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))
 }
 

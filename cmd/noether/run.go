@@ -80,7 +80,7 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 			return nil, usagef(c, "--var wants NAME=VALUE, not %q", v)
 		}
 		// A path given here is typed where the command is called, not where the study file lies.
-		if abs, err := filepath.Abs(value); err == nil && exists(value) {
+		if abs, err := filepath.Abs(value); err == nil && looksLikePath(value) && exists(value) {
 			value = abs
 		}
 		values[name] = value
@@ -92,6 +92,11 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 		}
 	}
 	return s, err
+}
+
+// looksLikePath tells a path from a plain word.
+func looksLikePath(value string) bool {
+	return strings.HasPrefix(value, ".") || strings.ContainsRune(value, filepath.Separator)
 }
 
 func exists(path string) bool {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func TestEncodeReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Set("limit", "x")
-	n.Pairs[1].Value = &Node{Kind: Int, Int: 9}
+	n.Pairs[1].Value = &Node{Kind: Int, Int: 9, Text: "9"}
 	raw, err := Encode(n)
 	if err != nil {
 		t.Fatal(err)
@@ -166,5 +167,52 @@ func TestEncodeReadsBack(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" || got.N != 9 {
 		t.Error(d, string(raw))
+	}
+}
+
+func TestNumbersKeepTheirText(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("s.yaml", []byte("a: [0.50, +90, 0x10, 1e-05, 1E3, 1.0, -0]\n"), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := Encode(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse("t.yaml", raw, lookup)
+	if err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	for i, item := range n.Get("a").Items {
+		got := back.Get("a").Items[i]
+		if _, err := item.Number(); err != nil || got.Text != item.Text || got.Kind != item.Kind || got.Float != item.Float {
+			t.Errorf("%+v becomes %+v (%v)", item, got, err)
+		}
+	}
+}
+
+func TestMergeKeys(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("s.yaml", []byte("- &a {name: a, limit: 5}\n- &b {seed: 3, limit: 6}\n- {<<: *a, name: c}\n- {name: d, <<: [*b, *a]}\n"), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]outer{2: {Name: "c", N: 5}, 3: {Name: "d", N: 6, Seed: 3}} {
+		var got outer
+		if err := Decode(n.Items[i], &got); err != nil || got.Name != want.Name || got.N != want.N || got.Seed != want.Seed {
+			t.Errorf("%d: %+v, %v", i, got, err)
+		}
+	}
+}
+
+func TestAliasesOfAliasesEndInAnError(t *testing.T) {
+	t.Parallel()
+	src := "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+	for i := 1; i < 12; i++ {
+		src += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
+	}
+	if _, err := Parse("s.yaml", []byte(src), lookup); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -1,12 +1,21 @@
 package config
 
 import (
+	"strconv"
+
 	yaml "github.com/goccy/go-yaml"
 )
 
-// Set puts a value under a key of a mapping, in place of the one that stands there.
-func (n *Node) Set(key, value string) {
-	v := &Node{Kind: String, Text: value, file: n.file, line: n.line, col: n.col}
+// Set puts a text under a key of a mapping, in place of the one that stands there.
+func (n *Node) Set(key, text string) { n.set(key, &Node{Kind: String, Text: text}) }
+
+// SetInt puts a number under a key of a mapping, in place of the one that stands there.
+func (n *Node) SetInt(key string, v int64) {
+	n.set(key, &Node{Kind: Int, Int: v, Float: float64(v), Text: strconv.FormatInt(v, 10)})
+}
+
+func (n *Node) set(key string, v *Node) {
+	v.file, v.line, v.col = n.file, n.line, n.col
 	for i := range n.Pairs {
 		if n.Pairs[i].Key.Text == key {
 			n.Pairs[i].Value = v
@@ -22,15 +31,19 @@ func Encode(n *Node) ([]byte, error) {
 	return yaml.MarshalWithOptions(n.plain(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
+// verbatim is a number as it was written.
+type verbatim string
+
+// MarshalYAML implements yaml.BytesMarshaler.
+func (v verbatim) MarshalYAML() ([]byte, error) { return []byte(v), nil }
+
 // plain is the node as values that a YAML encoder knows, the order of keys kept.
 func (n *Node) plain() any {
 	switch n.Kind {
 	case Bool:
 		return n.Bool
-	case Int:
-		return n.Int
-	case Float:
-		return n.Float
+	case Int, Float:
+		return verbatim(n.Text) // a value of a list is named by its text: 0.50 is not to become 0.5
 	case String:
 		return n.Text
 	case List:

@@ -17,6 +17,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	yaml "github.com/goccy/go-yaml"
@@ -55,6 +56,7 @@ type Node struct {
 
 	file      string
 	line, col int
+	nodes     int // see size
 }
 
 // A Pair is an entry of a mapping.
@@ -175,6 +177,9 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 		n.Kind, n.Float, n.Text = Float, math.NaN(), a.Token.Value
 		return n, nil
 	case *ast.StringNode:
+		if a.Token.Type == token.StringType && scientific.MatchString(a.Value) {
+			return b.scientific(n, a.Value)
+		}
 		return b.text(n, a.Value)
 	case *ast.LiteralNode:
 		return b.text(n, a.Value.Value)
@@ -189,6 +194,9 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 	case *ast.AliasNode:
 		name := a.Value.GetToken().Value
 		if v, ok := b.anchors[name]; ok {
+			if b.count += v.size(); b.count > maxNodes {
+				return nil, n.Errorf("the file is too large: aliases of aliases")
+			}
 			return v, nil
 		}
 		return nil, n.Errorf("the alias *%s has no anchor above it", name)
@@ -227,6 +235,32 @@ func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
 	return n, nil
 }
 
+// scientific is a number with an exponent that the YAML parser takes for text: 1e-05.
+var scientific = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+
+func (b *builder) scientific(n *Node, s string) (*Node, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return nil, n.Errorf("the number %s is too large", s)
+	}
+	n.Kind, n.Float, n.Text = Float, v, s
+	return n, nil
+}
+
+// size is the number of nodes beneath, those that stand in several places counted in each.
+func (n *Node) size() int {
+	if n.nodes == 0 {
+		n.nodes = 1
+		for _, item := range n.Items {
+			n.nodes += item.size()
+		}
+		for _, p := range n.Pairs {
+			n.nodes += 1 + p.Value.size()
+		}
+	}
+	return n.nodes
+}
+
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 func (b *builder) text(n *Node, s string) (*Node, error) {
@@ -255,6 +289,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 		n.line, n.col = first.line, first.col
 	}
 	seen := map[string]bool{}
+	var merged []Pair
 	for _, e := range entries {
 		key := b.at(e.Key.GetToken())
 		key.Kind, key.Text = String, e.Key.GetToken().Value
@@ -263,15 +298,11 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 			return nil, err
 		}
 		if e.Key.IsMergeKey() {
-			if value.Kind != Map {
-				return nil, key.Errorf("<< wants a mapping")
+			pairs, err := mergedPairs(key, value)
+			if err != nil {
+				return nil, err
 			}
-			for _, p := range value.Pairs {
-				if !seen[p.Key.Text] {
-					seen[p.Key.Text] = true
-					n.Pairs = append(n.Pairs, p)
-				}
-			}
+			merged = append(merged, pairs...)
 			continue
 		}
 		if seen[key.Text] {
@@ -283,5 +314,29 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
 	}
+	for _, p := range merged { // what is written out wins over what is merged in, and the first of several merged
+		if !seen[p.Key.Text] {
+			seen[p.Key.Text] = true
+			n.Pairs = append(n.Pairs, p)
+		}
+	}
 	return n, nil
+}
+
+// mergedPairs are the entries that << brings in: those of a mapping, or of a list of them.
+func mergedPairs(key, value *Node) ([]Pair, error) {
+	switch value.Kind {
+	case Map:
+		return value.Pairs, nil
+	case List:
+		var out []Pair
+		for _, item := range value.Items {
+			if item.Kind != Map {
+				return nil, key.Errorf("<< wants a mapping, or a list of them")
+			}
+			out = append(out, item.Pairs...)
+		}
+		return out, nil
+	}
+	return nil, key.Errorf("<< wants a mapping, or a list of them")
 }

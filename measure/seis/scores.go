@@ -10,7 +10,7 @@ import (
 
 // Warnings of scores.
 const (
-	warnPerSample = "the transformation is drawn per sample; SEIS assumes one linear map for all (per: trial)"
+	warnPerSample = "the transformation is drawn per sample: SEIS assumes one linear map for all (per: trial)"
 	warnTies      = "canonical correlations tie: invariance depends on the solver"
 	warnConstant  = "the layer does not vary over these samples: nothing to correlate"
 	warnFew       = "fewer observations than patterns: correlations are 1 by chance, compare the null"
