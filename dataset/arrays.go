@@ -260,10 +260,10 @@ func (a *Arrays) decode(dst []float32, raw []byte) error {
 	for i := range dst {
 		v := a.images.value(raw[i*a.images.bytes:])
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("value %d is %v", i, v)
+			return fmt.Errorf("the value at place %d is %v", i, v)
 		}
 		if !a.raw && (v < 0 || v > a.max) {
-			return fmt.Errorf("value %d is %v, outside 0 to %v: set max to the value of white, or raw to pass it on", i, v, a.max)
+			return fmt.Errorf("the value at place %d is %v, outside 0 to %v: set max to the value of white, or give pictures before mean and deviation", i, v, a.max)
 		}
 		dst[i] = float32(v / a.max)
 	}

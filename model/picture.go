@@ -169,7 +169,7 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	case model == 0:
 		return 0, fmt.Errorf("input %v has no room for a picture", port)
 	case preprocess != 0 && preprocess != model:
-		return 0, fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d", what, preprocess, port, model)
+		return 0, fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d: say preprocess: {..., crop: %d}", what, preprocess, port, model, model)
 	}
 	return model, nil
 }

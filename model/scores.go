@@ -42,11 +42,23 @@ func (m *Model) findScores() error {
 			return fmt.Errorf("has no output %q: it has %s", name, list(outputs))
 		}
 	}
+	if m.options.Output == "" {
+		i = scoring(outputs)
+	}
 	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
 	if m.scores.kind == "" {
 		m.scores.kind = guessScores(m.graph, m.scores.output)
 	}
 	return nil
+}
+
+// scoring is the place of the first output that is declared with a number for each of two classes or more; else the first.
+func scoring(outputs []onnx.Port) int {
+	i := slices.IndexFunc(outputs, func(p onnx.Port) bool {
+		sizes := p.Sizes()
+		return len(sizes) == 2 && sizes[1] > 1 && (p.Type == onnx.Float || p.Type == onnx.Double)
+	})
+	return max(i, 0)
 }
 
 // settle takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number

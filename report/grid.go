@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,10 +27,14 @@ type gridRow struct {
 }
 
 // A gridValue is a number with its interval and, for layers, its place.
-type gridValue struct{ layer, value, interval string }
+type gridValue struct {
+	layer           string
+	depth           int
+	value, interval string
+}
 
 func valueOf(r scores.Row) gridValue {
-	return gridValue{layer: r.Layer, value: number(r.Value), interval: interval(r.Low, r.High)}
+	return gridValue{layer: r.Layer, depth: r.Depth, value: number(r.Value), interval: interval(r.Low, r.High)}
 }
 
 // oneLayer leaves out the column of the worst layer, where each is the best one too.
@@ -149,11 +154,22 @@ func (v gridValue) write(l layout) string {
 	if v.layer == "" {
 		return strings.Join(parts, separator(l.stacked))
 	}
-	name := shorten(v.layer, l.layers)
+	name := v.name(l.layers)
 	if l.stacked {
 		return strings.Join(parts, " ") + "\n" + name
 	}
 	return strings.Join(append(parts, name), " ")
+}
+
+// name is the layer's, in width cells. Where it must be cut it starts with the layer's depth, since blocks of one kind
+// differ in the middle of their names, which is what is cut.
+func (v gridValue) name(width int) string {
+	name := shorten(v.layer, width)
+	if !strings.Contains(name, "…") {
+		return name
+	}
+	depth := fmt.Sprintf("#%d ", v.depth)
+	return depth + shorten(v.layer, max(1, width-len(depth)))
 }
 
 func separator(stacked bool) string {

@@ -89,8 +89,16 @@ func (s series) lowest() scores.Row {
 }
 
 func (s series) highest() scores.Row {
-	return slices.MinFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
+	rows := slices.DeleteFunc(slices.Clone(s.rows), meaningless)
+	if len(rows) == 0 {
+		rows = s.rows
+	}
+	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
+
+// meaningless reports whether a high score is no higher than shuffled pairs make it, or within rounding: a layer with fewer
+// observations than patterns reaches 1 whatever the data are, and is not the best of anything.
+func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
 // the lowest.

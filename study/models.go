@@ -18,7 +18,7 @@ type Model struct {
 	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
 	Preprocess Preprocess        `key:"preprocess" doc:"what stands between a picture in [0, 1] and the model's input"`
 	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | penultimate | output"`
-	Tags       map[string]string `key:"tags" doc:"carried to charts and correlations"`
+	Tags       map[string]string `key:"tags" doc:"carried to the report and the record of the run"`
 	Input      string            `key:"input" doc:"name of the picture input, where there are several"`
 	Inputs     map[string]Value  `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
 	Layout     string            `key:"layout" enum:"NCHW|NHWC" doc:"of the picture input, where it is not clear"`

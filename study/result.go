@@ -310,6 +310,10 @@ func (r *runner) record(done bool) scores.Record {
 		out.Models = append(out.Models, model)
 	}
 	for _, d := range p.data {
+		if names := d.unreadable.names(); len(names) > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("data %s: %d of %d samples cannot be read and are left out: %s",
+				d.spec.Name, len(names), d.layout.N, some(names, 10)))
+		}
 		kind := ""
 		if kinds := d.spec.kinds(); len(kinds) > 0 {
 			kind = kinds[0]
@@ -318,6 +322,14 @@ func (r *runner) record(done bool) scores.Record {
 			Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()})
 	}
 	return out
+}
+
+// some lists the first names of many.
+func some(names []string, most int) string {
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "...")
+	}
+	return strings.Join(names, ", ")
 }
 
 // names describes the samples of a data set by their index.

@@ -94,7 +94,7 @@ models:
     preprocess: {{if ge .G.Size 128}}imagenet{{else if and (eq .G.Size 32) (eq .G.Channels 3)}}cifar10{{else}}none{{end}}
 {{- end}}
     layers: ["op:Conv", penultimate]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
-    # tags: {family: resnet}           # carried to charts
+    # tags: {family: resnet}           # carried to the report
 
 transforms:
   - {name: quarter, rotate: {values: [90, 180, 270]}}   # a cell for each value, and their mean

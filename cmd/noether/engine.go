@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +17,14 @@ import (
 
 // engineFlags are the flags of every command that computes.
 type engineFlags struct {
+	command *cobra.Command // that they belong to
 	library string
 	device  string
 	threads int
 }
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
-	e := &engineFlags{}
+	e := &engineFlags{command: c}
 	f := c.PersistentFlags()
 	f.StringVar(&e.library, "onnxruntime", "", "the ONNX Runtime library, where it is not found by itself")
 	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
@@ -31,6 +34,12 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 
 // open loads the runtime library and a fast BLAS, and says once where there is none.
 func (e *engineFlags) open() (study.Options, error) {
+	if e.threads < 0 {
+		return study.Options{}, usagef(e.command, "--threads is %d; it is a number of threads, or 0 for all cores", e.threads)
+	}
+	if known := []string{"cpu", "cuda", "coreml", "tensorrt", "openvino", "directml"}; !slices.Contains(known, e.device) {
+		return study.Options{}, usagef(e.command, "--device is %q; known are %s", e.device, strings.Join(known, ", "))
+	}
 	threads := e.threads
 	if threads <= 0 {
 		threads = runtime.NumCPU()

@@ -50,30 +50,29 @@ batch: 4
 		return cmd
 	}
 	want, got := filepath.Join(dir, "whole"), filepath.Join(dir, "killed")
-	start := time.Now()
 	if err := run(want).Run(); err != nil {
 		t.Fatal(err)
 	}
-	length := time.Since(start)
-
+	const enough = 6
 	kills := 0
-	for ; kills < 200; kills++ {
+	for kills < enough {
 		cmd := run(got)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Late enough that the run gets on, early enough that it does not end.
-		timer := time.AfterFunc(length/2+time.Duration(rand.Float64()*float64(length)/3), func() { cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		if err == nil {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		if killAfterSaves(cmd, ended, filepath.Join(got, "states"), 1+rand.IntN(3)) {
 			break
 		}
+		kills++
 	}
-	if kills < 1 || kills == 200 {
-		t.Fatalf("%d kills: the run either was never killed or never ended", kills)
+	if kills < 2 {
+		t.Fatalf("%d kills: the test tests too little", kills)
 	}
-	t.Logf("killed %d times", kills)
+	if err := run(got).Run(); err != nil {
+		t.Fatal(err)
+	}
 	a, b := readScores(t, want), readScores(t, got)
 	if len(a) != len(b) {
 		t.Fatalf("%d rows against %d", len(b), len(a))
@@ -96,4 +95,38 @@ batch: 4
 	if samples(want) == 0 || samples(got) == 0 {
 		t.Error("samples.parquet is empty")
 	}
+}
+
+// killAfterSaves kills a run once it has saved its states so many times, at any moment of the next 30 ms. It reports
+// whether the run ended by itself before.
+func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int) (finished bool) {
+	last := newest(states)
+	for {
+		select {
+		case <-ended:
+			return true
+		case <-time.After(2 * time.Millisecond):
+		}
+		if now := newest(states); now.After(last) {
+			last = now
+			if saves--; saves == 0 {
+				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+				cmd.Process.Kill()
+				<-ended
+				return false
+			}
+		}
+	}
+}
+
+// newest is when a file of a folder was last written.
+func newest(dir string) time.Time {
+	var last time.Time
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
 }

@@ -71,10 +71,16 @@ func usagef(c *cobra.Command, format string, args ...any) error {
 // usageArgs marks what an argument check finds as an error of usage.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return &usageError{c, err}
+		if check(c, args) == nil {
+			return nil
 		}
-		return nil
+		if c.HasSubCommands() {
+			return usagef(c, "there is no command %q", args[0])
+		}
+		if wants := strings.TrimPrefix(c.Use, c.Name()); wants != "" {
+			return usagef(c, "%s wants%s", c.Name(), wants)
+		}
+		return usagef(c, "%s takes no arguments", c.Name())
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -20,6 +22,9 @@ scores of the whole into the first. The scores are those of a run that was never
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			s, err := study.Load(filepath.Join(dirs[0], "study.yaml"), nil)
+			if errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("%s is no run folder: it has no study.yaml", dirs[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -45,9 +50,6 @@ func reportCommand() *cobra.Command {
 		Short: "Print the scores of a run folder and write its report again",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := os.Stat(args[0]); err != nil {
-				return err
-			}
 			result, err := study.ReadResult(args[0])
 			if err != nil {
 				return err
