@@ -20,7 +20,7 @@ func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	if path == "" {
 		b.Skipf("%s is not set: no model to measure", envModel)
 	}
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{224, 224}})
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{224, 224}, Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Size       [2]int               // height and width of the pictures that will come, where neither model nor Preprocess says
 	Threads    int                  // for the engine; 0: one for each core
 	Device     string               // for the engine; "": cpu
+	Spin       bool                 // the engine's threads wait busily: for runs that follow each other without a pause
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.

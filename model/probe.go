@@ -165,7 +165,7 @@ func (m *Model) newProber(names []string) (*prober, error) {
 
 // newSession opens a session of the engine, with an error that speaks of operators as users do.
 func (m *Model) newSession(graph *onnx.Model, verbatim bool) (*ort.Session, error) {
-	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Verbatim: verbatim})
+	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
 	if err != nil && strings.Contains(err.Error(), "is not a registered function/op") {
 		return nil, fmt.Errorf("the engine lacks an operator of the model: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -23,7 +24,13 @@ type Cost struct {
 }
 
 // Cost tells what the plan will cost, for each model and data set. It runs one batch of each.
-func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
+//
+// Where dir is a run folder, what it holds already is left out.
+func (p *Plan) Cost(ctx context.Context, dir string, o Options) ([]Cost, error) {
+	r := &runner{plan: p, folder: Folder{dir}, o: o}
+	if err := r.resume(); err != nil {
+		return nil, err
+	}
 	var out []Cost
 	index := map[string]int{}
 	for _, pass := range passes(p.Cells, int64(p.Study.Memory), o.Part) {
@@ -50,7 +57,7 @@ func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
 	}
 	for i := range out {
 		for _, cell := range p.Cells {
-			if cell.Model.spec.Name == out[i].Model && cell.Data.spec.Name == out[i].Data {
+			if !cell.done && cell.Model.spec.Name == out[i].Model && cell.Data.spec.Name == out[i].Data {
 				out[i].Cells++
 			}
 		}
@@ -67,7 +74,12 @@ func (p *Plan) try(ctx context.Context, pass *pass) (time.Duration, error) {
 		return 0, err
 	}
 	defer f.session.Close()
-	sample, err := pass.data.source.At(ctx, pass.data.order[0], pass.model.model.Frame())
+	var sample dataset.Sample
+	for _, place := range pass.data.order[:min(8, len(pass.data.order))] { // the first may be one that cannot be read
+		if sample, err = pass.data.source.At(ctx, place, pass.model.model.Frame()); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("data %s: %w", pass.data.spec.Name, err)
 	}

@@ -16,8 +16,9 @@ type Guess struct {
 	DataHere   string // the same from the working directory
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
-	Size       int  // side of the model's input; 0: any
-	Space      bool // some layer has positions
+	Size       int    // side of the model's input; 0: any
+	Space      bool   // some layer has positions
+	Layers     string // pattern of the layers that show depth
 	Preprocess string
 }
 
@@ -29,13 +30,17 @@ func Template(g Guess) (string, error) {
 	}
 	var b strings.Builder
 	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
-		"G": g, "Kind": kind, "ModelName": stem(g.Model), "DataName": stem(g.Data),
+		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
 	})
 	return b.String(), err
 }
 
-func stem(path string) string {
+// NameOf is the name that a path suggests: its last part without its ending, or the folder's where that part says nothing.
+func NameOf(path string) string {
 	base := filepath.Base(path)
+	if folder := filepath.Base(filepath.Dir(path)); base == "model.onnx" && folder != "." && folder != ".." {
+		return folder
+	}
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
 }
 
@@ -52,6 +57,9 @@ func guessKind(path string) (string, error) {
 		}
 		if m, _ := filepath.Glob(filepath.Join(path, "t*.bin")); len(m) > 0 {
 			return "cifar100", nil
+		}
+		if m, _ := filepath.Glob(filepath.Join(path, "*idx3*")); len(m) > 0 {
+			return "idx", nil
 		}
 		return "images", nil
 	}
@@ -80,8 +88,12 @@ seed: 1                      # of every random draw: the same seed gives the sam
 data:
   - name: {{.DataName}}
     {{.Kind}}: {{.G.Data}}
-    limit: 1000              # the first 1,000 samples; leave it out for all
-    # shuffle: true          # before the limit is taken
+    limit: 1000              # leave it out for all samples
+{{- if eq .Kind "images"}}
+    stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
+{{- else}}
+    # shuffle: true          # before the limit is taken; without it, the first 1,000 of the file
+{{- end}}
 
 models:
   - name: {{.ModelName}}
@@ -93,7 +105,7 @@ models:
     # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
     preprocess: {{if ge .G.Size 128}}imagenet{{else if and (eq .G.Size 32) (eq .G.Channels 3)}}cifar10{{else}}none{{end}}
 {{- end}}
-    layers: ["op:Conv", penultimate]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
+    layers: [{{.G.Layers}}, penultimate]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
     # tags: {family: resnet}           # carried to the report
 
 transforms:

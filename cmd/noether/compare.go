@@ -24,7 +24,7 @@ func compareCommand() *cobra.Command {
 		Use:   "compare Z.npy ZT.npy",
 		Short: "Measure activations that come from elsewhere",
 		Long: `Compares two arrays of activations of the same samples, from any framework: Z, a layer on x, and ZT, the
-same layer on T(x), both b x c x h x w.`,
+same layer on T(x). Both are b x c x h x w, or b x c x t; channels come second.`,
 		Example: "  noether compare --measure seis Z.npy ZT.npy",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func compare(c *cobra.Command, z, zt tensor.Tensor, settings seis.Settings, asJS
 	if asJSON {
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", " ")
-		return e.Encode(cell)
+		return e.Encode(cell.Rows("compare"))
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "statistic\tvalue\tlow\thigh\tnull\tn\t")

@@ -12,13 +12,13 @@ import (
 )
 
 // dryRun prints what a study will do and what it will cost.
-func dryRun(ctx context.Context, s *study.Study, o study.Options, asJSON bool) error {
+func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	cost, err := plan.Cost(ctx, o)
+	cost, err := plan.Cost(ctx, out, o)
 	if err != nil {
 		return err
 	}

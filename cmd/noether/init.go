@@ -64,15 +64,23 @@ func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.
 		return study.Guess{}, err
 	}
 	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height}
+	convolutions := 0
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
+		if l.Op == "Conv" {
+			convolutions++
+		}
+	}
+	g.Layers = `"op:Conv"`
+	if convolutions < 4 { // a transformer: the sums that end its blocks show depth
+		g.Layers = `"op:Add"`
 	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
 	if _, err := os.Stat(beside); err == nil {
 		g.Preprocess = beside
 	}
 	g.Model, g.Data, g.DataHere = relative(folder, modelPath), relative(folder, dataPath), dataPath
-	g.Name = strings.TrimSuffix(filepath.Base(modelPath), filepath.Ext(modelPath))
+	g.Name = study.NameOf(modelPath)
 	return g, nil
 }
 

@@ -51,11 +51,11 @@ on where it was, and a study that has grown costs what is new.`,
 				return err
 			}
 			o.Part, o.Every = part, every
-			if dry {
-				return dryRun(c.Context(), s, o, asJSON)
-			}
 			if out == "" {
 				out = filepath.Join("runs", s.Name)
+			}
+			if dry {
+				return dryRun(c.Context(), s, out, o, asJSON)
 			}
 			return runStudy(c.Context(), s, out, o, asJSON)
 		},
@@ -63,7 +63,7 @@ on where it was, and a study that has grown costs what is new.`,
 	f := c.Flags()
 	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
-	f.BoolVar(&dry, "dry-run", false, "print the plan and what it costs, and stop")
+	f.BoolVar(&dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
 	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
 	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
 	f.DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
