@@ -64,16 +64,18 @@ func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.
 		return study.Guess{}, err
 	}
 	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height}
-	convolutions := 0
+	made := map[string]int{} // layers by operator
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
-		if l.Op == "Conv" {
-			convolutions++
-		}
+		made[l.Op]++
 	}
-	g.Layers = `"op:Conv"`
-	if convolutions < 4 { // a transformer: the sums that end its blocks show depth
+	switch {
+	case made["Conv"] < 4 && made["Add"] > 0: // a transformer: the sums that end its blocks show depth
 		g.Layers = `"op:Add"`
+	case made["Conv"] > 0:
+		g.Layers = `"op:Conv"`
+	default:
+		g.Layers = "all"
 	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
 	if _, err := os.Stat(beside); err == nil {

@@ -1,0 +1,237 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// forget starts a cell afresh.
+func (c *Cell) forget() {
+	for _, t := range c.tasks {
+		t.seen, t.scored, t.stored = 0, nil, nil
+	}
+}
+
+// resume finds out what the folder holds already.
+func (r *runner) resume() error {
+	r.recallUnreadable()
+	for _, c := range r.plan.Cells {
+		if r.folder.hasCell(c) {
+			c.done = true
+			continue
+		}
+		f, err := openState(r.folder.state(c, r.o.Part))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case errors.Is(err, errDamaged):
+			r.o.warn("%v; that cell starts afresh", err)
+			continue
+		case err != nil:
+			return err
+		}
+		err = c.adopt(f)
+		f.close()
+		if err != nil {
+			c.forget()
+			r.o.warn("%s: %v; that cell starts afresh", r.folder.state(c, r.o.Part), err)
+		}
+	}
+	return nil
+}
+
+// recallUnreadable takes over which samples an earlier run could not read, so that a record of finished cells keeps them.
+func (r *runner) recallUnreadable() {
+	old, err := scores.ReadRecord(r.folder.path("run.json"))
+	if err != nil {
+		return // there was none
+	}
+	for _, d := range r.plan.data {
+		for _, was := range old.Data {
+			if was.Name == d.spec.Name && was.Fingerprint == d.source.Fingerprint() {
+				d.unreadable.add(was.Unreadable...)
+			}
+		}
+	}
+}
+
+// adopt takes over what a state file says of the cell's tasks.
+func (c *Cell) adopt(f *stateFile) error {
+	for _, t := range c.tasks {
+		e := f.entry(t.site.Layer.Name)
+		if e == nil {
+			continue
+		}
+		if e.Scored {
+			raw, err := f.bytes(e)
+			if err == nil {
+				t.scored, err = readFinished(raw)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %v", errDamaged, err)
+			}
+		}
+		t.seen, t.stored = e.Seen, e
+	}
+	c.Data.unreadable.add(f.Unreadable...)
+	return nil
+}
+
+// saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A failure to save now is
+// worse news than the end, and takes its place.
+func (r *runner) saveAfter(err error, p *pass) error {
+	var failed *saveError
+	if errors.As(err, &failed) {
+		return err
+	}
+	if saving := r.save(p); saving != nil {
+		return saving
+	}
+	return err
+}
+
+// accumulator makes a task's accumulator, with the state that an earlier run saved.
+func (r *runner) accumulator(t *task) (measure.Accumulator, error) {
+	acc, err := t.cell.Measure.New(t.site)
+	if err != nil || t.stored == nil {
+		return acc, t.explainNil(err)
+	}
+	f, err := openState(r.folder.state(t.cell, r.o.Part))
+	if errors.Is(err, os.ErrNotExist) { // another run of the study has finished the cell meanwhile
+		t.seen, t.stored = 0, nil
+		return acc, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	if err := t.restore(acc, f); err != nil {
+		return nil, err
+	}
+	t.seen = f.entry(t.site.Layer.Name).Seen // another run may have saved since this one began
+	return acc, nil
+}
+
+func (t *task) explainNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return t.explain(err)
+}
+
+// restore reads the task's state from a file.
+func (t *task) restore(acc measure.Accumulator, f *stateFile) error {
+	e := f.entry(t.site.Layer.Name)
+	if e == nil || e.Scored || f.Cell != t.cell.Key || f.N != t.site.Layout.N {
+		return fmt.Errorf("%s: %w", f.f.Name(), errDamaged)
+	}
+	raw, err := f.bytes(e)
+	if err == nil {
+		err = acc.UnmarshalBinary(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; remove it to start that cell afresh", f.f.Name(), err)
+	}
+	return nil
+}
+
+// saveIncomplete keeps what the pass has finished of cells that later passes complete.
+func (r *runner) saveIncomplete(p *pass) error {
+	if slices.ContainsFunc(p.all(), func(t *task) bool { return !t.cell.done }) {
+		return r.save(p)
+	}
+	return nil
+}
+
+func (r *runner) saveIfDue(p *pass) error {
+	every := r.o.Every
+	if every == 0 {
+		every = time.Minute
+	}
+	if time.Since(r.saved) < every {
+		return nil
+	}
+	return r.save(p)
+}
+
+// A saveError is a failure to write into the run folder.
+type saveError struct{ error }
+
+func (e *saveError) Unwrap() error { return e.error }
+
+// save writes the state of every unfinished cell of the pass.
+func (r *runner) save(p *pass) error {
+	saved := map[*Cell]bool{}
+	for _, t := range p.all() {
+		if saved[t.cell] || t.cell.done {
+			continue
+		}
+		saved[t.cell] = true
+		if err := r.saveCell(t.cell); err != nil {
+			return &saveError{err}
+		}
+	}
+	r.saved = time.Now()
+	if err := r.writeRecord(false); err != nil {
+		return &saveError{err}
+	}
+	return nil
+}
+
+func (r *runner) saveCell(c *Cell) error {
+	path := r.folder.state(c, r.o.Part)
+	index := &stateIndex{Cell: c.Key, Part: r.o.Part, N: c.Data.layout.N, Unreadable: c.Data.unreadable.names()}
+	var kept []*task
+	for _, t := range c.tasks {
+		if t.scored != nil || r.accs[t] != nil || t.stored != nil {
+			index.Entries = append(index.Entries, stateEntry{Layer: t.site.Layer.Name, Seen: t.seen, Scored: t.scored != nil})
+			kept = append(kept, t)
+		}
+	}
+	old, err := openState(path)
+	if err == nil {
+		defer old.close()
+	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return err
+	}
+	i := 0
+	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
+		t := kept[i]
+		i++
+		return r.writeTask(w, t, old)
+	})
+	for i, t := range kept {
+		t.stored = &index.Entries[i]
+	}
+	return err
+}
+
+// writeTask writes a task's scores, the state of its accumulator, or what the old file holds of it.
+func (r *runner) writeTask(w io.Writer, t *task, old *stateFile) error {
+	if t.scored != nil {
+		raw, err := t.scored.marshal(t)
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	}
+	if acc := r.accs[t]; acc != nil {
+		raw, err := acc.MarshalBinary()
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	}
+	if old == nil || old.entry(t.site.Layer.Name) == nil {
+		return fmt.Errorf("the state of layer %s has vanished", t.site.Layer.Name)
+	}
+	_, err := io.Copy(w, old.section(old.entry(t.site.Layer.Name)))
+	return err
+}
