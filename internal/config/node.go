@@ -76,7 +76,11 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Li
 
 // Errorf returns an error that points at the node.
 func (n *Node) Errorf(format string, args ...any) error {
-	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: fmt.Sprintf(format, args...)}
+	msg := fmt.Sprintf(format, args...)
+	if strings.ContainsAny(msg, "\r\n") { // a name from the file may hold anything
+		msg = oneLine(msg)
+	}
+	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: msg}
 }
 
 // Get returns the value of a key of a mapping, or nil.
@@ -117,8 +121,10 @@ func Parse(file string, data []byte, lookup func(name string) (string, bool)) (*
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return nil, &Error{File: file, Line: 1, Col: 1, Msg: "the file is empty"}
 	}
-	if len(tree.Docs) > 1 {
-		return nil, &Error{File: file, Line: tree.Docs[1].Body.GetToken().Position.Line, Col: 1, Msg: "a second document: one file holds one"}
+	for _, more := range tree.Docs[1:] {
+		if more.Body != nil {
+			return nil, &Error{File: file, Line: more.Body.GetToken().Position.Line, Col: 1, Msg: "a second document: one file holds one"}
+		}
 	}
 	return b.build(tree.Docs[0].Body, 0)
 }
