@@ -169,10 +169,12 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := r.writeRecord(true); err != nil {
+	record, err := r.writeRecord(true)
+	if err != nil {
 		return nil, err
 	}
-	return ReadResult(r.folder.dir)
+	// Not read back: another run of the study in the same folder may be on its way, and its record says so.
+	return &Result{Rows: rows, Record: record}, nil
 }
 
 func (r *runner) writeSamples(ctx context.Context, w io.Writer) error {
@@ -279,15 +281,17 @@ func (f Folder) readScores() ([]scores.Row, error) {
 }
 
 // writeRecord writes study.yaml and run.json.
-func (r *runner) writeRecord(done bool) error {
+func (r *runner) writeRecord(done bool) (scores.Record, error) {
+	record := r.record(done)
 	text, err := r.plan.resolved()
 	if err == nil {
 		err = r.folder.writeText("study.yaml", text)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = scores.WriteRecord(r.folder.path("run.json"), record)
 	}
-	return scores.WriteRecord(r.folder.path("run.json"), r.record(done))
+	record.Resolved = text
+	return record, err
 }
 
 func (r *runner) record(done bool) scores.Record {

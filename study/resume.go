@@ -179,7 +179,7 @@ func (r *runner) save(p *pass) error {
 		}
 	}
 	r.saved = time.Now()
-	if err := r.writeRecord(false); err != nil {
+	if _, err := r.writeRecord(false); err != nil {
 		return &saveError{err}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
-	if err := r.writeRecord(false); err != nil {
+	if _, err := r.writeRecord(false); err != nil {
 		return nil, err
 	}
 	todo := passes(p.Cells, int64(p.Study.Memory), o.Part)
