@@ -186,6 +186,10 @@ func (r *runner) save(p *pass) error {
 }
 
 func (r *runner) saveCell(c *Cell) error {
+	if r.o.Part.Whole() && r.folder.hasCell(c) { // another run of the study has finished it, and cleared its states
+		c.done = true
+		return nil
+	}
 	path := r.folder.state(c, r.o.Part)
 	index := &stateIndex{Cell: c.Key, Part: r.o.Part, N: c.Data.layout.N, Unreadable: c.Data.unreadable.names()}
 	var kept []*task

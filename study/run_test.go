@@ -250,10 +250,19 @@ func TestDamagedStateStartsAfresh(t *testing.T) {
 
 func TestTwoRunsInOneFolderDoNoHarm(t *testing.T) {
 	t.Parallel()
+	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			twoRunsInOneFolder(t, memory)
+		})
+	}
+}
+
+func twoRunsInOneFolder(t *testing.T, memory string) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
-	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\n"
+	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
 	o.Every = time.Nanosecond
