@@ -4,6 +4,10 @@
 // A measure that can be an accumulator is one. It keeps sufficient statistics of fixed size, so memory does not
 // grow with the data; it can be merged, so shards and machines can share the work; and it can be serialised,
 // so a stopped run resumes. The families of measures are the packages beneath this one.
+//
+//	Measure       one layer's activations on x, and on T(x): an Accumulator for each layer
+//	Comparison    two representations of the same inputs: a GridAccumulator for layers by layers
+//	procedure     what works in steps on samples that it holds: see package measure/procedure
 package measure
 
 import (
@@ -15,15 +19,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Measure computes statistics of how a layer's activations, or a model's predictions, answer to a transformation.
-// A Measure is immutable: its settings are fixed when it is made.
-type Measure interface {
+// A Method is what a study can name under measures: a Measure, a Comparison or a procedure. It is immutable: its
+// settings are fixed when it is made.
+type Method interface {
 	// Name is the name in study files and in scores, for instance "seis".
 	Name() string
 	// Version changes when the same data would give other scores; finished cells of an older version are redone.
 	Version() int
 	// Settings are what the scores depend on besides the data, in a form that encodes to canonical JSON.
 	Settings() any
+}
+
+// A Measure computes statistics of how a layer's activations, or a model's predictions, answer to a transformation.
+type Measure interface {
+	Method
 	// Needs says what to feed.
 	Needs() Needs
 	// Skip returns why the site cannot be measured (a layer without space, a model without classes), or "".

@@ -1,0 +1,81 @@
+// Package procedure says what a measure is that cannot be an accumulator: one that works in steps on samples that it holds,
+// such as the inversion of a representation or the training of a probe.
+//
+// A Procedure is given a Job: one or two models with their layers, a source of samples, and a place to keep a checkpoint.
+// It runs until it has its scores, or until its context ends; a later run finds the checkpoint and goes on from
+// there. Procedures are seeded and repeatable on one machine: a resumed run gives the bits of an undisturbed one.
+package procedure
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+)
+
+// A Procedure is a measure that works in steps on samples that it holds.
+type Procedure interface {
+	measure.Method
+	// Needs says what a job must have.
+	Needs() Needs
+	// Skip returns why a job cannot be done (no class scores, layers that cannot be compared), or "". It looks at models, layers
+	// and Source.Len, and reads no samples.
+	Skip(j *Job) string
+	// Run does the job. It returns within a second of the context's end, with the context's error, having saved what
+	// it can go on from.
+	Run(ctx context.Context, j *Job) ([]measure.PairScore, error)
+}
+
+// Needs is what a procedure asks of its jobs.
+type Needs struct {
+	Pair        bool   // two models: a is the reference, b the other; else one
+	Directional bool   // the scores of (a, b) differ from those of (b, a)
+	Labels      bool   // samples must carry labels
+	Prediction  bool   // the models must score classes
+	Layers      string // how layers are paired where the study does not say: see Pairings. "": the procedure reads none
+	Samples     int    // at most so many samples: the first of the study's keyed order; 0: all
+}
+
+// Pairings are the ways in which layers of two models are paired.
+const (
+	Penultimate = "penultimate" // the tensor that the last matrix product reads, of either model
+	Same        = "same"        // by name where both have the same names, else by position
+	Grid        = "grid"        // each with each
+)
+
+// A Job is one run of a procedure.
+type Job struct {
+	A, B  Subject        // B is the zero Subject unless Needs.Pair
+	Pairs [][2]int       // which of A.Layers with which of B.Layers; without a pair of models, {i, i} for each layer
+	Key   measure.Key    // what random draws are keyed by; Trial tells repetitions apart
+	Data  dataset.Source // the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of model A
+	// Read reads the samples at the given places of Data, in order, framed. Those that cannot be read are left out, noted
+	// in the run's record, and an error where they are more than 1 %.
+	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
+
+	Checkpoint Checkpoint
+	Progress   func(done, total int64, note string) // in runs of the engine on one sample; never nil
+	Runtime    *ort.Runtime
+	Threads    int    // of the engine; 0: all cores
+	Device     string // of the engine; "": cpu
+	Memory     int64  // bytes that may be held; results do not depend on it
+}
+
+// A Subject is a model with the layers that are measured.
+type Subject struct {
+	Name    string
+	Model   *model.Model
+	Layers  []onnx.Layer
+	Outputs []int // outputs that stay before the softmax; nil: all
+}
+
+// A Checkpoint keeps what a procedure can go on from.
+type Checkpoint interface {
+	// Load returns what was saved last, nil where there is nothing.
+	Load() ([]byte, error)
+	// Save replaces what was saved, whole or not at all.
+	Save(state []byte) error
+}
