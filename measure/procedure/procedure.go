@@ -24,6 +24,9 @@ type Procedure interface {
 	// Skip returns why a job cannot be done (no class scores, layers that cannot be compared), or "". It looks at models, layers
 	// and Source.Len, and reads no samples.
 	Skip(j *Job) string
+	// Work estimates how many samples the engine will run, forwards; a step with a gradient counts as three. Like Skip it
+	// reads no samples.
+	Work(j *Job) int64
 	// Run does the job. It returns within a second of the context's end, with the context's error, having saved what
 	// it can go on from.
 	Run(ctx context.Context, j *Job) ([]measure.PairScore, error)
@@ -57,7 +60,7 @@ type Job struct {
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint Checkpoint
-	Progress   func(done, total int64, note string) // in runs of the engine on one sample; never nil
+	Progress   func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
 	Runtime    *ort.Runtime
 	Threads    int    // of the engine; 0: all cores
 	Device     string // of the engine; "": cpu
