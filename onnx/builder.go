@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
@@ -20,18 +23,20 @@ type Value string
 type Builder struct {
 	*build
 	scope string // with a slash at its end, or empty
+	share bool   // equal nodes are one
 }
 
 // build is what the scopes of one builder share.
 type build struct {
 	model     *Model
 	opset     int
-	tensors   map[string]bool  // the names that are taken
-	nodes     map[string]bool  // the names of nodes that are taken
-	own       map[string]bool  // what nodes of this builder make
-	constants map[string]Value // small constants, by their values
-	renamed   map[Value]Value  // what Output has renamed
-	next      map[string]int   // the number to try next for a name
+	tensors   map[string]bool    // the names that are taken
+	nodes     map[string]bool    // the names of nodes that are taken
+	own       map[string]bool    // what nodes of this builder make
+	constants map[string]Value   // small constants, by their values
+	renamed   map[Value]Value    // what Output has renamed
+	next      map[string]int     // the number to try next for a name
+	made      map[string][]Value // the outputs of nodes that may be shared, by what they compute
 	err       error
 }
 
@@ -70,6 +75,7 @@ func newBuilder(m *Model, opset int) *Builder {
 	return &Builder{build: &build{
 		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, own: map[string]bool{},
 		constants: map[string]Value{}, renamed: map[Value]Value{}, next: map[string]int{},
+		made: map[string][]Value{},
 	}}
 }
 
@@ -87,7 +93,13 @@ func irVersion(opset int) int64 {
 }
 
 // Scope returns a builder of the same graph whose automatic names begin with "name/".
-func (b *Builder) Scope(name string) *Builder { return &Builder{b.build, b.scope + name + "/"} }
+func (b *Builder) Scope(name string) *Builder {
+	return &Builder{b.build, b.scope + name + "/", b.share}
+}
+
+// Sharing returns a builder of the same graph that adds no node twice: one that computes what an earlier one does, of
+// a builder that shares, is that one. Names of the shared tensor are the earlier one's.
+func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
 // Opset is the version of the standard operator set that the graph uses.
 func (b *Builder) Opset() int { return b.opset }
@@ -233,6 +245,13 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 		b.fail("node %q: %w", b.scope+op, err)
 		return values
 	}
+	key := ""
+	if b.share {
+		key = signature(n, outputs)
+		if made, ok := b.made[key]; ok {
+			return slices.Clone(made)
+		}
+	}
 	n.Name = ptr(b.unique(b.nodes, b.scope+op))
 	for i := range values {
 		name := n.GetName()
@@ -245,7 +264,26 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 		values[i] = Value(name)
 	}
 	b.model.proto.Graph.Node = append(b.model.proto.Graph.Node, n)
+	if key != "" {
+		b.made[key] = slices.Clone(values)
+	}
 	return values
+}
+
+// signature says what a node computes, apart from its names; empty where two equal nodes may differ.
+func signature(n *pb.NodeProto, outputs int) string {
+	if strings.HasPrefix(n.GetOpType(), "Random") || slices.Contains([]string{"Bernoulli", "Multinomial", "Dropout"}, n.GetOpType()) {
+		return ""
+	}
+	key := fmt.Appendf(nil, "%q %q %d %q", n.GetDomain(), n.GetOpType(), outputs, n.Input)
+	for _, a := range n.Attribute {
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(a)
+		if err != nil {
+			return ""
+		}
+		key = append(key, raw...)
+	}
+	return string(key)
 }
 
 // NeedDomain declares that nodes of another operator domain, for instance "com.microsoft", are used.

@@ -1,0 +1,189 @@
+package grad
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A rule adds the gradients of a node's inputs, given those of its outputs:
+//
+//	func mul(c *call) {
+//		c.give(0, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(1)), 0) })
+//		c.give(1, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(0)), 1) })
+//	}
+//
+// give calls its function only where that gradient is needed.
+type rule func(c *call)
+
+// A call is a node whose rule is being applied, with the builder that writes the gradient's nodes: the methods of
+// onnx.Builder add nodes, the others ask about the node or add small groups of nodes in the form that the graph's
+// operator set has for them. Equal nodes are written once.
+type call struct {
+	*onnx.Builder
+	*tape
+	node *pb.NodeProto
+}
+
+// scopeOf is where the gradient's nodes are named: after the node.
+func scopeOf(n *pb.NodeProto) string {
+	if name := strings.Trim(n.GetName(), "/"); name != "" {
+		return name
+	}
+	return n.GetOpType()
+}
+
+// fail stops the walk with an error that names the node.
+func (c *call) fail(format string, args ...any) {
+	if c.tape.err == nil {
+		c.tape.err = fmt.Errorf("%s: %s", onnx.Label(c.node), fmt.Sprintf(format, args...))
+	}
+}
+
+// x is the i-th input of the node, empty where it is absent.
+func (c *call) x(i int) onnx.Value {
+	if i < len(c.node.Input) {
+		return onnx.Value(c.node.Input[i])
+	}
+	return ""
+}
+
+// y is the i-th output of the node, empty where it is absent.
+func (c *call) y(i int) onnx.Value {
+	if i < len(c.node.Output) {
+		return onnx.Value(c.node.Output[i])
+	}
+	return ""
+}
+
+// dy is the gradient of the i-th output, empty where none flows to it.
+func (c *call) dy(i int) onnx.Value { return c.sums[c.y(i)] }
+
+// needs reports whether the gradient of the i-th input is wanted.
+func (c *call) needs(i int) bool { return c.active[c.x(i)] }
+
+// give adds a term to the gradient of the i-th input where it is wanted; only then f is called. f returns a tensor of
+// that input's shape, or nothing for zero.
+func (c *call) give(i int, f func() onnx.Value) {
+	if !c.needs(i) {
+		return
+	}
+	if g := f(); g != "" && c.tape.err == nil {
+		c.tape.add(c.x(i), g)
+	}
+}
+
+// attr, attrFloat, attrInts and attrString are attributes of the node.
+func (c *call) attr(name string, otherwise int) int { return onnx.AttrInt(c.node, name, otherwise) }
+
+func (c *call) attrFloat(name string, otherwise float64) float64 {
+	return float64(onnx.AttrFloat(c.node, name, float32(otherwise)))
+}
+
+func (c *call) attrInts(name string) []int { return onnx.AttrInts(c.node, name) }
+
+func (c *call) attrString(name, otherwise string) string {
+	return onnx.AttrString(c.node, name, otherwise)
+}
+
+// listOr is a list of integers that is an attribute in some operator sets and the i-th input in others: nil where it is
+// not given, and ok is false where it is an input that is not known before the graph runs.
+func (c *call) listOr(attribute string, i int) (list []int, ok bool) {
+	if list := c.attrInts(attribute); list != nil {
+		return list, true
+	}
+	if c.x(i) == "" {
+		return nil, true
+	}
+	return c.static.Ints(string(c.x(i)))
+}
+
+// shape is the shape of a tensor of the graph as it was before gradients: nil if its rank is not known, and with a
+// negative number for each free dimension, the same for those that are equal (-1 for those about which nothing is
+// known).
+func (c *call) shape(v onnx.Value) []int { return c.static.Shape(string(v)) }
+
+// rank is the number of axes of a tensor; where it is not known it fails.
+func (c *call) rank(v onnx.Value) (int, bool) {
+	s := c.shape(v)
+	if s == nil {
+		c.fail("the rank of tensor %q is not known before the graph runs", v)
+	}
+	return len(s), s != nil
+}
+
+// axis counts an axis from the front, given the rank.
+func axis(a, rank int) int {
+	if a < 0 {
+		return a + rank
+	}
+	return a
+}
+
+// fixed reports whether every dimension is known.
+func fixed(shape []int) bool {
+	for _, d := range shape {
+		if d < 0 {
+			return false
+		}
+	}
+	return shape != nil
+}
+
+// shapeOf is the shape of a tensor as an int64 tensor: a constant where it is fixed.
+func (c *call) shapeOf(v onnx.Value) onnx.Value {
+	if s := c.shape(v); fixed(s) {
+		return c.Ints(s...)
+	}
+	return c.Shape(v)
+}
+
+// reshapeLike gives g, which has as many elements, the shape of v.
+func (c *call) reshapeLike(g, v onnx.Value) onnx.Value {
+	target := make([]int, len(c.shape(v)))
+	free := 0
+	for i, d := range c.shape(v) {
+		switch {
+		case d < 0:
+			target[i] = -1
+			free++
+		case d == 0:
+			free = 2 // 0 would mean: keep
+		default:
+			target[i] = d
+		}
+	}
+	if c.shape(v) == nil || free > 1 {
+		return c.ReshapeTo(g, c.Shape(v))
+	}
+	return c.Reshape(g, target...)
+}
+
+// number is a constant of rank 0 of the type that a tensor of the graph has.
+func (c *call) number(v float64, like onnx.Value) onnx.Value {
+	if c.static.Type(string(like)) == onnx.Double {
+		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
+		return c.Initializer(&pb.TensorProto{DataType: int32p(onnx.Double), RawData: raw})
+	}
+	return c.Scalar(float32(v))
+}
+
+func int32p(t onnx.Type) *int32 {
+	v := int32(t)
+	return &v
+}
+
+// filled is a tensor of one number, with the shape and type of a tensor of the graph.
+func (c *call) filled(v float64, like onnx.Value) onnx.Value {
+	one := c.number(v, like)
+	switch s := c.shape(like); {
+	case s != nil && len(s) == 0:
+		return one
+	default:
+		return c.Expand(one, c.shapeOf(like))
+	}
+}

@@ -1,0 +1,109 @@
+package grad
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// Options say which gradients Add computes.
+type Options struct {
+	// Of is the tensor to differentiate; empty: the model's only output.
+	Of string
+	// Cotangent is an existing tensor, or the name of a new input, of Of's shape: the gradients are those of the sum
+	// of Of weighted by it. Empty: all weights are 1, so a loss is differentiated as it is.
+	Cotangent string
+	// By are the inputs, initializers or intermediate tensors to differentiate by; empty: the model's only input.
+	By []string
+	// Names are the names of the gradients among the outputs, by the tensor; "grad/" and the tensor's name by default.
+	Names map[string]string
+}
+
+// Add returns a model that computes what m does and, as further outputs in the order of By, the gradients of Of.
+func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
+	o, err := o.resolved(m)
+	if err != nil {
+		return nil, fmt.Errorf("adding gradients: %w", err)
+	}
+	b := onnx.Extend(m)
+	cotangent := onnx.Value(o.Cotangent)
+	if _, ok := b.Find(cotangent); !ok && cotangent != "" {
+		cotangent = b.InputLike(o.Cotangent, onnx.Value(o.Of))
+	}
+	by := make([]onnx.Value, len(o.By))
+	for i, name := range o.By {
+		by[i] = onnx.Value(name)
+	}
+	gradients, err := Of(b, onnx.Value(o.Of), cotangent, by...)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range gradients {
+		name := o.Names[o.By[i]]
+		if name == "" {
+			name = "grad/" + o.By[i]
+		}
+		b.Output(name, g)
+	}
+	return b.Model()
+}
+
+// resolved fills in what is left out.
+func (o Options) resolved(m *onnx.Model) (Options, error) {
+	if o.Of == "" {
+		outputs := m.Outputs()
+		if len(outputs) != 1 {
+			return o, fmt.Errorf("the model has %d outputs: say which one to differentiate", len(outputs))
+		}
+		o.Of = outputs[0].Name
+	}
+	if len(o.By) == 0 {
+		inputs := m.Inputs()
+		if len(inputs) != 1 {
+			return o, fmt.Errorf("the model has %d inputs: say what to differentiate by", len(inputs))
+		}
+		o.By = []string{inputs[0].Name}
+	}
+	for i, name := range o.By {
+		if slices.Contains(o.By[:i], name) {
+			return o, fmt.Errorf("the gradient by %q is asked for twice", name)
+		}
+	}
+	return o, nil
+}
+
+// Of adds to a graph the gradients of y by each of the tensors in by, which exist already, and returns them. dy weighs
+// the elements of y and has its shape: what is differentiated is sum(y dy). If dy is empty it is sum(y): y itself for a
+// loss of one element, and where a batch of losses do not depend on one another's inputs the gradient of each.
+//
+// Gradients have the shapes of what they are by. The graph may go on growing after, and be differentiated again.
+func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
+}
+
+// Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted by dy[i].
+func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	if len(y) != len(dy) {
+		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	t, err := newTape(b, y, by)
+	if err != nil {
+		return nil, fmt.Errorf("differentiating: %w", err)
+	}
+	for i := range y {
+		t.seed(t.now(y[i]), t.now(dy[i]))
+	}
+	t.walk()
+	gradients := make([]onnx.Value, len(by))
+	for i, v := range by {
+		gradients[i] = t.gradient(t.now(v))
+	}
+	if t.err != nil {
+		return nil, fmt.Errorf("differentiating: %w", t.err)
+	}
+	return gradients, b.Err()
+}

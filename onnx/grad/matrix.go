@@ -1,0 +1,112 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// gemm: y = alpha A' B' + beta C, where A' and B' are A and B, transposed where transA and transB say so.
+func gemm(c *call) {
+	alpha, beta := c.attrFloat("alpha", 1), c.attrFloat("beta", 1)
+	transA, transB := c.attr("transA", 0) != 0, c.attr("transB", 0) != 0
+	dy := c.dy(0)
+	product := func(x, y onnx.Value, tx, ty bool) onnx.Value {
+		return c.Gemm(x, y, "", onnx.Attrs{"alpha": alpha, "transA": tx, "transB": ty})
+	}
+	c.give(0, func() onnx.Value {
+		if transA {
+			return product(c.x(1), dy, transB, true)
+		}
+		return product(dy, c.x(1), false, !transB)
+	})
+	c.give(1, func() onnx.Value {
+		if transB {
+			return product(dy, c.x(0), true, transA)
+		}
+		return product(c.x(0), dy, !transA, false)
+	})
+	c.give(2, func() onnx.Value {
+		if beta != 1 {
+			dy = c.Mul(dy, c.number(beta, c.y(0)))
+		}
+		return c.unbroadcast(dy, 2)
+	})
+}
+
+// matMul: y = A B over the last two axes. A vector on the left counts as a row and one on the right as a column, which
+// the product does not keep.
+func matMul(c *call) {
+	rankA, okA := c.rank(c.x(0))
+	rankB, okB := c.rank(c.x(1))
+	if !okA || !okB {
+		return
+	}
+	a, b, dy := c.x(0), c.x(1), c.dy(0)
+	shapeA, shapeB, shapeY := c.shape(a), c.shape(b), slices.Clone(c.shape(c.y(0)))
+	if shapeY == nil {
+		shapeY = unknown(max(rankA, rankB) - b2i(rankA == 1) - b2i(rankB == 1))
+	}
+	if rankB == 1 {
+		dy, shapeY = c.Unsqueeze(dy, len(shapeY)), append(shapeY, 1)
+		b = c.Unsqueeze(b, 1)
+		shapeB = []int{shapeB[0], 1}
+	}
+	if rankA == 1 {
+		at := len(shapeY) - 1
+		dy, shapeY = c.Unsqueeze(dy, at), slices.Insert(shapeY, at, 1)
+		a = c.Unsqueeze(a, 0)
+		shapeA = []int{1, shapeA[0]}
+	}
+	batch := shapeY[:len(shapeY)-2]
+	c.give(0, func() onnx.Value { return c.matrixGradient(c.MatMul(dy, c.swap(b, len(shapeB))), batch, shapeA, 0) })
+	c.give(1, func() onnx.Value {
+		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 {
+			return c.MatMul(c.swap(c.rows(a, shapeA), 2), c.rows(dy, shapeY)) // one product instead of a sum of many
+		}
+		return c.matrixGradient(c.MatMul(c.swap(a, len(shapeA)), dy), batch, shapeB, 1)
+	})
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func unknown(rank int) []int { return slices.Repeat([]int{-1}, rank) }
+
+// matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was shape as a matrix.
+func (c *call) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {
+	from := append(slices.Clone(batch), shape[len(shape)-2:]...)
+	if len(shape) == len(c.shape(c.x(i))) {
+		return c.sumTo(g, from, c.x(i))
+	}
+	if len(batch) > 0 { // a vector was repeated for every matrix
+		axes := make([]int, len(batch))
+		for k := range axes {
+			axes[k] = k
+		}
+		g = c.ReduceSum(g, false, axes...)
+	}
+	return c.reshapeLike(g, c.x(i))
+}
+
+// swap transposes the last two axes.
+func (c *call) swap(x onnx.Value, rank int) onnx.Value {
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = i
+	}
+	perm[rank-1], perm[rank-2] = rank-2, rank-1
+	return c.Transpose(x, perm...)
+}
+
+// rows joins all axes but the last.
+func (c *call) rows(x onnx.Value, shape []int) onnx.Value {
+	if last := shape[len(shape)-1]; last > 0 {
+		return c.Reshape(x, -1, last)
+	}
+	return c.Flatten(x, len(shape)-1)
+}

@@ -1,0 +1,133 @@
+package grad_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sbinet/npyio"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/ort"
+)
+
+// engine is the loaded runtime.
+func engine(t testing.TB) *ort.Runtime {
+	t.Helper()
+	path, _, err := ort.Find("")
+	if err != nil {
+		t.Skip(err)
+	}
+	rt, err := ort.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt
+}
+
+// readNpy reads float32 numbers and their shape.
+func readNpy(t testing.TB, path string) ([]float32, []int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := npyio.NewReader(f)
+	if err != nil {
+		t.Fatal(path, err)
+	}
+	var data []float32
+	if err := r.Read(&data); err != nil {
+		t.Fatal(path, err)
+	}
+	return data, r.Header.Descr.Shape
+}
+
+// relative is the largest difference by the largest value; NaN where there is one.
+func relative(got, want []float32) float64 {
+	var worst, largest float64
+	for i := range want {
+		d := math.Abs(float64(got[i]) - float64(want[i]))
+		if math.IsNaN(d) {
+			return d
+		}
+		worst, largest = max(worst, d), max(largest, math.Abs(float64(want[i])))
+	}
+	return worst / largest
+}
+
+// Whole networks have the gradients that PyTorch computes in float64, to three times the error that it makes in float32.
+func TestNets(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
+	if extra := os.Getenv("NOETHER_NETS"); extra != "" { // more of what export.py makes
+		folders, err = filepath.Glob(filepath.Join(extra, "*", "model.onnx"))
+	}
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no networks", err)
+	}
+	for _, path := range folders {
+		dir := filepath.Dir(path)
+		t.Run(filepath.Base(dir), func(t *testing.T) { checkNet(t, dir) })
+	}
+}
+
+func checkNet(t *testing.T, dir string) {
+	rt := engine(t)
+	m, err := onnx.Read(filepath.Join(dir, "model.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(g, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	inputs := map[string]*ort.Value{}
+	for _, name := range []string{"x", "r"} {
+		data, shape := readNpy(t, filepath.Join(dir, name+".npy"))
+		if inputs[name], err = ort.Wrap(rt, data, shape...); err != nil {
+			t.Fatal(err)
+		}
+		defer inputs[name].Close()
+	}
+	out := make([]*ort.Value, 2)
+	in := []*ort.Value{}
+	for _, name := range s.Inputs() {
+		in = append(in, inputs[name])
+	}
+	if err := s.Run(context.Background(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	var gap map[string]float64
+	raw, err := os.ReadFile(filepath.Join(dir, "gap.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &gap)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"y", "dx"} {
+		defer out[i].Close()
+		want, _ := readNpy(t, filepath.Join(dir, name+".npy"))
+		got := ort.Data[float32](out[i])
+		if len(got) != len(want) {
+			t.Fatalf("%s has %d values, want %d", name, len(got), len(want))
+		}
+		if e, bound := relative(got, want), max(1e-4, 3*gap[name]); !(e < bound) {
+			t.Errorf("%s is off by %.2g of its largest value, more than %.2g", name, e, bound)
+		} else {
+			t.Logf("%s: %.2g (PyTorch in float32: %.2g)", name, e, gap[name])
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package grad
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A tape is one walk from the results of a graph back to what they are differentiated by.
+type tape struct {
+	b      *onnx.Builder
+	static *onnx.Static
+	nodes  []*pb.NodeProto
+	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
+	sums   map[onnx.Value]onnx.Value // gradients so far
+	err    error
+}
+
+func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
+	t := &tape{
+		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
+		active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
+	}
+	for _, v := range by {
+		if err := t.differentiable(t.now(v), "by"); err != nil {
+			return nil, err
+		}
+		t.active[t.now(v)] = true
+	}
+	for _, v := range y {
+		if err := t.differentiable(t.now(v), "of"); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range t.nodes {
+		t.activate(n)
+	}
+	return t, nil
+}
+
+// now is the present name of a tensor that the caller may know by an older one.
+func (t *tape) now(v onnx.Value) onnx.Value {
+	now, _ := t.b.Find(v)
+	return now
+}
+
+// differentiable complains about a tensor that has no gradient.
+func (t *tape) differentiable(v onnx.Value, role string) error {
+	if !t.static.Has(string(v)) {
+		return fmt.Errorf("%s %q: the graph has no such tensor", role, v)
+	}
+	if !t.real(v) {
+		return fmt.Errorf("%s %q: it holds %v, and only floating-point numbers have gradients", role, v, t.static.Type(string(v)))
+	}
+	return nil
+}
+
+// real reports whether a tensor holds floating-point numbers, or may.
+func (t *tape) real(v onnx.Value) bool {
+	switch t.static.Type(string(v)) {
+	case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16, onnx.Undefined:
+		return true
+	}
+	return false
+}
+
+// activate marks what a node makes of active tensors.
+func (t *tape) activate(n *pb.NodeProto) {
+	if constantNearby[n.GetOpType()] {
+		return
+	}
+	for _, name := range onnx.Reads(n) {
+		if !t.active[onnx.Value(name)] {
+			continue
+		}
+		for _, out := range n.Output {
+			if out != "" && t.real(onnx.Value(out)) {
+				t.active[onnx.Value(out)] = true
+			}
+		}
+		return
+	}
+}
+
+// seed starts at a result.
+func (t *tape) seed(y, dy onnx.Value) {
+	if !t.active[y] {
+		return
+	}
+	if dy == "" {
+		c := &call{Builder: t.b, tape: t}
+		dy = c.filled(1, y)
+	}
+	t.add(y, dy)
+}
+
+// add adds a term to the gradient of v.
+func (t *tape) add(v, term onnx.Value) {
+	if sum, ok := t.sums[v]; ok {
+		term = t.b.Add(sum, term)
+	}
+	t.sums[v] = term
+}
+
+// walk applies the rule of each node through which a gradient flows, the last first.
+func (t *tape) walk() {
+	for i := len(t.nodes) - 1; i >= 0 && t.err == nil; i-- {
+		n := t.nodes[i]
+		c := &call{tape: t, node: n}
+		flows := false
+		for _, out := range n.Output {
+			_, flowing := t.sums[onnx.Value(out)]
+			flows = flows || flowing
+		}
+		if !flows || !t.reached(n) {
+			continue
+		}
+		r := rules[n.GetOpType()]
+		if r == nil || n.GetDomain() != "" && n.GetDomain() != "ai.onnx" {
+			t.err = fmt.Errorf("%s: a gradient would have to flow through this operator, which has no rule", onnx.Label(n))
+			return
+		}
+		c.Builder = t.b.Scope(scopeOf(n)).Sharing()
+		r(c)
+	}
+}
+
+// reached reports whether a node reads what a gradient is wanted of.
+func (t *tape) reached(n *pb.NodeProto) bool {
+	for _, name := range onnx.Reads(n) {
+		if t.active[onnx.Value(name)] {
+			return true
+		}
+	}
+	return false
+}
+
+// gradient is the whole gradient of v: zero where nothing flowed to it.
+func (t *tape) gradient(v onnx.Value) onnx.Value {
+	if g, ok := t.sums[v]; ok {
+		return g
+	}
+	c := &call{Builder: t.b, tape: t}
+	return c.filled(0, v)
+}
