@@ -46,5 +46,3 @@ func maxPool(c *call) {
 		return c.reshapeLike(g, c.x(0))
 	})
 }
-
-var _ = slices.Clip[[]int]
