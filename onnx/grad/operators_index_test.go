@@ -1,0 +1,138 @@
+package grad_test
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+var indexCases = []opCase{
+	{"Gather", []int{7, 11, 13}, func(g *gen) trial {
+		shape := g.some()
+		axis := g.IntN(len(shape))
+		tr := trial{operands: []operand{g.smooth(shape...), g.indices(shape[axis], g.dims(g.between(0, 2), 1, 4)...)}}
+		if axis > 0 || g.coin() {
+			tr.attrs = onnx.Attrs{"axis": g.signed(axis, len(shape))}
+		}
+		return tr
+	}},
+	{"GatherElements", []int{11, 13}, func(g *gen) trial {
+		shape := g.some()
+		axis := g.IntN(len(shape))
+		wanted := make([]int, len(shape))
+		for i, d := range shape {
+			wanted[i] = g.between(1, d)
+		}
+		wanted[axis] = g.between(1, 5)
+		return trial{attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.smooth(shape...), g.indices(shape[axis], wanted...)}}
+	}},
+	{"GatherND", []int{11, 12, 13}, drawGatherND},
+	{"ScatterND", []int{11, 13, 16, 18}, drawScatterND},
+	{"ScatterElements", []int{11, 13, 16, 18}, drawScatterElements},
+	{"Scatter", []int{9}, drawScatterElements},
+	{"TopK", []int{7, 10, 11}, func(g *gen) trial {
+		shape := g.some()
+		axis := g.IntN(len(shape))
+		k := g.between(1, shape[axis])
+		tr := trial{outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
+		if g.opset < 10 {
+			tr.attrs["k"] = k
+		} else {
+			tr.operands = append(tr.operands, list(k))
+		}
+		if g.opset >= 11 {
+			tr.attrs["largest"], tr.attrs["sorted"] = g.IntN(2), g.IntN(2)
+		}
+		return tr
+	}},
+}
+
+func drawGatherND(g *gen) trial {
+	shape := g.dims(g.between(2, 4), 1, 4)
+	batch := 0
+	if g.opset >= 12 {
+		batch = g.between(0, len(shape)-1)
+	}
+	depth := g.between(1, len(shape)-batch)
+	wanted := append(slices.Clone(shape[:batch]), g.dims(g.between(0, 2), 1, 3)...)
+	o := g.tuples(shape[batch:batch+depth], append(wanted, depth)...)
+	tr := trial{operands: []operand{g.smooth(shape...), o}}
+	if batch > 0 {
+		tr.attrs = onnx.Attrs{"batch_dims": batch}
+	}
+	return tr
+}
+
+// tuples are indices whose last axis counts through the axes of a shape.
+func (g *gen) tuples(sizes []int, shape ...int) operand {
+	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape))}
+	for i := range o.ints {
+		o.ints[i] = int64(g.axis(sizes[i%len(sizes)]))
+	}
+	return o
+}
+
+// reduction is an attribute of scatters since 16; without it, every element is written once.
+func (g *gen) reduction(since18 ...string) string {
+	modes := []string{"none"}
+	if g.opset >= 16 {
+		modes = append(modes, "add")
+	}
+	if g.opset >= 18 {
+		modes = append(modes, since18...)
+	}
+	return modes[g.trial%len(modes)]
+}
+
+func drawScatterND(g *gen) trial {
+	shape := g.dims(g.between(1, 4), 2, 4)
+	depth := g.between(1, len(shape))
+	mode := g.reduction()
+	n := g.between(1, 3)
+	places := g.Perm(tensor.Size(shape[:depth]))
+	n = min(n, len(places))
+	o := operand{shape: []int{n, depth}}
+	for _, p := range places[:n] {
+		if mode != "none" {
+			p = places[0] // all to the same place
+		}
+		index := make([]int64, depth)
+		for k := depth - 1; k >= 0; k-- {
+			index[k] = int64(p % shape[k])
+			p /= shape[k]
+		}
+		o.ints = append(o.ints, index...)
+	}
+	tr := trial{operands: []operand{g.smooth(shape...), o, g.smooth(append([]int{n}, shape[depth:]...)...)}}
+	if g.opset >= 16 {
+		tr.attrs = onnx.Attrs{"reduction": mode}
+	}
+	return tr
+}
+
+func drawScatterElements(g *gen) trial {
+	shape := g.dims(g.between(1, 4), 2, 4)
+	axis := g.IntN(len(shape))
+	mode := g.reduction()
+	wanted := make([]int, len(shape))
+	for i, d := range shape {
+		wanted[i] = g.between(1, d)
+	}
+	o := g.indices(shape[axis], wanted...)
+	if mode == "none" { // along the axis no place twice
+		inner := tensor.Size(wanted[axis+1:])
+		for start := range tensor.Size(wanted[:axis]) {
+			for k := range inner {
+				for i, p := range g.Perm(shape[axis])[:wanted[axis]] {
+					o.ints[(start*wanted[axis]+i)*inner+k] = int64(p)
+				}
+			}
+		}
+	}
+	tr := trial{operands: []operand{g.smooth(shape...), o, g.smooth(wanted...)}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
+	if g.opset >= 16 {
+		tr.attrs["reduction"] = mode
+	}
+	return tr
+}

@@ -1,0 +1,222 @@
+package grad_test
+
+import (
+	"github.com/noether-ml/noether/onnx"
+)
+
+var layerCases = []opCase{
+	{"Conv", []int{7, 11, 22}, drawConv},
+	{"ConvTranspose", []int{7, 11, 22}, drawConvTranspose},
+	{"Gemm", []int{7, 9, 11, 13}, drawGemm},
+	{"MatMul", []int{7, 9, 13}, drawMatMul},
+	{"Einsum", []int{12}, drawEinsum},
+	{"LSTM", []int{7, 14}, drawLSTM},
+	{"GRU", []int{7, 14}, drawGRU},
+}
+
+// window draws the attributes that convolutions and pools share.
+func (g *gen) window(kernel []int, dilates bool) (attrs onnx.Attrs, span []int) {
+	n := len(kernel)
+	attrs = onnx.Attrs{}
+	span = append(span, kernel...)
+	if g.coin() {
+		attrs["strides"] = g.dims(n, 1, 3)
+	}
+	if dilates && g.IntN(3) == 0 {
+		d := g.dims(n, 1, 2)
+		attrs["dilations"] = d
+		for i := range span {
+			span[i] = (kernel[i]-1)*d[i] + 1
+		}
+	}
+	return attrs, span
+}
+
+func stride(attrs onnx.Attrs, i int) int {
+	if strides, ok := attrs["strides"].([]int); ok {
+		return strides[i]
+	}
+	return 1
+}
+
+func drawConv(g *gen) trial {
+	n := []int{2, 1, 2, 2, 3}[g.trial%5]
+	kernel := g.dims(n, 1, 3)
+	attrs, span := g.window(kernel, true)
+	group, in, out := 1, g.between(1, 3), g.between(1, 3)
+	switch g.IntN(3) {
+	case 0: // depthwise
+		group, in, out = in, 1, in*g.between(1, 2)
+	case 1:
+		group, out = 2, 2*out
+	}
+	if group > 1 || g.coin() {
+		attrs["group"] = group
+	}
+	switch g.IntN(4) {
+	case 0:
+		attrs["auto_pad"] = []string{"SAME_UPPER", "SAME_LOWER", "VALID"}[g.IntN(3)]
+	case 1, 2:
+		attrs["pads"] = g.dims(2*n, 0, 2)
+	}
+	if g.coin() {
+		attrs["kernel_shape"] = kernel
+	}
+	if attrs["auto_pad"] != nil && attrs["auto_pad"] != "VALID" {
+		delete(attrs, "dilations") // the engine pads otherwise than the standard says
+	}
+	x := []int{g.between(1, 2), group * in}
+	for i := range n {
+		x = append(x, span[i]+g.between(0, 4))
+	}
+	tr := trial{attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{out, in}, kernel...)...)}}
+	if g.coin() {
+		tr.operands = append(tr.operands, g.smooth(out))
+	}
+	return tr
+}
+
+func drawConvTranspose(g *gen) trial {
+	n := []int{2, 1, 2, 2, 3}[g.trial%5]
+	kernel := g.dims(n, 1, 3)
+	attrs, span := g.window(kernel, true)
+	group, in, out := g.between(1, 2), g.between(1, 2), g.between(1, 2)
+	if group > 1 || g.coin() {
+		attrs["group"] = group
+	}
+	x := append([]int{g.between(1, 2), group * in}, g.dims(n, 1, 4)...)
+	switch g.IntN(4) {
+	case 0:
+		pads := make([]int, 2*n)
+		for i := range n {
+			full := (x[2+i]-1)*stride(attrs, i) + span[i]
+			pads[i] = g.IntN(min(3, full))
+			pads[n+i] = g.IntN(min(3, full-pads[i]))
+		}
+		attrs["pads"] = pads
+	case 1:
+		shape := make([]int, n)
+		for i := range n {
+			shape[i] = (x[2+i]-1)*stride(attrs, i) + span[i] - g.IntN(min(2, span[i]))
+		}
+		attrs["output_shape"] = shape
+		if g.coin() {
+			attrs["auto_pad"] = []string{"SAME_UPPER", "SAME_LOWER"}[g.IntN(2)]
+		}
+	case 2:
+		extra := make([]int, n)
+		for i := range extra {
+			extra[i] = g.IntN(stride(attrs, i))
+		}
+		attrs["output_padding"] = extra
+	}
+	tr := trial{attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{group * in, out}, kernel...)...)}}
+	if g.coin() {
+		tr.operands = append(tr.operands, g.smooth(group*out))
+	}
+	return tr
+}
+
+func drawGemm(g *gen) trial {
+	m, k, n := g.between(1, 4), g.between(1, 4), g.between(1, 4)
+	a, b := []int{m, k}, []int{k, n}
+	attrs := onnx.Attrs{}
+	if g.coin() {
+		attrs["transA"], a = 1, []int{k, m}
+	}
+	if g.coin() {
+		attrs["transB"], b = 1, []int{n, k}
+	}
+	if g.coin() {
+		attrs["alpha"] = 0.5
+	}
+	if g.coin() {
+		attrs["beta"] = 1.5
+	}
+	tr := trial{attrs: attrs, operands: []operand{g.smooth(a...), g.smooth(b...)}}
+	if g.opset < 11 || g.IntN(3) > 0 {
+		c := [][]int{{m, n}, {n}, {m, 1}, {1, n}, {1}, {}}[g.IntN(6)]
+		tr.operands = append(tr.operands, g.smooth(c...))
+	}
+	return tr
+}
+
+func drawMatMul(g *gen) trial {
+	m, k, n := g.between(1, 4), g.between(1, 4), g.between(1, 4)
+	h, w := g.between(2, 3), g.between(2, 3)
+	pairs := [][2][]int{
+		{{m, k}, {k, n}}, {{k}, {k}}, {{k}, {k, n}}, {{m, k}, {k}}, {{h, m, k}, {k, n}}, {{m, k}, {h, k, n}},
+		{{h, w, m, k}, {h, w, k, n}}, {{h, 1, m, k}, {w, k, n}}, {{h, w, m, k}, {k}}, {{k}, {h, w, k, n}}, {{1, h, m, k}, {w, 1, k, n}},
+	}
+	p := pairs[(g.trial+3*g.opset)%len(pairs)]
+	return trial{operands: []operand{g.smooth(p[0]...), g.smooth(p[1]...)}}
+}
+
+func drawEinsum(g *gen) trial {
+	i, j, k, b := g.between(1, 3), g.between(1, 3), g.between(1, 3), g.between(2, 3)
+	c := []struct {
+		equation string
+		shapes   [][]int
+	}{
+		{"ij,jk->ik", [][]int{{i, j}, {j, k}}},
+		{"bij, bjk -> bik", [][]int{{b, i, j}, {b, j, k}}},
+		{"ij->ji", [][]int{{i, j}}},
+		{"ij->i", [][]int{{i, j}}},
+		{"ij,ij->", [][]int{{i, j}, {i, j}}},
+		{"i,j->ij", [][]int{{i}, {j}}},
+		{"bhqd,bhkd->bhqk", [][]int{{b, 2, i, k}, {b, 2, j, k}}},
+		{"...ij,...jk->...ik", [][]int{{b, i, j}, {b, j, k}}},
+		{"ij,jk,kb->ib", [][]int{{i, j}, {j, k}, {k, b}}},
+		{"ij,jk", [][]int{{i, j}, {j, k}}},
+		{"bn,anm,bm->ba", [][]int{{2, i}, {3, i, j}, {2, j}}},
+		{"ij,k->ik", [][]int{{i, j}, {k}}},
+	}[g.trial%12]
+	tr := trial{attrs: onnx.Attrs{"equation": c.equation}}
+	for _, s := range c.shapes {
+		tr.operands = append(tr.operands, g.smooth(s...))
+	}
+	return tr
+}
+
+// recurrent draws a network of some gates, each with as many weights as it has units.
+func (g *gen) recurrent(gates, states int) trial {
+	t, n, in, h := g.between(1, 3), g.between(1, 2), g.between(1, 3), g.between(1, 3)
+	direction := []string{"forward", "reverse", "bidirectional"}[g.trial%3]
+	d := 1
+	if direction == "bidirectional" {
+		d = 2
+	}
+	attrs := onnx.Attrs{"hidden_size": h, "direction": direction}
+	small := func(shape ...int) operand { return g.uniform(-1, 1, shape...) }
+	tr := trial{attrs: attrs, outputs: 1 + states, operands: []operand{
+		small(t, n, in), small(d, gates*h, in), small(d, gates*h, h), {}, {}, {}, {},
+	}}
+	if g.coin() {
+		tr.operands[3] = small(d, 2*gates*h)
+	}
+	for i := range states {
+		if g.coin() {
+			tr.operands[5+i] = small(d, n, h)
+		}
+	}
+	if g.coin() {
+		tr.loss = g.Perm(1 + states)[:1]
+	}
+	return tr
+}
+
+func drawLSTM(g *gen) trial {
+	tr := g.recurrent(4, 2)
+	if g.coin() {
+		h := tr.attrs["hidden_size"].(int)
+		tr.operands = append(tr.operands, g.uniform(-1, 1, tr.operands[1].shape[0], 3*h))
+	}
+	return tr
+}
+
+func drawGRU(g *gen) trial {
+	tr := g.recurrent(3, 1)
+	tr.operands = tr.operands[:6]
+	tr.attrs["linear_before_reset"] = g.IntN(2)
+	return tr
+}
