@@ -21,6 +21,7 @@ type Record struct {
 	Data     []DataRecord  `json:"data"`
 	Engine   EngineRecord  `json:"engine"`
 	Skipped  []Skip        `json:"skipped,omitempty"`
+	Missing  []Missing     `json:"missing,omitempty"` // what the last merge could not complete
 	Warnings []string      `json:"warnings,omitempty"`
 	Resolved string        `json:"-"` // the text of study.yaml as resolved
 }
@@ -69,6 +70,14 @@ type Skip struct {
 	Data    string `json:"data,omitempty"`
 	Measure string `json:"measure"`
 	Why     string `json:"why"`
+}
+
+// A Missing sums up cells of a model that a merge could not complete for want of the same shards.
+type Missing struct {
+	Model   string   `json:"model"`
+	Cells   int      `json:"cells"`
+	Shards  []string `json:"shards,omitempty"` // such as "3/4", "4/4 (unfinished)"; none where every shard is missing
+	Example string   `json:"example"`          // one of the cells
 }
 
 // WriteRecord writes a record to a file, whole or not at all. Resolved is not part of it.

@@ -2,7 +2,6 @@ package study
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -75,26 +74,6 @@ func (f Folder) state(c *Cell, p Part) string {
 func (f Folder) hasCell(c *Cell) bool {
 	_, err := f.readCell(c)
 	return err == nil
-}
-
-// shards lists the states of the cell, those of its shards among them.
-func (f Folder) shards(c *Cell) ([]string, error) {
-	files, err := f.list("states", c.Key+".", ".bin")
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	return files, err
-}
-
-// removeStates removes all that the folder keeps of a cell on its way; the cell's record stands for it now.
-func (f Folder) removeStates(c *Cell) error {
-	files, err := f.list("states", c.Key+".", ".bin")
-	for _, file := range files {
-		if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
 }
 
 func (f Folder) writeText(name, text string) error {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/noether-ml/noether/measure"
 )
@@ -17,6 +15,9 @@ import (
 // Merge completes a run from the states that its shards have left in the given folders, and writes what an undivided
 // run would have written into the first of them. It opens the models and the data to see that the states are of this
 // study, and runs nothing.
+//
+// Where shards are missing or unfinished, what is complete is merged and written all the same, and the error is an
+// *Incomplete that names the rest; the run is then not marked as finished. Merging again, or twice at once, is harmless.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	folder, err := createFolder(dirs[0])
 	if err != nil {
@@ -29,36 +30,76 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	defer plan.Close()
 	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]measure.Accumulator{}, started: time.Now().UTC()}
 	r.recallUnreadable()
+	if r.states, err = listStates(dirs); err != nil {
+		return nil, err
+	}
+	lack := &Incomplete{Cells: len(plan.Cells)}
 	for _, c := range plan.Cells {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
-		if folder.hasCell(c) {
-			c.done = true
-			continue
-		}
-		if err := r.mergeCell(c, dirs); err != nil {
+		if err := r.mergeUnlessDone(ctx, c); err != nil && !lack.add(err) {
 			return nil, err
 		}
+	}
+	if len(lack.Missing) > 0 {
+		result, err := r.finishWithout(lack)
+		return result, errors.Join(err, lack)
 	}
 	return r.finish(ctx)
 }
 
+// completeWhatIsThere finishes the cells whose other parts have been left in the folder by now. Whichever shard ends
+// last finishes a cell; where several end at once each starts at another cell, and work done twice changes nothing.
+func (r *runner) completeWhatIsThere(ctx context.Context) error {
+	var err error
+	if r.states, err = listStates([]string{r.folder.dir}); err != nil {
+		return err
+	}
+	first := (r.o.Part.Index - 1) * len(r.plan.Cells) / r.o.Part.Of
+	for i := range r.plan.Cells {
+		err := r.mergeUnlessDone(ctx, r.plan.Cells[(first+i)%len(r.plan.Cells)])
+		if missing := (*MissingShards)(nil); err != nil && !errors.As(err, &missing) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeUnlessDone merges a cell that has no record yet.
+func (r *runner) mergeUnlessDone(ctx context.Context, c *Cell) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !r.folder.hasCell(c) {
+		err := r.mergeCell(ctx, c)
+		if err == nil || ctx.Err() != nil || !r.folder.hasCell(c) {
+			return err
+		}
+	}
+	c.done = true // perhaps by another merge, which has cleared the states that this one was reading
+	return r.removeStates(c)
+}
+
 // mergeCell merges the parts of a cell in the order of the samples and writes its record.
-func (r *runner) mergeCell(c *Cell, dirs []string) error {
-	parts, err := c.findParts(dirs)
+func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
+	parts, err := c.findParts(r.states)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, p := range parts {
-			p.close()
-		}
+	merged := make(chan error, 1)
+	go func() {
+		defer func() {
+			for _, p := range parts {
+				p.close()
+			}
+		}()
+		merged <- r.mergeTasks(ctx, c, parts)
 	}()
-	for _, t := range c.tasks {
-		if err := t.mergeParts(parts); err != nil {
-			return err
-		}
+	select {
+	case err = <-merged:
+	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a merge will not wait
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	for _, p := range parts {
 		c.Data.unreadable.add(p.Unreadable...)
@@ -69,9 +110,37 @@ func (r *runner) mergeCell(c *Cell, dirs []string) error {
 	return r.completeCell(c)
 }
 
-func (t *task) mergeParts(parts []*stateFile) error {
+// mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.
+func (r *runner) mergeTasks(ctx context.Context, c *Cell, parts []*stateFile) error {
+	if r.o.BLAS != nil {
+		r.o.BLAS.SetThreads(max(1, r.o.cores()/min(len(c.tasks), r.o.cores())))
+	}
+	memory := int64(r.plan.Study.Memory)
+	room := semaphore.NewWeighted(memory)
+	group, layers := errgroup.WithContext(ctx)
+	group.SetLimit(r.o.cores())
+	for _, t := range c.tasks {
+		need := min(2*t.cost, memory) // the whole, and the part that joins it
+		if room.Acquire(layers, need) != nil {
+			break // one has failed, or the merge was stopped
+		}
+		group.Go(func() error {
+			defer room.Release(need)
+			return t.mergeParts(layers, parts)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (t *task) mergeParts(ctx context.Context, parts []*stateFile) error {
 	var whole measure.Accumulator
 	for _, p := range parts {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		acc, err := t.cell.Measure.New(t.site)
 		if err != nil {
 			return t.explain(err)
@@ -88,122 +157,4 @@ func (t *task) mergeParts(parts []*stateFile) error {
 	var err error
 	t.scored, err = t.compute(whole)
 	return err
-}
-
-var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
-
-// findParts opens the states of all shards of a cell, in order. Shards that are missing or unfinished are named.
-func (c *Cell) findParts(dirs []string) ([]*stateFile, error) {
-	byCount := map[int]map[int]string{} // by the number of shards, by the shard
-	for _, dir := range dirs {
-		files, err := Folder{dir}.shards(c)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			m := partName.FindStringSubmatch(filepath.Base(file))
-			if m == nil {
-				continue
-			}
-			i, _ := strconv.Atoi(m[1])
-			of, _ := strconv.Atoi(m[2])
-			if byCount[of] == nil {
-				byCount[of] = map[int]string{}
-			}
-			if other := byCount[of][i]; other == "" || !c.holds(other, Part{i, of}) {
-				byCount[of][i] = file
-			}
-		}
-	}
-	best := 0
-	for of, files := range byCount {
-		if best == 0 || len(files)*best > len(byCount[best])*of || len(files)*best == len(byCount[best])*of && of < best {
-			best = of
-		}
-	}
-	if best == 0 {
-		return nil, fmt.Errorf("no shard of %s is in %s: run the study with --shard 1/2 and --shard 2/2, say, first", c, dirs[0])
-	}
-	return c.openParts(byCount[best], best)
-}
-
-func (c *Cell) openParts(files map[int]string, of int) (parts []*stateFile, err error) {
-	defer func() {
-		if err != nil {
-			for _, p := range parts {
-				p.close()
-			}
-		}
-	}()
-	var missing []string
-	for i := 1; i <= of; i++ {
-		part := Part{i, of}
-		if files[i] == "" {
-			if lo, hi := part.places(c.Data.layout); lo < hi {
-				missing = append(missing, fmt.Sprintf("%d/%d", i, of))
-			}
-			continue
-		}
-		f, err := openState(files[i])
-		if err != nil {
-			return parts, err
-		}
-		parts = append(parts, f)
-		if !c.complete(f, part) {
-			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, of))
-		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return parts, &MissingShards{Cell: c.String(), Shards: missing}
-	}
-	if len(parts) == 0 {
-		return parts, errors.New("the data have no samples")
-	}
-	return parts, nil
-}
-
-// holds reports whether a file has the whole of a part.
-func (c *Cell) holds(file string, part Part) bool {
-	f, err := openState(file)
-	if err != nil {
-		return false
-	}
-	defer f.close()
-	return c.complete(f, part)
-}
-
-// complete reports whether a part holds every layer of the cell up to its end.
-func (c *Cell) complete(f *stateFile, part Part) bool {
-	_, hi := part.places(c.Data.layout)
-	if f.Cell != c.Key || f.N != c.Data.layout.N || f.Part != part {
-		return false
-	}
-	for _, t := range c.tasks {
-		if e := f.entry(t.site.Layer.Name); e == nil || e.Scored || e.Seen < hi {
-			return false
-		}
-	}
-	return true
-}
-
-// MissingShards says which parts a merge lacks.
-type MissingShards struct {
-	Cell   string
-	Shards []string
-}
-
-func (e *MissingShards) Error() string {
-	return fmt.Sprintf("%s lacks the shards %s: run them, then merge again", e.Cell, strings.Join(e.Shards, ", "))
-}
-
-func (c *Cell) String() string {
-	name := fmt.Sprintf("%s of model %s on %s", c.Measure.Name(), c.Model.spec.Name, c.Data.spec.Name)
-	if c.View.Transform != "" {
-		name += " under " + c.View.Transform
-	}
-	if c.View.Parameter != "" {
-		name += " " + c.View.Parameter
-	}
-	return name
 }

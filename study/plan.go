@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -91,9 +92,15 @@ func (p *Plan) open(ctx context.Context, o Options) error {
 		}
 		p.data = append(p.data, open)
 	}
+	if err := s.knows(o.Only); err != nil {
+		return err
+	}
 	for _, m := range s.Models {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if o.Only != nil && !slices.Contains(o.Only, m.Name) {
+			continue
 		}
 		open, err := s.openModel(m, p.data[0].size(ctx), o)
 		if err != nil {
@@ -102,6 +109,20 @@ func (p *Plan) open(ctx context.Context, o Options) error {
 		p.models = append(p.models, open)
 	}
 	return p.addCells()
+}
+
+// knows finds a name that is no model of the study.
+func (s *Study) knows(models []string) error {
+	var names []string
+	for _, m := range s.Models {
+		names = append(names, m.Name)
+	}
+	for _, name := range models {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("the study has no model %q; %s", name, config.Suggest(name, names))
+		}
+	}
+	return nil
 }
 
 // Close closes the files of the data.

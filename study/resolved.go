@@ -18,11 +18,11 @@ func (p *Plan) resolved() (string, error) {
 	// What keys depend on is written out, lest a default of another version make other cells of it.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
-	for i, m := range p.models {
-		s.Models[i].node.Set("sha256", m.model.SHA256())
+	for _, m := range p.models {
+		m.spec.node.Set("sha256", m.model.SHA256())
 	}
-	for i, d := range p.data {
-		s.Data[i].node.Set("fingerprint", d.source.Fingerprint())
+	for _, d := range p.data {
+		d.spec.node.Set("fingerprint", d.source.Fingerprint())
 	}
 	raw, err := config.Encode(s.node)
 	return string(raw), err

@@ -127,10 +127,7 @@ func (f Folder) writeCell(c *Cell) error {
 			return err
 		}
 	}
-	if err := scores.WriteCell(f.cell(c), record); err != nil {
-		return err
-	}
-	return f.removeStates(c)
+	return scores.WriteCell(f.cell(c), record)
 }
 
 // readCell reads a cell's record. One of another identity than its name promises is an error.
@@ -149,19 +146,8 @@ func (f Folder) readCell(c *Cell) (scores.Cell, error) {
 
 // finish writes what is made of all cells: the tables of scores and of samples, the study as resolved, the record.
 func (r *runner) finish(ctx context.Context) (*Result, error) {
-	var cells []scores.Cell
-	for _, c := range r.plan.Cells {
-		cell, err := r.folder.readCell(c)
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, cell)
-	}
-	rows := scores.Table(r.plan.Study.Name, cells)
-	if err := r.folder.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
-		return nil, err
-	}
-	if err := r.folder.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) }); err != nil {
+	rows, err := r.writeScores(r.plan.Cells)
+	if err != nil {
 		return nil, err
 	}
 	if r.plan.Study.Samples {
@@ -175,6 +161,35 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	}
 	// Not read back: another run of the study in the same folder may be on its way, and its record says so.
 	return &Result{Rows: rows, Record: record}, nil
+}
+
+// finishWithout writes the scores of the cells that are complete, and a record that is not finished and says what is
+// missing.
+func (r *runner) finishWithout(lack *Incomplete) (*Result, error) {
+	r.missing = lack.ByModel()
+	rows, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.plan.Cells), func(c *Cell) bool { return !c.done }))
+	if err != nil {
+		return nil, err
+	}
+	record, err := r.writeRecord(false)
+	return &Result{Rows: rows, Record: record}, err
+}
+
+// writeScores writes the tables of scores of some cells.
+func (r *runner) writeScores(of []*Cell) ([]scores.Row, error) {
+	var cells []scores.Cell
+	for _, c := range of {
+		cell, err := r.folder.readCell(c)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, cell)
+	}
+	rows := scores.Table(r.plan.Study.Name, cells)
+	if err := r.folder.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
+		return nil, err
+	}
+	return rows, r.folder.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
 func (r *runner) writeSamples(ctx context.Context, w io.Writer) error {
@@ -280,6 +295,15 @@ func (f Folder) readScores() ([]scores.Row, error) {
 	return rows, nil
 }
 
+// noteProgress writes how far the run is. A run of some of the models leaves that to those who know the whole study.
+func (r *runner) noteProgress() error {
+	if r.o.Only != nil {
+		return nil
+	}
+	_, err := r.writeRecord(false)
+	return err
+}
+
 // writeRecord writes study.yaml and run.json.
 func (r *runner) writeRecord(done bool) (scores.Record, error) {
 	record := r.record(done)
@@ -296,7 +320,7 @@ func (r *runner) writeRecord(done bool) (scores.Record, error) {
 
 func (r *runner) record(done bool) scores.Record {
 	p := r.plan
-	out := scores.Record{Study: p.Study.Name, Noether: r.o.Version, Started: r.started, Cells: len(p.Cells), Engine: r.o.Record, Skipped: p.Skips}
+	out := scores.Record{Study: p.Study.Name, Noether: r.o.Version, Started: r.started, Cells: len(p.Cells), Engine: r.o.Record, Skipped: p.Skips, Missing: r.missing}
 	for _, c := range p.Cells {
 		if c.done {
 			out.Done++
@@ -305,6 +329,9 @@ func (r *runner) record(done bool) scores.Record {
 	if done {
 		now := time.Now().UTC()
 		out.Finished = &now
+	}
+	for _, m := range r.missing {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
 	for _, m := range p.models {
 		model := scores.ModelRecord{Name: m.spec.Name, Path: m.spec.ONNX.text, SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}

@@ -179,31 +179,34 @@ func (r *runner) save(p *pass) error {
 		}
 	}
 	r.saved = time.Now()
-	if _, err := r.writeRecord(false); err != nil {
+	if err := r.noteProgress(); err != nil {
 		return &saveError{err}
 	}
 	return nil
 }
 
 func (r *runner) saveCell(c *Cell) error {
-	if r.o.Part.Whole() && r.folder.hasCell(c) { // another run of the study has finished it, and cleared its states
+	if r.folder.hasCell(c) { // another run of the study has finished it, and cleared its states
 		c.done = true
 		return nil
 	}
 	path := r.folder.state(c, r.o.Part)
-	index := &stateIndex{Cell: c.Key, Part: r.o.Part, N: c.Data.layout.N, Unreadable: c.Data.unreadable.names()}
-	var kept []*task
-	for _, t := range c.tasks {
-		if t.scored != nil || r.accs[t] != nil || t.stored != nil {
-			index.Entries = append(index.Entries, stateEntry{Layer: t.site.Layer.Name, Seen: t.seen, Scored: t.scored != nil})
-			kept = append(kept, t)
-		}
-	}
 	old, err := openState(path)
 	if err == nil {
 		defer old.close()
 	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
+	}
+	if old != nil && !r.o.Part.Whole() && c.complete(old, r.o.Part) {
+		return nil // another run of this shard was faster; what it has is not to be replaced by less
+	}
+	index := &stateIndex{Cell: c.Key, Part: r.o.Part, N: c.Data.layout.N, Unreadable: c.Data.unreadable.names()}
+	var kept []*task
+	for _, t := range c.tasks {
+		if e, ok := r.entryOf(t, old); ok {
+			index.Entries = append(index.Entries, e)
+			kept = append(kept, t)
+		}
 	}
 	i := 0
 	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
@@ -215,6 +218,22 @@ func (r *runner) saveCell(c *Cell) error {
 		t.stored = &index.Entries[i]
 	}
 	return err
+}
+
+// entryOf is what a state file is to say of a task, if anything. What this run does not hold is taken from the file
+// as it is now: another run of the study may have written it since this one read it.
+func (r *runner) entryOf(t *task, old *stateFile) (e stateEntry, ok bool) {
+	layer := t.site.Layer.Name
+	if t.scored != nil || r.accs[t] != nil {
+		return stateEntry{Layer: layer, Seen: t.seen, Scored: t.scored != nil}, true
+	}
+	if old != nil && old.Cell == t.cell.Key && old.Part == r.o.Part && old.N == t.cell.Data.layout.N {
+		if was := old.entry(layer); was != nil {
+			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
+		}
+	}
+	t.seen, t.stored = 0, nil
+	return stateEntry{}, false
 }
 
 // writeTask writes a task's scores, the state of its accumulator, or what the old file holds of it.
@@ -232,9 +251,6 @@ func (r *runner) writeTask(w io.Writer, t *task, old *stateFile) error {
 			_, err = w.Write(raw)
 		}
 		return err
-	}
-	if old == nil || old.entry(t.site.Layer.Name) == nil {
-		return fmt.Errorf("the state of layer %s has vanished", t.site.Layer.Name)
 	}
 	_, err := io.Copy(w, old.section(old.entry(t.site.Layer.Name)))
 	return err

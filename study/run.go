@@ -21,6 +21,8 @@ type Options struct {
 	Device   string              // "" or "cpu", "cuda", ...
 	BLAS     *linalg.Backend     // whose threads a run sets as it needs them; may be nil
 	Part     Part                // the share of the samples to run; zero: all
+	Only     []string            // models whose cells to run, the others being somebody else's; nil: all. Such a run writes cells and states alone
+	Complete bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
 	Every    time.Duration       // between saves of unfinished work; 0: a minute
 	Progress func(Progress)      // called after each batch; may be nil
 	Warn     func(string)        // called with what a user should know and no score carries; may be nil
@@ -70,7 +72,7 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
-	if _, err := r.writeRecord(false); err != nil {
+	if err := r.noteProgress(); err != nil {
 		return nil, err
 	}
 	todo := passes(p.Cells, int64(p.Study.Memory), o.Part)
@@ -84,7 +86,12 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 			return nil, err
 		}
 	}
-	if !o.Part.Whole() {
+	if !o.Part.Whole() && o.Complete {
+		if err := r.completeWhatIsThere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Part.Whole() || o.Only != nil {
 		return &Result{Record: r.record(false)}, nil
 	}
 	return r.finish(ctx)
@@ -99,6 +106,8 @@ type runner struct {
 	progress Progress
 	accs     map[*task]measure.Accumulator // of the current pass
 	saved    time.Time                     // when states were last saved
+	missing  []scores.Missing              // what a merge could not complete
+	states   stateFiles                    // of the folders that are merged; nil where none is
 }
 
 func (r *runner) runPass(ctx context.Context, p *pass) error {
@@ -236,6 +245,9 @@ func (r *runner) completeCell(c *Cell) error {
 		return nil
 	}
 	if err := r.folder.writeCell(c); err != nil {
+		return &saveError{err}
+	}
+	if err := r.removeStates(c); err != nil {
 		return &saveError{err}
 	}
 	c.done = true

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/scores"
@@ -292,6 +294,139 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 		t.Fatal(err)
 	}
 	sameScores(t, want.Rows, again.Rows, 1e-5)
+}
+
+// A shard that was thought dead runs beside the one that took its place. Both end, and the merge is none the wiser.
+func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			testmodel.Write(t, dir, "small", testmodel.Options{})
+			o := options(t)
+			o.Complete = true
+			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
+			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+			out := filepath.Join(dir, "shared")
+			o.Every = time.Nanosecond
+			var group errgroup.Group
+			for _, part := range []Part{{1, 2}, {2, 2}, {1, 2}, {2, 2}} {
+				group.Go(func() error {
+					o := o
+					o.Part = part
+					_, err := Run(t.Context(), parseIn(t, dir, text), out, o)
+					return err
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			// Two merges at once, and a third when all is done.
+			for range 2 {
+				group.Go(func() error {
+					_, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+					return err
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameScores(t, want.Rows, got.Rows, 1e-5)
+			if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+				t.Errorf("states are left: %v", left)
+			}
+		})
+	}
+}
+
+// What a slow run of a shard has does not replace what a faster one has finished.
+func TestFinishedShardIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	text := studyText + "batch: 14\n"
+	out := filepath.Join(dir, "shared")
+	o.Part, o.Every = Part{1, 2}, time.Nanosecond
+	slow := o
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	slow.Progress = func(p Progress) {
+		if p.Done > 60 {
+			mustRun(t, parseIn(t, dir, text), out, o)
+			cancel(stop)
+		}
+	}
+	if _, err := Run(ctx, parseIn(t, dir, text), out, slow); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Part = Part{2, 2}
+	mustRun(t, parseIn(t, dir, text), out, o)
+	if _, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o); err != nil {
+		t.Error(err)
+	}
+}
+
+// Runs of some of the models fill one folder; whole models leave nothing to merge, and shards of the others little.
+func TestModelsAreRunApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{})
+	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
+	text = strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "apart")
+	part := o
+	part.Only = []string{"other"}
+	mustRun(t, parseIn(t, dir, text), out, part)
+	if _, err := os.Stat(filepath.Join(out, "run.json")); err == nil {
+		t.Error("a run of one of two models writes the record of the whole")
+	}
+	part.Only, part.Complete = []string{"small"}, true
+	part.Part = Part{1, 2}
+	mustRun(t, parseIn(t, dir, text), out, part)
+
+	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	var lack *Incomplete
+	if !errors.As(err, &lack) || len(lack.ByModel()) != 1 {
+		t.Fatalf("merging without a shard: %v", err)
+	}
+	if m := lack.ByModel()[0]; m.Model != "small" || fmt.Sprint(m.Shards) != "[2/2]" || m.Cells != result.Record.Cells-result.Record.Done {
+		t.Errorf("the merge says that %+v is missing", m)
+	}
+	if result.Record.Finished != nil || len(result.Rows) == 0 || len(result.Record.Missing) != 1 {
+		t.Errorf("an incomplete merge yields %d rows and the record %+v", len(result.Rows), result.Record)
+	}
+	for _, row := range result.Rows {
+		if row.Model != "other" {
+			t.Fatalf("a score of %s, which is not complete", row.Model)
+		}
+	}
+
+	part.Part = Part{2, 2}
+	mustRun(t, parseIn(t, dir, text), out, part)
+	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+		t.Errorf("the last shard leaves %v to the merge", left)
+	}
+	got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+	if got.Record.Finished == nil || got.Record.Missing != nil {
+		t.Errorf("the record of a complete merge: %+v", got.Record)
+	}
+	part.Only = []string{"smal"}
+	if _, err := Run(t.Context(), parseIn(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
+		t.Errorf("a model that is not there: %v", err)
+	}
 }
 
 func TestResolvedStudyHasTheSameCells(t *testing.T) {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +21,8 @@ func mergeCommand(engine *engineFlags) *cobra.Command {
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
 		Long: `Merges what the shards of a study have left in one run folder, or in several, and writes the
-scores of the whole into the first. The scores are those of a run that was never divided.`,
+scores of the whole into the first. The scores are those of a run that was never divided. Where
+shards are missing, what is complete is written, the rest is listed, and the exit code is 1.`,
 		Example: "  noether merge runs/one\n  noether merge runs/one /mnt/b/runs/one /mnt/c/runs/one",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -32,15 +37,32 @@ scores of the whole into the first. The scores are those of a run that was never
 			if err != nil {
 				return err
 			}
-			result, err := study.Merge(c.Context(), s, dirs, o)
-			if err != nil {
-				return err
-			}
-			return show(result, dirs[0], asJSON)
+			return mergeRuns(c.Context(), s, dirs, o, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// mergeRuns merges and shows what came of it, whether or not it is complete.
+func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, asJSON bool) error {
+	result, err := study.Merge(ctx, s, dirs, o)
+	if result == nil {
+		return err
+	}
+	if err := show(result, dirs[0], asJSON); err != nil {
+		return err
+	}
+	var lack *study.Incomplete
+	if errors.As(err, &lack) {
+		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")
+		for _, m := range lack.ByModel() {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", m.Model, m.Cells, cmp.Or(strings.Join(m.Shards, ", "), "all"), m.Example)
+		}
+		t.Flush()
+	}
+	return err
 }
 
 func reportCommand() *cobra.Command {

@@ -20,9 +20,9 @@ import (
 
 func runCommand(engine *engineFlags) *cobra.Command {
 	var out, shard, memory string
-	var vars []string
+	var vars, only []string
 	var every time.Duration
-	var dry, asJSON bool
+	var dry, complete, asJSON bool
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Measure what a study file asks for",
@@ -50,7 +50,7 @@ on where it was, and a study that has grown costs what is new.`,
 			if err != nil {
 				return err
 			}
-			o.Part, o.Every = part, every
+			o.Part, o.Only, o.Complete, o.Every = part, only, complete, every
 			if out == "" {
 				out = filepath.Join("runs", s.Name)
 			}
@@ -65,6 +65,8 @@ on where it was, and a study that has grown costs what is new.`,
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
 	f.BoolVar(&dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
 	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
+	f.StringArrayVar(&only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
+	f.BoolVar(&complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
 	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
 	f.DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
@@ -112,8 +114,12 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	if err != nil {
 		return err
 	}
-	if !o.Part.Whole() {
-		fmt.Fprintf(os.Stderr, "noether: shard %d/%d is in %s; when all are there: noether merge %s\n", o.Part.Index, o.Part.Of, out, out)
+	if o.Only != nil || !o.Part.Whole() {
+		what := "what was asked for"
+		if !o.Part.Whole() {
+			what = fmt.Sprintf("shard %d/%d", o.Part.Index, o.Part.Of)
+		}
+		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all are there: noether merge %s\n", what, out, out)
 		return nil
 	}
 	return show(result, out, asJSON)
