@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Cost is what a plan asks of a model on some data.
+// A Cost is what a plan asks of a model on some data, or of models that are compared.
 type Cost struct {
-	Model    string        `json:"model"`
+	Model    string        `json:"model"` // several, joined by ", ", where they are compared
 	Data     string        `json:"data"`
 	Samples  int           `json:"samples"`
 	Layers   int           `json:"layers"`
@@ -31,66 +30,101 @@ func (p *Plan) Cost(ctx context.Context, dir string, o Options) ([]Cost, error) 
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
-	var out []Cost
-	index := map[string]int{}
+	b := &bill{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[owner]time.Duration{}}
 	for _, pass := range passes(p.Cells, int64(p.Study.Memory), o.Part) {
-		key := pass.model.spec.Name + "\x00" + pass.data.spec.Name
-		i, ok := index[key]
-		if !ok {
-			i = len(out)
-			index[key] = i
-			out = append(out, Cost{Model: pass.model.spec.Name, Data: pass.data.spec.Name, Samples: pass.hi - pass.lo})
-		}
-		c := &out[i]
-		c.Passes++
-		c.Forwards += pass.forwards()
-		c.Bytes = max(c.Bytes, pass.cost())
-		layers, _ := pass.layers()
-		c.Layers = max(c.Layers, len(layers))
-		if c.Engine == 0 {
-			per, err := p.try(ctx, pass)
-			if err != nil {
-				return nil, err
-			}
-			c.Engine = per
+		if err := b.addPass(ctx, pass); err != nil {
+			return nil, err
 		}
 	}
-	for i := range out {
-		for _, cell := range p.Cells {
-			if !cell.done && cell.Model.spec.Name == out[i].Model && cell.Data.spec.Name == out[i].Data {
-				out[i].Cells++
-			}
-		}
-		out[i].Engine *= time.Duration(out[i].Forwards)
-	}
-	return out, nil
+	return b.costs, nil
 }
 
-// try measures the engine's time for one sample.
-func (p *Plan) try(ctx context.Context, pass *pass) (time.Duration, error) {
-	r := &runner{plan: p, accs: map[*task]measure.Accumulator{}}
-	f, err := r.newFeeder(pass)
+// A bill adds up costs.
+type bill struct {
+	plan  *Plan
+	costs []Cost
+	lines map[string]int // of costs, by models and data
+	cells map[*Cell]bool // that have been counted
+	speed map[owner]time.Duration
+}
+
+func (b *bill) line(models string, d *openData) *Cost {
+	key := models + "\x00" + d.spec.Name
+	i, ok := b.lines[key]
+	if !ok {
+		i = len(b.costs)
+		b.lines[key] = i
+		b.costs = append(b.costs, Cost{Model: models, Data: d.spec.Name})
+	}
+	return &b.costs[i]
+}
+
+// count counts a cell once, on the line that first works at it.
+func (b *bill) count(c *Cost, cell *Cell) {
+	if !b.cells[cell] {
+		b.cells[cell] = true
+		c.Cells++
+	}
+}
+
+func (b *bill) addPass(ctx context.Context, p *pass) error {
+	c := b.line(p.title(), p.data())
+	c.Samples = p.hi - p.lo
+	c.Passes++
+	c.Forwards += p.forwards()
+	c.Bytes = max(c.Bytes, p.cost())
+	for _, t := range p.all() {
+		b.count(c, t.cell)
+	}
+	layers := 0
+	for _, m := range p.models {
+		read, _ := p.layers(m)
+		layers += len(read)
+		per, err := b.try(ctx, p, m)
+		if err != nil {
+			return err
+		}
+		c.Engine += per * time.Duration(p.forwardsOf(m))
+	}
+	c.Layers = max(c.Layers, layers)
+	return nil
+}
+
+// try measures the engine's time for one sample, once for each model and data set.
+func (b *bill) try(ctx context.Context, p *pass, m *openModel) (time.Duration, error) {
+	key := owner{m, p.data()}
+	if per, ok := b.speed[key]; ok {
+		return per, nil
+	}
+	p.batch = b.plan.Study.batchFor(p)
+	r, err := newReader(p, m)
 	if err != nil {
 		return 0, err
 	}
-	defer f.session.Close()
-	var sample dataset.Sample
-	for _, place := range pass.data.order[:min(8, len(pass.data.order))] { // the first may be one that cannot be read
-		if sample, err = pass.data.source.At(ctx, place, pass.model.model.Frame()); err == nil {
-			break
-		}
-	}
+	defer r.session.Close()
+	sample, err := p.data().first(ctx, m.model.Frame())
 	if err != nil {
-		return 0, fmt.Errorf("data %s: %w", pass.data.spec.Name, err)
+		return 0, err
 	}
-	batch := make([]tensor.Tensor, pass.batch)
+	batch := make([]tensor.Tensor, p.batch)
 	for i := range batch {
 		batch[i] = sample.Input
 	}
-	if err := f.session.Run(ctx, batch, f.clean); err != nil { // the first run also prepares
+	if err := r.session.Run(ctx, batch, r.clean); err != nil { // the first run also prepares
 		return 0, err
 	}
 	start := time.Now()
-	err = f.session.Run(ctx, batch, f.clean)
-	return time.Since(start) / time.Duration(len(batch)), err
+	err = r.session.Run(ctx, batch, r.clean)
+	b.speed[key] = time.Since(start) / time.Duration(len(batch))
+	return b.speed[key], err
+}
+
+// first is a sample that can be read.
+func (d *openData) first(ctx context.Context, f dataset.Frame) (sample dataset.Sample, err error) {
+	for _, place := range d.order[:min(8, len(d.order))] { // the first may be one that cannot be read
+		if sample, err = d.source.At(ctx, place, f); err == nil {
+			return sample, nil
+		}
+	}
+	return sample, fmt.Errorf("data %s: %w", d.spec.Name, err)
 }

@@ -85,8 +85,13 @@ func (s *Study) check(n *config.Node) error {
 	if err := unique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
 		return err
 	}
-	if err := unique(n.Get("measures"), func(i int) string { return s.Measures[i].Name() }, len(s.Measures)); err != nil {
+	if err := unique(n.Get("measures"), func(i int) string { return s.Measures[i].identity() }, len(s.Measures)); err != nil {
 		return err
+	}
+	for _, m := range s.Measures {
+		if err := m.Between.check(s.Models); err != nil {
+			return err
+		}
 	}
 	for _, d := range s.Data {
 		if err := d.check(); err != nil {
@@ -102,10 +107,18 @@ func (s *Study) checkSize(n *config.Node) error {
 	for _, t := range s.Transforms {
 		values += len(t.Cells)
 	}
-	cells := float64(len(s.Data)) * float64(len(s.Models)) * float64(max(1, values)) * float64(len(s.Measures)) * float64(s.Trials)
+	var subjects float64 // models, or pairs of them, over all measures
+	for _, m := range s.Measures {
+		if m.Between.given() {
+			subjects += m.countPairs(len(s.Models))
+		} else {
+			subjects += float64(len(s.Models))
+		}
+	}
+	cells := float64(len(s.Data)) * subjects * float64(max(1, values)) * float64(s.Trials)
 	if cells > MaxCells {
-		return n.Errorf("this study needs %.0f cells (%d data x %d models x %d transformation values x %d measures x %d trials); at most %d: shorten a list of values, or split the study",
-			cells, len(s.Data), len(s.Models), max(1, values), len(s.Measures), s.Trials, MaxCells)
+		return n.Errorf("this study needs %.0f cells (%d data x %.0f models or pairs of models, over all measures, x %d transformation values x %d trials); at most %d: shorten a list of values, or split the study",
+			cells, len(s.Data), subjects, max(1, values), s.Trials, MaxCells)
 	}
 	return nil
 }

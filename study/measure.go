@@ -27,14 +27,14 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 	if t != nil {
 		view = View{Transform: "transform", on: "input", per: "trial", law: t}
 	}
-	p := &Plan{Study: s, models: []*openModel{{model: m}}}
+	p := &Plan{Study: s, models: []*openModel{{model: m, layers: m.Layers()}}}
 	d := newOpenData(Data{}, src, s.Seed).under(m.Classes())
 	for _, one := range measures {
-		if err := p.addCell(p.models[0], d, view, one); err != nil {
+		if err := p.addMeasure(p.models[0], d, view, one); err != nil {
 			return nil, err
 		}
 	}
-	r := &runner{plan: p, accs: map[*task]measure.Accumulator{}}
+	r := &runner{plan: p, accs: map[*task]accumulator{}}
 	for _, pass := range passes(p.Cells, int64(s.Memory), Part{}) {
 		if err := r.measurePass(ctx, pass); err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 	var out []LayerScores
 	for _, c := range p.Cells {
 		for _, t := range c.tasks {
-			out = append(out, LayerScores{c.Measure.Name(), t.site.Layer, t.scored.Scores})
+			out = append(out, LayerScores{c.Method.Name(), t.target.(*siteTarget).site.Layer, t.scored.Layers[0].Scores})
 		}
 	}
 	return out, nil
@@ -55,7 +55,7 @@ func (r *runner) measurePass(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	defer f.session.Close()
+	defer f.close()
 	if err := f.run(ctx, func(int) error { return ctx.Err() }); err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/noether-ml/noether/measure/seis"
 )
 
-// A Family is a measure as a study file names it: its settings, with their defaults and their documentation in tags, and
+// A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
 // how it is made from them.
 type Family struct {
 	Name string
 	Doc  string // one sentence: what it asks
-	// decode reads settings from a node, nil for all defaults, and makes the measure.
-	decode func(n *config.Node) (measure.Measure, error)
+	// decode reads settings from a node, nil for all defaults, and makes the method.
+	decode func(n *config.Node) (measure.Method, error)
 	schema func() map[string]any
 }
 

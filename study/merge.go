@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/noether-ml/noether/measure"
 )
 
 // Merge completes a run from the states that its shards have left in the given folders, and writes what an undivided
@@ -28,7 +26,7 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 		return nil, err
 	}
 	defer plan.Close()
-	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]measure.Accumulator{}, started: time.Now().UTC()}
+	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
 	r.recallUnreadable()
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
@@ -136,12 +134,12 @@ func (r *runner) mergeTasks(ctx context.Context, c *Cell, parts []*stateFile) er
 }
 
 func (t *task) mergeParts(ctx context.Context, parts []*stateFile) error {
-	var whole measure.Accumulator
+	var whole accumulator
 	for _, p := range parts {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		acc, err := t.cell.Measure.New(t.site)
+		acc, err := t.open()
 		if err != nil {
 			return t.explain(err)
 		}
@@ -150,7 +148,7 @@ func (t *task) mergeParts(ctx context.Context, parts []*stateFile) error {
 		}
 		if whole == nil {
 			whole = acc
-		} else if err := whole.Merge(acc); err != nil {
+		} else if err := whole.merge(acc); err != nil {
 			return t.explain(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
@@ -207,7 +208,11 @@ func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error
 	for name, v := range spec.Inputs {
 		inputs[name] = v
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: layers, Axes: axes, Input: spec.Input, Layout: spec.Layout,
+	wanted := layers
+	if s.wantsPenultimate() {
+		wanted = append(slices.Clip(layers), "penultimate")
+	}
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
 		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return nil, err
@@ -215,7 +220,20 @@ func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error
 	if spec.SHA256 != "" && spec.SHA256 != m.SHA256() {
 		return nil, spec.ONNX.errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), spec.SHA256)
 	}
-	return &openModel{spec: spec, model: m, preprocess: pre}, nil
+	open := &openModel{spec: spec, model: m, preprocess: pre, layers: m.Layers()}
+	if s.wantsPenultimate() {
+		if open.layers, err = chosen(m, layers...); err == nil {
+			open.penultimate, err = chosen(m, "penultimate")
+		}
+	}
+	return open, err
+}
+
+// chosen are the layers of an open model that patterns match.
+func chosen(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
+	matched, err := m.Graph().Select(patterns...)
+	names := onnx.Names(matched)
+	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !slices.Contains(names, l.Name) }), err
 }
 
 // preprocessFor is the preprocessing of the entry, else that of a preprocessor_config.json beside the model, else none.

@@ -325,6 +325,15 @@ func (u *unreadable) add(names ...string) {
 	}
 }
 
+// note takes down a sample that cannot be read; that they are too many is an error.
+func (d *openData) note(bad *dataset.BadSample) error {
+	d.unreadable.add(bad.Name)
+	if err := d.unreadable.tooMany(bad.Err); err != nil {
+		return fmt.Errorf("data %s: %w", d.spec.Name, err)
+	}
+	return nil
+}
+
 // names are sorted.
 func (u *unreadable) names() []string {
 	u.mu.Lock()

@@ -5,14 +5,15 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// family describes a measure whose settings are the struct S.
-func family[S any, M measure.Measure](name, doc string, make func(S) (M, error)) Family {
+// family describes a method whose settings are the struct S.
+func family[S any, M measure.Method](name, doc string, make func(S) (M, error)) Family {
 	return Family{
 		Name: name,
 		Doc:  doc,
-		decode: func(n *config.Node) (measure.Measure, error) {
+		decode: func(n *config.Node) (measure.Method, error) {
 			var settings S
 			if err := config.Decode(n, &settings); err != nil {
 				return nil, err
@@ -27,13 +28,20 @@ func family[S any, M measure.Measure](name, doc string, make func(S) (M, error))
 	}
 }
 
-// plain is for measures that accept every setting that their tags allow.
-func plain[S any](make func(S) measure.Measure) func(S) (measure.Measure, error) {
-	return func(s S) (measure.Measure, error) { return make(s), nil }
+// plain is for methods that accept every setting that their tags allow.
+func plain[S any, M measure.Method](make func(S) M) func(S) (M, error) {
+	return func(s S) (M, error) { return make(s), nil }
 }
 
-// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`.
-type MeasureSpec struct{ measure.Measure }
+// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`; for what compares models, with the pairs that it
+// compares: `similarity: {between: [a, b], layers: same}`.
+type MeasureSpec struct {
+	measure.Method
+	Between Between
+	Pairing string // how layers of two models are paired; "": as the method prefers
+
+	node *config.Node
+}
 
 // DecodeNode implements config.Decoder.
 func (m *MeasureSpec) DecodeNode(n *config.Node) error {
@@ -46,29 +54,103 @@ func (m *MeasureSpec) DecodeNode(n *config.Node) error {
 	} else if n.Kind != config.String {
 		return n.Errorf("an entry of measures is a name, or a name with settings, not %s", n.Kind)
 	}
+	m.node = key
 	var names []string
 	for _, f := range Families() {
 		if f.Name == key.Text {
-			var err error
-			m.Measure, err = f.decode(settings)
-			return err
+			return m.decode(f, settings)
 		}
 		names = append(names, f.Name)
 	}
 	return key.Unknown("measure", names)
 }
 
+// decode reads the settings of a family, and the keys about pairs of models where it has any.
+func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
+	use := f.between()
+	var err error
+	if use != never {
+		if settings, err = m.takePairs(settings); err != nil {
+			return err
+		}
+	}
+	if m.Method, err = f.decode(settings); err != nil {
+		return err
+	}
+	switch {
+	case use == always && !m.Between.given():
+		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
+	case m.Pairing != "" && !m.Between.given():
+		return settings.Errorf("layers says how layers are paired between models, and wants between: [a, b]")
+	}
+	return nil
+}
+
+// takePairs reads the keys about pairs and returns the settings without them.
+func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
+	rest := *settings
+	rest.Pairs = nil
+	for _, p := range settings.Pairs {
+		var err error
+		switch p.Key.Text {
+		case "between":
+			err = m.Between.DecodeNode(p.Value)
+		case "layers":
+			m.Pairing, err = decodePairing(p.Value)
+		default:
+			rest.Pairs = append(rest.Pairs, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &rest, nil
+}
+
 // JSONSchema implements config.Schemer.
 func (MeasureSpec) JSONSchema() map[string]any {
-	names, settings := []string{}, map[string]any{}
+	var names []string // that may stand alone
+	settings := map[string]any{}
 	for _, f := range Families() {
-		names = append(names, f.Name)
 		s := f.schema()
 		s["description"] = f.Doc
+		use := f.between()
+		if use != always {
+			names = append(names, f.Name)
+		}
+		if use != never {
+			addPairs(s, use)
+		}
 		settings[f.Name] = s
 	}
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": names},
 		map[string]any{"type": "object", "properties": settings, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
 	}}
+}
+
+// A use says whether a method concerns pairs of models.
+type use int
+
+const (
+	never use = iota
+	sometimes
+	always
+)
+
+// between tells whether pairs of models can, or must, be named for the family.
+func (f Family) between() use {
+	method, err := f.decode(&config.Node{})
+	if err != nil {
+		return never // no method without settings of its own
+	}
+	switch m := method.(type) {
+	case measure.Comparison:
+		return sometimes
+	case procedure.Procedure:
+		if m.Needs().Pair {
+			return always
+		}
+	}
+	return never
 }

@@ -23,33 +23,9 @@ type Result struct {
 	Record scores.Record `json:"run"`
 }
 
-// finished is a task's outcome.
-type finished struct {
-	Scores  []measure.Score
-	Samples []measure.SampleScore // where the study keeps them
-}
-
-// compute computes a task's scores.
-func (t *task) compute(acc measure.Accumulator) (*finished, error) {
-	s, err := acc.Scores()
-	if err != nil {
-		return nil, t.explain(err)
-	}
-	out := &finished{Scores: s}
-	if sampler, ok := acc.(measure.Sampler); ok && t.site.KeepSamples {
-		out.Samples = sampler.Samples()
-	}
-	return out, nil
-}
-
-// layer is a task's outcome as the record of its cell holds it.
-func (t *task) layer() scores.Layer {
-	return scores.Layer{Name: t.site.Layer.Name, Depth: t.site.Layer.Depth, Scores: t.scored.Scores}
-}
-
 // A finishedFile is a finished task in a state file.
 type finishedFile struct {
-	Cell    scores.Cell // of this task's layer alone
+	Cell    scores.Cell // of this task's layers alone
 	Samples []sampleFile
 }
 
@@ -60,20 +36,22 @@ type sampleFile struct {
 	Value     []float64
 }
 
-func (f *finished) marshal(t *task) ([]byte, error) {
-	return json.Marshal(finishedFile{Cell: scores.Cell{Layers: []scores.Layer{t.layer()}}, Samples: packSamples(f.Samples)})
+func (t *task) marshalFinished() ([]byte, error) {
+	cell := t.cell.identity()
+	cell.Layers = t.scored.Layers
+	return json.Marshal(finishedFile{Cell: cell, Samples: packSamples(t.scored.Samples)})
 }
 
-func readFinished(raw []byte) (*finished, error) {
+func (t *task) readFinished(raw []byte) (*finished, error) {
 	var file finishedFile
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, err
 	}
-	if len(file.Cell.Layers) != 1 {
-		return nil, errors.New("the scores of a layer are missing")
+	if len(file.Cell.Layers) != t.layers() {
+		return nil, fmt.Errorf("scores of %d layers where %d were measured", len(file.Cell.Layers), t.layers())
 	}
 	samples, err := unpackSamples(file.Samples)
-	return &finished{Scores: file.Cell.Layers[0].Scores, Samples: samples}, err
+	return &finished{Layers: file.Cell.Layers, Samples: samples}, err
 }
 
 func packSamples(samples []measure.SampleScore) []sampleFile {
@@ -108,8 +86,12 @@ func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
 
 // identity is the cell as its record names it.
 func (c *Cell) identity() scores.Cell {
-	return scores.Cell{Model: c.Model.spec.Name, Data: c.Data.spec.Name, Transform: c.View.Transform,
-		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Measure.Name()}
+	out := scores.Cell{Model: c.Model.spec.Name, Data: c.Data.spec.Name, Transform: c.View.Transform,
+		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name()}
+	if c.Other != nil {
+		out.OtherModel = c.Other.spec.Name
+	}
+	return out
 }
 
 // writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
@@ -117,17 +99,27 @@ func (f Folder) writeCell(c *Cell) error {
 	record := c.identity()
 	samples := map[string][]sampleFile{}
 	for _, t := range c.tasks {
-		record.Layers = append(record.Layers, t.layer())
+		record.Layers = append(record.Layers, t.scored.Layers...)
 		if t.scored.Samples != nil {
-			samples[t.site.Layer.Name] = packSamples(t.scored.Samples)
+			samples[t.name()] = packSamples(t.scored.Samples)
 		}
 	}
+	c.sort(record.Layers)
 	if len(samples) > 0 {
 		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
 			return err
 		}
 	}
 	return scores.WriteCell(f.cell(c), record)
+}
+
+// sort brings the pairs of layers of several grids into the order of the whole.
+func (c *Cell) sort(layers []scores.Layer) {
+	if c.order != nil {
+		slices.SortStableFunc(layers, func(a, b scores.Layer) int {
+			return c.order[[2]string{a.Name, a.Other}] - c.order[[2]string{b.Name, b.Other}]
+		})
+	}
 }
 
 // readCell reads a cell's record. One of another identity than its name promises is an error.
@@ -138,7 +130,11 @@ func (f Folder) readCell(c *Cell) (scores.Cell, error) {
 	}
 	want := c.identity()
 	want.Layers = got.Layers
-	if len(got.Layers) != len(c.tasks) || got.Model != want.Model || got.Measure != want.Measure {
+	layers := 0
+	for _, t := range c.tasks {
+		layers += t.layers()
+	}
+	if len(got.Layers) != layers || got.Model != want.Model || got.OtherModel != want.OtherModel || got.Measure != want.Measure {
 		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
 	}
 	return got, nil
@@ -227,14 +223,14 @@ func (f Folder) readSamples(ctx context.Context, c *Cell, study string) ([]score
 	}
 	var out []scores.SampleRow
 	for _, t := range c.tasks {
-		values, err := unpackSamples(byLayer[t.site.Layer.Name])
+		values, err := unpackSamples(byLayer[t.name()])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for _, v := range values {
 			known := names[v.Index]
-			out = append(out, scores.SampleRow{Study: study, Model: c.Model.spec.Name, Layer: t.site.Layer.Name, Data: c.Data.spec.Name,
-				Transform: c.View.Transform, Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Measure.Name(),
+			out = append(out, scores.SampleRow{Study: study, Model: c.Model.spec.Name, Layer: t.name(), Data: c.Data.spec.Name,
+				Transform: c.View.Transform, Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name(),
 				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: known.Label, Value: v.Value})
 		}
 	}

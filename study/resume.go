@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -65,14 +64,14 @@ func (r *runner) recallUnreadable() {
 // adopt takes over what a state file says of the cell's tasks.
 func (c *Cell) adopt(f *stateFile) error {
 	for _, t := range c.tasks {
-		e := f.entry(t.site.Layer.Name)
+		e := f.entry(t.name())
 		if e == nil {
 			continue
 		}
 		if e.Scored {
 			raw, err := f.bytes(e)
 			if err == nil {
-				t.scored, err = readFinished(raw)
+				t.scored, err = t.readFinished(raw)
 			}
 			if err != nil {
 				return fmt.Errorf("%w: %v", errDamaged, err)
@@ -98,10 +97,13 @@ func (r *runner) saveAfter(err error, p *pass) error {
 }
 
 // accumulator makes a task's accumulator, with the state that an earlier run saved.
-func (r *runner) accumulator(t *task) (measure.Accumulator, error) {
-	acc, err := t.cell.Measure.New(t.site)
-	if err != nil || t.stored == nil {
-		return acc, t.explainNil(err)
+func (r *runner) accumulator(t *task) (accumulator, error) {
+	acc, err := t.open()
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	if t.stored == nil {
+		return acc, nil
 	}
 	f, err := openState(r.folder.state(t.cell, r.o.Part))
 	if errors.Is(err, os.ErrNotExist) { // another run of the study has finished the cell meanwhile
@@ -115,21 +117,14 @@ func (r *runner) accumulator(t *task) (measure.Accumulator, error) {
 	if err := t.restore(acc, f); err != nil {
 		return nil, err
 	}
-	t.seen = f.entry(t.site.Layer.Name).Seen // another run may have saved since this one began
+	t.seen = f.entry(t.name()).Seen // another run may have saved since this one began
 	return acc, nil
 }
 
-func (t *task) explainNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return t.explain(err)
-}
-
 // restore reads the task's state from a file.
-func (t *task) restore(acc measure.Accumulator, f *stateFile) error {
-	e := f.entry(t.site.Layer.Name)
-	if e == nil || e.Scored || f.Cell != t.cell.Key || f.N != t.site.Layout.N {
+func (t *task) restore(acc accumulator, f *stateFile) error {
+	e := f.entry(t.name())
+	if e == nil || e.Scored || f.Cell != t.cell.Key || f.N != t.cell.Data.layout.N {
 		return fmt.Errorf("%s: %w", f.f.Name(), errDamaged)
 	}
 	raw, err := f.bytes(e)
@@ -223,7 +218,7 @@ func (r *runner) saveCell(c *Cell) error {
 // entryOf is what a state file is to say of a task, if anything. What this run does not hold is taken from the file
 // as it is now: another run of the study may have written it since this one read it.
 func (r *runner) entryOf(t *task, old *stateFile) (e stateEntry, ok bool) {
-	layer := t.site.Layer.Name
+	layer := t.name()
 	if t.scored != nil || r.accs[t] != nil {
 		return stateEntry{Layer: layer, Seen: t.seen, Scored: t.scored != nil}, true
 	}
@@ -239,7 +234,7 @@ func (r *runner) entryOf(t *task, old *stateFile) (e stateEntry, ok bool) {
 // writeTask writes a task's scores, the state of its accumulator, or what the old file holds of it.
 func (r *runner) writeTask(w io.Writer, t *task, old *stateFile) error {
 	if t.scored != nil {
-		raw, err := t.scored.marshal(t)
+		raw, err := t.marshalFinished()
 		if err == nil {
 			_, err = w.Write(raw)
 		}
@@ -252,6 +247,6 @@ func (r *runner) writeTask(w io.Writer, t *task, old *stateFile) error {
 		}
 		return err
 	}
-	_, err := io.Copy(w, old.section(old.entry(t.site.Layer.Name)))
+	_, err := io.Copy(w, old.section(old.entry(t.name())))
 	return err
 }

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/linalg"
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // Options are what a run needs besides the study and what its scores do not depend on.
@@ -21,7 +19,7 @@ type Options struct {
 	Device   string              // "" or "cpu", "cuda", ...
 	BLAS     *linalg.Backend     // whose threads a run sets as it needs them; may be nil
 	Part     Part                // the share of the samples to run; zero: all
-	Only     []string            // models whose cells to run, the others being somebody else's; nil: all. Such a run writes cells and states alone
+	Only     []string            // models whose cells to run, the others being somebody else's; nil: all. A pair of models is the first one's. Such a run writes cells and states alone
 	Complete bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
 	Every    time.Duration       // between saves of unfinished work; 0: a minute
 	Progress func(Progress)      // called after each batch; may be nil
@@ -68,7 +66,7 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 }
 
 func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, error) {
-	r := &runner{plan: p, folder: folder, o: o, accs: map[*task]measure.Accumulator{}, started: time.Now().UTC()}
+	r := &runner{plan: p, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
@@ -104,10 +102,10 @@ type runner struct {
 	o        Options
 	started  time.Time
 	progress Progress
-	accs     map[*task]measure.Accumulator // of the current pass
-	saved    time.Time                     // when states were last saved
-	missing  []scores.Missing              // what a merge could not complete
-	states   stateFiles                    // of the folders that are merged; nil where none is
+	accs     map[*task]accumulator // of the current pass
+	saved    time.Time             // when states were last saved
+	missing  []scores.Missing      // what a merge could not complete
+	states   stateFiles            // of the folders that are merged; nil where none is
 }
 
 func (r *runner) runPass(ctx context.Context, p *pass) error {
@@ -119,7 +117,7 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 	if r.saved.IsZero() {
 		r.saved = time.Now()
 	}
-	r.progress.Model, r.progress.Data = p.model.spec.Name, p.data.spec.Name
+	r.progress.Model, r.progress.Data = p.title(), p.data().spec.Name
 	err = f.run(ctx, func(forwards int) error {
 		r.progress.Done += int64(forwards)
 		if r.o.Progress != nil {
@@ -127,7 +125,7 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 		}
 		return r.saveIfDue(p)
 	})
-	if closing := f.session.Close(); err == nil {
+	if closing := f.close(); err == nil {
 		err = closing // before the scores, which want the memory
 	}
 	if err != nil {
@@ -156,31 +154,26 @@ func (r *runner) shareCores(p *pass) {
 	r.o.BLAS.SetThreads(max(1, cores/min(most, cores)))
 }
 
-// newFeeder opens a session that reads what the pass needs, and makes its accumulators or restores them.
+// newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
 func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.seed = r.plan.Study.Seed
-	layers, prediction := p.layers()
-	p.batch = r.plan.Study.batchFor(p, layers)
-	f := &feeder{pass: p, cores: r.o.cores(), prediction: prediction, layerIndex: map[string]int{}, accs: r.accs,
-		scratch: map[string]tensor.Tensor{}}
-	for i, l := range layers {
-		f.layerIndex[l.Name] = i
-	}
-	var err error
-	if f.session, err = p.model.model.NewSession(layers, prediction); err != nil {
-		return nil, fmt.Errorf("model %s: %w", p.model.spec.Name, err)
-	}
-	if f.clean, err = f.session.NewBuffers(p.batch); err == nil {
-		f.moved, err = f.session.NewBuffers(p.batch)
+	p.batch = r.plan.Study.batchFor(p)
+	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs}
+	for _, m := range p.models {
+		reader, err := newReader(p, m)
+		if err != nil {
+			f.close()
+			return nil, err
+		}
+		f.readers = append(f.readers, reader)
 	}
 	for _, t := range p.all() {
-		if err == nil {
-			r.accs[t], err = r.accumulator(t)
+		acc, err := r.accumulator(t)
+		if err != nil {
+			f.close()
+			return nil, err
 		}
-	}
-	if err != nil {
-		f.session.Close()
-		return nil, err
+		r.accs[t] = acc
 	}
 	return f, nil
 }
@@ -197,7 +190,7 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 	tasks := p.all()
 	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where this function has ended
 	next := make(chan *task, len(tasks))
-	accs := make(map[*task]measure.Accumulator, len(tasks))
+	accs := make(map[*task]accumulator, len(tasks))
 	for _, t := range tasks {
 		next <- t
 		accs[t] = r.accs[t]

@@ -146,7 +146,7 @@ func (c *Cell) complete(f *stateFile, part Part) bool {
 		return false
 	}
 	for _, t := range c.tasks {
-		if e := f.entry(t.site.Layer.Name); e == nil || e.Scored || e.Seen < hi {
+		if e := f.entry(t.name()); e == nil || e.Scored || e.Seen < hi {
 			return false
 		}
 	}
@@ -229,7 +229,10 @@ func (e *Incomplete) Unwrap() []error {
 }
 
 func (c *Cell) String() string {
-	name := fmt.Sprintf("%s of model %s on %s", c.Measure.Name(), c.Model.spec.Name, c.Data.spec.Name)
+	name := fmt.Sprintf("%s of model %s on %s", c.Method.Name(), c.Model.spec.Name, c.Data.spec.Name)
+	if c.Other != nil {
+		name = fmt.Sprintf("%s of models %s and %s on %s", c.Method.Name(), c.Model.spec.Name, c.Other.spec.Name, c.Data.spec.Name)
+	}
 	if c.View.Transform != "" {
 		name += " under " + c.View.Transform
 	}

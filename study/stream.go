@@ -5,23 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
-// A load is a batch made ready for the engine: the clean inputs (view -1), or the inputs under one view.
+// A load is a batch made ready for the engine: the clean inputs, or the inputs under one view.
 type load struct {
-	view   int
+	view   int   // cleanView, or index of the view
 	place  []int // of the samples that could be read, ascending
 	index  []int
 	label  []int
-	inputs []tensor.Tensor
-	ops    []transform.Op // for on: activations
-	end    int            // places below this have been dealt with, unreadable samples among them
+	inputs [][]tensor.Tensor // for each model of the pass; none where it need not run
+	ops    []transform.Op    // for on: activations
+	end    int               // places below this have been dealt with, unreadable samples among them
 }
 
 // A stream hands out loads, prepared ahead of the engine on other goroutines.
@@ -45,12 +47,11 @@ func (f *feeder) prepare(ctx context.Context) *stream {
 
 func (f *feeder) produce(ctx context.Context, out chan<- *load) error {
 	start := f.start()
-	indices := f.data.order[start:f.hi]
-	next, stop := iter.Pull2(dataset.Read(ctx, f.data.source, indices, f.model.model.Frame(), dataset.ReadOptions{}))
-	defer stop()
+	w := f.newWindow(ctx, f.data().order[start:f.hi])
+	defer w.stop()
 	for at := start; at < f.hi; at += f.batch {
 		end := min(at+f.batch, f.hi)
-		samples, clean, err := f.collect(next, at, end)
+		samples, clean, err := w.collect(at, end)
 		if err != nil {
 			return err
 		}
@@ -79,63 +80,165 @@ func send(ctx context.Context, out chan<- *load, it *load) error {
 	}
 }
 
-// collect reads the samples of the places from at to end.
-func (f *feeder) collect(next func() (dataset.Sample, error, bool), at, end int) ([]dataset.Sample, *load, error) {
-	it := &load{view: -1, end: end}
-	var samples []dataset.Sample
-	for place := at; place < end; place++ {
-		s, err, ok := next()
-		if !ok {
-			return nil, nil, context.Canceled
+// A window reads the samples of a pass in order, in every frame that its models take.
+type window struct {
+	*feeder
+	frames []dataset.Frame
+	next   []func() (dataset.Sample, error, bool) // for each frame
+	stops  []func()
+}
+
+func (f *feeder) newWindow(ctx context.Context, indices []int) *window {
+	w := &window{feeder: f, frames: f.frames()}
+	for _, frame := range w.frames {
+		next, stop := iter.Pull2(dataset.Read(ctx, f.data().source, indices, frame, dataset.ReadOptions{}))
+		w.next, w.stops = append(w.next, next), append(w.stops, stop)
+	}
+	return w
+}
+
+// frames are those of the models, each once.
+func (p *pass) frames() []dataset.Frame {
+	var frames []dataset.Frame
+	for _, m := range p.models {
+		if frame := m.model.Frame(); !slices.Contains(frames, frame) {
+			frames = append(frames, frame)
 		}
+	}
+	return frames
+}
+
+func (w *window) stop() {
+	for _, stop := range w.stops {
+		stop()
+	}
+}
+
+// collect reads the samples of the places from at to end, each in every frame.
+func (w *window) collect(at, end int) ([][]dataset.Sample, *load, error) {
+	it := &load{view: cleanView, end: end}
+	samples := make([][]dataset.Sample, len(w.frames))
+	for place := at; place < end; place++ {
+		sample, err := w.sample()
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
-			f.data.unreadable.add(bad.Name)
-			if err := f.data.unreadable.tooMany(bad.Err); err != nil {
-				return nil, nil, fmt.Errorf("data %s: %w", f.data.spec.Name, err)
+			if err := w.data().note(bad); err != nil {
+				return nil, nil, err
 			}
 			continue
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("data %s: %w", f.data.spec.Name, err)
+			return nil, nil, err
 		}
-		samples = append(samples, s)
+		for i, s := range sample {
+			samples[i] = append(samples[i], s)
+		}
 		it.place = append(it.place, place)
-		it.index = append(it.index, s.Index)
-		it.label = append(it.label, s.Label)
-		it.inputs = append(it.inputs, s.Input)
+		it.index = append(it.index, sample[0].Index)
+		it.label = append(it.label, sample[0].Label)
 	}
+	it.inputs = w.inputs(cleanView, func(frame int) []tensor.Tensor {
+		var pictures []tensor.Tensor
+		for _, s := range samples[frame] {
+			pictures = append(pictures, s.Input)
+		}
+		return pictures
+	})
 	return samples, it, nil
 }
 
-// move prepares a clean batch under a view, the samples shared out over the cores.
-func (f *feeder) move(samples []dataset.Sample, clean *load, view int) (*load, error) {
+// sample reads the next sample in every frame. One that is bad in any is bad.
+func (w *window) sample() ([]dataset.Sample, error) {
+	var out []dataset.Sample
+	var bad error
+	for _, next := range w.next {
+		s, err, ok := next()
+		if !ok {
+			return nil, context.Canceled
+		}
+		var one *dataset.BadSample
+		if err != nil && !errors.As(err, &one) {
+			return nil, fmt.Errorf("data %s: %w", w.data().spec.Name, err)
+		}
+		if err != nil && bad == nil {
+			bad = err
+		}
+		out = append(out, s)
+	}
+	return out, bad
+}
+
+// inputs shares out pictures, made once for each frame, to the models that run on a view.
+func (p *pass) inputs(view int, pictures func(frame int) []tensor.Tensor) [][]tensor.Tensor {
+	frames := p.frames()
+	made := make([][]tensor.Tensor, len(frames))
+	out := make([][]tensor.Tensor, len(p.models))
+	for i, m := range p.models {
+		if !p.runs(m, view) {
+			continue
+		}
+		frame := slices.Index(frames, m.model.Frame())
+		if made[frame] == nil {
+			made[frame] = pictures(frame)
+		}
+		out[i] = made[frame]
+	}
+	return out
+}
+
+// move prepares a batch under a view: samples are the clean ones in every frame.
+func (f *feeder) move(samples [][]dataset.Sample, clean *load, view int) (*load, error) {
 	it := &load{view: view, place: clean.place, index: clean.index, label: clean.label, end: clean.end}
 	v := f.views[view]
-	if v.Transform == "" {
-		return it, nil
-	}
-	if v.on == "activations" {
-		for _, s := range samples {
+	switch {
+	case v.on == "activations":
+		for _, s := range samples[0] {
 			it.ops = append(it.ops, f.drawFor(v, s.Index))
 		}
 		return it, nil
+	case !v.moves():
+		return it, nil
 	}
-	it.inputs = make([]tensor.Tensor, len(samples))
+	var err error
+	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
+		pictures, failed := f.moved(samples[frame], v)
+		if err == nil {
+			err = failed
+		}
+		return pictures
+	})
+	return it, err
+}
+
+// moved moves pictures, shared out over the cores. Pairs bring theirs along.
+func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error) {
+	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group
 	group.SetLimit(f.cores)
 	for i, s := range samples {
 		if v.law == nil {
 			if s.Moved == nil {
-				return nil, fmt.Errorf("data %s: sample %s has no partner", f.data.spec.Name, s.Name)
+				return nil, fmt.Errorf("data %s: sample %s has no partner", f.data().spec.Name, s.Name)
 			}
-			it.inputs[i] = *s.Moved
+			out[i] = *s.Moved
 			continue
 		}
 		group.Go(func() error {
-			it.inputs[i] = tensor.New(s.Input.Shape...)
-			f.drawFor(v, s.Index).Apply(it.inputs[i], s.Input)
+			out[i] = tensor.New(s.Input.Shape...)
+			f.drawFor(v, s.Index).Apply(out[i], s.Input)
 			return nil
 		})
 	}
-	return it, group.Wait()
+	return out, group.Wait()
+}
+
+// drawFor picks the Op for a sample. With per: trial all samples of a trial share its parameters, but noise is each
+// sample's own. The value of a listed parameter is not part of the key, so a curve over values is drawn with the same
+// noise at each.
+func (p *pass) drawFor(v View, index int) transform.Op {
+	data := p.data().spec.Name
+	if v.per == "trial" {
+		op := v.law.Draw(keyed.Rand(p.seed, "transform", data, v.Transform, v.Trial))
+		return transform.Renew(op, keyed.Rand(p.seed, "noise", data, v.Transform, v.Trial, index))
+	}
+	return v.law.Draw(keyed.Rand(p.seed, "transform", data, v.Transform, v.Trial, index))
 }
