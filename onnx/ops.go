@@ -60,10 +60,13 @@ func (b *Builder) MatMul(x, y Value) Value { return b.Op("MatMul", nil, x, y) }
 
 // Gemm is x y + c for matrices; c may be empty. attrs may hold transA, transB, alpha and beta.
 func (b *Builder) Gemm(x, y, c Value, attrs Attrs) Value {
-	if c == "" {
-		return b.Op("Gemm", attrs, x, y)
+	switch {
+	case c != "":
+		return b.Op("Gemm", attrs, x, y, c)
+	case b.opset < 11: // where it was not optional
+		return b.Op("Gemm", attrs, x, y, b.Scalar(0))
 	}
-	return b.Op("Gemm", attrs, x, y, c)
+	return b.Op("Gemm", attrs, x, y)
 }
 
 // Conv convolves x (b x c x space) with w (out x c / group x kernel). bias may be empty; attrs may hold strides, pads

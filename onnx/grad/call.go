@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
@@ -180,10 +181,12 @@ func int32p(t onnx.Type) *int32 {
 // filled is a tensor of one number, with the shape and type of a tensor of the graph.
 func (c *call) filled(v float64, like onnx.Value) onnx.Value {
 	one := c.number(v, like)
-	switch s := c.shape(like); {
-	case s != nil && len(s) == 0:
+	shape := c.shape(like)
+	switch {
+	case shape != nil && len(shape) == 0:
 		return one
-	default:
-		return c.Expand(one, c.shapeOf(like))
+	case c.Opset() < 8 && shape != nil:
+		one = c.Reshape(one, slices.Repeat([]int{1}, len(shape))...)
 	}
+	return c.expandLike(one, like)
 }

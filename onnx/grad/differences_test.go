@@ -118,11 +118,15 @@ func (tr trial) drawn(opset int, r *rand.Rand) form {
 	for i := range f.constants {
 		f.constants[i] = f.constants[i] || i > 0 && r.IntN(2) == 0
 	}
+	batch := func(operand int) bool { // a free first axis is called batch, and all of that name are as long
+		s := tr.operands[operand].shape
+		return len(tr.operands[0].shape) > 0 && len(s) > 0 && s[0] == tr.operands[0].shape[0]
+	}
 	switch r.IntN(3) {
 	case 0:
-		f.free = func(_, axis int) bool { return axis == 0 }
+		f.free = func(operand, axis int) bool { return axis == 0 && batch(operand) }
 	case 1:
-		f.free = func(int, int) bool { return true }
+		f.free = func(operand, axis int) bool { return axis > 0 || batch(operand) }
 	}
 	return f
 }

@@ -30,7 +30,7 @@ func gemm(c *call) {
 		if beta != 1 {
 			dy = c.Mul(dy, c.number(beta, c.y(0)))
 		}
-		return c.unbroadcast(dy, 2)
+		return c.sumTo(dy, c.shape(c.y(0)), c.x(2))
 	})
 }
 
@@ -43,22 +43,16 @@ func matMul(c *call) {
 		return
 	}
 	a, b, dy := c.x(0), c.x(1), c.dy(0)
-	shapeA, shapeB, shapeY := c.shape(a), c.shape(b), slices.Clone(c.shape(c.y(0)))
-	if shapeY == nil {
-		shapeY = unknown(max(rankA, rankB) - b2i(rankA == 1) - b2i(rankB == 1))
-	}
+	shapeA, shapeB := c.shape(a), c.shape(b)
 	if rankB == 1 {
-		dy, shapeY = c.Unsqueeze(dy, len(shapeY)), append(shapeY, 1)
-		b = c.Unsqueeze(b, 1)
-		shapeB = []int{shapeB[0], 1}
+		dy, b, shapeB = c.Unsqueeze(dy, max(rankA-1, 0)), c.Unsqueeze(b, 1), []int{shapeB[0], 1}
 	}
 	if rankA == 1 {
-		at := len(shapeY) - 1
-		dy, shapeY = c.Unsqueeze(dy, at), slices.Insert(shapeY, at, 1)
-		a = c.Unsqueeze(a, 0)
-		shapeA = []int{1, shapeA[0]}
+		dy, a, shapeA = c.Unsqueeze(dy, max(len(shapeB)-2, 0)), c.Unsqueeze(a, 0), []int{1, shapeA[0]}
 	}
-	batch := shapeY[:len(shapeY)-2]
+	rows, columns := shapeA[len(shapeA)-2], shapeB[len(shapeB)-1]
+	batch := broadcastShape(shapeA[:len(shapeA)-2], shapeB[:len(shapeB)-2])
+	shapeY := append(slices.Clone(batch), rows, columns)
 	c.give(0, func() onnx.Value { return c.matrixGradient(c.MatMul(dy, c.swap(b, len(shapeB))), batch, shapeA, 0) })
 	c.give(1, func() onnx.Value {
 		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 {
@@ -67,15 +61,6 @@ func matMul(c *call) {
 		return c.matrixGradient(c.MatMul(c.swap(a, len(shapeA)), dy), batch, shapeB, 1)
 	})
 }
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func unknown(rank int) []int { return slices.Repeat([]int{-1}, rank) }
 
 // matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was shape as a matrix.
 func (c *call) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {

@@ -31,13 +31,11 @@ LSTM GRU`
 
 // awaited are operators whose rules are not complete yet.
 var awaited = strings.Fields(`
-ReduceL2 Add ReduceProd ReduceL1 ReduceMin ReduceMax ReduceSum ReduceMean Gelu Clip PRelu HardSigmoid Selu Celu
-ThresholdedRelu LeakyRelu Elu Mish Softsign HardSwish Tanh Softplus Sigmoid Relu Ceil Floor Atanh Acosh Asinh Sinh Atan Cosh
-Asin Acos Cos Sin Tan Erf Reciprocal Abs Log Exp Where Max Mean Min Sum Pow Div ScatterND Sub LogSoftmax Softmax LRN
+ReduceL2 ReduceProd ReduceL1 ReduceMin ReduceMax Relu ScatterND LogSoftmax Softmax LRN
 LayerNormalization LpNormalization InstanceNormalization GroupNormalization BatchNormalization GlobalLpPool GlobalMaxPool
-GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool MatMul Gemm ConvTranspose TopK Scatter ScatterElements Conv
+GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool ConvTranspose TopK Scatter ScatterElements Conv
 Slice GatherND GatherElements Gather Upsample Trilu CumSum SpaceToDepth Resize DepthToSpace Tile Expand Pad Split Concat
-Squeeze Unsqueeze ReduceLogSumExp ReduceSumSquare ReduceLogSum Sign Round`)
+Squeeze Unsqueeze ReduceLogSumExp ReduceSumSquare ReduceLogSum`)
 
 func TestEveryPromisedOperatorIsChecked(t *testing.T) {
 	t.Parallel()

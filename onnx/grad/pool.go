@@ -16,7 +16,7 @@ func globalAveragePool(c *call) {
 		for _, d := range x[2:] {
 			count *= d
 		}
-		return c.Expand(c.Mul(c.dy(0), c.number(1/float64(count), c.x(0))), c.shapeOf(c.x(0)))
+		return c.expandLike(c.Mul(c.dy(0), c.number(1/float64(count), c.x(0))), c.x(0))
 	})
 }
 

@@ -41,7 +41,7 @@ func reduceSum(c *call) {
 		if !ok || !known {
 			return ""
 		}
-		return c.Expand(c.kept(c.dy(0), axes), c.shapeOf(c.x(0)))
+		return c.expandLike(c.kept(c.dy(0), axes), c.x(0))
 	})
 }
 
@@ -67,6 +67,6 @@ func reduceMean(c *call) {
 			ones := c.filled(1, c.x(0))
 			g = c.Div(g, c.ReduceSum(ones, true, axes...))
 		}
-		return c.Expand(g, c.shapeOf(c.x(0)))
+		return c.expandLike(g, c.x(0))
 	})
 }

@@ -13,7 +13,16 @@ var rules = map[string]rule{
 	// reduce.go
 	"ReduceSum": reduceSum, "ReduceMean": reduceMean,
 	// elementwise.go
-	"Neg": neg, "Sqrt": sqrt,
+	"Abs": chain(absSlope), "Acos": over(acosOver), "Acosh": over(acoshOver), "Asin": over(asinOver),
+	"Asinh": over(asinhOver), "Atan": over(atanOver), "Atanh": over(atanhOver), "Cos": chain(cosSlope),
+	"Cosh": chain(coshSlope), "Erf": chain(erfSlope), "Exp": chain(expSlope), "Log": over(logOver), "Max": extreme,
+	"Mean": mean, "Min": extreme, "Neg": neg, "Pow": pow, "Reciprocal": chain(reciprocalSlope), "Sin": chain(sinSlope),
+	"Sinh": chain(sinhSlope), "Sqrt": over(sqrtOver), "Sum": sum, "Tan": chain(tanSlope), "Where": where,
+	// activation.go
+	"Celu": celu, "Clip": clip, "Elu": elu, "Gelu": chain(geluSlope), "HardSigmoid": hardSigmoid, "HardSwish": hardSwish,
+	"LeakyRelu": leakyRelu, "Mish": chain(mishSlope), "PRelu": pRelu, "Selu": selu, "Sigmoid": chain(sigmoidSlope),
+	"Softplus": chain(softplusSlope), "Softsign": over(softsignOver), "Tanh": chain(tanhSlope),
+	"ThresholdedRelu": thresholdedRelu,
 	// move.go
 	"Transpose": transpose,
 	// pool.go
