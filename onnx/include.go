@@ -1,0 +1,225 @@
+package onnx
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Include adds a model to the graph: its nodes, weights and functions, every name with the builder's scope before it and
+// with a number where that is taken. inputs gives a Value for each input of the model. It returns what the model's outputs
+// have become, in order; other tensors of the model are not to be found again, so ask for those that are wanted by
+// WithOutputs first.
+//
+// The model must be written in the operator set of the graph. Weights in external files stay there as long as all of the
+// graph's are in one folder; others are loaded.
+func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
+	values := make([]Value, len(m.proto.Graph.Output))
+	if b.err != nil {
+		return values
+	}
+	in := &inclusion{b: b, names: map[string]string{"": ""}}
+	if err := in.include(m, inputs); err != nil {
+		b.fail("including model %s: %w", m.path, err)
+		return values
+	}
+	for i, out := range m.proto.Graph.Output {
+		values[i] = Value(in.names[out.GetName()])
+	}
+	return values
+}
+
+// An inclusion gives the tensors of a model their names in another graph.
+type inclusion struct {
+	b     *Builder
+	names map[string]string // what the tensors of the model are called now
+}
+
+func (in *inclusion) include(m *Model, inputs map[string]Value) error {
+	if v := m.Opset(); v != 0 && v != in.b.opset {
+		return fmt.Errorf("it uses opset %d and the graph %d: convert one of them with onnx.version_converter", v, in.b.opset)
+	}
+	if err := in.domains(m); err != nil {
+		return err
+	}
+	for _, port := range m.Inputs() {
+		v, ok := inputs[port.Name]
+		if now, renamed := in.b.renamed[v]; renamed {
+			v = now
+		}
+		if !ok || !in.b.tensors[string(v)] {
+			return fmt.Errorf("its input %q is given no tensor of the graph", port.Name)
+		}
+		in.names[port.Name] = string(v)
+	}
+	weights, err := in.weights(m)
+	if err != nil {
+		return err
+	}
+	g := in.b.model.proto.Graph
+	g.Initializer = append(g.Initializer, weights...)
+	from := m.proto.Graph
+	for _, t := range from.SparseInitializer {
+		t = proto.CloneOf(t)
+		t.Values.Name = ptr(in.define(t.Values.GetName()))
+		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
+	}
+	given := maps.Clone(in.names)
+	for _, n := range from.Node {
+		g.Node = append(g.Node, in.node(n))
+	}
+	for _, v := range from.ValueInfo {
+		if _, known := in.names[v.GetName()]; known && given[v.GetName()] == "" {
+			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.info(v))
+		}
+	}
+	return nil
+}
+
+// domains takes over the operator sets and functions that the model uses.
+func (in *inclusion) domains(m *Model) error {
+	p := in.b.model.proto
+	for _, o := range m.proto.OpsetImport {
+		i := slices.IndexFunc(p.OpsetImport, func(q *pb.OperatorSetIdProto) bool { return q.GetDomain() == o.GetDomain() })
+		switch {
+		case i < 0 && o.GetDomain() != "ai.onnx":
+			in.b.NeedDomain(o.GetDomain(), int(o.GetVersion()))
+		case i >= 0 && p.OpsetImport[i].GetVersion() != o.GetVersion():
+			return fmt.Errorf("it uses version %d of operators %q and the graph %d", o.GetVersion(), o.GetDomain(), p.OpsetImport[i].GetVersion())
+		}
+	}
+	for _, f := range m.proto.Functions {
+		i := slices.IndexFunc(p.Functions, func(g *pb.FunctionProto) bool {
+			return g.GetDomain() == f.GetDomain() && g.GetName() == f.GetName()
+		})
+		switch {
+		case i < 0:
+			p.Functions = append(slices.Clip(p.Functions), f)
+		case !proto.Equal(p.Functions[i], f):
+			return fmt.Errorf("its function %q differs from that of the same name in the graph", f.GetName())
+		}
+	}
+	return nil
+}
+
+// weights are the initializers under their new names. Models of two folders cannot both keep external data.
+func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
+	into := in.b.model
+	stay := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
+	if len(m.files) > 0 && stay {
+		into.dir = m.dir
+		into.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(into.files, m.files))))
+	}
+	var list []*pb.TensorProto
+	for _, t := range m.proto.Graph.Initializer {
+		if !stay && external(t) {
+			loaded, err := m.load(t)
+			if err != nil {
+				return nil, fmt.Errorf("reading weights %q: %w", t.GetName(), err)
+			}
+			loaded.Name, t = t.Name, loaded
+		}
+		t = shallow(t)
+		t.Name = ptr(in.define(t.GetName()))
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// define gives a tensor that the model makes a name in the graph.
+func (in *inclusion) define(name string) string {
+	if name == "" {
+		return ""
+	}
+	now := in.b.unique(in.b.tensors, in.b.scope+name)
+	in.names[name] = now
+	return now
+}
+
+// node is a copy under new names. What its subgraphs define is renamed too: no two tensors of a graph share a name,
+// wherever they are.
+func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
+	n = shallow(n)
+	n.Input = in.all(n.Input, in.use)
+	if len(subgraphs(n)) > 0 {
+		n.Attribute = slices.Clone(n.Attribute)
+		for i, a := range n.Attribute {
+			a = shallow(a)
+			if a.G != nil {
+				a.G = in.subgraph(a.G)
+			}
+			a.Graphs = slices.Clone(a.Graphs)
+			for k, g := range a.Graphs {
+				a.Graphs[k] = in.subgraph(g)
+			}
+			n.Attribute[i] = a
+		}
+	}
+	n.Output = in.all(n.Output, in.define)
+	if n.GetName() != "" {
+		n.Name = ptr(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
+	}
+	return n
+}
+
+func (in *inclusion) all(names []string, f func(string) string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = f(name)
+	}
+	return out
+}
+
+func (in *inclusion) use(name string) string {
+	if now, ok := in.names[name]; ok {
+		return now
+	}
+	return name
+}
+
+// subgraph renames a branch or a body, whose names do not reach outside.
+func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
+	inner := &inclusion{b: in.b, names: maps.Clone(in.names)}
+	g = shallow(g)
+	define := func(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
+		out := make([]*pb.ValueInfoProto, len(list))
+		for i, v := range list {
+			inner.define(v.GetName())
+			out[i] = inner.info(v)
+		}
+		return out
+	}
+	g.Input = define(g.Input)
+	g.Initializer = slices.Clone(g.Initializer)
+	for i, t := range g.Initializer {
+		t = shallow(t)
+		t.Name = ptr(inner.define(t.GetName()))
+		g.Initializer[i] = t
+	}
+	g.Node = slices.Clone(g.Node)
+	for i, n := range g.Node {
+		g.Node[i] = inner.node(n)
+	}
+	g.ValueInfo = inner.infos(g.ValueInfo)
+	g.Output = inner.infos(g.Output)
+	return g
+}
+
+// info is the declaration of a tensor under its new name.
+func (in *inclusion) info(v *pb.ValueInfoProto) *pb.ValueInfoProto {
+	v = shallow(v)
+	v.Name = ptr(in.use(v.GetName()))
+	return v
+}
+
+func (in *inclusion) infos(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
+	out := make([]*pb.ValueInfoProto, len(list))
+	for i, v := range list {
+		out[i] = in.info(v)
+	}
+	return out
+}
