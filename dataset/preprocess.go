@@ -78,7 +78,7 @@ func (p Preprocess) Check(channels int) error {
 	default:
 		return fmt.Errorf("preprocess: order %q is not known: rgb or bgr", p.Order)
 	}
-	if low, high := p.bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
+	if low, high := p.Bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
 		return fmt.Errorf("preprocess: range [%v, %v] is empty: low comes before high", low, high)
 	}
 	return nil
@@ -94,7 +94,8 @@ func checkPerChannel(name string, v []float32, channels int) error {
 	return nil
 }
 
-func (p Preprocess) bounds() (low, high float32) {
+// Bounds are the values that stand for 0 and 1 before mean and deviation.
+func (p Preprocess) Bounds() (low, high float32) {
 	if p.Range == [2]float32{} {
 		return 0, 1
 	}
@@ -106,7 +107,7 @@ func (p Preprocess) bounds() (low, high float32) {
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	channels := src.Shape[0]
 	n := src.Shape[1] * src.Shape[2]
-	low, high := p.bounds()
+	low, high := p.Bounds()
 	for c := range channels {
 		from := c
 		if p.Order == "bgr" {

@@ -39,6 +39,7 @@ type Model struct {
 	layers  []onnx.Layer
 	scores  scores
 	widest  int64 // elements of one sample in the largest layer of the graph
+	all     int64 // elements of one sample in all layers
 	sha256  string
 }
 
@@ -121,6 +122,9 @@ func (m *Model) Opset() int { return m.graph.Opset() }
 
 // InputBytes is the memory that one picture takes as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.picture.shape())) }
+
+// ActivationBytes is the memory that all activations of one picture take, which a gradient needs at once.
+func (m *Model) ActivationBytes() int64 { return 4*m.all + m.InputBytes() }
 
 // WorkingBytes estimates the memory that the engine needs inside for one picture, besides the outputs that are bound: a
 // few of the largest activations, since it reuses the memory of those that no node needs any more.

@@ -29,6 +29,7 @@ func (m *Model) probe(ctx context.Context) error {
 	for _, l := range all {
 		if shape := shapes[l.Name]; shape != nil {
 			m.widest = max(m.widest, int64(tensor.Size(shape)))
+			m.all += int64(tensor.Size(shape))
 		}
 	}
 	m.layers, err = m.choose(all, shapes)

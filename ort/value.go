@@ -70,6 +70,9 @@ func (v *Value) Type() onnx.Type { return v.typ }
 // Shape is the shape: empty for a scalar. It must not be changed.
 func (v *Value) Shape() []int { return v.shape }
 
+// Elements are the elements in place, a slice of what Data's type parameter would be.
+func (v *Value) Elements() any { return v.data }
+
 // Tensor returns a Value of float32 as a tensor in place, until Close. It panics if v is of another type.
 func (v *Value) Tensor() tensor.Tensor { return tensor.Tensor{Shape: v.shape, Data: Data[float32](v)} }
 

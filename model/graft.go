@@ -1,0 +1,110 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Graft adds the part of the model that computes some of its tensors to a graph that is being built, of the model's own
+// operator set. pictures are n x c x h x w with values in [0, 1], framed as Frame says; what stands between them and the
+// model (mean, deviation, order and layout of the channels) becomes part of the graph, so gradients by the pictures
+// follow. n must be what the model takes, where it takes a fixed number: see Batch. It returns the tensors in order.
+func (m *Model) Graft(b *onnx.Builder, pictures onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
+	values, err := m.graft(b, pictures, n, tensors)
+	if err != nil {
+		return nil, m.wrap(err)
+	}
+	return values, nil
+}
+
+func (m *Model) graft(b *onnx.Builder, pictures onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
+	if m.batch > 0 && n != m.batch {
+		return nil, fmt.Errorf("takes %d pictures at a time, not %d", m.batch, n)
+	}
+	part, err := m.graph.WithOutputs(tensors)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]onnx.Value{m.picture.port.Name: m.picture.graft(b, pictures)}
+	for _, f := range m.fixed {
+		if !slices.ContainsFunc(part.Inputs(), func(p onnx.Port) bool { return p.Name == f.port.Name }) {
+			continue
+		}
+		t, err := f.constant(m.rt, n)
+		if err != nil {
+			return nil, err
+		}
+		inputs[f.port.Name] = b.Initializer(t)
+	}
+	values := b.Include(part, inputs)
+	return values, b.Err()
+}
+
+// ScoresTensor is the name of the tensor that scores classes, as Scores says; it is of the type that the model computes in.
+func (m *Model) ScoresTensor() string { return m.scores.output }
+
+// Batch is the number of pictures that a run takes; 0: any number.
+func (m *Model) Batch() int { return m.batch }
+
+// PictureShape is the shape of one picture: c x h x w.
+func (m *Model) PictureShape() []int { return m.picture.shape() }
+
+// Engine opens a session for a graph that was built around the model, on the device and with the threads that the model was
+// opened with. The engine's threads wait busily if spin is set: see ort.Options.
+func (m *Model) Engine(graph *onnx.Model, spin bool) (*ort.Session, error) {
+	return m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Spin: spin})
+}
+
+// Runtime is the engine's library.
+func (m *Model) Runtime() *ort.Runtime { return m.rt }
+
+// graft is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
+func (p picture) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
+	pre := p.preprocess
+	if pre.Order == "bgr" {
+		x = b.Gather(x, b.Ints(2, 1, 0), 1)
+	}
+	if low, high := pre.Bounds(); low != 0 || high != 1 {
+		x = b.Add(b.Mul(x, b.Scalar(high-low)), b.Scalar(low))
+	}
+	if len(pre.Mean) > 0 {
+		x = b.Sub(x, b.Const("", perChannel(pre.Mean)))
+	}
+	if len(pre.Std) > 0 {
+		x = b.Div(x, b.Const("", perChannel(pre.Std)))
+	}
+	if p.layout == "NHWC" {
+		x = b.Transpose(x, 0, 2, 3, 1)
+	}
+	if p.port.Type != onnx.Float {
+		x = b.Cast(x, p.port.Type)
+	}
+	return x
+}
+
+// perChannel broadcasts over n x c x h x w.
+func perChannel(v []float32) tensor.Tensor {
+	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
+}
+
+// constant is the input for n pictures as weights.
+func (f fixedInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
+	v, err := f.value(rt, n)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	typ := int32(v.Type())
+	t := &pb.TensorProto{DataType: &typ}
+	for _, d := range v.Shape() {
+		t.Dims = append(t.Dims, int64(d))
+	}
+	t.RawData, err = binary.Append(nil, binary.LittleEndian, v.Elements())
+	return t, err
+}
