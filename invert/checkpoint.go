@@ -1,0 +1,104 @@
+package invert
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+const (
+	stateKind    = "invert"
+	stateVersion = 1
+)
+
+// save writes down what is done: the batches before the one in hand, and its state before step r.at.
+func (r *run) save() error {
+	r.saved = time.Now()
+	if r.p.Checkpoint == nil {
+		return nil
+	}
+	w := state.NewWriter(stateKind, stateVersion)
+	w.String(r.fingerprint())
+	w.Int(r.s.n)
+	w.Int(r.batch)
+	w.Int(r.at)
+	done := min(r.batch*r.s.n, r.samples())
+	w.Float32s(r.pictures.Slice(0, done).Data)
+	w.Float32s(r.loss[:done])
+	for i := range r.s.step.state {
+		w.Float32s(ort.Data[float32](r.state[r.at%2][i]))
+	}
+	if err := r.p.Checkpoint.Save(w.Bytes()); err != nil {
+		return fmt.Errorf("saving the checkpoint: %w", err)
+	}
+	return nil
+}
+
+// restore goes to where an earlier run of the same search has stopped, and reports whether there was one.
+func (r *run) restore() (bool, error) {
+	if r.p.Checkpoint == nil {
+		return false, nil
+	}
+	data, err := r.p.Checkpoint.Load()
+	if err != nil || data == nil {
+		return false, err
+	}
+	f, err := state.NewReader(data, stateKind, stateVersion)
+	if err != nil {
+		return false, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	if f.String() != r.fingerprint() || f.Int() != r.s.n {
+		return false, nil
+	}
+	batch, at := f.Int(), f.Int()
+	if batch < 0 || batch >= r.batches() || at < 0 || at > r.s.options.Steps {
+		return false, fmt.Errorf("reading the checkpoint: batch %d, step %d are out of range", batch, at)
+	}
+	r.batch, r.at = batch, at
+	done := batch * r.s.n
+	f.Float32sInto(r.pictures.Slice(0, done).Data)
+	f.Float32sInto(r.loss[:done])
+	for i := range r.s.step.state {
+		f.Float32sInto(ort.Data[float32](r.state[at%2][i]))
+	}
+	if err := f.Close(); err != nil {
+		return false, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return true, nil
+}
+
+// fingerprint is a hash over all that decides what a search finds.
+func (r *run) fingerprint() string {
+	h := sha256.New()
+	o := r.s.options
+	fmt.Fprintln(h, o.Optimiser, o.Steps, o.StepSize, o.Ball, describe(r.s.objective), r.p.Labels)
+	for _, m := range r.s.objective.models() {
+		fmt.Fprintln(h, m.SHA256())
+	}
+	for _, t := range append([]tensor.Tensor{r.p.Pictures, r.p.Start}, r.targets...) {
+		fmt.Fprintln(h, t.Shape)
+		_ = binary.Write(h, binary.LittleEndian, t.Data) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// describe tells objectives apart that have the same models.
+func describe(objective Objective) string {
+	switch o := objective.(type) {
+	case Distances:
+		text := "distances"
+		for _, t := range o {
+			text += fmt.Sprintf(" %q %v %v", t.Layer.Name, t.Weight, t.Relative)
+		}
+		return text
+	case Misclassification:
+		return fmt.Sprint("misclassification ", o.Outputs == nil, o.Outputs)
+	}
+	return fmt.Sprintf("%T", objective)
+}

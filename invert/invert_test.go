@@ -1,0 +1,393 @@
+package invert_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// build opens a model of pictures 1 x 2 x 2 whose layer and output are "z".
+func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
+	t.Helper()
+	return buildOf(t, onnx.DefaultOpset, -1, make)
+}
+
+func buildOf(t testing.TB, opset, batch int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
+	t.Helper()
+	b := onnx.NewBuilder(opset)
+	b.Output("z", make(b, b.Input("x", onnx.Float, batch, 1, 2, 2)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, path, "z")
+}
+
+func open(t testing.TB, path string, layers ...string) *model.Model {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func search(t testing.TB, objective invert.Objective, o invert.Options, p invert.Problem) *invert.Found {
+	t.Helper()
+	s, err := invert.New(objective, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	found, err := s.Run(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func matrix(b *onnx.Builder, cols int, v ...float32) onnx.Value {
+	return b.Const("", tensor.Tensor{Shape: []int{len(v) / cols, cols}, Data: v})
+}
+
+func pictures(values ...float32) tensor.Tensor {
+	return tensor.Tensor{Shape: []int{len(values) / 4, 1, 2, 2}, Data: values}
+}
+
+var (
+	inside = pictures(0.2, 0.7, 0.4, 0.6, 0.8, 0.3, 0.5, 0.5)
+	grey   = pictures(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
+)
+
+// A representation that loses nothing is inverted to the picture itself.
+func TestInvertibleLayer(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), matrix(b, 4, 2, 1, 0, 0, 0, 1, 1, 0, 0, 0, 3, 1, 1, 0, 0, 1))
+	})
+	for _, o := range []invert.Options{{StepSize: 0.005, Steps: 400}, {Optimiser: invert.Adam, StepSize: 0.002, Steps: 800}} {
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
+		for i, v := range found.Pictures.Data {
+			if math.Abs(float64(v-inside.Data[i])) > 0.01 {
+				t.Errorf("%s: pixel %d is %v, not %v", o.Optimiser, i, v, inside.Data[i])
+			}
+		}
+	}
+}
+
+// What a layer does not see stays as it was at the start, to the bit.
+func TestNullSpaceKeepsTheStart(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 1, 1, 1, -1, 0, 0, 0, 0))
+	})
+	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
+		o := invert.Options{Optimiser: optimiser, StepSize: 0.004, Steps: 300}
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
+		for i, v := range found.Pictures.Data {
+			if seen := i%4 < 2; seen && math.Abs(float64(v-inside.Data[i])) > 0.01 {
+				t.Errorf("%s: pixel %d is %v, not %v", optimiser, i, v, inside.Data[i])
+			} else if !seen && v != grey.Data[i] {
+				t.Errorf("%s: pixel %d, which the layer does not see, went from %v to %v", optimiser, i, grey.Data[i], v)
+			}
+		}
+	}
+}
+
+// A constant layer is the same for every picture: the start serves, and there is nothing to complain about.
+func TestConstantLayer(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
+	found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Steps: 5}, invert.Problem{Pictures: inside, Start: grey})
+	if !slices.Equal(found.Pictures.Data, grey.Data) || !slices.Equal(found.Loss, []float64{0, 0}) || found.Dropped != nil {
+		t.Errorf("got %v", found)
+	}
+}
+
+// At the solution the gradient is 0/0: the search stays there.
+func TestStartAtTheSolution(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
+		found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Optimiser: optimiser, Steps: 5}, invert.Problem{Pictures: inside, Start: inside})
+		if !slices.Equal(found.Pictures.Data, inside.Data) || found.Dropped != nil {
+			t.Errorf("%s: got %v", optimiser, found)
+		}
+	}
+}
+
+// A sample that runs into NaN is dropped, and the others go on.
+func TestNonFiniteSampleIsDropped(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Sqrt(b.Sub(b.Flatten(x, 1), b.Scalar(0.25)))
+	})
+	x := pictures(0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6)
+	start := pictures(0.5, 0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
+		o := invert.Options{Optimiser: optimiser, StepSize: 0.005, Steps: 200}
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+		if !slices.Equal(found.Dropped, []int{1}) || !math.IsNaN(found.Loss[1]) || found.Loss[0] > 0.02 || found.Loss[2] > 0.02 {
+			t.Errorf("%s: dropped %v, losses %v", optimiser, found.Dropped, found.Loss)
+		}
+	}
+}
+
+// Of a linear classifier with two classes the margin falls by radius times |w0 - w1| in an l2 ball, and by radius times
+// |w0 - w1|_1 in an linf ball.
+func TestLinearClassifierInBalls(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 3, 0, 0, 1, 1, 0, 0, -2))
+	})
+	x := pictures(0.5, 0.5, 0.5, 0.5)
+	clean := 0.5 * (3 - 1 + 1 + 2)
+	for norm, fall := range map[invert.Norm]float64{invert.L2: math.Sqrt(9 + 1 + 1 + 4), invert.Linf: 3 + 1 + 1 + 2} {
+		o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: norm, Radius: 0.125}}
+		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Pictures: x, Start: x, Labels: []int{0}})
+		if want := clean - 0.125*fall; math.Abs(found.Loss[0]-want) > 1e-5 {
+			t.Errorf("%s: the margin falls to %v, want %v", norm, found.Loss[0], want)
+		}
+	}
+}
+
+// Classes that are left out take no part in an attack.
+func TestOutputsThatCount(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), matrix(b, 3, 3, 9, 0, 0, 9, 1, 1, 9, 0, 0, 9, -2))
+	})
+	x := pictures(0.5, 0.5, 0.5, 0.5)
+	o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: invert.L2, Radius: 0.125}}
+	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Pictures: x, Start: x, Labels: []int{0}})
+	if want := 2.5 - 0.125*math.Sqrt(15); math.Abs(found.Loss[0]-want) > 1e-5 {
+		t.Errorf("the margin falls to %v, want %v", found.Loss[0], want)
+	}
+}
+
+// No search leaves its ball or [0, 1], whatever the optimiser and wherever it starts.
+func TestBallsAreRespected(t *testing.T) {
+	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "logits")
+	rapid.Check(t, func(r *rapid.T) {
+		ball := invert.Ball{Norm: rapid.SampledFrom([]invert.Norm{invert.L2, invert.Linf}).Draw(r, "norm"), Radius: rapid.Float64Range(1e-3, 3).Draw(r, "radius")}
+		o := invert.Options{Steps: 4, Optimiser: rapid.SampledFrom([]invert.Optimiser{invert.Paper, invert.Adam}).Draw(r, "optimiser"),
+			StepSize: rapid.Float64Range(1e-3, 5).Draw(r, "step"), Ball: ball}
+		rand := keyed.Rand(rapid.Uint64().Draw(r, "seed"))
+		x := random(rand, 2, 3, 16, 16)
+		start := x.Clone()
+		for i := range 2 {
+			copy(start.At(i).Data, ball.InBall(x.At(i), rand).Data)
+		}
+		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Pictures: x, Start: start, Labels: []int{1, 2}})
+		for i := range 2 {
+			var l2, linf float64
+			for k, v := range found.Pictures.At(i).Data {
+				if v < 0 || v > 1 {
+					r.Fatalf("a pixel is %v", v)
+				}
+				d := math.Abs(float64(v) - float64(x.At(i).Data[k]))
+				l2, linf = l2+d*d, max(linf, d)
+			}
+			got := map[invert.Norm]float64{invert.L2: math.Sqrt(l2), invert.Linf: linf}[ball.Norm]
+			if got > ball.Radius*(1+1e-5)+1e-6 {
+				r.Fatalf("%s distance %v in a ball of radius %v", ball.Norm, got, ball.Radius)
+			}
+		}
+	})
+}
+
+func random(r *rand.Rand, shape ...int) tensor.Tensor {
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = r.Float32()
+	}
+	return t
+}
+
+// memory is a checkpoint.
+type memory struct {
+	state []byte
+	saves int
+}
+
+func (m *memory) Load() ([]byte, error) { return m.state, nil }
+func (m *memory) Save(s []byte) error   { m.state, m.saves = s, m.saves+1; return nil }
+
+// A search that is stopped anywhere and goes on gives the bits of one that was not.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "conv")
+	x := random(keyed.Rand(1), 5, 3, 16, 16)
+	start := random(keyed.Rand(2), 5, 3, 16, 16)
+	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
+		o := invert.Options{Optimiser: optimiser, Steps: 10, Batch: 2}
+		want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+		for _, stop := range []int{1, 7, 11, 12, 20, 32} {
+			s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			saved := &memory{}
+			ctx, cancel := context.WithCancel(t.Context())
+			ticks := 0
+			p := invert.Problem{Pictures: x, Start: start, Checkpoint: saved, Progress: func(invert.Progress) {
+				if ticks++; ticks == stop {
+					cancel()
+				}
+			}}
+			if _, err := s.Run(ctx, p); !errors.Is(err, context.Canceled) {
+				t.Fatalf("stopped at %d: %v", stop, err)
+			}
+			p.Progress = func(p invert.Progress) { ticks++ }
+			found, err := s.Run(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(found.Pictures.Data, want.Pictures.Data) || !slices.Equal(found.Loss, want.Loss) {
+				t.Errorf("%s: stopped at %d and resumed, it finds other pictures", optimiser, stop)
+			}
+			if ticks != 33 {
+				t.Errorf("%s: stopped at %d, it took %d runs of the engine in all, not 33", optimiser, stop, ticks)
+			}
+		}
+	}
+}
+
+// A checkpoint of another search is left alone, and one that is damaged is an error.
+func TestCheckpointOfAnotherSearch(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	stopped := func(start tensor.Tensor) *memory {
+		s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		saved := &memory{}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _ = s.Run(ctx, invert.Problem{Pictures: inside, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
+			if p.Done >= 6 {
+				cancel()
+			}
+		}})
+		return saved
+	}
+	o := invert.Options{Steps: 9}
+	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
+	other := stopped(pictures(0, 0, 0, 0, 1, 1, 1, 1))
+	if other.saves == 0 {
+		t.Fatal("nothing was saved")
+	}
+	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
+		t.Errorf("the checkpoint of another search was taken")
+	}
+	s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	damaged := stopped(grey)
+	damaged.state[len(damaged.state)/2] ^= 1
+	if _, err := s.Run(t.Context(), invert.Problem{Pictures: inside, Start: grey, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("a damaged checkpoint: %v", err)
+	}
+}
+
+// A model that takes a fixed number of pictures searches as one that takes any.
+func TestFixedBatch(t *testing.T) {
+	t.Parallel()
+	linear := func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 1, 2, 3, -1, 0, 1, 2, 2))
+	}
+	free, fixed := build(t, linear), buildOf(t, onnx.DefaultOpset, 3, linear)
+	x, start := random(keyed.Rand(1), 4, 1, 2, 2), random(keyed.Rand(2), 4, 1, 2, 2)
+	o := invert.Options{Steps: 30, StepSize: 0.05}
+	want := search(t, invert.Match(free, free.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+	got := search(t, invert.Match(fixed, fixed.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+	for i, v := range got.Pictures.Data {
+		if math.Abs(float64(v-want.Pictures.Data[i])) > 1e-5 {
+			t.Fatalf("pixel %d is %v, not %v", i, v, want.Pictures.Data[i])
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	plain := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	steps := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(10)), onnx.Int64), onnx.Float)
+	})
+	old := buildOf(t, 8, -1, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	layer := plain.Layers()[0]
+	for name, c := range map[string]struct {
+		objective invert.Objective
+		options   invert.Options
+		problem   invert.Problem
+		want      string
+	}{
+		"no gradient":    {invert.Match(steps, steps.Layers()[0]), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "has no gradient by the picture"},
+		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "a search needs 9 or later"},
+		"optimiser":      {invert.Match(plain, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `optimiser "sgd": it is paper or adam`},
+		"steps":          {invert.Match(plain, layer), invert.Options{Steps: -1}, invert.Problem{}, "-1 steps"},
+		"step size":      {invert.Match(plain, layer), invert.Options{StepSize: math.NaN()}, invert.Problem{}, "step size NaN"},
+		"ball":           {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: "l1", Radius: 1}}, invert.Problem{}, `norm "l1"`},
+		"radius":         {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: invert.L2}}, invert.Problem{}, "radius 0"},
+		"no terms":       {invert.Distances{}, invert.Options{}, invert.Problem{}, "without terms"},
+		"shape":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: tensor.New(2, 1, 3, 3), Start: grey}, "takes n x [1 2 2]"},
+		"no pictures":    {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "pictures of shape"},
+		"start":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: inside, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
+		"NaN":            {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: inside, Start: pictures(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b holds NaN"},
+		"labels missing": {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "0 labels for 2 pictures"},
+		"label":          {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Pictures: inside, Start: grey, Labels: []int{0, 4}}, "sample 1 has label 4, and there are 4 classes"},
+		"output":         {invert.Misclassify(plain, []int{0, 7}), invert.Options{}, invert.Problem{}, "class 7 is outside"},
+	} {
+		s, err := invert.New(c.objective, c.options)
+		if err == nil {
+			_, err = s.Run(t.Context(), c.problem)
+			s.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %q", name, err, c.want)
+		}
+	}
+}
+
+func TestCancelledContext(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Run(ctx, invert.Problem{Pictures: inside, Start: grey}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the context's error", err)
+	}
+}

@@ -1,0 +1,117 @@
+package invert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Misclassification is the loss log softmax(m(x'))_y, which is smallest where the model is surest of another class than y.
+// The picture that is kept is the one whose margin, log p_y - max over others of log p_k, is smallest: a negative
+// margin is a wrong prediction. That is also what Result.Loss holds.
+type Misclassification struct {
+	Model *model.Model
+	// Outputs are the outputs of the model that count, in order; labels are places among them. Nil: all.
+	Outputs []int
+}
+
+// Misclassify is the objective of an attack on a classifier. Problem.Labels says what is right.
+func Misclassify(m *model.Model, outputs []int) Misclassification {
+	return Misclassification{m, outputs}
+}
+
+func (o Misclassification) models() []*model.Model { return []*model.Model{o.Model} }
+
+func (o Misclassification) classes() int {
+	if o.Outputs != nil {
+		return len(o.Outputs)
+	}
+	return o.Model.Classes()
+}
+
+func (o Misclassification) check() error {
+	path := o.Model.Graph().Path()
+	switch {
+	case o.Model.Classes() == 0:
+		return fmt.Errorf("model %s has no output that scores classes", path)
+	case o.classes() < 2:
+		return errors.New("with fewer than two classes nothing can be misclassified")
+	case o.Model.Input().Type == onnx.Uint8:
+		return fmt.Errorf("model %s takes bytes, and rounding to them has no gradient: export it with a float input", path)
+	}
+	for _, c := range o.Outputs {
+		if c < 0 || c >= o.Model.Classes() {
+			return fmt.Errorf("class %d is outside the %d classes of model %s", c, o.Model.Classes(), path)
+		}
+	}
+	return nil
+}
+
+// targets are the labels, one-hot.
+func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tensor, error) {
+	n := p.Pictures.Shape[0]
+	if len(p.Labels) != n {
+		return nil, fmt.Errorf("%d labels for %d pictures", len(p.Labels), n)
+	}
+	hot := tensor.New(n, o.classes())
+	for i, label := range p.Labels {
+		if label < 0 || label >= o.classes() {
+			return nil, fmt.Errorf("%s has label %d, and there are %d classes", p.name(i), label, o.classes())
+		}
+		hot.At(i).Data[label] = 1
+	}
+	return []tensor.Tensor{hot}, nil
+}
+
+// idle is no error: a classifier without gradients is right or wrong whatever it is shown.
+func (Misclassification) idle([]float32, []tensor.Tensor) error { return nil }
+
+// The gradient of log p_y by the logits is (1 - p_y) (hot - r), with r the softmax over the other classes. Each sample's
+// gradient is normalised afterwards, so hot - r serves, which does not vanish in float32 where the model is sure.
+func (o Misclassification) write(s *step) (losses, error) {
+	z, err := s.graft(o.Model, o.Model.ScoresTensor())
+	if err != nil {
+		return losses{}, err
+	}
+	b, classes := s.b, o.classes()
+	hot := s.target("label", classes)
+	all := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
+	scores := all
+	if o.Outputs != nil {
+		scores = b.Gather(all, b.Ints(o.Outputs...), 1)
+	}
+	logs := b.LogSoftmax(scores, 1)
+	if o.Model.Scores() == "probabilities" {
+		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(tiny)))
+	}
+	own := b.ReduceSum(b.Mul(logs, hot), true, 1)
+	others := b.Sub(logs, b.Mul(hot, b.Scalar(barred)))
+	cotangent := hot // of probabilities: 1 / p_y for the class, up to the factor
+	if o.Model.Scores() != "probabilities" {
+		cotangent = b.Sub(hot, b.Softmax(others, 1))
+	}
+	if o.Outputs != nil {
+		cotangent = b.MatMul(cotangent, b.Const("", o.places()))
+	}
+	return losses{
+		loss: own,
+		key:  b.Sub(own, b.ReduceMax(others, true, 1)),
+		of:   []onnx.Value{z}, cotangents: []onnx.Value{s.like(cotangent, z)},
+	}, nil
+}
+
+// barred takes a class out of a softmax.
+const barred = 1e30
+
+// places puts each class that counts in its place among the model's outputs: len(Outputs) x classes.
+func (o Misclassification) places() tensor.Tensor {
+	t := tensor.New(len(o.Outputs), o.Model.Classes())
+	for i, c := range o.Outputs {
+		t.At(i).Data[c] = 1
+	}
+	return t
+}

@@ -1,0 +1,167 @@
+package invert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// An Objective is the loss that a search minimises: Match, Contrast or Misclassify.
+type Objective interface {
+	// models are those whose gradients are taken; the first decides the frame of the pictures.
+	models() []*model.Model
+	// check complains about an objective that cannot be searched for.
+	check() error
+	// targets are what the loss of each sample depends on besides x', an array for each input that write declares.
+	targets(ctx context.Context, p Problem) ([]tensor.Tensor, error)
+	// idle complains where the gradient of no sample tells where to go, though it should. loss is that of the first samples.
+	idle(loss []float32, targets []tensor.Tensor) error
+	// write adds the loss to the graph of a step.
+	write(s *step) (losses, error)
+}
+
+// losses are what an objective adds to a graph, for n samples.
+type losses struct {
+	loss       onnx.Value   // n x 1: what the gradient is of
+	key        onnx.Value   // n x 1: what decides which picture is the best, the smaller the better
+	of         []onnx.Value // tensors through which the gradient flows
+	cotangents []onnx.Value // d loss / d of, up to a positive factor for each sample
+}
+
+// A Term is a distance in the representation of one model, |m(x') - m(x)|_2.
+type Term struct {
+	Model  *model.Model
+	Layer  onnx.Layer // one of Model.Layers()
+	Weight float64    // positive draws x' towards the representation of x, negative drives it away
+	// Relative divides the distance by |m(x)|_2.
+	Relative bool
+}
+
+// Distances is a weighted sum of terms, all at the frame of the first one's model.
+type Distances []Term
+
+// Match is the loss |m(x') - m(x)|_2 at a layer.
+func Match(m *model.Model, layer onnx.Layer) Distances {
+	return Distances{{Model: m, Layer: layer, Weight: 1}}
+}
+
+// Contrast is the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2: pictures that are the same to a and different to b.
+func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer) Distances {
+	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
+}
+
+// NormalisedContrast is the loss of the paper's authors' code, each distance relative to the representation of x and the
+// second weighted by beta (0.1 there).
+func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
+	return Distances{
+		{Model: a, Layer: layerA, Weight: 1, Relative: true},
+		{Model: b, Layer: layerB, Weight: -beta, Relative: true},
+	}
+}
+
+func (d Distances) models() []*model.Model {
+	list := make([]*model.Model, len(d))
+	for i, t := range d {
+		list[i] = t.Model
+	}
+	return list
+}
+
+func (d Distances) check() error {
+	if len(d) == 0 {
+		return errors.New("a loss without terms")
+	}
+	for _, t := range d {
+		if t.Weight == 0 || math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) {
+			return fmt.Errorf("layer %q has weight %v in the loss", t.Layer.Name, t.Weight)
+		}
+		if t.Model.Input().Type == onnx.Uint8 {
+			return fmt.Errorf("model %s takes bytes, and rounding to them has no gradient: export it with a float input", t.Model.Graph().Path())
+		}
+		if !slices.Equal(t.Model.PictureShape(), d[0].Model.PictureShape()) {
+			return fmt.Errorf("models of different inputs, %v and %v, cannot share a loss: give both one size by preprocess", d[0].Model.PictureShape(), t.Model.PictureShape())
+		}
+	}
+	return nil
+}
+
+// targets are the representations of the pictures, n x d, and for a relative term its weight over their norm, n x 1.
+func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
+	var list []tensor.Tensor
+	for _, t := range d {
+		z, err := represent(ctx, t.Model, t.Layer, p.Pictures)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, z)
+		if !t.Relative {
+			continue
+		}
+		scale := tensor.New(z.Shape[0], 1)
+		for i := range scale.Data {
+			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a representation of zero: that sample is dropped
+		}
+		list = append(list, scale)
+	}
+	return list, nil
+}
+
+// idle finds a layer that no gradient reaches: x' is away from x and no pixel matters.
+func (d Distances) idle(loss []float32, targets []tensor.Tensor) error {
+	if len(d) > 1 || d[0].Relative {
+		return nil
+	}
+	for i, v := range loss {
+		if float64(v) > 1e-3*norm(targets[0].At(i).Data) {
+			return fmt.Errorf("layer %q of model %s has no gradient by the picture: what leads to it rounds, compares or is dead", d[0].Layer.Name, d[0].Model.Graph().Path())
+		}
+	}
+	return nil
+}
+
+func norm(v []float32) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+func (d Distances) write(s *step) (losses, error) {
+	var out losses
+	for i, t := range d {
+		z, err := s.graft(t.Model, t.Layer.Name)
+		if err != nil {
+			return out, err
+		}
+		width := tensor.Size(t.Layer.Shape)
+		target := s.target(fmt.Sprintf("target %d", i), width)
+		scale := s.b.Scalar(float32(t.Weight))
+		if t.Relative {
+			scale = s.target(fmt.Sprintf("scale %d", i), 1)
+		}
+		delta := s.b.Sub(s.b.Reshape(s.b.Cast(z, onnx.Float), s.n, width), target)
+		length := s.b.Sqrt(s.b.ReduceSum(s.b.Mul(delta, delta), true, 1))
+		term := s.b.Mul(length, scale)
+		if out.loss == "" {
+			out.loss = term
+		} else {
+			out.loss = s.b.Add(out.loss, term)
+		}
+		// The gradient of |delta| is delta / |delta|, and 0 where delta is: such a sample is where it should be.
+		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(tiny))))
+		out.of = append(out.of, z)
+		out.cotangents = append(out.cotangents, s.like(cotangent, z))
+	}
+	out.key = out.loss
+	return out, nil
+}
+
+// tiny is a length that counts as none: its square underflows.
+const tiny = 1e-30

@@ -1,0 +1,205 @@
+package invert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Search looks for pictures. One goroutine at a time uses it.
+type Search struct {
+	objective Objective
+	options   Options
+	model     *model.Model // that decides the frame
+
+	n       int // samples of a run of the engine
+	step    *step
+	inputs  []port // of the graph, in order
+	session *ort.Session
+}
+
+// A Problem is what to look for.
+type Problem struct {
+	Pictures tensor.Tensor // x: n x c x h x w, values in [0, 1], at the frame of the objective's first model
+	Start    tensor.Tensor // where x' begins, of the same shape
+	Labels   []int         // what is right, for Misclassify
+	Names    []string      // of samples, for errors; optional
+
+	Checkpoint Checkpoint     // optional
+	Progress   func(Progress) // optional
+}
+
+// A Checkpoint keeps what a search can go on from. A state that belongs to another search is ignored.
+type Checkpoint interface {
+	// Load returns what was saved last, nil where there is nothing.
+	Load() ([]byte, error)
+	// Save replaces what was saved, whole or not at all.
+	Save(state []byte) error
+}
+
+// Progress is how far a search has come.
+type Progress struct {
+	Done, Total int64   // steps times samples
+	Loss        float64 // mean over the samples in hand of the best so far
+}
+
+// Found is what a search has found.
+type Found struct {
+	Pictures tensor.Tensor // n x c x h x w: the best picture of each sample
+	Loss     []float64     // of that picture; NaN for samples that were dropped
+	Dropped  []int         // samples whose loss or gradient became NaN or infinite: their pictures mean nothing
+}
+
+// New prepares a search.
+func New(objective Objective, o Options) (*Search, error) {
+	s, err := newSearch(objective, o)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a search: %w", err)
+	}
+	return s, nil
+}
+
+func newSearch(objective Objective, o Options) (*Search, error) {
+	if err := objective.check(); err != nil {
+		return nil, err
+	}
+	o, err := o.Resolved()
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{objective: objective, options: o, model: objective.models()[0]}
+	for _, m := range objective.models() {
+		if m.Batch() > 0 && s.n > 0 && m.Batch() != s.n {
+			return nil, fmt.Errorf("models that take %d and %d pictures at a time cannot share a loss", s.n, m.Batch())
+		}
+		s.n = max(s.n, m.Batch())
+	}
+	// The graph is built once here for its errors; the session waits for the number of samples.
+	_, _, err = buildStep(objective, o, max(1, s.n))
+	return s, err
+}
+
+// Close frees the engine's session.
+func (s *Search) Close() error {
+	if s.session == nil {
+		return nil
+	}
+	session := s.session
+	s.session = nil
+	return session.Close()
+}
+
+const (
+	mostActivations = 512 << 20
+	mostSamples     = 32
+)
+
+// sizeFor is the number of samples that go through the engine together where there are n in all: batches of about one size,
+// since what is missing in the last is filled up.
+func (s *Search) sizeFor(n int) int {
+	if b := s.model.Batch(); b > 0 {
+		return b
+	}
+	for _, m := range s.objective.models() {
+		if m.Batch() > 0 {
+			return m.Batch()
+		}
+	}
+	most := s.options.Batch
+	if most == 0 {
+		var each int64
+		for _, m := range s.objective.models() {
+			each += m.ActivationBytes()
+		}
+		most = int(min(mostSamples, max(1, mostActivations/max(1, 2*each))))
+	}
+	batches := (n + most - 1) / most
+	return (n + batches - 1) / batches
+}
+
+// open makes a session for n samples at a time.
+func (s *Search) open(n int) error {
+	if s.session != nil && s.n == n {
+		return nil
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	graph, step, err := buildStep(s.objective, s.options, n)
+	if err != nil {
+		return err
+	}
+	if s.inputs, err = step.inputs(graph.Inputs()); err != nil {
+		return err
+	}
+	if s.session, err = s.model.Engine(graph, true); err != nil {
+		return fmt.Errorf("model %s: %w", s.model.Graph().Path(), err)
+	}
+	s.n, s.step = n, step
+	return nil
+}
+
+// Run searches. It returns within a second of the context's end, with the context's error, having saved the checkpoint.
+func (s *Search) Run(ctx context.Context, p Problem) (*Found, error) {
+	if err := s.check(p); err != nil {
+		return nil, fmt.Errorf("searching: %w", err)
+	}
+	targets, err := s.targets(ctx, p)
+	if err == nil {
+		err = s.open(s.sizeFor(p.Pictures.Shape[0]))
+	}
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	r := newRun(s, p, targets)
+	defer r.free()
+	if err := r.run(ctx); err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return r.found(), nil
+}
+
+func (s *Search) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return ctx.Err()
+	}
+	return fmt.Errorf("searching: %w", err)
+}
+
+func (s *Search) check(p Problem) error {
+	x := p.Pictures
+	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.PictureShape()) {
+		return fmt.Errorf("pictures of shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.PictureShape())
+	}
+	if !slices.Equal(p.Start.Shape, x.Shape) {
+		return fmt.Errorf("the start has shape %v and the pictures %v", p.Start.Shape, x.Shape)
+	}
+	for what, t := range map[string]tensor.Tensor{"picture": x, "start": p.Start} {
+		if i := t.Finite(); i >= 0 {
+			return fmt.Errorf("the %s of %s holds NaN or infinity", what, p.name(i/tensor.Size(x.Shape[1:])))
+		}
+	}
+	return nil
+}
+
+// name is how an error calls a sample.
+func (p Problem) name(i int) string {
+	if i < len(p.Names) && p.Names[i] != "" {
+		return p.Names[i]
+	}
+	return fmt.Sprintf("sample %d", i)
+}
+
+// targets are in the order of the graph's: the centre of the ball first.
+func (s *Search) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
+	list, err := s.objective.targets(ctx, p)
+	if s.options.Ball != (Ball{}) {
+		list = slices.Insert(list, 0, p.Pictures)
+	}
+	return list, err
+}

@@ -1,0 +1,94 @@
+package invert_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func draw(i int) *rand.Rand { return keyed.Rand(3, "start", i) }
+
+func start(t *testing.T, kind invert.Kind, x tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	s, err := invert.Start(kind, x, draw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	x := random(keyed.Rand(1), 6, 3, 20, 20)
+	for _, v := range start(t, invert.Noise, x).Data {
+		if k := float64(v) * 255; math.Abs(k-math.Round(k)) > 1e-4 || v < 0 || v > 1 {
+			t.Fatalf("noise of %v is no integer over 255", v)
+		}
+	}
+	var sum, squares float64
+	normal := start(t, invert.Normal, x)
+	for _, v := range normal.Data {
+		sum, squares = sum+float64(v), squares+float64(v)*float64(v)
+	}
+	if n := float64(len(normal.Data)); math.Abs(sum/n) > 0.05 || math.Abs(squares/n-1) > 0.05 {
+		t.Errorf("normal noise has mean %v and mean square %v", sum/n, squares/n)
+	}
+	near := start(t, invert.Near, x)
+	for i, v := range near.Data {
+		if d := math.Abs(float64(v - x.Data[i])); d > 6.0/255 || v < 0 || v > 1 {
+			t.Fatalf("near a pixel of %v comes %v", x.Data[i], v)
+		}
+	}
+	if slices.Equal(near.Data, x.Data) {
+		t.Error("near is at the picture itself")
+	}
+	if white, black := start(t, invert.White, x).Data, start(t, invert.Black, x).Data; slices.Min(white) != 1 || slices.Max(black) != 0 {
+		t.Error("white or black is not")
+	}
+	one := start(t, invert.OneNoise, x)
+	for i := range 6 {
+		if !slices.Equal(one.At(i).Data, one.At(0).Data) {
+			t.Error("one noise is several")
+		}
+	}
+	shuffled, from := start(t, invert.Shuffled, x), map[int]bool{}
+	for i := range 6 {
+		for k := range 6 {
+			if slices.Equal(shuffled.At(i).Data, x.At(k).Data) {
+				from[k] = true
+				if i == k {
+					t.Errorf("picture %d stays in place", i)
+				}
+			}
+		}
+	}
+	if len(from) != 6 {
+		t.Errorf("%d of 6 pictures are in the shuffled ones", len(from))
+	}
+	if _, err := invert.Start("dream", x, draw); err == nil {
+		t.Error("an unknown kind is no error")
+	}
+	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
+		t.Error("a matrix of pictures is no error")
+	}
+	for _, kind := range invert.Kinds() {
+		start(t, kind, tensor.New(0, 1, 2, 2))
+	}
+}
+
+// A sample's noise depends on the sample, not on what else is started.
+func TestStartOfASampleStandsAlone(t *testing.T) {
+	t.Parallel()
+	x := random(keyed.Rand(1), 3, 1, 4, 4)
+	for _, kind := range []invert.Kind{invert.Noise, invert.Normal, invert.Near} {
+		all, first := start(t, kind, x), start(t, kind, x.Slice(0, 1))
+		if !slices.Equal(all.At(0).Data, first.At(0).Data) || slices.Equal(all.At(0).Data, all.At(1).Data) {
+			t.Errorf("%s: the first start depends on the others, or equals them", kind)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package invert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// A step is the graph of one step of a search while it is built, for n samples.
+//
+// It reads and writes the state of the search, each tensor "t" as "search t" and "search next t": x, the pictures as they are;
+// best, the best so far, and key, how good they are; and what the optimiser remembers. Besides, it reads rates, which change
+// from step to step, and targets, which do not; and writes loss and slope, the norm of the gradient at x. (No exporter writes
+// names with spaces, so these are free.)
+type step struct {
+	b       *onnx.Builder
+	n       int
+	picture []int // c x h x w
+	x       onnx.Value
+	models  []*model.Model // those that have been grafted
+
+	state   []port // also outputs
+	rates   []port
+	targets []port
+}
+
+// A port is an input of the graph.
+type port struct {
+	name  string
+	shape []int
+}
+
+// prefix keeps the tensors of a search apart from a model's.
+const prefix = "search "
+
+// centre is the target that holds the middle of the ball; it comes before those of the objective.
+const centre = "centre"
+
+// buildStep writes the graph of a step.
+func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error) {
+	m := objective.models()[0]
+	if m.Opset() < minOpset {
+		return nil, nil, fmt.Errorf("model %s uses opset %d, and a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+	}
+	s := &step{b: onnx.NewBuilder(m.Opset()), n: n, picture: m.PictureShape()}
+	s.x = s.remember("x", s.picture...)
+	best, key := s.remember("best", s.picture...), s.remember("key", 1)
+	if o.Ball != (Ball{}) {
+		s.target(centre, s.picture...)
+	}
+	l, err := objective.write(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	gradients, err := grad.Pullback(s.b, l.of, l.cotangents, s.x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
+	}
+	direction, slope := s.normalise(gradients[0])
+	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
+	better := s.b.Op("And", nil, finite, s.b.Op("Less", nil, l.key, key))
+	s.next("best", s.b.Where(s.perPicture(better), s.x, best))
+	s.next("key", s.b.Where(better, l.key, key))
+	s.next("x", s.b.Where(s.perPicture(finite), s.inBounds(s.move(direction, o), o.Ball), s.x))
+	s.b.Output(prefix+"loss", l.loss)
+	s.b.Output(prefix+"slope", slope)
+	graph, err := s.b.Model()
+	if err != nil {
+		return nil, nil, err
+	}
+	var outputs []string
+	for _, p := range s.state {
+		outputs = append(outputs, prefix+"next "+p.name)
+	}
+	graph, err = graph.WithOutputs(append(outputs, prefix+"loss", prefix+"slope"))
+	return graph, s, err
+}
+
+// minOpset is the operator set that brought Where.
+const minOpset = 9
+
+// remember declares a tensor of the state, n x shape.
+func (s *step) remember(name string, shape ...int) onnx.Value {
+	shape = append([]int{s.n}, shape...)
+	s.state = append(s.state, port{name, shape})
+	return s.b.Input(prefix+name, onnx.Float, shape...)
+}
+
+// next says what a tensor of the state becomes.
+func (s *step) next(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
+
+// target declares an input that stays the same, n x shape.
+func (s *step) target(name string, shape ...int) onnx.Value {
+	shape = append([]int{s.n}, shape...)
+	s.targets = append(s.targets, port{name, shape})
+	return s.b.Input(prefix+name, onnx.Float, shape...)
+}
+
+// rate declares a number that changes from step to step.
+func (s *step) rate(name string) onnx.Value {
+	s.rates = append(s.rates, port{name, []int{1}})
+	return s.b.Input(prefix+name, onnx.Float, 1)
+}
+
+// graft adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of.
+func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
+	b := s.b
+	if len(s.models) > 0 {
+		b = b.Scope(fmt.Sprintf("model %d", len(s.models)+1))
+	}
+	s.models = append(s.models, m)
+	values, err := m.Graft(b, s.x, s.n, tensor)
+	if err != nil {
+		return "", err
+	}
+	return values[0], nil
+}
+
+// like gives v the type and the shape of z, of which it is the cotangent.
+func (s *step) like(v, z onnx.Value) onnx.Value {
+	if t := s.b.Static().Type(string(z)); t != onnx.Float && t != onnx.Undefined {
+		v = s.b.Cast(v, t)
+	}
+	return s.b.ReshapeTo(v, s.b.Shape(z))
+}
+
+// perPicture broadcasts n x 1 over n x c x h x w.
+func (s *step) perPicture(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
+
+// normalise divides the gradient of each sample by its norm; a gradient of zero stays so. Dividing by the largest value first keeps
+// the squares of small gradients from underflowing.
+func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
+	b := s.b
+	flat := b.Reshape(g, s.n, -1)
+	largest := b.ReduceMax(b.Abs(flat), true, 1)
+	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(smallest)))
+	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // 0, or at least 1
+	unit := b.Div(scaled, b.Op("Max", nil, length, b.Scalar(1)))
+	return b.Reshape(unit, append([]int{s.n}, s.picture...)...), b.Mul(length, largest)
+}
+
+// smallest is the smallest normal float32, about.
+const smallest = 2e-38
+
+// finite tells numbers from NaN and infinities.
+func (s *step) finite(v onnx.Value) onnx.Value {
+	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
+}
+
+// inBounds projects pictures to the ball around the centre and to [0, 1]. The centre being a picture, clipping does not lead
+// out of the ball.
+func (s *step) inBounds(x onnx.Value, ball Ball) onnx.Value {
+	b := s.b
+	around, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
+	switch ball.Norm {
+	case L2:
+		away := b.Sub(x, around)
+		flat := b.Reshape(away, s.n, -1)
+		length := b.Sqrt(b.ReduceSum(b.Mul(flat, flat), true, 1))
+		shrink := b.Div(radius, b.Op("Max", nil, length, radius))
+		x = b.Add(around, b.Mul(away, s.perPicture(shrink)))
+	case Linf:
+		x = b.Op("Max", nil, b.Op("Min", nil, x, b.Add(around, radius)), b.Sub(around, radius))
+	}
+	return b.Op("Max", nil, b.Op("Min", nil, x, b.Scalar(1)), b.Scalar(0))
+}
+
+// inputs are the ports in the order in which a run takes them: as the graph declares them.
+func (s *step) inputs(declared []onnx.Port) ([]port, error) {
+	var list []port
+	all := slices.Concat(s.state, s.rates, s.targets)
+	for _, d := range declared {
+		i := slices.IndexFunc(all, func(p port) bool { return prefix+p.name == d.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("the graph of a step has an input %q that nobody feeds", d.Name)
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
+}
