@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/transform"
@@ -16,7 +17,7 @@ func (p *Plan) addCells() error {
 			continue
 		}
 		for _, d := range p.data {
-			if err := p.addCellsOf(m, p.under(d, m)); err != nil {
+			if err := p.addCellsOf(m, d); err != nil {
 				return fmt.Errorf("model %s on %s: %w", m.spec.Name, d.spec.Name, err)
 			}
 		}
@@ -54,29 +55,54 @@ func (p *Plan) under(d *openData, m *openModel) *openData {
 }
 
 // addCellsOf adds the cells that concern one model.
-func (p *Plan) addCellsOf(m *openModel, d *openData) error {
+func (p *Plan) addCellsOf(m *openModel, raw *openData) error {
+	d := p.under(raw, m)
+	views := p.Study.views(d)
 	for _, spec := range p.Study.Measures {
-		for _, v := range p.Study.views(d) {
-			var err error
-			switch method := spec.Method.(type) {
-			case measure.Measure:
-				err = p.addMeasure(m, d, v, method)
-			case measure.Comparison:
-				if !spec.Between.given() {
-					p.addMoved(m, d, v, method)
-				}
-			}
-			if err != nil {
-				return err
-			}
+		if spec.Between.given() {
+			continue
+		}
+		var err error
+		switch method := spec.Method.(type) {
+		case measure.Measure:
+			err = each(views, func(v View) error { return p.addMeasure(m, d, v, method) })
+		case measure.Comparison:
+			err = each(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
+		case procedure.Procedure:
+			err = each(p.Study.runs(), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// each calls f for each view until it fails.
+func each(views []View, f func(View) error) error {
+	for _, v := range views {
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runs are the repetitions of a procedure: views that move nothing, one for each trial.
+func (s *Study) runs() []View {
+	out := make([]View, s.Trials)
+	for trial := range out {
+		out[trial].Trial = trial
+	}
+	return out
+}
+
 // addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each
 // transformation of both models' inputs.
 func (p *Plan) addCellsBetween(a, b *openModel, d *openData, spec MeasureSpec) error {
+	if _, ok := spec.Method.(procedure.Procedure); ok {
+		return each(p.Study.runs(), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+	}
 	if a == b {
 		d = p.under(d, a) // so that passes of the model's other cells serve these as well
 	}
@@ -84,12 +110,7 @@ func (p *Plan) addCellsBetween(a, b *openModel, d *openData, spec MeasureSpec) e
 	if views[0].Transform != "" {
 		views = append([]View{{}}, views...)
 	}
-	for _, v := range views {
-		if err := p.addBetween(a, b, d, v, spec); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
 // views lists the ways in which the inputs of a data set are moved: one that moves nothing where there is no other. Pairs
@@ -118,7 +139,7 @@ func (s *Study) views(d *openData) []View {
 
 // add adds a cell, unless there is nothing to do in it.
 func (p *Plan) add(c *Cell) {
-	if len(c.tasks) > 0 {
+	if len(c.tasks) > 0 || c.work != nil {
 		c.Key = c.key(p.Study)
 		p.Cells = append(p.Cells, c)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -33,6 +34,11 @@ func (p *Plan) Cost(ctx context.Context, dir string, o Options) ([]Cost, error) 
 	b := &bill{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[owner]time.Duration{}}
 	for _, pass := range passes(p.Cells, int64(p.Study.Memory), o.Part) {
 		if err := b.addPass(ctx, pass); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range r.toDo() {
+		if err := b.addProcedure(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -77,10 +83,11 @@ func (b *bill) addPass(ctx context.Context, p *pass) error {
 		b.count(c, t.cell)
 	}
 	layers := 0
+	batch := b.plan.Study.batchFor(p)
 	for _, m := range p.models {
-		read, _ := p.layers(m)
+		read, prediction := p.layers(m)
 		layers += len(read)
-		per, err := b.try(ctx, p, m)
+		per, err := b.try(ctx, m, p.data(), read, prediction, batch)
 		if err != nil {
 			return err
 		}
@@ -90,23 +97,42 @@ func (b *bill) addPass(ctx context.Context, p *pass) error {
 	return nil
 }
 
+// addProcedure adds a cell of a procedure, whose engine time is taken to be that of forward passes of its first model.
+func (b *bill) addProcedure(ctx context.Context, cell *Cell) error {
+	c := b.line(cell.modelNames(), cell.Data)
+	job := &cell.work.job
+	forwards := cell.work.procedure.Work(job)
+	c.Samples = max(c.Samples, job.Data.Len())
+	c.Layers = max(c.Layers, len(job.A.Layers)+len(job.B.Layers))
+	c.Passes++
+	c.Forwards += forwards
+	b.count(c, cell)
+	layers := job.A.Layers
+	prediction := len(layers) == 0 && cell.Model.model.Classes() > 0
+	if len(layers) == 0 && !prediction {
+		return nil // there is nothing that a session could be opened for
+	}
+	per, err := b.try(ctx, cell.Model, cell.Data, layers, prediction, 8)
+	c.Engine += per * time.Duration(forwards)
+	return err
+}
+
 // try measures the engine's time for one sample, once for each model and data set.
-func (b *bill) try(ctx context.Context, p *pass, m *openModel) (time.Duration, error) {
-	key := owner{m, p.data()}
+func (b *bill) try(ctx context.Context, m *openModel, d *openData, layers []onnx.Layer, prediction bool, size int) (time.Duration, error) {
+	key := owner{m, d}
 	if per, ok := b.speed[key]; ok {
 		return per, nil
 	}
-	p.batch = b.plan.Study.batchFor(p)
-	r, err := newReader(p, m)
+	r, err := newReader(m, d, layers, prediction, size)
 	if err != nil {
 		return 0, err
 	}
 	defer r.session.Close()
-	sample, err := p.data().first(ctx, m.model.Frame())
+	sample, err := d.first(ctx, m.model.Frame())
 	if err != nil {
 		return 0, err
 	}
-	batch := make([]tensor.Tensor, p.batch)
+	batch := make([]tensor.Tensor, size)
 	for i := range batch {
 		batch[i] = sample.Input
 	}

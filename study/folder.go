@@ -66,7 +66,11 @@ func (f Folder) path(elem ...string) string {
 
 func (f Folder) cell(c *Cell) string { return f.path("cells", c.Key+".json") }
 
+// state is where a cell's state stands: that of a part, or, for a procedure, which is not divided, its checkpoint.
 func (f Folder) state(c *Cell, p Part) string {
+	if c.work != nil {
+		p = Part{}
+	}
 	return f.path("states", c.Key+"."+p.String()+".bin")
 }
 

@@ -35,10 +35,7 @@ func (p *Plan) addMoved(m *openModel, d *openData, v View, comparison measure.Co
 
 // addBetween adds a cell that compares layers of a with layers of b under a view.
 func (p *Plan) addBetween(a, b *openModel, d *openData, v View, spec MeasureSpec) error {
-	comparison, ok := spec.Method.(measure.Comparison)
-	if !ok {
-		return nil
-	}
+	comparison := spec.Method.(measure.Comparison)
 	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: comparison}
 	if v.on == "activations" {
 		p.skip(c, "", "a transformation of activations is left out between models")

@@ -28,6 +28,7 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	defer plan.Close()
 	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
 	r.recallUnreadable()
+	r.dirs = dirs
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
 	}
@@ -78,6 +79,9 @@ func (r *runner) mergeUnlessDone(ctx context.Context, c *Cell) error {
 
 // mergeCell merges the parts of a cell in the order of the samples and writes its record.
 func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
+	if c.work != nil {
+		return r.adoptCell(c)
+	}
 	parts, err := c.findParts(r.states)
 	if err != nil {
 		return err
@@ -106,6 +110,17 @@ func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
 		return fmt.Errorf("data %s: %w", c.Data.spec.Name, err)
 	}
 	return r.completeCell(c)
+}
+
+// adoptCell takes over the record of a procedure's cell from the folder of the shard that has done it.
+func (r *runner) adoptCell(c *Cell) error {
+	for _, dir := range r.dirs {
+		if record, err := (Folder{dir}).readCell(c); err == nil {
+			c.work.scored = record.Layers
+			return r.completeCell(c)
+		}
+	}
+	return &MissingShards{Cell: c.String(), Model: c.Model.spec.Name, Whole: true}
 }
 
 // mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.

@@ -40,6 +40,7 @@ type Cell struct {
 	Method measure.Method
 
 	tasks []*task           // for a measure one a layer, or one for the prediction; for a comparison one a grid of layers
+	work  *work             // of a procedure, which has no tasks
 	order map[[2]string]int // of pairs of layers in the record; nil: that of the tasks
 	done  bool              // its record is in the folder
 }
@@ -158,6 +159,9 @@ func (c *Cell) key(s *Study) string {
 	var layers []string
 	for _, t := range c.tasks {
 		layers = append(layers, t.depends()...)
+	}
+	if c.work != nil {
+		layers = c.work.depends()
 	}
 	on := map[string]any{
 		"seed":    s.Seed,

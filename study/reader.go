@@ -22,10 +22,9 @@ type reader struct {
 	scratch      map[string]tensor.Tensor // moved activations, for on: activations
 }
 
-// newReader opens a session for what a pass reads of a model, in batches of its size.
-func newReader(p *pass, m *openModel) (*reader, error) {
-	layers, prediction := p.layers(m)
-	r := &reader{model: m, keep: p.data().keep, prediction: prediction, index: map[string]int{},
+// newReader opens a session for layers of a model and, where asked, its predictions on some data.
+func newReader(m *openModel, d *openData, layers []onnx.Layer, prediction bool, batch int) (*reader, error) {
+	r := &reader{model: m, keep: d.keep, prediction: prediction, index: map[string]int{},
 		logs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.index[l.Name] = i
@@ -34,8 +33,8 @@ func newReader(p *pass, m *openModel) (*reader, error) {
 	if r.session, err = m.model.NewSession(layers, prediction); err != nil {
 		return nil, r.wrap(err)
 	}
-	if r.clean, err = r.session.NewBuffers(p.batch); err == nil {
-		r.moved, err = r.session.NewBuffers(p.batch)
+	if r.clean, err = r.session.NewBuffers(batch); err == nil {
+		r.moved, err = r.session.NewBuffers(batch)
 	}
 	if err != nil {
 		r.session.Close()

@@ -104,6 +104,9 @@ func (f Folder) writeCell(c *Cell) error {
 			samples[t.name()] = packSamples(t.scored.Samples)
 		}
 	}
+	if c.work != nil {
+		record.Layers = c.work.scored
+	}
 	c.sort(record.Layers)
 	if len(samples) > 0 {
 		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
@@ -134,7 +137,7 @@ func (f Folder) readCell(c *Cell) (scores.Cell, error) {
 	for _, t := range c.tasks {
 		layers += t.layers()
 	}
-	if len(got.Layers) != layers || got.Model != want.Model || got.OtherModel != want.OtherModel || got.Measure != want.Measure {
+	if c.work == nil && len(got.Layers) != layers || got.Model != want.Model || got.OtherModel != want.OtherModel || got.Measure != want.Measure {
 		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
 	}
 	return got, nil

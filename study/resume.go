@@ -26,6 +26,9 @@ func (r *runner) resume() error {
 			c.done = true
 			continue
 		}
+		if c.work != nil { // finds its checkpoint itself
+			continue
+		}
 		f, err := openState(r.folder.state(c, r.o.Part))
 		switch {
 		case errors.Is(err, os.ErrNotExist):

@@ -31,8 +31,9 @@ type Options struct {
 // Progress is how far a run has come, in samples that the engine has run or will run.
 type Progress struct {
 	Done, Total  int64
-	Pass, Passes int
+	Pass, Passes int // procedures counted as passes
 	Model, Data  string
+	Note         string // what a procedure has to say of itself, such as the distance that it has reached
 }
 
 // cores is how many goroutines work side by side.
@@ -74,13 +75,23 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 		return nil, err
 	}
 	todo := passes(p.Cells, int64(p.Study.Memory), o.Part)
-	r.progress.Passes = len(todo)
+	procedures := r.toDo()
+	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
 		r.progress.Total += pass.forwards()
+	}
+	for _, c := range procedures {
+		r.progress.Total += c.work.procedure.Work(&c.work.job)
 	}
 	for i, pass := range todo {
 		r.progress.Pass = i + 1
 		if err := r.runPass(ctx, pass); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range procedures {
+		r.progress.Pass++
+		if err := r.runProcedure(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +117,7 @@ type runner struct {
 	saved    time.Time             // when states were last saved
 	missing  []scores.Missing      // what a merge could not complete
 	states   stateFiles            // of the folders that are merged; nil where none is
+	dirs     []string              // these folders
 }
 
 func (r *runner) runPass(ctx context.Context, p *pass) error {
@@ -160,7 +172,8 @@ func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.batch = r.plan.Study.batchFor(p)
 	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs}
 	for _, m := range p.models {
-		reader, err := newReader(p, m)
+		layers, prediction := p.layers(m)
+		reader, err := newReader(m, p.data(), layers, prediction, p.batch)
 		if err != nil {
 			f.close()
 			return nil, err

@@ -162,9 +162,13 @@ type MissingShards struct {
 	Cell   string
 	Model  string
 	Shards []string // such as "3/4", "4/4 (unfinished)"; none where there is not one
+	Whole  bool     // of a procedure, which one shard does whole
 }
 
 func (e *MissingShards) Error() string {
+	if e.Whole {
+		return fmt.Sprintf("%s has not been done, neither by the shard that it belongs to nor by a run without shards: run the study for it, then merge again", e.Cell)
+	}
 	return fmt.Sprintf("%s lacks %s: run the study with --shard for them, then merge again", e.Cell, e.shards())
 }
 

@@ -1,0 +1,253 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+)
+
+// work is what a cell of a procedure does, in place of tasks.
+type work struct {
+	procedure procedure.Procedure
+	job       procedure.Job
+	scored    []scores.Layer // set once it is done
+}
+
+// addProcedure adds a cell of a procedure on one model, or on a and b.
+func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec MeasureSpec) error {
+	d := p.under(raw, a)
+	method := spec.Method.(procedure.Procedure)
+	needs := method.Needs()
+	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: method}
+	if why := unmet(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	if needs.Prediction && b != nil && b.model.Classes() == 0 {
+		p.skip(c, "", fmt.Sprintf("the model %s has no class scores", b.spec.Name))
+		return nil
+	}
+	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.spec.Classes != nil) {
+		return d.mismatch
+	}
+	w := &work{procedure: method}
+	var err error
+	if w.job, err = p.job(c, raw, spec); err != nil {
+		return err
+	}
+	if why := method.Skip(&w.job); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	c.work = w
+	p.add(c)
+	return nil
+}
+
+// job describes the job of a cell on some data, but for what a run adds to it.
+func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, error) {
+	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data)}
+	var err error
+	if c.Other == nil {
+		job.A.Layers = spec.layersOf(c.Model)
+		job.Pairs = diagonal(len(job.A.Layers))
+	} else {
+		job.B = c.Other.subject(p.under(raw, c.Other))
+		if job.A.Layers, job.B.Layers, job.Pairs, err = spec.pairLayers(c.Model, c.Other); err != nil {
+			return job, err
+		}
+	}
+	n := len(c.Data.order)
+	if most := c.Method.(procedure.Procedure).Needs().Samples; most > 0 {
+		n = min(n, most)
+	}
+	job.Data, err = dataset.Pick(c.Data.source, c.Data.order[:n])
+	return job, err
+}
+
+func (m *openModel) subject(d *openData) procedure.Subject {
+	return procedure.Subject{Name: m.spec.Name, Model: m.model, Outputs: d.keep}
+}
+
+// layersOf are the layers that a procedure reads of a single model.
+func (m MeasureSpec) layersOf(model *openModel) []onnx.Layer {
+	switch m.pairing() {
+	case "":
+		return nil
+	case procedure.Penultimate:
+		return model.penultimate
+	}
+	return model.layers
+}
+
+// depends is what the scores of the work depend on besides what the cell says.
+func (w *work) depends() []string {
+	out := []string{fmt.Sprintf("%d samples", w.job.Data.Len())}
+	side := func(layers []onnx.Layer, i int) string {
+		if i >= len(layers) {
+			return ""
+		}
+		return layers[i].Name + " " + string(layers[i].Axes)
+	}
+	for _, p := range w.job.Pairs {
+		out = append(out, side(w.job.A.Layers, p[0])+" "+side(w.job.B.Layers, p[1]))
+	}
+	return out
+}
+
+// procedures are the cells that are done by procedures.
+func (p *Plan) procedures() []*Cell {
+	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.work == nil })
+}
+
+// deals reports whether the i-th of the procedures is done in the part: whole, since a procedure cannot be divided.
+func (p Part) deals(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
+
+// toDo are the cells that procedures of this run are still to do.
+func (r *runner) toDo() []*Cell {
+	var out []*Cell
+	for i, c := range r.plan.procedures() {
+		if r.o.Part.deals(i) && !c.done {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// runProcedure does the work of a cell and writes its record.
+func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
+	if r.folder.hasCell(c) { // another run of the study has done it meanwhile
+		c.done = true
+		return nil
+	}
+	if r.o.BLAS != nil {
+		r.o.BLAS.SetThreads(r.o.cores())
+	}
+	job := c.work.job
+	job.Checkpoint, job.Read = &checkpoint{r, c}, c.read
+	job.Runtime, job.Threads, job.Device = r.o.Runtime, r.o.Threads, r.o.Device
+	before := r.progress.Done
+	r.progress.Model, r.progress.Data = c.modelNames(), c.Data.spec.Name
+	job.Progress = func(done int64, note string) {
+		r.progress.Done, r.progress.Note = before+done, note
+		if r.o.Progress != nil {
+			r.o.Progress(r.progress)
+		}
+	}
+	found, err := c.work.procedure.Run(ctx, &job)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%s: %w", c, err)
+	}
+	r.progress.Done, r.progress.Note = before+c.work.procedure.Work(&c.work.job), ""
+	if c.work.scored, err = c.work.layers(found); err != nil {
+		return fmt.Errorf("%s: %w", c, err)
+	}
+	return r.completeCell(c)
+}
+
+// read is the Job.Read of a cell.
+func (c *Cell) read(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+	var out []dataset.Sample
+	for s, err := range dataset.Read(ctx, c.work.job.Data, places, f, dataset.ReadOptions{}) {
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			if err := c.Data.note(bad); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("data %s: %w", c.Data.spec.Name, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// layers gathers scores by the layers that they concern, in the order in which these come first.
+func (w *work) layers(found []measure.PairScore) ([]scores.Layer, error) {
+	var out []scores.Layer
+	at := map[[2]int]int{}
+	for _, s := range found {
+		key := [2]int{s.A, s.B}
+		i, ok := at[key]
+		if !ok {
+			layer, err := w.layer(s.A, s.B)
+			if err != nil {
+				return nil, err
+			}
+			i = len(out)
+			at[key] = i
+			out = append(out, layer)
+		}
+		out[i].Scores = append(out[i].Scores, s.Score)
+	}
+	return out, nil
+}
+
+func (w *work) layer(a, b int) (scores.Layer, error) {
+	out := scores.Layer{Depth: scores.NoDepth}
+	if a >= len(w.job.A.Layers) || b >= len(w.job.B.Layers) && w.job.B.Model != nil {
+		return out, fmt.Errorf("scores of the layers %d and %d, which are not among those measured", a, b)
+	}
+	if a >= 0 {
+		out.Name, out.Depth = w.job.A.Layers[a].Name, w.job.A.Layers[a].Depth
+	}
+	if b >= 0 && w.job.B.Model != nil {
+		out.Other = w.job.B.Layers[b].Name
+	}
+	return out, nil
+}
+
+// A checkpoint is what the folder keeps of a cell of a procedure.
+type checkpoint struct {
+	r *runner
+	c *Cell
+}
+
+// Load implements procedure.Checkpoint.
+func (k *checkpoint) Load() ([]byte, error) {
+	f, err := openState(k.path())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, errDamaged):
+		k.r.o.warn("%v; that cell starts afresh", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	defer f.close()
+	k.c.Data.unreadable.add(f.Unreadable...)
+	e := f.entry("")
+	if e == nil || f.Cell != k.c.Key {
+		return nil, nil
+	}
+	return f.bytes(e)
+}
+
+// Save implements procedure.Checkpoint.
+func (k *checkpoint) Save(state []byte) error {
+	index := &stateIndex{Cell: k.c.Key, N: k.c.Data.layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.unreadable.names()}
+	err := writeState(k.path(), index, func(w io.Writer, _ *stateEntry) error {
+		_, err := w.Write(state)
+		return err
+	})
+	if err != nil {
+		return &saveError{err}
+	}
+	return nil
+}
+
+func (k *checkpoint) path() string { return k.r.folder.state(k.c, Part{}) }
