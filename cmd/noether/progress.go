@@ -27,7 +27,7 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	var b *mpb.Bar
 	var what string
 	update := func(p study.Progress) {
-		what = fmt.Sprintf("%s on %s", p.Model, p.Data)
+		what = subject(p)
 		if b == nil {
 			b = container.AddBar(p.Total,
 				mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return what + " " })),
@@ -44,6 +44,15 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
+// subject says what is being worked at.
+func subject(p study.Progress) string {
+	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
+	if p.Note != "" {
+		text += ", " + p.Note
+	}
+	return text
+}
+
 const linesEvery = 10 * time.Second
 
 func plainLines(w io.Writer) func(study.Progress) {
@@ -54,7 +63,7 @@ func plainLines(w io.Writer) func(study.Progress) {
 			last = now
 			rate := float64(p.Done) / now.Sub(start).Seconds()
 			left := time.Duration(float64(p.Total-p.Done)/rate) * time.Second
-			fmt.Fprintf(w, "%s on %s: %d of %d samples, %.0f/s, %s left\n", p.Model, p.Data, p.Done, p.Total, rate, left.Round(time.Second))
+			fmt.Fprintf(w, "%s: %d of %d samples, %.0f/s, %s left\n", subject(p), p.Done, p.Total, rate, left.Round(time.Second))
 		}
 	}
 }

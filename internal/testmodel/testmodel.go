@@ -15,15 +15,19 @@ import (
 type Options struct {
 	Classes int     // 0: 8
 	Batch   int     // 0: free
+	Size    int     // side of the pictures, a multiple of 2; 0: 16
 	Poison  float32 // added to one weight of the convolution: NaN, or anything that makes it another model
 }
 
-// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over 3 x 16 x 16 pictures, a ReLU, and a linear
+// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over pictures of 3 x 16 x 16, a ReLU, and a linear
 // read-out "logits", with weights that the name decides. It returns the path.
 func Write(t testing.TB, dir, name string, o Options) string {
 	t.Helper()
 	if o.Classes == 0 {
 		o.Classes = 8
+	}
+	if o.Size == 0 {
+		o.Size = 16
 	}
 	batch := o.Batch
 	if batch == 0 {
@@ -38,13 +42,13 @@ func Write(t testing.TB, dir, name string, o Options) string {
 		return w
 	}
 	b := onnx.NewBuilder(17)
-	x := b.Input("x", onnx.Float, batch, 3, 16, 16)
+	x := b.Input("x", onnx.Float, batch, 3, o.Size, o.Size)
 	w := random(6, 3, 3, 3)
 	w.Data[0] += o.Poison
 	conv := b.Conv(x, b.Const("w", w), b.Const("b", random(6)), onnx.Attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}})
 	b.Output("conv", conv)
 	flat := b.Flatten(b.Relu("conv"), 1)
-	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*8*8, o.Classes)), b.Const("c", random(o.Classes)), nil))
+	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*(o.Size/2)*(o.Size/2), o.Classes)), b.Const("c", random(o.Classes)), nil))
 	m, err := b.Model()
 	if err == nil {
 		m, err = m.WithOutputs([]string{"logits"})

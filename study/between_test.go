@@ -1,0 +1,465 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// correlation is the simplest comparison: over samples, the correlation of the mean activation of either layer.
+type correlation struct {
+	directed bool
+	cost     int64  // of a pair
+	skip     string // pairs whose first layer's name contains this are skipped
+}
+
+func (correlation) Name() string        { return "correlation" }
+func (correlation) Version() int        { return 1 }
+func (correlation) Settings() any       { return nil }
+func (c correlation) Directional() bool { return c.directed }
+
+func (c correlation) Skip(g measure.Grid) string {
+	if len(g.Pairs) != 1 || len(g.A) != 1 || len(g.B) != 1 {
+		panic("Skip wants a grid of one pair")
+	}
+	if c.skip != "" && strings.Contains(g.A[0].Name, c.skip) {
+		return "its name is " + c.skip
+	}
+	return ""
+}
+
+func (c correlation) Cost(g measure.Grid) int64 { return c.cost * int64(len(g.Pairs)) }
+
+func (c correlation) New(g measure.Grid) (measure.GridAccumulator, error) {
+	return &correlating{grid: g, Sums: make([][6]float64, len(g.Pairs))}, nil
+}
+
+type correlating struct {
+	grid measure.Grid
+	Sums [][6]float64 // for each pair: n, a, b, aa, bb, ab
+}
+
+func (c *correlating) Update(b *measure.PairBatch) error {
+	for i := range b.Place {
+		a, err := c.means(measure.SideA, b.A, b.Index, i)
+		if err != nil {
+			return err
+		}
+		other, err := c.means(measure.SideB, b.B, b.Index, i)
+		if err != nil {
+			return err
+		}
+		for k, p := range c.grid.Pairs {
+			x, y := a[p[0]], other[p[1]]
+			for j, v := range [6]float64{1, x, y, x * x, y * y, x * y} {
+				c.Sums[k][j] += v
+			}
+		}
+	}
+	return nil
+}
+
+func (c *correlating) means(side measure.Side, layers []tensor.Tensor, index []int, i int) ([]float64, error) {
+	var out []float64
+	for k, z := range layers {
+		var sum float64
+		for _, v := range z.At(i).Data {
+			sum += float64(v)
+		}
+		if math.IsNaN(sum) {
+			return nil, &measure.NonFiniteIn{Side: side, Layer: k, Index: index[i]}
+		}
+		out = append(out, sum/float64(len(z.At(i).Data)))
+	}
+	return out, nil
+}
+
+func (c *correlating) Merge(other measure.GridAccumulator) error {
+	for k, s := range other.(*correlating).Sums {
+		for j := range s {
+			c.Sums[k][j] += s[j]
+		}
+	}
+	return nil
+}
+
+func (c *correlating) Scores() ([]measure.PairScore, error) {
+	var out []measure.PairScore
+	for k, p := range c.grid.Pairs {
+		s := c.Sums[k]
+		cov := func(xy, x, y float64) float64 { return xy/s[0] - x/s[0]*y/s[0] }
+		r := cov(s[5], s[1], s[2]) / math.Sqrt(cov(s[3], s[1], s[1])*cov(s[4], s[2], s[2]))
+		out = append(out, measure.PairScore{A: p[0], B: p[1], Score: measure.Plain("r", r, int(s[0]))})
+	}
+	return out, nil
+}
+
+func (c *correlating) MarshalBinary() ([]byte, error)    { return json.Marshal(c.Sums) }
+func (c *correlating) UnmarshalBinary(data []byte) error { return json.Unmarshal(data, &c.Sums) }
+
+const pairsText = `name: pairs
+seed: 3
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models:
+  - {name: one, onnx: one.onnx, layers: ["op:Conv", "op:Relu", output]}
+  - {name: two, onnx: two.onnx, layers: ["op:Conv", output]}
+  - {name: big, onnx: big.onnx, layers: ["op:Conv", "op:Relu", output]}
+transforms:
+  - {name: quarter, rotate: {values: [90, 180]}}
+  - {name: shift, translate: [-0.2, 0.2], on: activations, per: trial}
+measures: [accuracy]
+`
+
+// pairsStudy is a study of three models, one of which takes larger pictures, with the measures of entries of a family
+// named correlation.
+func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
+	t.Helper()
+	s := parseIn(t, dir, pairsText+extra)
+	for _, entry := range entries {
+		s.Measures = append(s.Measures, correlationEntry(t, c, entry))
+	}
+	return s
+}
+
+// correlationEntry decodes settings such as "between: [a, b]".
+func correlationEntry(t *testing.T, c correlation, entry string) MeasureSpec {
+	t.Helper()
+	m, err := decodeEntry(c, entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func decodeEntry(c correlation, entry string) (MeasureSpec, error) {
+	n, err := config.Parse("study.yaml", []byte("correlation: {"+entry+"}"), nil)
+	if err != nil {
+		return MeasureSpec{}, err
+	}
+	f := family("correlation", "A test.", plain(func(struct{}) measure.Comparison { return c }))
+	m := MeasureSpec{node: n}
+	return m, m.decode(f, n.Get("correlation"))
+}
+
+func writePairs(t *testing.T, dir string) {
+	t.Helper()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{})
+	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24})
+}
+
+// allPairs asks for everything: two models, models of different sizes, a model with itself, clean against moved.
+var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
+
+func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	small := correlation{cost: 1 << 10}
+	want := mustRun(t, pairsStudy(t, dir, "", small, allPairs...), filepath.Join(dir, "whole"), o)
+	for name, change := range map[string]func(*Study, *Options){
+		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
+		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
+		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, o := pairsStudy(t, dir, "", small, allPairs...), o
+			change(s, &o)
+			sameScores(t, want.Rows, mustRun(t, s, filepath.Join(t.TempDir(), "run"), o).Rows, 1e-5)
+		})
+	}
+	t.Run("cut grids", func(t *testing.T) {
+		t.Parallel()
+		most := 0
+		o := o
+		o.Progress = func(p Progress) { most = max(most, p.Passes) }
+		s := pairsStudy(t, dir, "memory: 100KiB\n", correlation{cost: 30 << 10}, allPairs...)
+		got := mustRun(t, s, filepath.Join(t.TempDir(), "run"), o)
+		if most < 5 {
+			t.Errorf("%d passes: the bound on memory has had no effect", most)
+		}
+		sameScores(t, want.Rows, got.Rows, 1e-5)
+	})
+}
+
+func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	c := correlation{cost: 30 << 10}
+	study := func() *Study { return pairsStudy(t, dir, "memory: 100KiB\n", c, allPairs...) }
+	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "shards")
+	for i := 1; i <= 3; i++ {
+		part := o
+		part.Part = Part{i, 3}
+		mustRun(t, study(), out, part)
+	}
+	got, err := Merge(t.Context(), study(), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+}
+
+func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	study := func() *Study {
+		return pairsStudy(t, dir, "batch: 16\nmemory: 200KiB\n", correlation{cost: 30 << 10}, allPairs...)
+	}
+	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
+	stop := errors.New("stop")
+	for stops := 0; ; stops++ {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		part, ticks := o, 0
+		part.Warn = func(text string) { t.Errorf("a warning: %s", text) }
+		part.Progress = func(Progress) {
+			if ticks++; ticks > 29 {
+				cancel(stop)
+			}
+		}
+		got, err := Run(ctx, study(), filepath.Join(dir, "stopped"), part)
+		cancel(nil)
+		if err == nil {
+			if stops < 3 {
+				t.Fatalf("the run ended after %d stops: the test tests nothing", stops)
+			}
+			sameScores(t, want.Rows, got.Rows, 1e-5)
+			return
+		}
+		if !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rowsOf are the rows of the test's comparison.
+func rowsOf(r *Result, model, other, transform string) []scores.Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row scores.Row) bool {
+		return row.Measure != "correlation" || row.Model != model || row.OtherModel != other || row.Transform != transform
+	})
+}
+
+func TestPairsThatAStudyAsksFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	r := mustRun(t, pairsStudy(t, dir, "", correlation{}, allPairs...), filepath.Join(dir, "run"), o)
+
+	layers := func(rows []scores.Row) string {
+		var names []string
+		for _, row := range rows {
+			if row.Parameter == "" {
+				names = append(names, row.Layer+">"+row.OtherLayer)
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	relu := r.Record.Models[0].Layers[1].Name
+	grid := fmt.Sprintf("conv>conv conv>logits %[1]s>conv %[1]s>logits logits>conv logits>logits", relu)
+	if got := layers(rowsOf(r, "one", "two", "")); got != grid {
+		t.Errorf("pairs of one and two: %s, want %s", got, grid)
+	}
+	if got := layers(rowsOf(r, "one", "two", "quarter")); got != grid {
+		t.Errorf("pairs of one and two under a rotation, mean over its values: %s", got)
+	}
+	if got := rowsOf(r, "one", "two", "shift"); len(got) > 0 {
+		t.Errorf("a transformation of activations between models has the scores %v", got)
+	}
+	self := fmt.Sprintf("conv>conv conv>%[1]s conv>logits %[1]s>conv %[1]s>%[1]s %[1]s>logits logits>conv logits>%[1]s logits>logits", relu)
+	own := rowsOf(r, "one", "one", "")
+	if got := layers(own); got != self {
+		t.Errorf("pairs of one with itself: %s, want %s", got, self)
+	}
+	value := map[string]float64{}
+	for _, row := range own {
+		value[row.Layer+">"+row.OtherLayer] = row.Value
+	}
+	for _, row := range own {
+		if row.Layer == row.OtherLayer && math.Abs(row.Value-1) > 1e-6 {
+			t.Errorf("%s with itself correlates by %v", row.Layer, row.Value)
+		}
+		if back := value[row.OtherLayer+">"+row.Layer]; back != row.Value {
+			t.Errorf("%s with %s gives %v, and %v the other way round", row.Layer, row.OtherLayer, row.Value, back)
+		}
+	}
+	if got, want := layers(rowsOf(r, "one", "", "quarter")), "conv> "+relu+"> logits>"; got != want {
+		t.Errorf("clean against moved: %s, want %s", got, want)
+	}
+	if got, want := layers(rowsOf(r, "one", "", "shift")), "conv> "+relu+">"; got != want {
+		t.Errorf("clean against moved activations: %s, want %s", got, want)
+	}
+}
+
+// The scores of two models are those that one finds by running both.
+func TestPairsAreFedWithTheSameSamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	testmodel.Write(t, dir, "two", testmodel.Options{Poison: 0})
+	o := options(t)
+	s := pairsStudy(t, dir, "", correlation{}, "between: [[one, one], [one, two], [two, one]], layers: same")
+	for i := range s.Models {
+		s.Models[i].Layers = []string{"conv", "logits"}
+	}
+	s.Models[1].ONNX = s.Models[0].ONNX // two is one under another name
+	r := mustRun(t, s, filepath.Join(dir, "run"), o)
+	for _, transform := range []string{"", "quarter"} {
+		rows := append(rowsOf(r, "one", "two", transform), rowsOf(r, "two", "one", transform)...)
+		if len(rows) == 0 {
+			t.Errorf("no scores under %q", transform)
+		}
+		for _, row := range rows {
+			if math.Abs(row.Value-1) > 1e-6 {
+				t.Errorf("a model and its copy correlate by %v at %s under %q", row.Value, row.Layer, row.Transform)
+			}
+		}
+	}
+}
+
+func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	p, err := NewPlan(t.Context(), pairsStudy(t, dir, "", correlation{}, "between: all"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	cost, err := p.Cost(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := cost[len(cost)-1]
+	if last.Model != "one, two, big" || last.Passes != 1 || last.Cells != 9 || last.Forwards != 150*3*3 {
+		t.Errorf("three pairs of three models, clean and under two rotations, cost %+v", last)
+	}
+}
+
+func TestOrderedPairsOfWhatIsDirectional(t *testing.T) {
+	t.Parallel()
+	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	for _, c := range []struct {
+		directed bool
+		want     string
+	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
+		m := correlationEntry(t, correlation{directed: c.directed}, "between: all")
+		pairs := m.pairs(models)
+		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
+			t.Errorf("directed %v: %s, %v of them; want %s", c.directed, got, m.countPairs(3), c.want)
+		}
+	}
+}
+
+func TestPenultimatePairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	r := mustRun(t, pairsStudy(t, dir, "", correlation{}, "between: [one, big], layers: penultimate"), filepath.Join(dir, "run"), options(t))
+	rows := rowsOf(r, "one", "big", "")
+	if len(rows) != 1 || rows[0].Layer == "" || rows[0].Layer == "logits" {
+		t.Fatalf("the penultimate layers give %+v", rows)
+	}
+	for _, row := range r.Rows {
+		if row.Measure != "correlation" && row.Layer == rows[0].Layer {
+			t.Errorf("the penultimate layer, which models do not list, has scores of %s", row.Measure)
+		}
+	}
+}
+
+func TestSkippedPairsAreSummedUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	r := mustRun(t, pairsStudy(t, dir, "", correlation{skip: "conv"}, "between: [one, big]"), filepath.Join(dir, "run"), options(t))
+	var found []string
+	for _, s := range r.Record.Skipped {
+		if s.Measure == "correlation" && s.Why == "its name is conv" {
+			found = append(found, s.Model+": "+s.Layer)
+		}
+	}
+	if relu := r.Record.Models[2].Layers[1].Name; len(found) != 1 || found[0] != "one, big: conv and conv, conv and "+relu+", conv and logits" {
+		t.Errorf("skipped: %q", found)
+	}
+	for _, row := range rowsOf(r, "one", "big", "") {
+		if row.Layer == "conv" {
+			t.Errorf("a skipped pair has the scores %+v", row)
+		}
+	}
+}
+
+func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	testmodel.Write(t, dir, "two", testmodel.Options{Poison: float32(math.NaN())})
+	s := pairsStudy(t, dir, "", correlation{}, "between: [one, two]")
+	s.Measures = s.Measures[1:]
+	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
+	if err == nil || !strings.Contains(err.Error(), "layer conv of model two on shapes: NaN or infinity in the activations of sample ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPairErrors(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"between: [one]":                            "a pair is two models",
+		"between: [one, two, big]":                  "a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]",
+		"between: one":                              "between names models",
+		"between: []":                               "between names models",
+		"between: [[one, two], one]":                "a pair is two models",
+		"between: [one, tow]":                       `unknown model "tow"; did you mean "two"?`,
+		"between: [[one, two], [one, two]]":         "the pair [one, two] stands twice",
+		"between: [one, two], layers: diagonal":     "unknown way to pair layers",
+		"between: [one, two], layers: sam":          `did you mean "same"?`,
+		"layers: same":                              "wants between",
+		"between: [one, {}]":                        "this wants text",
+		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
+		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
+	} {
+		m, err := decodeEntry(correlation{}, entry)
+		if err == nil {
+			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
+			t.Errorf("%s gives %v, want %q with its place", entry, err, want)
+		}
+	}
+	alone := correlationEntry(t, correlation{}, "between: all")
+	if err := alone.Between.check([]Model{{Name: "one"}}); err == nil || !strings.Contains(err.Error(), "at least two models") {
+		t.Errorf("all pairs of one model: %v", err)
+	}
+}
+
+func TestSameLayersOfModelsThatDiffer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	_, err := NewPlan(t.Context(), pairsStudy(t, dir, "", correlation{}, "between: [one, two], layers: same"), options(t))
+	if err == nil || !strings.Contains(err.Error(), "study.yaml:1:1") || !strings.Contains(err.Error(), "one has 3 and two 2") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,288 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// brightness is the simplest procedure: the mean value of the pictures that each model takes, sample by sample, plus
+// the trial. It keeps a checkpoint after each sample.
+type brightness struct {
+	pair   bool
+	images int
+	fail   error
+	resume func(at int) // told where a run goes on
+}
+
+func (*brightness) Name() string  { return "brightness" }
+func (*brightness) Version() int  { return 1 }
+func (*brightness) Settings() any { return nil }
+
+func (b *brightness) Needs() procedure.Needs {
+	return procedure.Needs{Pair: b.pair, Directional: true, Layers: procedure.Penultimate, Samples: b.images}
+}
+
+func (b *brightness) Skip(j *procedure.Job) string {
+	if j.Data.Len() < 3 {
+		return "it wants three samples"
+	}
+	return ""
+}
+
+func (b *brightness) Work(j *procedure.Job) int64 { return int64(j.Data.Len()) }
+
+type brightnessState struct {
+	Seen int
+	Sum  [2]float64
+}
+
+func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	var s brightnessState
+	raw, err := j.Checkpoint.Load()
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.resume != nil {
+		b.resume(s.Seen)
+	}
+	for ; s.Seen < j.Data.Len(); s.Seen++ {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.Checkpoint.Save(raw); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i, subject := range []procedure.Subject{j.A, j.B} {
+			if subject.Model == nil {
+				continue
+			}
+			samples, err := j.Read(ctx, []int{s.Seen}, subject.Model.Frame())
+			if err != nil {
+				return nil, err
+			}
+			var sum float64
+			for _, v := range samples[0].Input.Data {
+				sum += float64(v)
+			}
+			s.Sum[i] += sum / float64(len(samples[0].Input.Data))
+		}
+		j.Progress(int64(s.Seen+1), fmt.Sprintf("at %d", s.Seen))
+	}
+	n := float64(s.Seen)
+	whole := measure.PairScore{A: measure.WholeModel, B: measure.WholeModel, Score: measure.Plain("mean", s.Sum[0]/n+float64(j.Key.Trial), s.Seen)}
+	if !b.pair {
+		return []measure.PairScore{whole}, nil
+	}
+	layers := measure.PairScore{A: j.Pairs[0][0], B: j.Pairs[0][1], Score: measure.Plain("difference", (s.Sum[0]-s.Sum[1])/n, s.Seen)}
+	return []measure.PairScore{whole, layers}, nil
+}
+
+// procedureStudy is the study of pairs with nothing but a procedure: on every model, or on two pairs of models.
+func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
+	t.Helper()
+	s := parseIn(t, dir, pairsText+"trials: 2\n")
+	s.Measures = []MeasureSpec{{Method: b}}
+	if b.pair {
+		m := correlationEntry(t, correlation{}, "between: [[one, two], [two, big]]")
+		s.Measures[0].Between = m.Between
+	}
+	return s
+}
+
+func TestProcedures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	var notes []string
+	var last Progress
+	o.Progress = func(p Progress) {
+		last = p
+		if notes == nil || notes[len(notes)-1] != p.Note {
+			notes = append(notes, p.Note)
+		}
+	}
+	r := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, images: 10}), filepath.Join(dir, "run"), o)
+	if last.Total != 4*10 || last.Done != last.Total || last.Passes != 4 || len(notes) != 40 {
+		t.Errorf("progress ends with %+v after %d notes", last, len(notes))
+	}
+	var got []string
+	for _, row := range r.Rows {
+		if row.Trial == 0 {
+			got = append(got, fmt.Sprintf("%s %s %s>%s n=%d", row.Model, row.Statistic, row.Layer, row.OtherLayer, row.N))
+			if row.OtherModel == "" || row.Data != "shapes" || row.Transform != "" {
+				t.Errorf("the row %+v", row)
+			}
+		}
+		if row.Trial == scores.MeanOverTrials && row.Statistic == "mean" && !(row.Low < row.Value && row.Value < row.High) {
+			t.Errorf("the mean over trials is %v in [%v, %v]", row.Value, row.Low, row.High)
+		}
+	}
+	penultimate := ""
+	for _, row := range r.Rows {
+		if row.Statistic == "difference" {
+			penultimate = row.Layer
+			if row.Model == "one" && math.Abs(row.Value) > 1e-9 || row.Model == "two" && row.Value == 0 {
+				t.Errorf("pictures of %s and %s differ by %v", row.Model, row.OtherModel, row.Value)
+			}
+		}
+	}
+	want := fmt.Sprintf("[one mean > n=10 one difference %[1]s>%[1]s n=10 two mean > n=10 two difference %[1]s>%[1]s n=10]", penultimate)
+	if fmt.Sprint(got) != want {
+		t.Errorf("rows\n%v, want\n%s", got, want)
+	}
+	again := &brightness{pair: true, images: 10, fail: errors.New("it runs again")}
+	mustRun(t, procedureStudy(t, dir, again), filepath.Join(dir, "run"), o)
+	if left, _ := filepath.Glob(filepath.Join(dir, "run", "states", "*")); len(left) > 0 {
+		t.Errorf("a finished run leaves %v", left)
+	}
+}
+
+func TestStoppedProcedureGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	want := mustRun(t, procedureStudy(t, dir, &brightness{pair: true}), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	part := o
+	part.Progress = func(p Progress) {
+		if p.Done == 57 {
+			cancel(stop)
+		}
+	}
+	if _, err := Run(ctx, procedureStudy(t, dir, &brightness{pair: true}), out, part); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	var at []int
+	got := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, resume: func(i int) { at = append(at, i) }}), out, o)
+	if fmt.Sprint(at) != "[57 0 0 0]" {
+		t.Errorf("procedures went on at %v", at)
+	}
+	sameScores(t, want.Rows, got.Rows, 0)
+}
+
+func TestDamagedCheckpointStartsAfresh(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	ctx, cancel := context.WithCancel(t.Context())
+	part := o
+	part.Progress = func(Progress) { cancel() }
+	if _, err := Run(ctx, procedureStudy(t, dir, &brightness{}), out, part); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
+	if len(files) != 1 {
+		t.Fatalf("the stopped run leaves %v", files)
+	}
+	if err := os.Truncate(files[0], 20); err != nil {
+		t.Fatal(err)
+	}
+	warned := 0
+	o.Warn = func(text string) {
+		if strings.Contains(text, "starts afresh") {
+			warned++
+		}
+	}
+	mustRun(t, procedureStudy(t, dir, &brightness{}), out, o)
+	if warned != 1 {
+		t.Errorf("%d warnings of a damaged checkpoint", warned)
+	}
+}
+
+func TestShardsDealProceduresWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	study := func() *Study {
+		s := procedureStudy(t, dir, &brightness{images: 20})
+		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are shared out
+		return s
+	}
+	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
+	var out []string
+	for i := 1; i <= 4; i++ {
+		out = append(out, filepath.Join(dir, fmt.Sprintf("shard%d", i)))
+		if i == 4 {
+			_, err := Merge(t.Context(), study(), out[:3], o)
+			var missing *MissingShards
+			if !errors.As(err, &missing) {
+				t.Fatalf("merging three of four shards: %v", err)
+			}
+		}
+		part := o
+		part.Part = Part{i, 4}
+		mustRun(t, study(), out[i-1], part)
+		if cells, _ := filepath.Glob(filepath.Join(out[i-1], "cells", "*.json")); len(cells) == 0 || len(cells) > 2 {
+			t.Errorf("shard %d of 6 procedures among four finishes %d", i, len(cells))
+		}
+	}
+	got, err := Merge(t.Context(), study(), out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+}
+
+func TestProceduresThatCannotBeDone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	_, err := Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, images: 2}), filepath.Join(dir, "few"), o)
+	if err == nil || !strings.Contains(err.Error(), "there is nothing to measure: brightness: it wants three samples") {
+		t.Errorf("a study of too few samples: %v", err)
+	}
+	_, err = Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, fail: errors.New("it broke")}), filepath.Join(dir, "broken"), o)
+	if err == nil || err.Error() != "brightness of models one and two on shapes: it broke" {
+		t.Errorf("a procedure that fails: %v", err)
+	}
+}
+
+func TestProceduresAreInADryRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	writePairs(t, dir)
+	o := options(t)
+	p, err := NewPlan(t.Context(), procedureStudy(t, dir, &brightness{pair: true, images: 40}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	cost, err := p.Cost(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cost) != 2 || cost[0].Model != "one, two" || cost[0].Forwards != 80 || cost[0].Cells != 2 || cost[0].Samples != 40 || cost[0].Engine <= 0 {
+		t.Errorf("the cost is %+v", cost)
+	}
+}
