@@ -7,153 +7,170 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A filter is the geometry of a convolution or of a pool: numbers for each spatial axis.
-type filter struct {
-	kernel, strides, dilations []int
-	before, after              []int // padding at both ends
-	group                      int
+// conv: y[n, o, p] = b[o] + sum over i, k of w[o, i, k] x[n, i, p stride + k dilation - before].
+func conv(c *call) {
+	kernel, ok := c.kernelOf(c.x(0), c.x(1))
+	if !ok {
+		return
+	}
+	f, ok := c.filterOf(c.x(0), kernel)
+	if !ok {
+		return
+	}
+	c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
+	c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
+	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
 }
 
-// filterOf reads the geometry of a node whose kernel has a known size; it fails where the padding cannot be told.
-func (c *call) filterOf(kernel []int) (filter, bool) {
-	n := len(kernel)
-	list := func(name string, otherwise int) []int {
-		if v := c.attrInts(name); len(v) == n {
-			return v
+// convTranspose is what spreads the gradient of a convolution with the same kernel, so its own gradient is that
+// convolution, and by the kernel it is that of the convolution with input and output exchanged.
+func convTranspose(c *call) {
+	kernel, ok := c.kernelOf(c.x(0), c.x(1))
+	if !ok {
+		return
+	}
+	f := c.filter(kernel)
+	if !c.transposedPads(&f) {
+		return
+	}
+	n := len(f.kernel)
+	dy := c.dy(0)
+	c.give(0, func() onnx.Value {
+		g := c.Conv(c.padded(dy, f), c.x(1), "", onnx.Attrs{"pads": f.pads(), "strides": f.strides, "dilations": f.dilations, "group": f.group})
+		return c.trimmed(g, c.x(0), n, c.attrInts("output_padding"), f.strides)
+	})
+	c.give(1, func() onnx.Value { return c.kernelGradient(f, dy, c.x(0), c.x(1)) })
+	c.give(2, func() onnx.Value { return c.channelSums(dy, n+2) })
+}
+
+// trimmed takes away what a padding of the output by a whole stride or more has added.
+func (c *call) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
+	for i := range extra {
+		if extra[i] >= strides[i] {
+			return c.crop(g, make([]int, n), "", v)
 		}
-		return slices.Repeat([]int{otherwise}, n)
 	}
-	f := filter{
-		kernel: kernel, strides: list("strides", 1), dilations: list("dilations", 1), group: c.attr("group", 1),
-		before: make([]int, n), after: make([]int, n),
-	}
+	return g
+}
+
+// transposedPads works out the padding of a transposed convolution whose output shape is given, or is to be as long as
+// the input times the stride.
+func (c *call) transposedPads(f *filter) bool {
 	auto := c.attrString("auto_pad", "NOTSET")
-	if pads := c.attrInts("pads"); len(pads) == 2*n && (auto == "NOTSET" || auto == "") {
-		f.before, f.after = pads[:n], pads[n:]
+	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
+	n := len(f.kernel)
+	given := c.attrInts("output_shape")
+	if auto == "VALID" && len(given) == 0 {
+		f.before, f.after = make([]int, n), make([]int, n)
 	}
-	if auto == "SAME_UPPER" || auto == "SAME_LOWER" {
-		return f, c.samePads(&f, auto == "SAME_LOWER")
+	if !same && len(given) == 0 {
+		return true
 	}
-	return f, true
-}
-
-// samePads works out the padding that auto_pad asks for: as much as makes the output size / stride long, rounded up.
-func (c *call) samePads(f *filter, lower bool) bool {
-	shape := c.shape(c.x(0))
-	if len(shape) != len(f.kernel)+2 {
-		c.fail("auto_pad needs a tensor of known rank")
-		return false
-	}
-	for i, size := range shape[2:] {
-		reach := f.dilations[i]*(f.kernel[i]-1) + 1
-		if size < 0 && f.strides[i] > 1 {
-			c.fail("auto_pad %s needs spatial dimensions that are fixed", c.attrString("auto_pad", ""))
-			return false
+	given = given[max(0, len(given)-n):] // it may begin with batch and channels
+	shape, extra := c.shape(c.x(0)), c.perAxis("output_padding", n, 0)
+	f.before, f.after, f.lead = make([]int, n), make([]int, n), ""
+	for i := range n {
+		if len(shape) != n+2 || shape[2+i] < 0 || f.kernel[i] < 0 {
+			return c.padsRuntime(f, c.x(0), c.y(0), extra, auto != "SAME_UPPER")
 		}
-		total := reach - f.strides[i]
-		if size >= 0 && size%f.strides[i] != 0 {
-			total = reach - size%f.strides[i]
+		out := shape[2+i] * f.strides[i]
+		if len(given) == n {
+			out = given[i]
 		}
-		total = max(total, 0)
-		f.before[i], f.after[i] = total/2, total-total/2
-		if lower {
+		total := max((shape[2+i]-1)*f.strides[i]+extra[i]+f.reach(i)+1-out, 0)
+		f.before[i], f.after[i] = total-total/2, total/2
+		if auto == "SAME_UPPER" {
 			f.before[i], f.after[i] = f.after[i], f.before[i]
 		}
 	}
 	return true
 }
 
-// conv: y = W * x + b. The gradient by x is a convolution of dy with the kernels reversed and channels exchanged.
-func conv(c *call) {
-	w := c.shape(c.x(1))
-	if len(w) < 3 || !fixed(w) {
-		c.fail("the shape of its weights must be fixed")
-		return
+// kernelOf is the shape of the kernel of a convolution of x with the weights w (... x ... x kernel), -1 for what is not
+// known.
+func (c *call) kernelOf(x, w onnx.Value) ([]int, bool) {
+	shape, kernel := c.shape(w), c.attrInts("kernel_shape")
+	switch {
+	case kernel != nil:
+	case len(shape) > 2:
+		kernel = slices.Clone(shape[2:])
+		for i := range kernel {
+			kernel[i] = max(kernel[i], -1)
+		}
+	case len(c.shape(x)) > 2:
+		kernel = unknown(len(c.shape(x)) - 2)
+	default:
+		c.fail("the rank of its weights is not known before the graph runs")
+		return nil, false
 	}
-	f, ok := c.filterOf(w[2:])
-	if !ok {
-		return
-	}
-	c.give(0, func() onnx.Value { return c.convInput(f, w) })
-	c.give(1, func() onnx.Value { return c.convWeights(f, w) })
-	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(w)) })
+	return kernel, true
 }
+
+func unknown(rank int) []int { return slices.Repeat([]int{-1}, rank) }
 
 // channelSums sums over all axes but the second.
 func (c *call) channelSums(g onnx.Value, rank int) onnx.Value {
-	axes := []int{0}
-	for i := 2; i < rank; i++ {
-		axes = append(axes, i)
-	}
-	return c.ReduceSum(g, false, axes...)
+	return c.ReduceSum(g, false, append([]int{0}, upTo(rank)[2:]...)...)
 }
 
-func (c *call) convInput(f filter, w []int) onnx.Value {
-	if slices.Max(f.strides) > 1 {
-		return c.convTransposed(f)
+// spread adds up, at each place of v, what the places of dy whose kernel reads it have there: the gradient by the input
+// v of a convolution with weights w (out x in / group x kernel). Without strides it is itself a convolution, with the
+// kernels reversed and channels exchanged, which runtimes compute in fewer passes than a transposed one.
+func (c *call) spread(f filter, dy, w, v onnx.Value) onnx.Value {
+	shape := c.shape(w)
+	if !f.strided() && f.lead == "" && fixed(shape) {
+		return c.spreadDensely(f, dy, c.mirrored(w, shape, f.group))
 	}
+	return c.transposed(f, dy, w, v)
+}
+
+// spreadDensely is spread without strides, with mirrored weights.
+func (c *call) spreadDensely(f filter, dy, mirrored onnx.Value) onnx.Value {
 	n := len(f.kernel)
-	dy, pads, crop := c.dy(0), make([]int, 2*n), make([]int, 2*n)
+	pads := make([]int, 2*n)
 	for i := range n {
-		reach := f.dilations[i] * (f.kernel[i] - 1)
-		pads[i], pads[n+i] = reach-f.before[i], reach-f.after[i]
-	}
-	for i, p := range pads {
-		if p < 0 { // what only padding has made has no gradient
-			pads[i], crop[i] = 0, -p
-		}
-	}
-	for i := range n {
-		if crop[i] == 0 && crop[n+i] == 0 {
-			continue
-		}
+		pads[i], pads[n+i] = f.reach(i)-f.before[i], f.reach(i)-f.after[i]
+		// What only padding has made has no gradient.
 		end := 1<<31 - 1
-		if crop[n+i] > 0 {
-			end = -crop[n+i]
+		if pads[n+i] < 0 {
+			end = pads[n+i]
 		}
-		dy = c.Slice(dy, 2+i, crop[i], end, 1)
+		if start := max(-pads[i], 0); start > 0 || end < 0 {
+			dy = c.Slice(dy, 2+i, start, end, 1)
+		}
+		pads[i], pads[n+i] = max(pads[i], 0), max(pads[n+i], 0)
 	}
-	return c.Conv(dy, c.mirrored(c.x(1), w, f.group), "", onnx.Attrs{"pads": pads, "dilations": f.dilations, "group": f.group})
+	return c.Conv(dy, mirrored, "", onnx.Attrs{"pads": pads, "dilations": f.dilations, "group": f.group})
 }
 
-// convTransposed is the input's gradient as the transposed convolution that it is.
-func (c *call) convTransposed(f filter) onnx.Value {
+// transposed is spread as a transposed convolution.
+func (c *call) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
 	n := len(f.kernel)
-	shape := c.shape(c.x(0))
+	shape := c.shape(v)
+	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "group": f.group}
 	extra := make([]int, n)
+	exact := f.lead == "" && len(shape) == n+2 && fixed(shape[2:]) && !slices.Contains(f.kernel, -1)
 	for i := range n {
-		if len(shape) != n+2 || shape[2+i] < 0 {
-			c.fail("with strides, the spatial dimensions of its input must be fixed")
-			return ""
+		extra[i] = f.strides[i] - 1
+		if exact { // the rest of the padded input that no place of the output has read
+			extra[i] = (shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1) % f.strides[i]
+			exact = extra[i] >= 0
 		}
-		rest := shape[2+i] + f.before[i] + f.after[i] - f.dilations[i]*(f.kernel[i]-1) - 1
-		extra[i] = rest % f.strides[i]
 	}
-	return c.Op("ConvTranspose", onnx.Attrs{
-		"pads": slices.Concat(f.before, f.after), "strides": f.strides, "dilations": f.dilations, "group": f.group,
-		"output_padding": extra,
-	}, c.dy(0), c.x(1))
+	if exact {
+		attrs["pads"], attrs["output_padding"] = f.pads(), extra
+		return c.Op("ConvTranspose", attrs, dy, w)
+	}
+	attrs["output_padding"] = extra
+	return c.crop(c.Op("ConvTranspose", attrs, dy, w), f.before, f.lead, v)
 }
 
 // mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out / group x kernel,
 // the kernel reversed. Constant weights are rearranged here and now.
 func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	out, in, kernel := w[0]/group, w[1], w[2:]
-	size := tensor.Size(kernel)
 	if constant, ok := c.static.Weights(string(v)); ok {
-		turned := tensor.New(append([]int{group * in, out}, kernel...)...)
-		for g := range group {
-			for i := range in {
-				for o := range out {
-					from := constant.Data[((g*out+o)*in+i)*size:][:size]
-					to := turned.Data[((g*in+i)*out+o)*size:][:size]
-					for k := range to {
-						to[k] = from[size-1-k]
-					}
-				}
-			}
-		}
-		return c.Const("", turned)
+		return c.Const("", mirror(constant, group))
 	}
 	perm := []int{0, 2, 1}
 	for i := range kernel {
@@ -167,37 +184,108 @@ func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	return g
 }
 
+// mirror rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
+func mirror(w tensor.Tensor, group int) tensor.Tensor {
+	out, in, kernel := w.Shape[0]/group, w.Shape[1], w.Shape[2:]
+	taps := tensor.Size(kernel)
+	turned := tensor.New(append([]int{group * in, out}, kernel...)...)
+	for g := range group {
+		for i := range in {
+			for o := range out {
+				from := w.Data[((g*out+o)*in+i)*taps:][:taps]
+				to := turned.Data[((g*in+i)*out+o)*taps:][:taps]
+				for k := range to {
+					to[k] = from[taps-1-k]
+				}
+			}
+		}
+	}
+	return turned
+}
+
 // reversed turns the order of an axis of known size around.
 func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
 	}
-	order := make([]int, size)
-	for i := range order {
-		order[i] = size - 1 - i
-	}
+	order := upTo(size)
+	slices.Reverse(order)
 	return c.Gather(x, c.Ints(order...), axis)
 }
 
-// convWeights: dW[o, i, k] = sum over n and places p of dy[n, o, p] x[n, i, p strides + k dilations]: a convolution of x
-// with dy as its kernel, where batch and channels have changed places, strides and dilations too.
-func (c *call) convWeights(f filter, w []int) onnx.Value {
+// kernelGradient is the gradient by the weights w (out x in / group x kernel) of a convolution of x with output y:
+//
+//	dw[o, i, k] = sum over n, p of dy[n, o, p] x[n, i, p stride + k dilation - before]
+//
+// which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides and dilations too.
+func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 	n := len(f.kernel)
-	perm := []int{1, 0}
-	for i := range n {
-		perm = append(perm, 2+i)
-	}
-	x, dy := c.x(0), c.dy(0)
-	if f.group > 1 {
-		c.fail("the gradient by the weights of a convolution in groups is not supported yet")
+	swap := append([]int{1, 0}, upTo(n + 2)[2:]...)
+	image, ok := c.channelsFirst(f, x, w, swap)
+	if !ok {
 		return ""
 	}
-	g := c.Conv(c.Transpose(x, perm...), c.Transpose(dy, perm...), "", onnx.Attrs{
-		"pads": slices.Concat(f.before, f.after), "strides": f.dilations, "dilations": f.strides,
+	g := c.Conv(c.padded(image, f), c.Transpose(dy, swap...), "", onnx.Attrs{
+		"pads": f.pads(), "strides": f.dilations, "dilations": f.strides, "group": f.group,
 	})
-	g = c.Transpose(g, perm...)
+	return c.cropKernel(c.Transpose(g, swap...), f, w)
+}
+
+// channelsFirst is x, n x (group in) x space, as a batch of in, each of group n channels.
+func (c *call) channelsFirst(f filter, x, w onnx.Value, swap []int) (onnx.Value, bool) {
+	image := c.Transpose(x, swap...)
+	if f.group == 1 {
+		return image, true
+	}
+	in := -1
+	if s := c.shape(w); s != nil && s[1] > 0 {
+		in = s[1]
+	} else if s := c.shape(x); s != nil && s[1] > 0 {
+		in = s[1] / f.group
+	}
+	if in < 0 {
+		c.fail("the number of its channels must be fixed, as it has groups")
+		return "", false
+	}
+	parts := []part{size(f.group), size(in), c.dimension(x, 0)}
+	joined := []part{size(in), {size: -1}}
+	perm := []int{1, 0, 2}
+	for i := range f.kernel {
+		parts, perm = append(parts, c.dimension(x, 2+i)), append(perm, 3+i)
+		joined = append(joined, c.dimension(x, 2+i))
+	}
+	if in == 1 { // n channels each follow one another already
+		return c.joinGroups(image, x, joined), true
+	}
+	return c.joinGroups(c.Transpose(c.reshapeTo(image, parts...), perm...), x, joined), true
+}
+
+// joinGroups reshapes to in x (group n) x space, of which the second is worked out.
+func (c *call) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
+	free := 0
+	for _, p := range joined {
+		if p.size < 0 {
+			free++
+		}
+	}
+	if free == 1 {
+		sizes := make([]int, len(joined))
+		for i, p := range joined {
+			sizes[i] = p.size
+		}
+		return c.Reshape(g, sizes...)
+	}
+	space := c.Slice(c.Shape(x), 0, 2, len(joined), 1)
+	return c.ReshapeTo(g, c.Concat(0, c.Ints(joined[0].size, -1), space))
+}
+
+// cropKernel takes away the taps beyond the kernel that places left over at the end make.
+func (c *call) cropKernel(g onnx.Value, f filter, w onnx.Value) onnx.Value {
+	if slices.Contains(f.kernel, -1) {
+		return c.crop(g, make([]int, len(f.kernel)), "", w)
+	}
 	for i, k := range f.kernel {
-		g = c.Slice(g, 2+i, 0, k, 1) // places that were left over at the end make more
+		g = c.Slice(g, 2+i, 0, k, 1)
 	}
 	return g
 }

@@ -81,6 +81,7 @@ type trial struct {
 	operands []operand
 	outputs  int            // 0: 1
 	loss     []int          // the outputs that the loss reads; nil: all
+	space    bool           // of the sizes, only those of batch and space may be free
 	kinked   bool           // differences of two steps need not agree: the operands are where slopes change fast
 	graph    *pb.GraphProto // not used by single nodes
 }
@@ -127,6 +128,9 @@ func (tr trial) drawn(opset int, r *rand.Rand) form {
 		f.free = func(operand, axis int) bool { return axis == 0 && batch(operand) }
 	case 1:
 		f.free = func(operand, axis int) bool { return axis > 0 || batch(operand) }
+		if tr.space { // weights are known, and how much a stride leaves over can be cut off since opset 10
+			f.free = func(operand, axis int) bool { return operand == 0 && (axis == 0 || axis > 1 && opset > 10) }
+		}
 	}
 	return f
 }

@@ -69,7 +69,7 @@ func drawConv(g *gen) trial {
 	for i := range n {
 		x = append(x, span[i]+g.between(0, 4))
 	}
-	tr := trial{attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{out, in}, kernel...)...)}}
+	tr := trial{space: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{out, in}, kernel...)...)}}
 	if g.coin() {
 		tr.operands = append(tr.operands, g.smooth(out))
 	}
@@ -110,7 +110,7 @@ func drawConvTranspose(g *gen) trial {
 		}
 		attrs["output_padding"] = extra
 	}
-	tr := trial{attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{group * in, out}, kernel...)...)}}
+	tr := trial{space: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{group * in, out}, kernel...)...)}}
 	if g.coin() {
 		tr.operands = append(tr.operands, g.smooth(group*out))
 	}

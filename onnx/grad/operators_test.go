@@ -33,7 +33,7 @@ LSTM GRU`
 var awaited = strings.Fields(`
 ReduceL2 ReduceProd ReduceL1 ReduceMin ReduceMax Relu ScatterND LogSoftmax Softmax LRN
 LayerNormalization LpNormalization InstanceNormalization GroupNormalization BatchNormalization GlobalLpPool GlobalMaxPool
-GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool ConvTranspose TopK Scatter ScatterElements Conv
+GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool TopK Scatter ScatterElements
 Slice GatherND GatherElements Gather Upsample Trilu CumSum SpaceToDepth Resize DepthToSpace Tile Expand Pad Split Concat
 Squeeze Unsqueeze ReduceLogSumExp ReduceSumSquare ReduceLogSum`)
 

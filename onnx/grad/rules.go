@@ -7,7 +7,7 @@ var rules = map[string]rule{
 	// shape.go
 	"Identity": identity, "Cast": cast, "Dropout": dropout, "Flatten": reshape, "Reshape": reshape,
 	// conv.go
-	"Conv": conv,
+	"Conv": conv, "ConvTranspose": convTranspose,
 	// matrix.go
 	"Gemm": gemm, "MatMul": matMul,
 	// reduce.go
