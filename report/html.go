@@ -50,6 +50,7 @@ type page struct {
 	Findings []string
 	Measures []section
 	Skipped  []note
+	Failures []note
 	Warnings []note
 	Empty    bool
 }
@@ -70,7 +71,7 @@ func newPage(rows []scores.Row, rec scores.Record) (*page, error) {
 	p := &page{
 		Record: rec, Policy: policy(), Style: template.CSS(web.Style), Script: template.JS(web.Script), Packed: template.JS(data),
 		Extent: extent(rec, rows), Progress: progress(rec), Took: took(rec),
-		Findings: Findings(rows), Skipped: skipNotes(rec.Skipped), Warnings: warningNotes(rows, rec.Warnings), Empty: len(rows) == 0,
+		Findings: Findings(rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(rows, rec.Warnings), Empty: len(rows) == 0,
 	}
 	shown := overview(rows)
 	for i, m := range measures {

@@ -68,6 +68,15 @@ func skipNotes(skipped []scores.Skip) []note {
 	return n.all
 }
 
+// failureNotes gathers failures, by their error.
+func failureNotes(failed []scores.Failure) []note {
+	var n notes
+	for _, f := range failed {
+		n.add(f.Error, f.What())
+	}
+	return n.all
+}
+
 func (p *printer) skipped(skipped []scores.Skip) { p.notes("Skipped", skipNotes(skipped), "place") }
 
 func (p *printer) warnings(rows []scores.Row, general []string) {

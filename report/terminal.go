@@ -38,6 +38,7 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	}
 	p.skipped(rec.Skipped)
 	p.warnings(rows, rec.Warnings)
+	p.failed(rec.Failed)
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
@@ -101,9 +102,13 @@ func extent(rec scores.Record, rows []scores.Row) string {
 	}, ", ")
 }
 
-// progress says that a run is unfinished, or nothing.
+// progress says that a run is unfinished, or that some of it failed, or nothing.
 func progress(rec scores.Record) string {
-	if rec.Finished != nil {
+	switch {
+	case rec.Finished != nil && len(rec.Failed) > 0:
+		return fmt.Sprintf("Incomplete: %s of %s cells are done, with %s. What follows holds for what is done; means that lack a value are left out. Run the study again to try what failed once more.",
+			count(rec.Done), count(rec.Cells), plural(len(rec.Failed), "failure"))
+	case rec.Finished != nil:
 		return ""
 	}
 	return fmt.Sprintf("Unfinished: %s of %s cells are done. What follows holds for those; run the study again to go on.",

@@ -52,17 +52,39 @@ func (c Cell) Rows(study string) []Row {
 }
 
 // Table returns the rows of a study: those of the cells, then the means over values, then the means over trials
-// of both. Within each the order is that of the cells, so models, layers and values stay as the study has them.
-func Table(study string, cells []Cell) []Row {
+// of both. Within each the order is that of the cells, so models, layers and values stay as the study has them. A mean
+// that a failed cell belongs to is left out: over the others alone it would be another number under the same name.
+func Table(study string, cells []Cell, failed ...Failure) []Row {
 	values := OverValues(cells)
 	trials := append(OverTrials(cells), OverTrials(values)...)
+	lacking := meansOf(failed)
 	var rows []Row
-	for _, group := range [][]Cell{cells, values, trials} {
+	for i, group := range [][]Cell{cells, values, trials} {
 		for _, c := range group {
-			rows = append(rows, c.Rows(study)...)
+			if i == 0 || !lacking[c.identity()] {
+				rows = append(rows, c.Rows(study)...)
+			}
 		}
 	}
 	return rows
+}
+
+// meansOf are the identities of every mean that some failed cell belongs to.
+func meansOf(failed []Failure) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range failed {
+		c := f.cell()
+		overTrials := c
+		overTrials.Trial = MeanOverTrials
+		overValues := c
+		overValues.Parameter = ""
+		overBoth := overTrials
+		overBoth.Parameter = ""
+		for _, mean := range []Cell{overTrials, overValues, overBoth} {
+			out[mean.identity()] = true
+		}
+	}
+	return out
 }
 
 // identity is a string that two cells share if they differ in their scores alone.

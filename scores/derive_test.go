@@ -1,6 +1,7 @@
 package scores_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -192,5 +193,27 @@ func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
 	got := scores.OverValues(cells)[0].Layers[0].Scores[0]
 	if math.Abs(got.Low-0.992) > 1e-12 || got.High != 1 {
 		t.Errorf("the interval is [%v, %v]", got.Low, got.High)
+	}
+}
+
+// A mean is left out where one of its cells has failed, and made where another's has.
+func TestNoMeanOverWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	var cells []scores.Cell
+	for trial := range 2 {
+		for _, v := range []string{"90", "180", "270"} {
+			if v != "270" || trial != 1 {
+				cells = append(cells, cell(v, trial, measure.Plain("ei", 1, 10)))
+			}
+		}
+	}
+	lost := cell("270", 1)
+	failed := scores.Failure{Model: lost.Model, Data: lost.Data, Transform: lost.Transform, Parameter: "270", Trial: 1, Measure: lost.Measure}
+	var means []string
+	for _, r := range scores.Table("study", cells, failed)[len(cells):] {
+		means = append(means, fmt.Sprintf("%q %d", r.Parameter, r.Trial))
+	}
+	if want := []string{`"" 0`, `"90" -1`, `"180" -1`}; !slices.Equal(means, want) {
+		t.Errorf("means %v, want %v", means, want)
 	}
 }

@@ -23,7 +23,8 @@ type Record struct {
 	Skipped  []Skip        `json:"skipped,omitempty"`
 	Missing  []Missing     `json:"missing,omitempty"` // what the last merge could not complete
 	Warnings []string      `json:"warnings,omitempty"`
-	Resolved string        `json:"-"` // the text of study.yaml as resolved
+	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
+	Resolved string        `json:"-"`                // the text of study.yaml as resolved
 }
 
 // A ModelRecord identifies a model.

@@ -18,7 +18,7 @@ func (p *Plan) addCells() error {
 		}
 		for _, d := range p.data {
 			if err := p.addCellsOf(m, d); err != nil {
-				return fmt.Errorf("model %s on %s: %w", m.spec.Name, d.spec.Name, err)
+				return err
 			}
 		}
 	}
@@ -28,12 +28,18 @@ func (p *Plan) addCells() error {
 				continue
 			}
 			a, b := p.find(pair[0]), p.find(pair[1])
+			if a == nil || b == nil {
+				continue // its failure is noted
+			}
 			for _, d := range p.data {
 				if err := p.addCellsBetween(a, b, d, spec); err != nil {
-					return fmt.Errorf("models %s and %s on %s: %w", a.spec.Name, b.spec.Name, d.spec.Name, err)
+					return err
 				}
 			}
 		}
+	}
+	if len(p.Cells) == 0 && len(p.failures.causes) > 0 {
+		return p.failures.causes[0]
 	}
 	if len(p.Cells) == 0 {
 		why := "no measure applies"
@@ -170,7 +176,7 @@ func (p *Plan) addMeasure(m *openModel, d *openData, v View, meas measure.Measur
 		return nil
 	}
 	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.spec.Classes != nil) {
-		return d.mismatch
+		return p.failCell(c, d.mismatch)
 	}
 	classes := d.classNames(m.model.Classes())
 	layers := m.layers

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -16,6 +17,32 @@ type feeder struct {
 	cores   int
 	readers []*reader // of the pass's models, in their order
 	accs    map[*task]accumulator
+	fail    func(c *Cell, layer string, inputs []string, cause error) error
+	hand    []string // names of the samples that are being worked on
+}
+
+// inHand are the names of the samples that were being worked on when a pass ended.
+func (f *feeder) inHand() []string {
+	if f == nil {
+		return nil
+	}
+	return f.hand
+}
+
+// living are the tasks of a view whose cells have not been given up. (The pass keeps its list while it is fed: who prepares
+// the next batches reads it too.)
+func (f *feeder) living(view int) []*task {
+	var out []*task
+	for _, t := range f.tasks[view] {
+		if !t.cell.failed {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (f *feeder) dead() bool {
+	return !slices.ContainsFunc(f.all(), func(t *task) bool { return !t.cell.failed })
 }
 
 // close frees the sessions.
@@ -31,7 +58,7 @@ func (f *feeder) close() error {
 
 // run feeds every task of the pass from its start to its end. After each batch it calls tick with the samples that the
 // engine has run; an error of tick ends the pass, as a cancelled context does, and leaves every accumulator in a
-// state that can be saved. An accumulator that failed is dropped.
+// state that can be saved. A cell whose accumulator fails is given up, and the rest goes on.
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := f.prepare(ctx)
@@ -41,6 +68,10 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		}
 	}()
 	for item := range stream.items {
+		if f.dead() {
+			return nil
+		}
+		f.hand = item.names
 		n, err := f.feed(ctx, item)
 		if err != nil {
 			return err
@@ -49,6 +80,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 			return err
 		}
 	}
+	f.hand = nil
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -63,12 +95,15 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 
 // feed runs one prepared item: the clean batch, or the batch under one view.
 func (f *feeder) feed(ctx context.Context, it *load) (forwards int, err error) {
+	if it.view != cleanView && len(f.living(it.view)) == 0 {
+		return 0, nil
+	}
 	for i, r := range f.readers {
 		if len(it.inputs) == 0 || len(it.inputs[i]) == 0 {
 			continue
 		}
 		if err := r.run(ctx, it.inputs[i], it.view != cleanView); err != nil {
-			return 0, err
+			return 0, &modelError{r.model, err}
 		}
 		forwards += len(it.inputs[i])
 	}
@@ -80,7 +115,7 @@ func (f *feeder) feed(ctx context.Context, it *load) (forwards int, err error) {
 
 // update gives every task of the item's view its batch. Tasks are independent of each other, so they share the cores.
 func (f *feeder) update(it *load) error {
-	tasks := f.tasks[it.view]
+	tasks := f.living(it.view)
 	if f.views[it.view].on == "activations" {
 		f.moveActivations(it)
 	}
@@ -89,7 +124,7 @@ func (f *feeder) update(it *load) error {
 	group.SetLimit(f.cores)
 	for i, t := range tasks {
 		group.Go(func() error {
-			errs[i] = f.updateTask(t, it)
+			errs[i] = guarded(func() error { return f.updateTask(t, it) })
 			return nil
 		})
 	}
@@ -103,26 +138,31 @@ func (f *feeder) update(it *load) error {
 			}
 		}
 	}
-	return firstInDepth(tasks, errs)
+	for _, i := range inDepth(tasks, errs) {
+		if err := f.fail(tasks[i].cell, tasks[i].layer(), it.names, errs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// firstInDepth is the error of the shallowest layer, that of a prediction last: NaN spreads with depth, and where it
-// arose is what a user wants to know.
-func firstInDepth(tasks []*task, errs []error) error {
-	depth := func(t *task) int {
-		if t.depth() < 0 {
-			return math.MaxInt
+// inDepth lists the errors, those of the shallowest layer first and those of predictions last: NaN spreads with depth,
+// and where it arose is what a user wants to know.
+func inDepth(tasks []*task, errs []error) []int {
+	depth := func(i int) int {
+		if d := tasks[i].depth(); d >= 0 {
+			return d
 		}
-		return t.depth()
+		return math.MaxInt
 	}
-	var first error
-	at := -1
+	var at []int
 	for i, err := range errs {
-		if err != nil && (at < 0 || depth(tasks[i]) < at) {
-			first, at = err, depth(tasks[i])
+		if err != nil {
+			at = append(at, i)
 		}
 	}
-	return first
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(depth(a), depth(b)) })
+	return at
 }
 
 func (f *feeder) updateTask(t *task, it *load) error {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -15,7 +15,8 @@ import (
 // study, and runs nothing.
 //
 // Where shards are missing or unfinished, what is complete is merged and written all the same, and the error is an
-// *Incomplete that names the rest; the run is then not marked as finished. Merging again, or twice at once, is harmless.
+// *Incomplete that names the rest; the run is then not marked as finished. A cell that fails does so alone, as in Run.
+// Merging again, or twice at once, is harmless.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	folder, err := createFolder(dirs[0])
 	if err != nil {
@@ -26,7 +27,10 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 		return nil, err
 	}
 	defer plan.Close()
-	r := &runner{plan: plan, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	r, err := newRunner(plan, folder, o)
+	if err != nil {
+		return nil, err
+	}
 	r.recallUnreadable()
 	r.dirs = dirs
 	if r.states, err = listStates(dirs); err != nil {
@@ -34,13 +38,13 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	}
 	lack := &Incomplete{Cells: len(plan.Cells)}
 	for _, c := range plan.Cells {
-		if err := r.mergeUnlessDone(ctx, c); err != nil && !lack.add(err) {
+		if err := r.mergeOrFail(ctx, c, lack); err != nil {
 			return nil, err
 		}
 	}
 	if len(lack.Missing) > 0 {
 		result, err := r.finishWithout(lack)
-		return result, errors.Join(err, lack)
+		return result, errors.Join(err, r.outcome(), lack)
 	}
 	return r.finish(ctx)
 }
@@ -54,12 +58,45 @@ func (r *runner) completeWhatIsThere(ctx context.Context) error {
 	}
 	first := (r.o.Part.Index - 1) * len(r.plan.Cells) / r.o.Part.Of
 	for i := range r.plan.Cells {
-		err := r.mergeUnlessDone(ctx, r.plan.Cells[(first+i)%len(r.plan.Cells)])
-		if missing := (*MissingShards)(nil); err != nil && !errors.As(err, &missing) {
+		if err := r.mergeOrFail(ctx, r.plan.Cells[(first+i)%len(r.plan.Cells)], &Incomplete{}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mergeOrFail merges a cell, or notes what it lacks or why it fails. Only what ends the merge itself is an error.
+func (r *runner) mergeOrFail(ctx context.Context, c *Cell, lack *Incomplete) error {
+	if c.failed {
+		return nil
+	}
+	err := guarded(func() error { return r.mergeUnlessDone(ctx, c) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil || isSaveError(err):
+		return err
+	}
+	missing := (*MissingShards)(nil)
+	if !errors.As(err, &missing) {
+		return r.failCell(c, "", nil, err)
+	}
+	if said := r.saidOf(c); len(said) > 0 && r.o.Part.Whole() {
+		return r.failCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), some(said, 2)))
+	}
+	lack.add(err)
+	return nil
+}
+
+// saidOf is what shards that have failed at a cell have said of it.
+func (r *runner) saidOf(c *Cell) []string {
+	var out []string
+	for _, dir := range r.dirs {
+		for _, f := range (Folder{dir}).partFailures(c.Key) {
+			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Part, "of", "/", 1), f.Error))
+		}
+	}
+	return out
 }
 
 // mergeUnlessDone merges a cell that has no record yet.
@@ -139,7 +176,7 @@ func (r *runner) mergeTasks(ctx context.Context, c *Cell, parts []*stateFile) er
 		}
 		group.Go(func() error {
 			defer room.Release(need)
-			return t.mergeParts(layers, parts)
+			return guarded(func() error { return t.mergeParts(layers, parts) })
 		})
 	}
 	if err := group.Wait(); err != nil {

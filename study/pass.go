@@ -36,6 +36,17 @@ func (c *Cell) owner() owner {
 // maxSessions is how many models one pass runs at most: each holds its weights, its activations and the engine's memory.
 const maxSessions = 8
 
+// dropFailed takes out the tasks of cells that have been given up, and the models that nobody else reads.
+func (p *pass) dropFailed() {
+	p.models = nil
+	for i, tasks := range p.tasks {
+		p.tasks[i] = slices.DeleteFunc(tasks, func(t *task) bool { return t.cell.failed })
+		for _, t := range p.tasks[i] {
+			p.models = addModels(p.models, t)
+		}
+	}
+}
+
 // passes groups unfinished tasks into passes whose accumulators fit a bound of memory. A view's tasks stay together
 // where they can, since each view of a pass costs one run of the engine and each pass one more for the clean batch.
 func passes(cells []*Cell, memory int64, part Part) []*pass {
@@ -70,7 +81,7 @@ func groupByView(cells []*Cell) []*viewTasks {
 			order = append(order, g)
 		}
 		for _, t := range c.tasks {
-			if !c.done && t.scored == nil {
+			if !c.done && !c.failed && t.scored == nil {
 				g.tasks = append(g.tasks, t)
 			}
 		}

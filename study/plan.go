@@ -28,6 +28,9 @@ type Plan struct {
 	data   []*openData
 	only   []string            // models whose cells are planned; nil: all
 	seen   map[owner]*openData // the data as each model sees them
+
+	failures failureLog // what could not be opened
+	failFast bool
 }
 
 // A Cell is what one record holds: a measure for a model, data, transformation value and trial.
@@ -43,6 +46,8 @@ type Cell struct {
 	work  *work             // of a procedure, which has no tasks
 	order map[[2]string]int // of pairs of layers in the record; nil: that of the tasks
 	done  bool              // its record is in the folder
+
+	failed bool // it was given up in this run
 }
 
 // A View is one way of moving the input: a transformation with one value of its parameter, in one trial.
@@ -67,9 +72,10 @@ type openModel struct {
 	penultimate []onnx.Layer // one, where some measure wants it
 }
 
-// NewPlan opens the models and the data of a study and lists its cells.
+// NewPlan opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
+// fails alone, and is among Failed, as long as there is something left to measure.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
-	p := &Plan{Study: s, only: o.Only, seen: map[owner]*openData{}}
+	p := &Plan{Study: s, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}}
 	if err := p.open(ctx, o); err != nil {
 		p.Close()
 		return nil, err
@@ -84,10 +90,24 @@ func (p *Plan) open(ctx context.Context, o Options) error {
 			return err
 		}
 		open, err := s.openData(ctx, d)
-		if err != nil {
-			return fmt.Errorf("data %s: %w", d.Name, err)
+		switch {
+		case err == nil:
+			p.data = append(p.data, open)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			f := scores.Failure{Key: failureKey("data", d.Name), Data: d.Name}
+			if err := p.fail(f, fmt.Errorf("data %s: %w", d.Name, err)); err != nil {
+				return err
+			}
 		}
-		p.data = append(p.data, open)
+	}
+	if len(p.data) == 0 {
+		return p.failures.causes[0]
+	}
+	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
+	if p.data[0].spec.Name == s.Data[0].Name {
+		size = p.data[0].size(ctx)
 	}
 	if err := s.knows(o.Only); err != nil {
 		return err
@@ -99,11 +119,18 @@ func (p *Plan) open(ctx context.Context, o Options) error {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := s.openModel(m, p.data[0].size(ctx), o)
-		if err != nil {
-			return err // names the file
+		open, err := s.openModel(m, size, o)
+		if err == nil {
+			p.models = append(p.models, open)
+			continue
 		}
-		p.models = append(p.models, open)
+		f := scores.Failure{Key: failureKey("model", m.Name), Model: m.Name}
+		if err := p.fail(f, err); err != nil { // the error names the file
+			return err
+		}
+	}
+	if len(p.models) == 0 {
+		return p.failures.causes[0]
 	}
 	return p.addCells()
 }
@@ -124,10 +151,13 @@ func (p *Plan) isWanted(model string) bool {
 	})
 }
 
-// find is an open model of the study by its index there.
+// find is an open model of the study by its index there; nil where it could not be opened.
 func (p *Plan) find(index int) *openModel {
-	name := p.Study.Models[index].Name
-	return p.models[slices.IndexFunc(p.models, func(m *openModel) bool { return m.spec.Name == name })]
+	i := slices.IndexFunc(p.models, func(m *openModel) bool { return m.spec.Name == p.Study.Models[index].Name })
+	if i < 0 {
+		return nil
+	}
+	return p.models[i]
 }
 
 // knows finds a name that is no model of the study.

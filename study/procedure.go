@@ -37,7 +37,7 @@ func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec Measure
 		return nil
 	}
 	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.spec.Classes != nil) {
-		return d.mismatch
+		return p.failCell(c, d.mismatch)
 	}
 	w := &work{procedure: method}
 	var err error
@@ -116,7 +116,7 @@ func (p Part) deals(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
 func (r *runner) toDo() []*Cell {
 	var out []*Cell
 	for i, c := range r.plan.procedures() {
-		if r.o.Part.deals(i) && !c.done {
+		if r.o.Part.deals(i) && !c.done && !c.failed {
 			out = append(out, c)
 		}
 	}
@@ -143,18 +143,24 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 			r.o.Progress(r.progress)
 		}
 	}
-	found, err := c.work.procedure.Run(ctx, &job)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	r.log.Info("procedure", "number", r.progress.Pass, "of", r.progress.Passes, "what", c.String())
+	err := guarded(func() error {
+		found, err := c.work.procedure.Run(ctx, &job)
+		if err == nil {
+			c.work.scored, err = c.work.layers(found)
 		}
-		return fmt.Errorf("%s: %w", c, err)
-	}
+		return err
+	})
 	r.progress.Done, r.progress.Note = before+c.work.procedure.Work(&c.work.job), ""
-	if c.work.scored, err = c.work.layers(found); err != nil {
-		return fmt.Errorf("%s: %w", c, err)
+	switch {
+	case err == nil:
+		return r.completeCell(c)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isSaveError(err):
+		return err
 	}
-	return r.completeCell(c)
+	return r.failCell(c, "", nil, fmt.Errorf("%s: %w", c, err))
 }
 
 // read is the Job.Read of a cell.

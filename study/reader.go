@@ -31,14 +31,14 @@ func newReader(m *openModel, d *openData, layers []onnx.Layer, prediction bool, 
 	}
 	var err error
 	if r.session, err = m.model.NewSession(layers, prediction); err != nil {
-		return nil, r.wrap(err)
+		return nil, &modelError{m, r.wrap(err)}
 	}
 	if r.clean, err = r.session.NewBuffers(batch); err == nil {
 		r.moved, err = r.session.NewBuffers(batch)
 	}
 	if err != nil {
 		r.session.Close()
-		return nil, r.wrap(err)
+		return nil, &modelError{m, r.wrap(err)}
 	}
 	return r, nil
 }

@@ -159,7 +159,7 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	// Not read back: another run of the study in the same folder may be on its way, and its record says so.
-	return &Result{Rows: rows, Record: record}, nil
+	return &Result{Rows: rows, Record: record}, r.outcome()
 }
 
 // finishWithout writes the scores of the cells that are complete, and a record that is not finished and says what is
@@ -177,23 +177,41 @@ func (r *runner) finishWithout(lack *Incomplete) (*Result, error) {
 // writeScores writes the tables of scores of some cells.
 func (r *runner) writeScores(of []*Cell) ([]scores.Row, error) {
 	var cells []scores.Cell
+	r.folder.clearFailures(r.plan.Cells)
 	for _, c := range of {
+		if c.failed {
+			continue
+		}
 		cell, err := r.folder.readCell(c)
 		if err != nil {
 			return nil, err
 		}
 		cells = append(cells, cell)
 	}
-	rows := scores.Table(r.plan.Study.Name, cells)
+	rows := scores.Table(r.plan.Study.Name, cells, r.undone()...)
 	if err := r.folder.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
 		return nil, err
 	}
 	return rows, r.folder.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
+// undone are the failures, and the cells that are missing for another reason: what no mean is to be taken over.
+func (r *runner) undone() []scores.Failure {
+	out := slices.Clone(r.failures.failed)
+	for _, c := range r.plan.Cells {
+		if !c.done && !c.failed {
+			out = append(out, c.failure())
+		}
+	}
+	return out
+}
+
 func (r *runner) writeSamples(ctx context.Context, w io.Writer) error {
 	out := scores.NewSampleWriter(w)
 	for _, c := range r.plan.Cells {
+		if c.failed {
+			continue
+		}
 		rows, err := r.folder.readSamples(ctx, c, r.plan.Study.Name)
 		if err == nil {
 			err = out.Write(rows...)
@@ -254,7 +272,7 @@ func ReadResult(dir string) (*Result, error) {
 	record.Resolved = string(text)
 	var rows []scores.Row
 	if record.Finished == nil {
-		rows, err = f.readUnfinished(record.Study)
+		rows, err = f.readUnfinished(record)
 	} else {
 		rows, err = f.readScores()
 	}
@@ -262,7 +280,7 @@ func ReadResult(dir string) (*Result, error) {
 }
 
 // readUnfinished makes rows of the cells that a run on its way has finished.
-func (f Folder) readUnfinished(study string) ([]scores.Row, error) {
+func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
 		return nil, err
@@ -278,7 +296,7 @@ func (f Folder) readUnfinished(study string) ([]scores.Row, error) {
 		}
 		cells = append(cells, c)
 	}
-	return scores.Table(study, cells), nil
+	return scores.Table(r.Study, cells, r.Failed...), nil
 }
 
 func (f Folder) readScores() ([]scores.Row, error) {
@@ -324,6 +342,10 @@ func (r *runner) record(done bool) scores.Record {
 		if c.done {
 			out.Done++
 		}
+	}
+	for _, f := range r.failures.failed {
+		f.Log, f.Inputs = nil, nil
+		out.Failed = append(out.Failed, f)
 	}
 	if done {
 		now := time.Now().UTC()

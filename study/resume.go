@@ -89,8 +89,7 @@ func (c *Cell) adopt(f *stateFile) error {
 // saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A failure to save now is
 // worse news than the end, and takes its place.
 func (r *runner) saveAfter(err error, p *pass) error {
-	var failed *saveError
-	if errors.As(err, &failed) {
+	if isSaveError(err) {
 		return err
 	}
 	if saving := r.save(p); saving != nil {
@@ -142,7 +141,7 @@ func (t *task) restore(acc accumulator, f *stateFile) error {
 
 // saveIncomplete keeps what the pass has finished of cells that later passes complete.
 func (r *runner) saveIncomplete(p *pass) error {
-	if slices.ContainsFunc(p.all(), func(t *task) bool { return !t.cell.done }) {
+	if slices.ContainsFunc(p.all(), func(t *task) bool { return !t.cell.done && !t.cell.failed }) {
 		return r.save(p)
 	}
 	return nil
@@ -162,13 +161,18 @@ func (r *runner) saveIfDue(p *pass) error {
 // A saveError is a failure to write into the run folder.
 type saveError struct{ error }
 
+func isSaveError(err error) bool {
+	var failed *saveError
+	return errors.As(err, &failed)
+}
+
 func (e *saveError) Unwrap() error { return e.error }
 
 // save writes the state of every unfinished cell of the pass.
 func (r *runner) save(p *pass) error {
 	saved := map[*Cell]bool{}
 	for _, t := range p.all() {
-		if saved[t.cell] || t.cell.done {
+		if saved[t.cell] || t.cell.done || t.cell.failed {
 			continue
 		}
 		saved[t.cell] = true

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"time"
@@ -23,7 +24,9 @@ type Options struct {
 	Complete bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
 	Every    time.Duration       // between saves of unfinished work; 0: a minute
 	Progress func(Progress)      // called after each batch; may be nil
+	FailFast bool                // end at the first failure, instead of going on with the rest
 	Warn     func(string)        // called with what a user should know and no score carries; may be nil
+	Log      *slog.Logger        // told what happens; may be nil
 	Record   scores.EngineRecord // what computes the scores, for run.json
 	Version  string              // of this program, for run.json
 }
@@ -53,6 +56,9 @@ func (o *Options) warn(format string, args ...any) {
 // Run fills a folder with what is missing of a study: cells first, then scores.csv, scores.parquet and run.json. Where it
 // stops half-way (a cancelled context, a full disk, a kill), what was done stays, at most a minute's work is lost,
 // and the next Run goes on from there. With a part of the samples it leaves states for Merge, and no scores.
+//
+// A model, a data set or a cell that fails does not end the run: the rest is done, and the error is a *Failures beside
+// the Result.
 func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) {
 	folder, err := createFolder(dir)
 	if err != nil {
@@ -67,7 +73,10 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 }
 
 func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, error) {
-	r := &runner{plan: p, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	r, err := newRunner(p, folder, o)
+	if err != nil {
+		return nil, err
+	}
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
@@ -101,9 +110,14 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 		}
 	}
 	if !o.Part.Whole() || o.Only != nil {
-		return &Result{Record: r.record(false)}, nil
+		return &Result{Record: r.record(false)}, r.outcome()
 	}
 	return r.finish(ctx)
+}
+
+func newRunner(p *Plan, folder Folder, o Options) (*runner, error) {
+	r := &runner{plan: p, folder: folder, o: o, log: newLogger(o.Log), accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	return r, r.openFailures()
 }
 
 // A runner is a run in progress.
@@ -111,19 +125,47 @@ type runner struct {
 	plan     *Plan
 	folder   Folder
 	o        Options
+	log      logger
+	failures failureLog
 	started  time.Time
 	progress Progress
 	accs     map[*task]accumulator // of the current pass
 	saved    time.Time             // when states were last saved
 	missing  []scores.Missing      // what a merge could not complete
 	states   stateFiles            // of the folders that are merged; nil where none is
-	dirs     []string              // these folders
+	dirs     []string              // the folders that are merged
 }
 
+// runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest tried again without it.
 func (r *runner) runPass(ctx context.Context, p *pass) error {
+	after := r.progress.Done + p.forwards()
+	for p.dropFailed(); len(p.all()) > 0; p.dropFailed() {
+		f, err := r.feedPass(ctx, p)
+		if err == nil {
+			break
+		}
+		err = r.saveAfter(err, p)
+		if ctx.Err() != nil || r.o.FailFast || isSaveError(err) {
+			return err
+		}
+		if err := r.failPass(p, f.inHand(), err); err != nil {
+			return err
+		}
+		clear(r.accs)
+	}
+	r.progress.Done = after
+	err := r.closePass(ctx, p)
+	clear(r.accs)
+	return err
+}
+
+// feedPass walks through the samples of a pass.
+func (r *runner) feedPass(ctx context.Context, p *pass) (*feeder, error) {
+	r.log.Info("pass", "number", r.progress.Pass, "of", r.progress.Passes, "models", p.title(), "data", p.data().spec.Name,
+		"views", len(p.views), "from", p.start(), "to", p.hi)
 	f, err := r.newFeeder(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.shareCores(p)
 	if r.saved.IsZero() {
@@ -140,16 +182,28 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 	if closing := f.close(); err == nil {
 		err = closing // before the scores, which want the memory
 	}
-	if err != nil {
-		return r.saveAfter(err, p)
+	p.dropFailed()
+	return f, err
+}
+
+// closePass scores what a pass has gathered; what a shard has gathered is saved for the merge.
+func (r *runner) closePass(ctx context.Context, p *pass) error {
+	if len(p.all()) == 0 {
+		return nil
 	}
-	if !r.o.Part.Whole() {
-		err = r.save(p)
-	} else if err = r.score(ctx, p); err != nil {
-		err = r.saveAfter(err, p)
+	if r.o.Part.Whole() {
+		if err := r.score(ctx, p); err != nil {
+			return r.saveAfter(err, p)
+		}
+		return nil
 	}
-	clear(r.accs)
-	return err
+	if err := r.save(p); err != nil {
+		return err
+	}
+	for _, t := range p.all() {
+		r.folder.removeFailures(t.cell.Key + "." + r.o.Part.String())
+	}
+	return nil
 }
 
 // shareCores gives the BLAS the threads that are left over where the tasks of a view run side by side: two layers on a
@@ -170,7 +224,7 @@ func (r *runner) shareCores(p *pass) {
 func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.seed = r.plan.Study.Seed
 	p.batch = r.plan.Study.batchFor(p)
-	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs}
+	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs, fail: r.failCell}
 	for _, m := range p.models {
 		layers, prediction := p.layers(m)
 		reader, err := newReader(m, p.data(), layers, prediction, p.batch)
@@ -181,14 +235,29 @@ func (r *runner) newFeeder(p *pass) (*feeder, error) {
 		f.readers = append(f.readers, reader)
 	}
 	for _, t := range p.all() {
-		acc, err := r.accumulator(t)
-		if err != nil {
+		if err := r.addAccumulator(t); err != nil {
 			f.close()
 			return nil, err
 		}
-		r.accs[t] = acc
 	}
 	return f, nil
+}
+
+// addAccumulator makes or restores a task's accumulator. That it cannot be made is its cell's failure.
+func (r *runner) addAccumulator(t *task) error {
+	if t.cell.failed {
+		return nil
+	}
+	var acc accumulator
+	err := guarded(func() (err error) {
+		acc, err = r.accumulator(t)
+		return err
+	})
+	if err != nil {
+		return r.failCell(t.cell, t.layer(), nil, err)
+	}
+	r.accs[t] = acc
+	return nil
 }
 
 // score computes the scores of the pass's tasks and writes the record of every cell that is complete.
@@ -218,7 +287,11 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 				if ctx.Err() != nil {
 					return
 				}
-				scored, err := t.compute(accs[t])
+				var scored *finished
+				err := guarded(func() (err error) {
+					scored, err = t.compute(accs[t])
+					return err
+				})
 				outcomes <- outcome{t, scored, err}
 			}
 		}()
@@ -230,11 +303,16 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
 			return context.Cause(ctx)
 		}
+		delete(r.accs, o.task)
 		if o.err != nil {
-			return o.err
+			if err := r.failCell(o.task.cell, o.task.layer(), nil, o.err); err != nil {
+				return err
+			}
+		}
+		if o.task.cell.failed {
+			continue
 		}
 		o.task.scored = o.scored
-		delete(r.accs, o.task)
 		if err := r.completeCell(o.task.cell); err != nil {
 			return err
 		}
@@ -257,6 +335,8 @@ func (r *runner) completeCell(c *Cell) error {
 		return &saveError{err}
 	}
 	c.done = true
+	r.folder.removeFailures(c.Key)
+	r.log.Info("cell finished", "what", c.String())
 	for _, t := range c.tasks {
 		t.scored = nil // the folder holds it now
 	}

@@ -21,6 +21,7 @@ type load struct {
 	place  []int // of the samples that could be read, ascending
 	index  []int
 	label  []int
+	names  []string
 	inputs [][]tensor.Tensor // for each model of the pass; none where it need not run
 	ops    []transform.Op    // for on: activations
 	end    int               // places below this have been dealt with, unreadable samples among them
@@ -40,7 +41,7 @@ func (f *feeder) prepare(ctx context.Context) *stream {
 	s := &stream{items: make(chan *load, 1)}
 	go func() {
 		defer close(s.items)
-		s.fail = f.produce(ctx, s.items)
+		s.fail = guarded(func() error { return f.produce(ctx, s.items) })
 	}()
 	return s
 }
@@ -135,6 +136,7 @@ func (w *window) collect(at, end int) ([][]dataset.Sample, *load, error) {
 		it.place = append(it.place, place)
 		it.index = append(it.index, sample[0].Index)
 		it.label = append(it.label, sample[0].Label)
+		it.names = append(it.names, sample[0].Name)
 	}
 	it.inputs = w.inputs(cleanView, func(frame int) []tensor.Tensor {
 		var pictures []tensor.Tensor
@@ -187,7 +189,7 @@ func (p *pass) inputs(view int, pictures func(frame int) []tensor.Tensor) [][]te
 
 // move prepares a batch under a view: samples are the clean ones in every frame.
 func (f *feeder) move(samples [][]dataset.Sample, clean *load, view int) (*load, error) {
-	it := &load{view: view, place: clean.place, index: clean.index, label: clean.label, end: clean.end}
+	it := &load{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
 	v := f.views[view]
 	switch {
 	case v.on == "activations":
@@ -223,9 +225,11 @@ func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error
 			continue
 		}
 		group.Go(func() error {
-			out[i] = tensor.New(s.Input.Shape...)
-			f.drawFor(v, s.Index).Apply(out[i], s.Input)
-			return nil
+			return guarded(func() error {
+				out[i] = tensor.New(s.Input.Shape...)
+				f.drawFor(v, s.Index).Apply(out[i], s.Input)
+				return nil
+			})
 		})
 	}
 	return out, group.Wait()

@@ -65,6 +65,14 @@ type finished struct {
 	Samples []measure.SampleScore // where the study keeps them
 }
 
+// layer is where the task stands, for the record of its failure: a layer, or the first of a grid; "" for a prediction.
+func (t *task) layer() string {
+	if r := t.readings(); len(r) > 0 && t.layers() == 1 {
+		return r[0].layer.Name
+	}
+	return ""
+}
+
 // explain says where in the study an accumulator's error arose.
 func (t *task) explain(err error) error {
 	where := fmt.Sprintf("%s on %s", t.where(err), t.cell.Data.spec.Name)

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -42,6 +43,9 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 		return err
 	}
 	fmt.Printf("\n%d cells; %d samples through the engine, about %s at the speed of one batch tried here, and what the measures take on top\n", cells, forwards, total.Round(time.Second))
+	if err := report.Failures(os.Stdout, plan.Failed(), report.Options{}); err != nil {
+		return err
+	}
 	for _, k := range plan.Skips {
 		where := k.Model
 		if k.Layer != "" {

@@ -321,3 +321,34 @@ func TestReportOfAHalfFinishedRun(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
+
+func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: cut, onnx: cut.onnx}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	run := filepath.Join(dir, "run")
+	text, err := output(t, "run", study, "-o", run)
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"2 of 2 cells are done, with 1 failure", "Failed", "model cut", "truncated", "scores.csv"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the output does not say %q:\n%s", want, text)
+		}
+	}
+	if len(readScores(t, run)) == 0 {
+		t.Error("the model that can be read has no scores")
+	}
+	if code, message := call(t, "run", study, "-o", filepath.Join(dir, "fast"), "--fail-fast"); code != 1 || !strings.Contains(message, "cut.onnx") {
+		t.Errorf("exit %d: %s", code, message)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "fast", "scores.csv")); err == nil {
+		t.Error("fail-fast went on")
+	}
+	if code, _ := call(t, "run", study, "--dry-run", "-o", run); code != 0 {
+		t.Error("a dry run wants every model")
+	}
+	if page, err := os.ReadFile(filepath.Join(run, "report.html")); err != nil || !strings.Contains(string(page), "<h3>Failed</h3>") {
+		t.Errorf("the report does not list failures: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,7 @@ func runCommand(engine *engineFlags) *cobra.Command {
 	var out, shard, memory string
 	var vars, only []string
 	var every time.Duration
-	var dry, complete, asJSON bool
+	var dry, complete, failFast, asJSON bool
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Measure what a study file asks for",
@@ -50,7 +51,7 @@ on where it was, and a study that has grown costs what is new.`,
 			if err != nil {
 				return err
 			}
-			o.Part, o.Only, o.Complete, o.Every = part, only, complete, every
+			o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, only, complete, every, failFast
 			if out == "" {
 				out = filepath.Join("runs", s.Name)
 			}
@@ -69,6 +70,7 @@ on where it was, and a study that has grown costs what is new.`,
 	f.BoolVar(&complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
 	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
 	f.DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
+	f.BoolVar(&failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -111,18 +113,25 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	o.Progress = progress
 	result, err := study.Run(ctx, s, out, o)
 	done()
-	if err != nil {
+	var failures *study.Failures
+	if err != nil && !errors.As(err, &failures) {
 		return err
 	}
 	if o.Only != nil || !o.Part.Whole() {
+		if failures != nil {
+			width, colour := terminal(os.Stderr)
+			if err := report.Failures(os.Stderr, failures.Failed, report.Options{Width: width, Colour: colour}); err != nil {
+				return err
+			}
+		}
 		what := "what was asked for"
 		if !o.Part.Whole() {
 			what = fmt.Sprintf("shard %d/%d", o.Part.Index, o.Part.Of)
 		}
 		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all are there: noether merge %s\n", what, out, out)
-		return nil
+		return err
 	}
-	return show(result, out, asJSON)
+	return errors.Join(show(result, out, asJSON), err)
 }
 
 // show writes the report into the run folder and prints the scores.

@@ -1,0 +1,37 @@
+package scores_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func TestFailureRoundTrip(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f.json")
+	want := scores.Failure{Key: "k", Model: "m", Data: "d", Transform: "tilt", Parameter: "15", Trial: 2, Measure: "seis", Layer: "conv",
+		Part: "3of16", Error: "NaN", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "node1", Inputs: []string{"a.png"}, Log: []string{"x"}}
+	if err := scores.WriteFailure(path, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := scores.ReadFailure(path)
+	if err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("%v %s", err, cmp.Diff(want, got))
+	}
+	if w := got.What(); w != "seis of model m on data d under tilt 15, trial 2" {
+		t.Errorf("what: %s", w)
+	}
+	for _, bad := range []string{"", "{}", `{"key": "k"}`, `{"key": "k", "error": "e", "more": 1}`} {
+		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := scores.ReadFailure(path); err == nil {
+			t.Errorf("%q is read as a failure", bad)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package study
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// failures runs a study that is to fail in part.
+func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
+	t.Helper()
+	r, err := Run(t.Context(), s, dir, o)
+	var f *Failures
+	if !errors.As(err, &f) {
+		t.Fatalf("the error is %v, and no list of failures", err)
+	}
+	return r, f
+}
+
+const twoModels = `name: two
+seed: 3
+data:
+  - {name: shapes, shapes: {n: 90, size: 16, seed: 2}}
+models:
+  - {name: good, onnx: good.onnx, layers: [conv, penultimate]}
+  - {name: other, onnx: other.onnx, layers: [conv, penultimate]}
+transforms: [{name: quarter, rotate: {values: [90, 180]}}]
+measures: [accuracy, distance, seis]
+`
+
+func TestModelThatCannotLoadFailsAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	o := options(t)
+	alone := mustRun(t, parseIn(t, dir, strings.Replace(twoModels, "  - {name: other, onnx: other.onnx, layers: [conv, penultimate]}\n", "", 1)),
+		filepath.Join(dir, "alone"), o)
+	out := filepath.Join(dir, "run")
+	r, f := failures(t, parseIn(t, dir, twoModels), out, o)
+	if len(f.Failed) != 1 || f.Failed[0].Model != "other" || !strings.Contains(f.Error(), "other.onnx") {
+		t.Errorf("failures %+v: %v", f.Failed, f)
+	}
+	sameScores(t, alone.Rows, withStudy(r.Rows, "two"), 1e-9)
+	again, err := ReadResult(out)
+	if err != nil || len(again.Record.Failed) != 1 || len(again.Rows) != len(r.Rows) || again.Record.Failed[0].What() != "model other" {
+		t.Errorf("the folder tells of %+v and has %d rows: %v", again.Record.Failed, len(again.Rows), err)
+	}
+	fast := o
+	fast.FailFast = true
+	if _, err := Run(t.Context(), parseIn(t, dir, twoModels), filepath.Join(dir, "fast"), fast); err == nil || errors.As(err, &f) {
+		t.Errorf("fail-fast: %v", err)
+	}
+
+	testmodel.Write(t, dir, "other", testmodel.Options{}) // the file is mended, and the run tried again
+	models := map[string]bool{}
+	o.Progress = func(p Progress) { models[p.Model] = true }
+	mended := mustRun(t, parseIn(t, dir, twoModels), out, o)
+	if models["good"] || !models["other"] || len(mended.Rows) != 2*len(r.Rows) {
+		t.Errorf("trying again ran %v and gave %d rows after %d", models, len(mended.Rows), len(r.Rows))
+	}
+	if left, _ := os.ReadDir(filepath.Join(out, "failures")); len(left) > 0 {
+		t.Errorf("failures are still told of: %v", left)
+	}
+}
+
+func withStudy(rows []scores.Row, name string) []scores.Row {
+	out := slices.Clone(rows)
+	for i := range out {
+		out[i].Study = name
+	}
+	return out
+}
+
+func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{})
+	text := strings.Replace(twoModels, "models:", "  - {name: none, cifar10: none.bin}\nmodels:", 1)
+	r, f := failures(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
+	if len(f.Failed) != 1 || f.Failed[0].Data != "none" || f.Failed[0].Model != "" || r.Record.Done != r.Record.Cells {
+		t.Errorf("failures %+v, %d of %d cells", f.Failed, r.Record.Done, r.Record.Cells)
+	}
+}
+
+// A faulty measure is one that fails in some way.
+type faulty struct {
+	measure.Measure
+	how string
+}
+
+func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
+	if f.how == "new" {
+		return nil, errors.New("out of luck")
+	}
+	acc, err := f.Measure.New(s)
+	return &faultyAccumulator{acc, f.how, 0}, err
+}
+
+type faultyAccumulator struct {
+	measure.Accumulator
+	how string
+	n   int
+}
+
+func (f *faultyAccumulator) Update(b *measure.Batch) error {
+	if f.n++; f.n == 3 {
+		switch f.how {
+		case "update":
+			return errors.New("out of luck")
+		case "crash in update":
+			panic("out of luck")
+		}
+	}
+	return f.Accumulator.Update(b)
+}
+
+func (f *faultyAccumulator) Scores() ([]measure.Score, error) {
+	switch f.how {
+	case "scores":
+		return nil, errors.New("out of luck")
+	case "crash in scores":
+		panic("out of luck")
+	}
+	return f.Accumulator.Scores()
+}
+
+// A model with NaN in one weight fails its cells, each with its own error, and another model's cells are as they were.
+func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{Poison: float32(math.NaN())})
+	out := filepath.Join(dir, "run")
+	r, f := failures(t, parseIn(t, dir, twoModels), out, options(t))
+	if len(f.Failed) != 6 || f.Done != 6 || f.Cells != 12 || !strings.Contains(f.Error(), "6 of 12 cells") || !strings.Contains(f.Error(), "layer conv of model other") {
+		t.Fatalf("%d failures, %d of %d: %v", len(f.Failed), f.Done, f.Cells, f)
+	}
+	files, _ := filepath.Glob(filepath.Join(out, "failures", "*.json"))
+	if len(files) != 6 {
+		t.Errorf("files %v", files)
+	}
+	for _, file := range files {
+		x, err := scores.ReadFailure(file)
+		if err != nil || x.Model != "other" || !strings.Contains(x.Error, "NaN") || len(x.Inputs) == 0 || len(x.Log) == 0 || x.When.IsZero() {
+			t.Errorf("%s: %v %+v", file, err, x)
+		}
+	}
+	for _, row := range r.Rows {
+		if row.Model != "good" {
+			t.Fatalf("a row of a cell that failed: %+v", row)
+		}
+	}
+	_, f = failures(t, parseIn(t, dir, twoModels), out, options(t)) // it fails the same way again
+	if len(f.Failed) != 6 {
+		t.Errorf("%d failures the second time", len(f.Failed))
+	}
+	fast := options(t)
+	fast.FailFast = true
+	_, err := Run(t.Context(), parseIn(t, dir, twoModels), filepath.Join(dir, "fast"), fast)
+	if err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), "NaN") {
+		t.Errorf("fail-fast: %v", err)
+	}
+}
+
+// A value of a transformation that fails takes its cell, and the means that it belongs to; cells of the same pass go on.
+func TestFailureOfOneViewLeavesThePassGoing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	const text = `name: views
+data: [{name: d, shapes: {n: 60, size: 16}}]
+models: [{name: good, onnx: good.onnx, layers: [conv]}]
+transforms: [{name: turn, rotate: {values: [10, 20, 30]}}]
+measures: [distance]
+batch: 8
+`
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	var rest []scores.Row
+	for _, r := range want.Rows {
+		if r.Parameter == "10" || r.Parameter == "30" {
+			rest = append(rest, r)
+		}
+	}
+	for _, how := range []string{"new", "update", "crash in update", "scores", "crash in scores"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			plan, err := NewPlan(t.Context(), parseIn(t, dir, text), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plan.Close()
+			target := plan.Cells[1].tasks[0].target.(*siteTarget)
+			target.measure = faulty{target.measure, how}
+			folder, err := createFolder(filepath.Join(t.TempDir(), "run"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := plan.run(t.Context(), folder, o)
+			var f *Failures
+			if !errors.As(err, &f) || len(f.Failed) != 1 || f.Failed[0].Parameter != "20" || !strings.Contains(f.Error(), "out of luck") {
+				t.Fatalf("%v", err)
+			}
+			if strings.HasPrefix(how, "crash") && !strings.Contains(strings.Join(f.Failed[0].Log, "\n"), "failure_test.go") {
+				t.Errorf("the log does not say where it crashed: %q", f.Failed[0].Log)
+			}
+			sameScores(t, rest, got.Rows, 1e-9)
+		})
+	}
+}
+
+func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{Poison: float32(math.NaN())})
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	for i := 1; i <= 2; i++ {
+		o.Part = Part{i, 2}
+		o.Every = time.Nanosecond
+		failures(t, parseIn(t, dir, twoModels), out, o)
+	}
+	o.Part = Part{}
+	r, err := Merge(t.Context(), parseIn(t, dir, twoModels), []string{out}, o)
+	var f *Failures
+	if !errors.As(err, &f) || len(f.Failed) != 6 || f.Done != 6 || len(r.Rows) == 0 {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"lacks the shards", "shard 1/2 failed", "NaN"} {
+		if !strings.Contains(f.Failed[0].Error, want) {
+			t.Errorf("%q does not say %q", f.Failed[0].Error, want)
+		}
+	}
+}
