@@ -79,11 +79,10 @@ func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 type trial struct {
 	attrs    onnx.Attrs
 	operands []operand
-	outputs  int            // 0: 1
-	loss     []int          // the outputs that the loss reads; nil: all
-	space    bool           // of the sizes, only those of batch and space may be free
-	kinked   bool           // differences of two steps need not agree: the operands are where slopes change fast
-	graph    *pb.GraphProto // not used by single nodes
+	outputs  int   // 0: 1
+	loss     []int // the outputs that the loss reads; nil: all
+	space    bool  // of the sizes, only those of batch and space may be free
+	sized    bool  // every size is fixed
 }
 
 func (tr trial) String() string {
@@ -122,6 +121,9 @@ func (tr trial) drawn(opset int, r *rand.Rand) form {
 	batch := func(operand int) bool { // a free first axis is called batch, and all of that name are as long
 		s := tr.operands[operand].shape
 		return len(tr.operands[0].shape) > 0 && len(s) > 0 && s[0] == tr.operands[0].shape[0]
+	}
+	if tr.sized {
+		return f
 	}
 	switch r.IntN(3) {
 	case 0:

@@ -68,7 +68,7 @@ var moveCases = []opCase{
 		shape := g.some()
 		return trial{operands: []operand{g.smooth(shape...), list(g.dims(len(shape), 1, 3)...)}}
 	}},
-	{"Pad", []int{7, 11, 13, 18, 19, 21}, drawPad},
+	{"Pad", []int{7, 10, 11, 13, 18, 19, 21}, drawPad},
 	{"DepthToSpace", []int{7, 11, 13}, func(g *gen) trial {
 		n := g.between(1, 3)
 		attrs := onnx.Attrs{"blocksize": n}
@@ -159,7 +159,7 @@ func drawUnsqueeze(g *gen) trial {
 func drawConcat(g *gen) trial {
 	shape := g.some()
 	axis := g.IntN(len(shape))
-	tr := trial{attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
+	tr := trial{sized: g.opset < 10, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
 	for range g.between(1, 4) {
 		part := slices.Clone(shape)
 		part[axis] = g.between(1, 3)
@@ -226,12 +226,13 @@ func drawSlice(g *gen) trial {
 		axes = append(axes, g.signed(axis, len(shape)))
 	}
 	tr := unary(g.smooth(shape...), onnx.Attrs{})
+	tr.sized = g.opset < 11
 	if g.opset < 10 {
 		tr.attrs = onnx.Attrs{"starts": starts, "ends": ends, "axes": axes}
 		return tr
 	}
 	tr.operands = append(tr.operands, list(starts...), list(ends...), list(axes...).fix(), list(steps...).fix())
-	if g.coin() {
+	if g.opset < 11 || g.coin() {
 		tr.operands[1], tr.operands[2] = tr.operands[1].fix(), tr.operands[2].fix()
 	}
 	return tr
@@ -239,11 +240,12 @@ func drawSlice(g *gen) trial {
 
 func drawExpand(g *gen) trial {
 	shapes := g.broadcast(2)
-	return trial{operands: []operand{g.smooth(shapes[0]...), list(shapes[1]...)}}
+	return trial{sized: g.opset < 13, operands: []operand{g.smooth(shapes[0]...), list(shapes[1]...)}}
 }
 
 func drawPad(g *gen) trial {
 	modes := []string{"constant", "reflect", "edge"}
+	sized := g.opset < 9
 	if g.opset >= 19 {
 		modes = append(modes, "wrap")
 	}
@@ -259,6 +261,7 @@ func drawPad(g *gen) trial {
 		}
 	}
 	tr := unary(g.smooth(shape...), onnx.Attrs{"mode": mode})
+	tr.sized = sized
 	if g.opset < 11 {
 		tr.attrs["pads"] = pads
 		if g.coin() {
@@ -283,15 +286,22 @@ func drawUpsample(g *gen) trial {
 	shape := g.dims(4, 1, 4)
 	scales := []float32{1, 1, float32(g.between(2, 6)) / 2, float32(g.between(2, 6)) / 2}
 	if g.opset < 9 {
-		return unary(g.smooth(shape...), onnx.Attrs{"mode": mode, "scales": scales})
+		tr := unary(g.smooth(shape...), onnx.Attrs{"mode": mode, "scales": scales})
+		tr.sized = true
+		return tr
 	}
 	return trial{attrs: onnx.Attrs{"mode": mode}, operands: []operand{g.smooth(shape...), {shape: []int{4}, floats: scales, given: true, fixed: true}}}
 }
 
 func drawResize(g *gen) trial {
-	mode := []string{"nearest", "linear"}[g.trial%2]
+	modes := []string{"nearest", "linear", "cubic"}
+	if g.opset < 11 {
+		modes = modes[:2]
+	}
+	mode := modes[g.trial%len(modes)]
 	shape := []int{g.between(1, 2), g.between(1, 2), g.between(1, 5), g.between(1, 5)}
-	scales := operand{shape: []int{4}, floats: []float32{1, 1, float32(g.between(1, 6)) / 2, float32(g.between(1, 6)) / 2}, given: true, fixed: true}
+	factor := func(n int) float32 { return float32(max(g.between(1, 6), 2/n)) / 2 } // at least one element is left
+	scales := operand{shape: []int{4}, floats: []float32{1, 1, factor(shape[2]), factor(shape[3])}, given: true, fixed: true}
 	attrs := onnx.Attrs{"mode": mode}
 	if g.opset < 11 {
 		return trial{attrs: attrs, operands: []operand{g.smooth(shape...), scales}}
@@ -303,6 +313,12 @@ func drawResize(g *gen) trial {
 	attrs["coordinate_transformation_mode"] = coordinates[g.IntN(len(coordinates))]
 	if mode == "nearest" {
 		attrs["nearest_mode"] = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}[g.IntN(4)]
+	}
+	if mode == "cubic" && g.coin() {
+		attrs["exclude_outside"], attrs["cubic_coeff_a"] = 1, -0.5
+	}
+	if g.opset >= 18 && mode != "nearest" && g.coin() {
+		attrs["antialias"] = 1
 	}
 	roi := operand{shape: []int{0}, floats: []float32{}, given: true, fixed: true}
 	tr := trial{attrs: attrs, operands: []operand{g.smooth(shape...), roi, scales}}

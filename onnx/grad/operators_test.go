@@ -31,11 +31,10 @@ LSTM GRU`
 
 // awaited are operators whose rules are not complete yet.
 var awaited = strings.Fields(`
-ReduceL2 ReduceProd ReduceL1 ReduceMin ReduceMax Relu ScatterND LogSoftmax Softmax LRN
+Relu ScatterND LogSoftmax Softmax LRN
 LayerNormalization LpNormalization InstanceNormalization GroupNormalization BatchNormalization GlobalLpPool GlobalMaxPool
 GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool TopK Scatter ScatterElements
-Slice GatherND GatherElements Gather Upsample Trilu CumSum SpaceToDepth Resize DepthToSpace Tile Expand Pad Split Concat
-Squeeze Unsqueeze ReduceLogSumExp ReduceSumSquare ReduceLogSum`)
+GatherND GatherElements Gather`)
 
 func TestEveryPromisedOperatorIsChecked(t *testing.T) {
 	t.Parallel()

@@ -18,55 +18,118 @@ func (c *call) reducedAxes(rank int) ([]int, bool) {
 		axes[i] = axis(axes[i], rank)
 	}
 	if len(axes) == 0 && c.attr("noop_with_empty_axes", 0) == 0 {
-		for i := range rank {
-			axes = append(axes, i)
-		}
+		axes = upTo(rank)
 	}
 	slices.Sort(axes)
 	return axes, true
 }
 
-// kept gives a tensor of the shape of the node's output the axes, of size 1, that the node has removed.
-func (c *call) kept(g onnx.Value, axes []int) onnx.Value {
-	if c.attr("keepdims", 1) == 0 && len(axes) > 0 {
-		return c.Unsqueeze(g, axes...)
+// A reduction is a node that reduces its input x to its output y, with both and dy as tensors that are broadcast to the
+// shape of x.
+type reduction struct {
+	*call
+	x, y, dy onnx.Value
+	axes     []int // none: the node leaves x as it is, but for the function that the operator applies to the sum
+}
+
+// sum adds up over the axes of the reduction and keeps them.
+func (r reduction) sum(x onnx.Value) onnx.Value {
+	if len(r.axes) == 0 {
+		return x
 	}
-	return g
+	return r.ReduceSum(x, true, r.axes...)
 }
 
-func reduceSum(c *call) {
-	c.give(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		axes, known := c.reducedAxes(rank)
-		if !ok || !known {
-			return ""
-		}
-		return c.expandLike(c.kept(c.dy(0), axes), c.x(0))
-	})
-}
-
-// reduceMean: each element has its share of the gradient. Of a shape that is not fixed the count is that of the run.
-func reduceMean(c *call) {
-	c.give(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		axes, known := c.reducedAxes(rank)
-		if !ok || !known {
-			return ""
-		}
-		g, count := c.kept(c.dy(0), axes), 1
-		for _, a := range axes {
-			if d := c.shape(c.x(0))[a]; d < 0 || count < 0 {
-				count = -1
-			} else {
-				count *= d
+// reducing is the rule of a reduction with a gradient that is broadcast to the shape of x.
+func reducing(f func(r reduction) onnx.Value) rule {
+	return func(c *call) {
+		c.give(0, func() onnx.Value {
+			rank, ok := c.rank(c.x(0))
+			if !ok {
+				return ""
 			}
-		}
-		if count > 0 {
-			g = c.Mul(g, c.number(1/float64(count), c.x(0)))
-		} else {
-			ones := c.filled(1, c.x(0))
-			g = c.Div(g, c.ReduceSum(ones, true, axes...))
-		}
-		return c.expandLike(g, c.x(0))
-	})
+			axes, ok := c.reducedAxes(rank)
+			if !ok {
+				return ""
+			}
+			kept := func(v onnx.Value) onnx.Value { // with the axes, of size 1, that the node has removed
+				if c.attr("keepdims", 1) == 0 && len(axes) > 0 {
+					return c.Unsqueeze(v, axes...)
+				}
+				return v
+			}
+			return f(reduction{call: c, x: c.x(0), y: kept(c.y(0)), dy: kept(c.dy(0)), axes: axes})
+		})
+	}
 }
+
+// repeated is a gradient that all elements share.
+func (r reduction) repeated(g onnx.Value) onnx.Value {
+	if len(r.axes) == 0 {
+		return g
+	}
+	return r.expandLike(g, r.x)
+}
+
+func sumGradient(r reduction) onnx.Value { return r.repeated(r.dy) }
+
+// meanGradient: each element has its share. Where the shape is not fixed the count is that of the run.
+func meanGradient(r reduction) onnx.Value {
+	count := 1
+	for _, a := range r.axes {
+		d := r.shape(r.x)[a]
+		if d <= 0 {
+			ones := r.filled(1, r.x)
+			return r.repeated(r.Div(r.dy, r.sum(ones)))
+		}
+		count *= d
+	}
+	return r.repeated(r.times(r.dy, 1/float64(count)))
+}
+
+// extremeGradient: the elements that attain the maximum, or the minimum, share its gradient evenly.
+func extremeGradient(r reduction) onnx.Value {
+	attains := r.mask(r.equal(r.x, r.y))
+	return r.Mul(attains, r.Div(r.dy, r.sum(attains)))
+}
+
+// prodGradient is dy times the product of the other elements: y / x where no element is 0, and where one is, only that
+// one has a gradient.
+func prodGradient(r reduction) onnx.Value {
+	if len(r.axes) == 0 {
+		return r.dy
+	}
+	zero := r.equal(r.x, r.num(0))
+	filled := r.choose(zero, r.num(1), r.x)
+	product := r.reduceProd(filled, r.axes)
+	zeros := r.sum(r.mask(zero))
+	others := r.Sub(zeros, r.mask(zero)) // zeros among the others
+	g := r.Mul(r.dy, r.Div(product, filled))
+	return r.Mul(g, r.mask(r.equal(others, r.num(0))))
+}
+
+// reduceProd multiplies over axes and keeps them.
+func (c *call) reduceProd(x onnx.Value, axes []int) onnx.Value {
+	if c.Opset() >= 18 {
+		return c.Op("ReduceProd", onnx.Attrs{"keepdims": 1}, x, c.Ints(axes...))
+	}
+	return c.Op("ReduceProd", onnx.Attrs{"keepdims": 1, "axes": axes}, x)
+}
+
+func l1Gradient(r reduction) onnx.Value { return r.Mul(r.sign(r.x), r.dy) }
+
+// l2Gradient: y = |x|, dx = dy x / y, which is 0 for x = 0.
+func l2Gradient(r reduction) onnx.Value {
+	length := r.choose(r.equal(r.y, r.num(0)), r.num(1), r.y)
+	return r.Mul(r.x, r.Div(r.dy, length))
+}
+
+func sumSquareGradient(r reduction) onnx.Value { return r.Mul(r.x, r.times(r.dy, 2)) }
+
+// logSumGradient: y = log(sum x), dx = dy / sum x.
+func logSumGradient(r reduction) onnx.Value {
+	return r.repeated(r.Mul(r.dy, r.Exp(r.Neg(r.y))))
+}
+
+// logSumExpGradient: y = log(sum e^x), dx = dy e^(x-y).
+func logSumExpGradient(r reduction) onnx.Value { return r.Mul(r.Exp(r.Sub(r.x, r.y)), r.dy) }

@@ -11,7 +11,10 @@ var rules = map[string]rule{
 	// matrix.go
 	"Gemm": gemm, "MatMul": matMul,
 	// reduce.go
-	"ReduceSum": reduceSum, "ReduceMean": reduceMean,
+	"ReduceL1": reducing(l1Gradient), "ReduceL2": reducing(l2Gradient), "ReduceLogSum": reducing(logSumGradient),
+	"ReduceLogSumExp": reducing(logSumExpGradient), "ReduceMax": reducing(extremeGradient),
+	"ReduceMean": reducing(meanGradient), "ReduceMin": reducing(extremeGradient), "ReduceProd": reducing(prodGradient),
+	"ReduceSum": reducing(sumGradient), "ReduceSumSquare": reducing(sumSquareGradient),
 	// elementwise.go
 	"Abs": chain(absSlope), "Acos": over(acosOver), "Acosh": over(acoshOver), "Asin": over(asinOver),
 	"Asinh": over(asinhOver), "Atan": over(atanOver), "Atanh": over(atanhOver), "Cos": chain(cosSlope),
@@ -24,7 +27,9 @@ var rules = map[string]rule{
 	"Softplus": chain(softplusSlope), "Softsign": over(softsignOver), "Tanh": chain(tanhSlope),
 	"ThresholdedRelu": thresholdedRelu,
 	// move.go
-	"Transpose": transpose,
+	"Concat": concat, "CumSum": cumSum, "DepthToSpace": depthToSpace, "Expand": expand, "Pad": pad, "Resize": resize, "Slice": slice,
+	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
+	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
 	// pool.go
 	"GlobalAveragePool": globalAveragePool, "MaxPool": maxPool,
 }
