@@ -1,0 +1,206 @@
+package correlation
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance*max(1, math.Abs(want))) {
+		t.Errorf("%s: %.12g, want %.12g", what, got, want)
+	}
+}
+
+// Values of scipy and statsmodels: testdata/golden.py.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name                                       string
+		X, Y                                       []float64
+		Pearson, Spearman, Intercept, Slope, Scale float64
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 6 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	for _, c := range cases {
+		near(t, c.Name+" pearson", Pearson(c.X, c.Y).Value, c.Pearson, 1e-12)
+		near(t, c.Name+" spearman", Spearman(c.X, c.Y).Value, c.Spearman, 1e-12)
+		line, err := Huber(c.X, c.Y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, c.Name+" intercept", line.Intercept, c.Intercept, 1e-7)
+		near(t, c.Name+" slope", line.Slope/c.Slope, 1, 1e-5)
+		near(t, c.Name+" scale", line.Scale/c.Scale, 1, 1e-6)
+	}
+}
+
+// Fisher's interval of r = 0.5 over 28 points, by hand: atanh 0.5 +- 1.959964 / 5.
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	c := fisher(0.5, 28, 1)
+	near(t, "low", c.Low, math.Tanh(math.Atanh(0.5)-1.959963985/5), 1e-9)
+	near(t, "high", c.High, math.Tanh(math.Atanh(0.5)+1.959963985/5), 1e-9)
+	if c := fisher(0.5, 3, 1); !math.IsNaN(c.Low) {
+		t.Errorf("three points have the interval %v", c)
+	}
+}
+
+func TestLogit(t *testing.T) {
+	t.Parallel()
+	near(t, "all right of 9", Logit(1, 9), math.Log(9.5/0.5), 1e-12)
+	near(t, "none right of 9", Logit(0, 9), -math.Log(9.5/0.5), 1e-12)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 10000).Draw(t, "n")
+		p := rapid.Float64Range(0.001, 0.999).Draw(t, "p")
+		if got := Unlogit(Logit(p, n), n); math.Abs(got-p) > 1e-9 {
+			t.Fatalf("Unlogit(Logit(%g, %d)) = %g", p, n, got)
+		}
+	})
+}
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	values := rapid.SliceOfN(rapid.Float64Range(-10, 10), 5, 40)
+	rapid.Check(t, func(t *rapid.T) {
+		x := values.Draw(t, "x")
+		y := rapid.SliceOfN(rapid.Float64Range(-10, 10), len(x), len(x)).Draw(t, "y")
+		cubed := make([]float64, len(x))
+		for i, v := range x {
+			cubed[i] = v * v * v
+		}
+		a, b := Spearman(x, y).Value, Spearman(cubed, y).Value
+		if !math.IsNaN(b) && math.Abs(a-b) > 1e-9 { // tiny values may underflow to ties
+			t.Skip("ties")
+		}
+		r := Pearson(x, y).Value
+		if !math.IsNaN(r) && (r < -1 || r > 1) {
+			t.Fatalf("r = %g", r)
+		}
+		if s := Pearson(y, x).Value; !math.IsNaN(r) && math.Abs(r-s) > 1e-9 {
+			t.Fatalf("r is not symmetric: %g, %g", r, s)
+		}
+	})
+}
+
+// A line through most of the points is found exactly, however far the others are.
+func TestHuberIgnoresOutliers(t *testing.T) {
+	t.Parallel()
+	var x, y []float64
+	for i := range 20 {
+		x, y = append(x, float64(i)), append(y, 3-0.5*float64(i))
+	}
+	y[3], y[11] = 1e3, -1e3
+	line, err := Huber(x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "slope", line.Slope, -0.5, 1e-6)
+	near(t, "intercept", line.Intercept, 3, 1e-5)
+}
+
+func TestAnalyse(t *testing.T) {
+	t.Parallel()
+	var points []Point
+	for i := range 40 {
+		x := float64(i) / 40
+		wiggle := 0.15 * math.Sin(float64(7*i))
+		points = append(points, Point{X: x, Y: Unlogit(-2+4*x+wiggle, 10000), N: 10000})
+	}
+	f, err := Analyse(points, Options{Logit: true, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "slope", f.Line.Slope, 4, 0.03)
+	if f.Pearson.Value < 0.98 || f.Pearson.Low > f.Pearson.Value || f.Pearson.High < f.Pearson.Value {
+		t.Errorf("r = %v", f.Pearson)
+	}
+	inside := 0
+	for i, p := range points {
+		line, single := f.At(p.X), f.Predict(p.X)
+		if !(single.Low <= line.Low && line.Low <= line.Value && line.Value <= line.High && line.High <= single.High) {
+			t.Fatalf("point %d: %v within %v", i, line, single)
+		}
+		if single.Low <= p.Y && p.Y <= single.High {
+			inside++
+		}
+	}
+	if inside < 35 {
+		t.Errorf("%d of 40 points are within the intervals of single ones", inside)
+	}
+	if e := f.MeanAbsoluteError(); e < 0.005 || e > 0.04 {
+		t.Errorf("the mean absolute error is %g", e)
+	}
+	again, _ := Analyse(points, Options{Logit: true, Seed: 1})
+	if again.At(0.3) != f.At(0.3) {
+		t.Error("the same seed gives another band")
+	}
+}
+
+// The band holds the true line in about 95 of 100 experiments.
+func TestBandCovers(t *testing.T) {
+	t.Parallel()
+	held := 0
+	for e := range 100 {
+		var points []Point
+		for i := range 30 {
+			noise := math.Mod(math.Abs(math.Sin(float64(e*131+i*17+1)))*43758.5453, 1) - 0.5
+			points = append(points, Point{X: float64(i) / 30, Y: 1 + float64(i)/30 + noise})
+		}
+		f, err := Analyse(points, Options{Bootstrap: 200, Seed: uint64(e)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := f.At(0.5); v.Low <= 1.5 && 1.5 <= v.High {
+			held++
+		}
+	}
+	if held < 86 {
+		t.Errorf("the band holds the line in %d of 100", held)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	at := func(xy ...float64) (p []Point) {
+		for i := 0; i < len(xy); i += 2 {
+			p = append(p, Point{Label: "m", X: xy[i], Y: xy[i+1]})
+		}
+		return p
+	}
+	if _, err := Analyse(at(1, 2, 3, 4), Options{}); !errors.Is(err, ErrTooFew) {
+		t.Errorf("two points: %v", err)
+	}
+	for name, c := range map[string]struct {
+		points []Point
+		logit  bool
+	}{
+		"constant x":      {at(1, 2, 1, 3, 1, 4, 1, 5), false},
+		"NaN":             {at(1, 2, 2, math.NaN(), 3, 4, 1, 5), false},
+		"infinite":        {at(1, 2, 2, 3, math.Inf(1), 4, 1, 5), false},
+		"no proportion":   {at(1, .2, 2, 1.3, 3, .4, 1, .5), true},
+		"logit without n": {at(1, .2, 2, 1, 3, .4, 1, .5), true},
+	} {
+		if _, err := Analyse(c.points, Options{Logit: c.logit}); err == nil {
+			t.Errorf("%s: no error", name)
+		} else {
+			t.Log(err)
+		}
+	}
+	if c := Pearson([]float64{1, 1, 1, 1}, []float64{1, 2, 3, 4}); !math.IsNaN(c.Value) {
+		t.Errorf("a constant correlates: %v", c)
+	}
+}

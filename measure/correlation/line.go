@@ -1,0 +1,93 @@
+package correlation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// A Line is y = Intercept + Slope x.
+type Line struct {
+	Intercept, Slope float64
+	Scale            float64 // robust deviation of the residuals
+}
+
+// At is the line's value at x.
+func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
+
+// Constants of Huber's estimator as the field uses them.
+const (
+	huberTuning = 1.345              // 95 % efficiency where residuals are normal
+	madScale    = 0.6744897501960817 // the upper quartile of the standard normal
+	iterations  = 200
+)
+
+// Huber fits a line that outliers do not bend: Huber's M-estimator with the tuning constant 1.345, by iteratively
+// reweighted least squares. Its scale is the median of the absolute residuals over 0.6745, taken anew in each iteration, as in
+// the RLM of statsmodels. It fails where there are fewer than two different x, or where a value is not finite.
+func Huber(x, y []float64) (Line, error) {
+	if len(x) != len(y) {
+		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))
+	}
+	if len(x) < 2 {
+		return Line{}, fmt.Errorf("a line through %d points: %w", len(x), ErrTooFew)
+	}
+	for i := range x {
+		if !finite(x[i]) || !finite(y[i]) {
+			return Line{}, fmt.Errorf("point %d is not finite: %g, %g", i, x[i], y[i])
+		}
+	}
+	if constant(x) {
+		return Line{}, fmt.Errorf("all %d points have the same x, %g: no line fits", len(x), x[0])
+	}
+	line, weights := leastSquares(x, y, nil), make([]float64, len(x))
+	for range iterations {
+		line.Scale = residualScale(line, x, y)
+		if line.Scale < 1e-12*spread(y) || line.Scale == 0 { // more than half the points lie on the line
+			line.Scale = 0
+			break
+		}
+		for i := range x {
+			weights[i] = min(1, huberTuning*line.Scale/math.Abs(y[i]-line.At(x[i])))
+		}
+		next := leastSquares(x, y, weights)
+		next.Scale = line.Scale
+		moved := math.Abs(next.Intercept-line.Intercept) + math.Abs(next.Slope-line.Slope)
+		size := math.Abs(line.Intercept) + math.Abs(line.Slope)
+		line = next
+		if moved <= 1e-12*size {
+			break
+		}
+	}
+	return line, nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func spread(y []float64) float64 { return slices.Max(y) - slices.Min(y) }
+
+func leastSquares(x, y, weights []float64) Line {
+	a, b := stat.LinearRegression(x, y, weights, false)
+	return Line{Intercept: a, Slope: b}
+}
+
+// residualScale is the median absolute residual, in units of a normal's deviation.
+func residualScale(l Line, x, y []float64) float64 {
+	r := make([]float64, len(x))
+	for i := range x {
+		r[i] = math.Abs(y[i] - l.At(x[i]))
+	}
+	return median(r) / madScale
+}
+
+// median sorts its argument.
+func median(v []float64) float64 {
+	slices.Sort(v)
+	m := len(v) / 2
+	if len(v)%2 == 1 {
+		return v[m]
+	}
+	return (v[m-1] + v[m]) / 2
+}

@@ -1,0 +1,41 @@
+package correlation
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func TestSets(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for m := range 5 {
+		for d := range 3 {
+			model, data := fmt.Sprint("m", m), fmt.Sprint("d", d)
+			rows = append(rows, scores.Row{Model: model, Data: data, Transform: "gray", Measure: "effective-invariance", Statistic: "ei", Value: float64(10*m + d)})
+			if d < 2 {
+				rows = append(rows, scores.Row{Model: model, Data: data, Measure: "accuracy", Statistic: "clean", Value: .1 * float64(m+d), N: 100})
+			}
+		}
+	}
+	x, _ := scores.ParseSelector("effective-invariance.ei@gray")
+	y, _ := scores.ParseSelector("accuracy.clean")
+	sets, err := Relation{X: x, Y: y, By: ByModel, Group: func(m string) string { return "g" + m }}.Sets(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sets) != 3 || sets[1].Name != "d1" || len(sets[1].Points) != 5 || len(sets[2].Points) != 0 || len(sets[2].Unlabelled) != 5 {
+		t.Fatalf("by model: %+v", sets)
+	}
+	if p := sets[1].Points[3]; p != (Point{Label: "m3", Group: "gm3", X: 31, Y: .4, N: 100}) {
+		t.Errorf("%+v", p)
+	}
+	sets, err = Relation{X: x, Y: y, By: ByData}.Sets(rows)
+	if err != nil || len(sets) != 5 || len(sets[2].Points) != 2 || len(sets[2].Unlabelled) != 1 || sets[2].Unlabelled[0].Label != "d2" {
+		t.Fatalf("by data: %+v, %v", sets, err)
+	}
+	if _, err := (Relation{X: x, Y: y, By: "x"}).Sets(rows); err == nil {
+		t.Error("by x: no error")
+	}
+}

@@ -1,0 +1,89 @@
+package scores
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func ei(model, data, transform, parameter string, trial int, value float64) Row {
+	return Row{Model: model, Data: data, Transform: transform, Parameter: parameter, Trial: trial,
+		Measure: "effective-invariance", Statistic: "ei", Value: value}
+}
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	rows := []Row{
+		ei("a", "d", "rotation", "90", 0, .1), ei("a", "d", "rotation", "180", 0, .2), ei("a", "d", "rotation", "", 0, .15),
+		ei("a", "d", "gray", "", 0, .7), ei("b", "d", "gray", "", 0, .6), ei("b", "d", "gray", "", 1, .62), ei("b", "d", "gray", "", -1, .61),
+		{Model: "a", Data: "d", Transform: "rotation", Measure: "accuracy", Statistic: "clean", Value: .9},
+		{Model: "a", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean", Value: .9},
+		{Model: "a", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean", Factor: "class=cat", Value: .5},
+	}
+	for text, want := range map[string][]float64{
+		"effective-invariance.ei@rotation":     {.15},
+		"effective-invariance.ei@rotation=180": {.2},
+		"effective-invariance.ei@gray":         {.7, .61},
+		"accuracy.clean":                       {.9},
+	} {
+		s, err := ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.String() != text {
+			t.Errorf("%s reads back as %s", text, s)
+		}
+		got, err := s.Select(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%s: %v", text, got)
+		}
+		for i := range want {
+			if got[i].Value != want[i] {
+				t.Errorf("%s: %v, want %g", text, got[i], want[i])
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"effective-invariance.ei": "several scores of model a on d: effective-invariance.ei@rotation and effective-invariance.ei@gray",
+		"seis.equivariance":       "there are accuracy.clean, effective-invariance.ei",
+	} {
+		s, _ := ParseSelector(text)
+		if _, err := s.Select(rows); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"", "ei", ".ei", "a.", "a.b@", "@x"} {
+		if s, err := ParseSelector(text); err == nil {
+			t.Errorf("%q: %+v", text, s)
+		}
+	}
+}
+
+func FuzzSelector(f *testing.F) {
+	f.Add("seis.equivariance@shift=0.25/relu3")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSelector(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseSelector(s.String())
+		if err != nil || again != s && s.Transform != "" {
+			t.Fatalf("%q: %+v, then %+v, %v", text, s, again, err)
+		}
+	})
+}
+
+func TestSelectorRoundTrip(t *testing.T) {
+	t.Parallel()
+	word := rapid.StringMatching(`[a-z][a-z-]{0,8}`)
+	rapid.Check(t, func(t *rapid.T) {
+		s := Selector{Measure: word.Draw(t, "m"), Statistic: word.Draw(t, "s"), Transform: word.Draw(t, "t"), Layer: word.Draw(t, "l")}
+		if got, err := ParseSelector(s.String()); err != nil || got != s {
+			t.Fatalf("%s: %+v, %v", s, got, err)
+		}
+	})
+}
