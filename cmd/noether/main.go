@@ -52,7 +52,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine),
-		compareCommand(), reportCommand(), schemaCommand(), doctorCommand(engine), versionCommand(),
+		compareCommand(), correlateCommand(), reportCommand(), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

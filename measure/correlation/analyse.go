@@ -12,11 +12,11 @@ import (
 
 // A Point is a model (model-centric) or a test set (dataset-centric).
 type Point struct {
-	Label string  // the name of the model or data set
-	Group string  // what it is coloured by, for instance a tag's value; may be empty
-	X     float64 // the score, for instance effective invariance
-	Y     float64 // what it is to tell, for instance accuracy in [0, 1]
-	N     int     // the observations behind Y, for the logit
+	Label string  `json:"label"`           // the name of the model or data set
+	Group string  `json:"group,omitempty"` // what it is coloured by, for instance a tag's value; may be empty
+	X     float64 `json:"x"`               // the score, for instance effective invariance
+	Y     float64 `json:"y"`               // what it is to tell, for instance accuracy in [0, 1]
+	N     int     `json:"n"`               // the observations behind Y, for the logit
 }
 
 // Options say how points are related.

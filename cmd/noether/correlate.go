@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/measure/correlation"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+func correlateCommand() *cobra.Command {
+	var x, y, by, group string
+	var linear, asJSON bool
+	var options correlation.Options
+	c := &cobra.Command{
+		Use:   "correlate RUN [RUN...]",
+		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
+		Long: `Relates two scores over many models on one test set (--by model), or over many test sets for one
+model (--by data): Pearson's and Spearman's correlation, a robust line, and how far a line through all others misses each
+point. Models or data that have the score but no accuracy get a prediction with its interval.
+
+A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.`,
+		Example: "  noether correlate runs/zoo --x effective-invariance.ei@rotation --by model --group family\n" +
+			"  noether correlate runs/corrupted --x effective-invariance.ei@gray --by data",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			relation := correlation.Relation{By: correlation.By(by)}
+			var err error
+			if relation.X, err = scores.ParseSelector(x); err != nil {
+				return usagef(c, "--x: %v", err)
+			}
+			if relation.Y, err = scores.ParseSelector(y); err != nil {
+				return usagef(c, "--y: %v", err)
+			}
+			if by != string(correlation.ByModel) && by != string(correlation.ByData) {
+				return usagef(c, "--by is model or data, not %q", by)
+			}
+			rows, tags, err := readRuns(dirs)
+			if err != nil {
+				return err
+			}
+			if group != "" {
+				relation.Group = func(model string) string { return tags[model][group] }
+			}
+			options.Logit = !linear
+			return correlate(relation, rows, options, asJSON)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&x, "x", "effective-invariance.ei", "the score")
+	f.StringVar(&y, "y", "accuracy.clean", "what it is to tell")
+	f.StringVar(&by, "by", "model", "what the points are: model or data")
+	f.StringVar(&group, "group", "", "a tag of the models, shown beside each point")
+	f.BoolVar(&linear, "linear", false, "leave the accuracy as it is, instead of on the logit scale")
+	f.IntVar(&options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
+	f.Uint64Var(&options.Seed, "seed", 1, "of the resampling")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// readRuns reads the rows of several runs and the tags of their models.
+func readRuns(dirs []string) (rows []scores.Row, tags map[string]map[string]string, err error) {
+	tags = map[string]map[string]string{}
+	for _, dir := range dirs {
+		result, err := study.ReadResult(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, result.Rows...)
+		for _, m := range result.Record.Models {
+			tags[m.Name] = m.Tags
+		}
+	}
+	return rows, tags, nil
+}
+
+// A correlationResult is one correlation as JSON shows it.
+type correlationResult struct {
+	By                string              `json:"by"`
+	Of                string              `json:"of"`
+	X                 string              `json:"x"`
+	Y                 string              `json:"y"`
+	N                 int                 `json:"n"`
+	Pearson           interval            `json:"pearson"`
+	Spearman          interval            `json:"spearman"`
+	Intercept         float64             `json:"intercept"`
+	Slope             float64             `json:"slope"`
+	Logit             bool                `json:"logit"`
+	MeanAbsoluteError number              `json:"leave_one_out_error"`
+	Points            []correlation.Point `json:"points"`
+	Predicted         []predicted         `json:"predicted,omitempty"`
+}
+
+type predicted struct {
+	Label string   `json:"label"`
+	X     float64  `json:"x"`
+	Y     interval `json:"y"`
+}
+
+type interval struct {
+	Value number `json:"value"`
+	Low   number `json:"low"`
+	High  number `json:"high"`
+}
+
+// A number is null in JSON where it is not known.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func correlate(r correlation.Relation, rows []scores.Row, o correlation.Options, asJSON bool) error {
+	sets, err := r.Sets(rows)
+	if err != nil {
+		return err
+	}
+	var results []correlationResult
+	var failed []string
+	for _, set := range sets {
+		fit, err := correlation.Analyse(set.Points, o)
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
+			continue
+		}
+		results = append(results, resultOf(r, set, fit, o))
+	}
+	if len(results) == 0 {
+		return errors.New(strings.Join(failed, "; "))
+	}
+	for _, f := range failed {
+		note(f)
+	}
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", " ")
+		return e.Encode(results)
+	}
+	return printCorrelations(results)
+}
+
+func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
+	of := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
+	out := correlationResult{
+		By: string(r.By), Of: set.Name, X: r.X.String(), Y: r.Y.String(), N: len(set.Points),
+		Pearson:   of(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
+		Spearman:  of(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
+		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
+		MeanAbsoluteError: number(fit.MeanAbsoluteError()), Points: set.Points,
+	}
+	for _, p := range set.Unlabelled {
+		y := fit.Predict(p.X)
+		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, of(y.Value, y.Low, y.High)})
+	}
+	return out
+}
+
+func printCorrelations(results []correlationResult) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	subject := map[string]string{string(correlation.ByModel): "data", string(correlation.ByData): "model"}[results[0].By]
+	fmt.Printf("%s against %s, over %ss\n", results[0].X, results[0].Y, results[0].By)
+	fmt.Fprintf(t, "%s\tn\tPearson\t\tSpearman\t\terror of a prediction\t\n", subject)
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, float64(r.Pearson.Value), r.Pearson.bounds(),
+			float64(r.Spearman.Value), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(results, func(r correlationResult) bool { return len(r.Predicted) > 0 }) {
+		return nil
+	}
+	fmt.Printf("\npredicted %s\n", results[0].Y)
+	for _, r := range results {
+		for _, p := range r.Predicted {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", r.Of, p.Label, digits(float64(p.Y.Value)), p.Y.bounds())
+		}
+	}
+	return t.Flush()
+}
+
+func (i interval) bounds() string {
+	if math.IsNaN(float64(i.Low)) {
+		return ""
+	}
+	return fmt.Sprintf("[%.3f, %.3f]", float64(i.Low), float64(i.High))
+}
