@@ -11,7 +11,7 @@ func Kinds() []Kind {
 		identityKind(),
 		rotateKind(), translateKind(), scaleKind(), shearKind(), affineKind(), flipKind(), cropKind(),
 		grayscaleKind(), brightnessKind(), contrastKind(), gaussianBlurKind(),
-		gaussianNoiseKind(), replaceKind(),
+		gaussianNoiseKind(), replaceKind(), corruptKind(),
 	}
 }
 

@@ -300,22 +300,29 @@ func TestTraits(t *testing.T) {
 	for _, k := range Kinds() {
 		args := Args{}
 		for _, p := range k.Params {
-			if p.Required || p.Name == "area" {
-				args[p.Name] = Fixed(0.5)
+			switch {
+			case p.Required && p.Options != nil:
+				args[p.Name] = Option(p.Options[0])
+			case p.Required || p.Name == "area":
+				args[p.Name] = Fixed(max(0.5, p.Min))
 			}
 		}
 		tr := mustMake(t, k.Name, args)
 		onMaps[k.Name] = OnMaps(tr)
-		if noise := k.Name == "gaussian-noise" || k.Name == "replace"; Random(tr) != noise {
+		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt"}, k.Name); Random(tr) != noise {
 			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
 		}
 		v, ok := Parameter(tr.Draw(keyed.Rand(1)))
-		if one := len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"; ok != one || one && v != 0.5 {
+		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
+		if k.Name == "corrupt" {
+			want, one = 1, true
+		}
+		if ok != one || one && v != want {
 			t.Errorf("%s: the parameter is %g, %v", k.Name, v, ok)
 		}
 	}
 	for name, got := range onMaps {
-		refused := slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise"}, name)
+		refused := slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt"}, name)
 		if got == refused {
 			t.Errorf("%s: OnMaps is %v", name, got)
 		}

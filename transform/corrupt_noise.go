@@ -1,0 +1,34 @@
+package transform
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+func addGaussian(p canvas, s settings, r *rand.Rand) {
+	for i := range p.data {
+		p.data[i] += float32(s[0] * r.NormFloat64())
+	}
+}
+
+// shotNoise counts photons: Poisson(x c) / c.
+func shotNoise(p canvas, s settings, r *rand.Rand) {
+	for i, v := range p.data {
+		if v <= 0 {
+			p.data[i] = 0
+			continue
+		}
+		p.data[i] = float32(distuv.Poisson{Lambda: float64(v) * s[0], Src: r}.Rand() / s[0])
+	}
+}
+
+// impulseNoise sets a part of all values to 0 or 1, as often the one as the other.
+func impulseNoise(p canvas, s settings, r *rand.Rand) {
+	for i := range p.data {
+		if r.Float64() >= s[0] {
+			continue
+		}
+		p.data[i] = float32(r.IntN(2))
+	}
+}

@@ -1,0 +1,194 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sbinet/npyio/npz"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// The corruptions that draw nothing agree with scipy and PIL: testdata/corrupt.py.
+func TestCorruptGolden(t *testing.T) {
+	t.Parallel()
+	arrays, err := npz.Open("testdata/corrupt.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arrays.Close()
+	checked := 0
+	for _, size := range []string{"small", "large"} {
+		var bytes []uint8
+		if err := arrays.Read(size+".npy", &bytes); err != nil {
+			t.Fatal(err)
+		}
+		x := tensor.New(arrays.Header(size + ".npy").Descr.Shape...)
+		for i, b := range bytes {
+			x.Data[i] = float32(b) / 255
+		}
+		grey := tensor.Tensor{Shape: []int{1, x.Shape[1], x.Shape[2]}, Data: x.At(0).Data}
+		sampled(t, arrays, size+"-grey", apply(Corrupt{"jpeg-compression", Fixed(3)}.Draw(rand.New(rand.NewPCG(1, 2))), grey), 2.1/255, 0.2/255)
+		for _, kind := range []string{"defocus-blur", "zoom-blur", "brightness", "contrast", "pixelate", "jpeg-compression"} {
+			for _, severity := range []int{1, 3, 5} {
+				name := fmt.Sprintf("%s-%s-%d", size, kind, severity)
+				got := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(1, 2))), x)
+				if kind == "jpeg-compression" { // decoders differ in how they enlarge colour
+					sampled(t, arrays, name, got, 0.2, 0.02)
+				} else {
+					sampled(t, arrays, name, got, 2e-5, 2e-6)
+				}
+				checked++
+			}
+		}
+	}
+	if checked != 36 {
+		t.Errorf("%d cases", checked)
+	}
+}
+
+// sampled compares every 13th value with a golden array.
+func sampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, mostWorst, mostMean float64) {
+	t.Helper()
+	var want []float32
+	if err := r.Read(name+".npy", &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want) != (len(got.Data)+12)/13 {
+		t.Fatalf("%s: %d values for %d", name, len(want), len(got.Data))
+	}
+	worst, mean := 0.0, 0.0
+	for i, v := range want {
+		d := math.Abs(float64(got.Data[13*i] - v))
+		worst, mean = max(worst, d), mean+d/float64(len(want))
+	}
+	if !(worst <= mostWorst && mean <= mostMean) {
+		t.Errorf("%s: off by %g, %g in the mean", name, worst, mean)
+	}
+}
+
+func smoothPicture(c, h, w int) tensor.Tensor {
+	x := tensor.New(c, h, w)
+	for k := range c {
+		for y := range h {
+			for i := range w {
+				x.Data[(k*h+y)*w+i] = float32(0.5 + 0.3*math.Sin(float64(y)/5+float64(k))*math.Cos(float64(i)/7))
+			}
+		}
+	}
+	return x
+}
+
+// Every corruption stays within [0, 1], is the same each time that one Op is applied, and damages more at 5 than at 1.
+func TestCorruptions(t *testing.T) {
+	t.Parallel()
+	for _, kind := range Corruptions() {
+		for _, side := range []int{32, 112} {
+			x := smoothPicture(3, side, side)
+			before := slices.Clone(x.Data)
+			damage := func(severity int) float64 {
+				op := Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(uint64(severity), 7)))
+				y := apply(op, x)
+				if d := distance(y, apply(op, x)); d != 0 {
+					t.Errorf("%s: the same Op differs by %g", kind, d)
+				}
+				var sum float64
+				for i, v := range y.Data {
+					if !(v >= 0 && v <= 1) {
+						t.Fatalf("%s at %d: %g", kind, side, v)
+					}
+					sum += math.Abs(float64(v - x.Data[i]))
+				}
+				return sum / float64(len(y.Data))
+			}
+			slight, severe := damage(1), damage(5)
+			grows := kind != "glass-blur" && kind != "elastic-transform" // whose severities differ in scale more than in amount
+			if severe < 0.002 || slight <= 0 || grows && severe <= slight {
+				t.Errorf("%s at %d: %g at severity 1, %g at 5", kind, side, slight, severe)
+			}
+			if !slices.Equal(before, x.Data) {
+				t.Fatalf("%s changes its input", kind)
+			}
+		}
+	}
+}
+
+// The noises have the moments that they are named for.
+func TestCorruptNoise(t *testing.T) {
+	t.Parallel()
+	x := tensor.New(3, 128, 128)
+	for i := range x.Data {
+		x.Data[i] = 0.5
+	}
+	moments := func(kind string) (mean, deviation float64) {
+		y := apply(Corrupt{kind, Fixed(1)}.Draw(rand.New(rand.NewPCG(3, 4))), x)
+		n := float64(len(y.Data))
+		for _, v := range y.Data {
+			mean += float64(v) / n
+		}
+		for _, v := range y.Data {
+			deviation += (float64(v) - mean) * (float64(v) - mean) / n
+		}
+		return mean, math.Sqrt(deviation)
+	}
+	for kind, want := range map[string]float64{
+		"gaussian-noise": 0.08,
+		"shot-noise":     math.Sqrt(0.5 / 60),   // Poisson(30) / 60
+		"impulse-noise":  math.Sqrt(0.03) * 0.5, // a part of 0.03 is half a range away
+	} {
+		mean, deviation := moments(kind)
+		if math.Abs(mean-0.5) > 0.003 || math.Abs(deviation-want) > 0.03*want {
+			t.Errorf("%s: mean %.4f, deviation %.4f, want 0.5 and %.4f", kind, mean, deviation, want)
+		}
+	}
+}
+
+func TestCorruptSizes(t *testing.T) {
+	t.Parallel()
+	for _, shape := range [][]int{{3, 1, 1}, {1, 28, 28}, {3, 2, 31}, {4, 33, 17}, {1, 97, 100}, {3, 0, 0}} {
+		x := smoothPicture(shape[0], shape[1], shape[2])
+		for _, kind := range Corruptions() {
+			for severity := 1; severity <= 5; severity++ {
+				y := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(9, 9))), x)
+				for _, v := range y.Data {
+					if !(v >= 0 && v <= 1) {
+						t.Fatalf("%s %d on %v: %g", kind, severity, shape, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCorruptArguments(t *testing.T) {
+	t.Parallel()
+	kind, ok := Lookup("corrupt")
+	if !ok {
+		t.Fatal("corrupt is not in the registry")
+	}
+	if len(Corruptions()) != 15 {
+		t.Errorf("there are %d corruptions", len(Corruptions()))
+	}
+	if s := interpolated(levels(1, 2, 4, 8, 16), 3.25); s[0] != 5 {
+		t.Errorf("at 3.25: %g", s[0])
+	}
+	if s := interpolated(levels(1, 2, 4, 8, 16), 5); s[0] != 16 {
+		t.Errorf("at 5: %g", s[0])
+	}
+	for _, c := range []struct {
+		args Args
+		want string
+	}{
+		{Args{"kind": Option("fog")}, "severity is missing"},
+		{Args{"kind": Option("rain"), "severity": Fixed(1)}, "fog"},
+		{Args{"kind": Option("fog"), "severity": Fixed(6)}, "between 1 and 5"},
+	} {
+		if _, err := kind.Make(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
