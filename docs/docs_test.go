@@ -186,7 +186,10 @@ func TestKindsOnMaps(t *testing.T) {
 	for _, k := range transform.Kinds() {
 		args := transform.Args{}
 		for _, p := range k.Params {
-			if p.Required || p.Name == "area" {
+			switch {
+			case p.Required && p.Options != nil:
+				args[p.Name] = transform.Option(p.Options[0])
+			case p.Required || p.Name == "area":
 				args[p.Name] = transform.Fixed(1)
 			}
 		}

@@ -18,7 +18,7 @@ func TestSelect(t *testing.T) {
 		ei("a", "d", "rotation", "90", 0, .1), ei("a", "d", "rotation", "180", 0, .2), ei("a", "d", "rotation", "", 0, .15),
 		ei("a", "d", "gray", "", 0, .7), ei("b", "d", "gray", "", 0, .6), ei("b", "d", "gray", "", 1, .62), ei("b", "d", "gray", "", -1, .61),
 		{Model: "a", Data: "d", Transform: "rotation", Measure: "accuracy", Statistic: "clean", Value: .9},
-		{Model: "a", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean", Value: .9},
+		{Model: "a", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean", Value: (.9 + .9 + .9) / 3},
 		{Model: "a", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean", Factor: "class=cat", Value: .5},
 	}
 	for text, want := range map[string][]float64{

@@ -17,12 +17,13 @@ type Data struct {
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
 
-	Split       *splitKeys `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
-	Shuffle     bool       `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
-	Limit       int        `key:"limit" min:"1" doc:"the first so many samples"`
-	Stratified  bool       `key:"stratified" doc:"the limit takes as many samples of each class"`
-	Classes     []string   `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
-	Fingerprint string     `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
+	Corrupt     *corruptKeys `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
+	Split       *splitKeys   `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
+	Shuffle     bool         `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
+	Limit       int          `key:"limit" min:"1" doc:"the first so many samples"`
+	Stratified  bool         `key:"stratified" doc:"the limit takes as many samples of each class"`
+	Classes     []string     `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
+	Fingerprint string       `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file
 }
@@ -92,6 +93,9 @@ type splitKeys struct {
 func (d Data) check() error {
 	if d.Stratified && d.Limit == 0 {
 		return d.node.Get("stratified").Errorf("stratified wants a limit")
+	}
+	if d.Corrupt != nil && d.Pairs != nil {
+		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: one half would not match the other")
 	}
 	if k := d.Split; k != nil {
 		at := d.node.Get("split")

@@ -55,6 +55,9 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := expandCorruptions(node); err != nil {
+		return nil, err
+	}
 	s := &Study{path: path, node: node}
 	if err := config.Decode(node, s); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ func (s *Study) openData(ctx context.Context, spec Data) (*openData, error) {
 	if err != nil {
 		return nil, err
 	}
+	src = spec.damage(src, s.Seed)
 	if src.Len() == 0 {
 		return nil, spec.node.Errorf("there are no samples")
 	}
@@ -124,7 +125,7 @@ func (d Data) kinds() []string {
 	v := reflect.ValueOf(d)
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		// Sources are the pointer fields that come before what is taken of them.
-		if key := f.Tag.Get("key"); f.Type.Kind() == reflect.Pointer && key != "" && key != "split" && !v.FieldByIndex(f.Index).IsNil() {
+		if key := f.Tag.Get("key"); f.Type.Kind() == reflect.Pointer && key != "" && key != "split" && key != "corrupt" && !v.FieldByIndex(f.Index).IsNil() {
 			out = append(out, key)
 		}
 	}

@@ -170,8 +170,11 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 
 func printCorrelations(results []correlationResult) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	subject := map[string]string{string(correlation.ByModel): "data", string(correlation.ByData): "model"}[results[0].By]
-	fmt.Printf("%s against %s, over %ss\n", results[0].X, results[0].Y, results[0].By)
+	subject, over := "data", "models"
+	if results[0].By == string(correlation.ByData) {
+		subject, over = "model", "data sets"
+	}
+	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, over)
 	fmt.Fprintf(t, "%s\tn\tPearson\t\tSpearman\t\terror of a prediction\t\n", subject)
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, float64(r.Pearson.Value), r.Pearson.bounds(),

@@ -216,3 +216,21 @@ func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestVariableTypes(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("f", []byte("a: ${A}\nb: \"${A}\"\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), func(name string) (string, bool) {
+		return "12", name == "A"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]Kind{"a": Int, "b": String, "c": Float, "d": Bool, "e": String, "f": String} {
+		if got := n.Get(key).Kind; got != want {
+			t.Errorf("%s is %v, want %v", key, got, want)
+		}
+	}
+	if v := n.Get("a").Int; v != 12 {
+		t.Errorf("a is %d", v)
+	}
+}

@@ -61,3 +61,16 @@ func (n *Node) plain() any {
 	}
 	return nil
 }
+
+// Clone returns a copy that shares nothing with n.
+func (n *Node) Clone() *Node {
+	out := *n
+	out.Items, out.Pairs = nil, nil
+	for _, item := range n.Items {
+		out.Items = append(out.Items, item.Clone())
+	}
+	for _, p := range n.Pairs {
+		out.Pairs = append(out.Pairs, Pair{p.Key.Clone(), p.Value.Clone()})
+	}
+	return &out
+}

@@ -186,6 +186,9 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 		if a.Token.Type == token.StringType && scientific.MatchString(a.Value) {
 			return b.scientific(n, a.Value)
 		}
+		if a.Token.Type == token.StringType && oneVariable.MatchString(a.Value) {
+			return b.variable(n, a.Value)
+		}
 		return b.text(n, a.Value)
 	case *ast.LiteralNode:
 		return b.text(n, a.Value.Value)
@@ -250,6 +253,26 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 		return nil, n.Errorf("the number %s is too large", s)
 	}
 	n.Kind, n.Float, n.Text = Float, v, s
+	return n, nil
+}
+
+// oneVariable is a text that is nothing but a variable.
+var oneVariable = regexp.MustCompile(`^\$\{[^}]*\}$`)
+
+// variable is a value that a variable stands for, unquoted: a number or a truth value where the variable's text is one, so that
+// `limit: ${LIMIT:-2000}` is a number.
+func (b *builder) variable(n *Node, s string) (*Node, error) {
+	n, err := b.text(n, s)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
+		n.Kind, n.Int, n.Float = Int, v, float64(v)
+	} else if v, err := strconv.ParseFloat(n.Text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		n.Kind, n.Float = Float, v
+	} else if n.Text == "true" || n.Text == "false" {
+		n.Kind, n.Bool = Bool, n.Text == "true"
+	}
 	return n, nil
 }
 

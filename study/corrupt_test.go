@@ -1,0 +1,48 @@
+package study
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCorruptExpands(t *testing.T) {
+	t.Parallel()
+	const text = `
+name: s
+data:
+  - {name: plain, shapes: {n: 4}}
+  - {name: c, shapes: {n: 4}, corrupt: {kinds: [fog, pixelate], severities: [1, 3, 5]}}
+  - {name: all, shapes: {n: 4}, corrupt: all}
+  - {name: one, shapes: {n: 4}, corrupt: {kinds: fog, severities: 2}}
+models: [{name: m, onnx: m.onnx}]
+measures: [accuracy]
+`
+	s, err := Parse("s.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Data) != 1+6+75+1 {
+		t.Fatalf("%d data sets", len(s.Data))
+	}
+	if d := s.Data[5]; d.Name != "c/pixelate-3" || d.Corrupt.Kinds[0] != "pixelate" || d.Corrupt.Severities[0] != 3 {
+		t.Errorf("%s %+v", d.Name, d.Corrupt)
+	}
+	if d := s.Data[82]; d.Name != "one" {
+		t.Errorf("%s: a single corruption keeps the name", d.Name)
+	}
+	for bad, want := range map[string]string{
+		"corrupt: {kinds: rain}":                          "s.yaml:3:",
+		"corrupt: {kinds: fog, severities: 6}":            "1 to 5",
+		"corrupt: {severities: 2}":                        "kinds",
+		"corrupt: {kinds: fog, severity: 6}":              "severit",
+		"corrupt: {kinds: fog, severities: 1}, idx: a.gz": "one kind of source",
+	} {
+		s, err := Parse("s.yaml", []byte("name: s\ndata:\n  - {name: a, shapes: {n: 4}, "+bad+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [accuracy]\n"), nil)
+		if err == nil {
+			_, err = s.openData(t.Context(), s.Data[0])
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", bad, err, want)
+		}
+	}
+}
