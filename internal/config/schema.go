@@ -20,13 +20,15 @@ func Schema(t reflect.Type) map[string]any {
 	case reflect.Pointer:
 		return Schema(t.Elem())
 	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
+		return orVariable("boolean")
 	case reflect.Int, reflect.Int64:
-		return map[string]any{"type": "integer"}
+		return orVariable("integer")
 	case reflect.Uint64:
-		return map[string]any{"type": "integer", "minimum": 0}
+		n := orVariable("integer")
+		n["minimum"] = 0
+		return n
 	case reflect.Float64, reflect.Float32:
-		return map[string]any{"type": "number"}
+		return orVariable("number")
 	case reflect.String:
 		return map[string]any{"type": []string{"string", "number", "boolean"}}
 	case reflect.Slice:
@@ -86,4 +88,9 @@ func (f field) schema() map[string]any {
 		s["maximum"] = hi
 	}
 	return s
+}
+
+// orVariable is a scalar of a type, or a variable that stands for one.
+func orVariable(kind string) map[string]any {
+	return map[string]any{"type": []string{kind, "string"}, "pattern": oneVariable.String()}
 }
