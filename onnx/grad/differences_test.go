@@ -83,6 +83,7 @@ type trial struct {
 	loss     []int // the outputs that the loss reads; nil: all
 	space    bool  // of the sizes, only those of batch and space may be free
 	sized    bool  // every size is fixed
+	tuples   bool  // the last axis of integers is, since it says how many axes they index
 }
 
 func (tr trial) String() string {
@@ -127,9 +128,12 @@ func (tr trial) drawn(opset int, r *rand.Rand) form {
 	}
 	switch r.IntN(3) {
 	case 0:
-		f.free = func(operand, axis int) bool { return axis == 0 && batch(operand) }
+		f.free = func(operand, axis int) bool { return axis == 0 && batch(operand) && !(tr.tuples && operand > 0) }
 	case 1:
-		f.free = func(operand, axis int) bool { return axis > 0 || batch(operand) }
+		f.free = func(operand, axis int) bool {
+			o := tr.operands[operand]
+			return (axis > 0 || batch(operand)) && !(tr.tuples && o.ints != nil && axis == len(o.shape)-1)
+		}
 		if tr.space { // weights are known, and how much a stride leaves over can be cut off since opset 10
 			f.free = func(operand, axis int) bool { return operand == 0 && (axis == 0 || axis > 1 && opset > 10) }
 		}

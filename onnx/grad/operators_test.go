@@ -31,10 +31,10 @@ LSTM GRU`
 
 // awaited are operators whose rules are not complete yet.
 var awaited = strings.Fields(`
-Relu ScatterND LogSoftmax Softmax LRN
+Relu LogSoftmax Softmax LRN
 LayerNormalization LpNormalization InstanceNormalization GroupNormalization BatchNormalization GlobalLpPool GlobalMaxPool
-GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool TopK Scatter ScatterElements
-GatherND GatherElements Gather`)
+GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool 
+`)
 
 func TestEveryPromisedOperatorIsChecked(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,10 @@ var rules = map[string]rule{
 	"Concat": concat, "CumSum": cumSum, "DepthToSpace": depthToSpace, "Expand": expand, "Pad": pad, "Resize": resize, "Slice": slice,
 	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
 	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
+	// gather.go
+	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
+	// scatter.go
+	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": topK,
 	// pool.go
 	"GlobalAveragePool": globalAveragePool, "MaxPool": maxPool,
 }
