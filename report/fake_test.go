@@ -15,6 +15,7 @@ type fake struct {
 	models, layers, transforms int
 	data                       int
 	classes                    int // with scores for each class where > 0
+	grid                       int // layers of the first two models that are compared with each other
 	unfinished                 bool
 	name                       func(kind string, i int) string // nil: names as people give them
 }
@@ -64,7 +65,23 @@ func (f fake) build() ([]scores.Row, scores.Record) {
 			}
 		}
 	}
-	return rows, rec
+	return append(rows, f.pairs(r)...), rec
+}
+
+// pairs are similarities of the first layers of model 0 with those of model 1, and of model 0 among each other.
+func (f fake) pairs(r *rand.Rand) []scores.Row {
+	var rows []scores.Row
+	for other := range min(2, f.grid) {
+		for a := range f.grid {
+			for b := range f.grid {
+				value := math.Exp(-0.15*math.Abs(float64(a-b))) * (1 - 0.1*float64(other)*r.Float64())
+				rows = append(rows, scores.Row{Study: "cifar-rotation", Model: f.named("model", 0), OtherModel: f.named("model", other), Data: f.named("data", 0),
+					Layer: f.named("layer", a), Depth: 3 + 5*a, OtherLayer: f.named("layer", b),
+					Measure: "similarity", Statistic: "linear-cka", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.05, N: 2000})
+			}
+		}
+	}
+	return rows
 }
 
 var nan = math.NaN()

@@ -126,6 +126,9 @@ func (w wording) steepest(models []series, about Statistic) finding {
 
 // depth describes a curve over depth.
 func (w wording) depth(s series, about Statistic) finding {
+	if s.isGrid() {
+		return w.grid(s, about)
+	}
 	low, high := s.lowest(), s.highest()
 	first, last := s.rows[0], s.rows[len(s.rows)-1]
 	span := high.Value - low.Value
@@ -175,7 +178,11 @@ func chance(s series, d Direction) string {
 	case at == len(s.rows):
 		return "; none of them does better than chance"
 	default:
-		return fmt.Sprintf("; at %d of %d layers it is no better than chance", at, with)
+		what := "layers"
+		if s.isGrid() {
+			what = "pairs"
+		}
+		return fmt.Sprintf("; at %d of %d %s it is no better than chance", at, with, what)
 	}
 }
 

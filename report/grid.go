@@ -28,13 +28,13 @@ type gridRow struct {
 
 // A gridValue is a number with its interval and, for layers, its place.
 type gridValue struct {
-	layer           string
+	layer, other    string // other: the layer that it is compared with, where it has another name
 	depth           int
 	value, interval string
 }
 
 func valueOf(r scores.Row) gridValue {
-	return gridValue{layer: r.Layer, depth: r.Depth, value: number(r.Value), interval: interval(r.Low, r.High)}
+	return gridValue{layer: r.Layer, other: partner(&r), depth: r.Depth, value: number(r.Value), interval: interval(r.Low, r.High)}
 }
 
 // oneLayer leaves out the column of the worst layer, where each is the best one too.
@@ -153,6 +153,9 @@ func (v gridValue) write(l layout) string {
 	}
 	if v.layer == "" {
 		return strings.Join(parts, separator(l.stacked))
+	}
+	if v.other != "" { // beneath each other: side by side they would be cut down to the same
+		return strings.Join(parts, " ") + "\n" + shorten(v.layer, l.layers) + "\n" + withOther + shorten(v.other, l.layers-len(withOther))
 	}
 	name := v.name(l.layers)
 	if l.stacked {

@@ -64,7 +64,7 @@ type section struct {
 
 func newPage(rows []scores.Row, rec scores.Record) (*page, error) {
 	measures := Describe(rows)
-	data, err := pack(rows, measures)
+	data, err := pack(rows, measures, rec.Models)
 	if err != nil {
 		return nil, err
 	}

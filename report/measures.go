@@ -89,6 +89,24 @@ var known = []Measure{
 			{"l2", "l2 distance", "The Euclidean distance, in the units of the layer.", 0, unbounded, Lower},
 		},
 	},
+	{
+		Name: "similarity", Title: "Similarity of representations",
+		Question: "Do two layers see the same inputs alike: two of different models, two of one model, or one on x and on T(x)?",
+		Reading:  "1: one representation is the other, up to what the statistic disregards (rotation and scale for CKA, any invertible linear map for CCA). The null pairs each sample with another one: a similarity at its null is chance. A high similarity on the data does not say that two models are invariant to the same things.",
+		Statistics: []Statistic{
+			{"linear-cka", "linear CKA", "The cosine between the two centred Gram matrices.", 0, 1, Higher},
+			{"debiased-cka", "debiased CKA", "Linear CKA from unbiased estimates: 0 on average for representations that have nothing in common.", unbounded, 1, Higher},
+			{"minibatch-cka", "minibatch CKA", "Debiased CKA from the averages over minibatches.", unbounded, 1, Higher},
+			{"rbf-cka", "RBF CKA", "CKA of Gram matrices of a Gaussian kernel, which looks at near neighbours.", 0, 1, Higher},
+			{"svcca", "SVCCA", "Mean canonical correlation of the principal subspaces that hold most of the variance.", 0, 1, Higher},
+			{"pwcca", "PWCCA", "Mean canonical correlation, weighted by how much of the first representation each direction accounts for.", 0, 1, Higher},
+			{"cca", "mean canonical correlation", "Disregards every invertible linear map.", 0, 1, Higher},
+			{"procrustes", "Procrustes similarity", "What is left of the second representation after the best rotation and scaling onto the first.", 0, 1, Higher},
+			{"linear-regression", "linear regression", "The share of the first representation's variance that a linear map of the second explains.", 0, 1, Higher},
+			{"rsa", "representational similarity", "Rank correlation of the dissimilarities of all pairs of samples.", -1, 1, Higher},
+			{"mutual-knn", "mutual nearest neighbours", "The share of nearest neighbours that samples have in common.", 0, 1, Higher},
+		},
+	},
 }
 
 // Describe returns the descriptions of the measures that the rows hold, in the order to show them. A measure or a

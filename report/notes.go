@@ -53,7 +53,7 @@ func warningNotes(rows []scores.Row, general []string) []note {
 			continue
 		}
 		for _, text := range strings.Split(r.Warning, "; ") {
-			n.add(text, strings.Join(nonEmpty(r.Measure, r.Model, r.Layer), " "))
+			n.add(text, strings.Join(nonEmpty(r.Measure, r.Model, r.OtherModel, r.Layer, partner(r)), " "))
 		}
 	}
 	return n.all

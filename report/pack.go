@@ -58,8 +58,8 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 }
 
 // pack encodes rows as JSON that is safe inside a script element: encoding/json writes <, > and & as \u003c and so on.
-func pack(rows []scores.Row, measures []Measure) ([]byte, error) {
-	p := packed{Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows), Shown: make([]int, len(rows))}
+func pack(rows []scores.Row, measures []Measure, models []scores.ModelRecord) ([]byte, error) {
+	p := packed{Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, models), Shown: make([]int, len(rows))}
 	c := choose(rows)
 	for i := range rows {
 		switch {
@@ -114,9 +114,16 @@ func packText(rows []scores.Row, field func(*scores.Row) string) textColumn {
 	return c
 }
 
-func packNumbers(rows []scores.Row) map[string]numbers {
+func packNumbers(rows []scores.Row, models []scores.ModelRecord) map[string]numbers {
+	other := depths(models)
 	return map[string]numbers{
 		"depth": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Depth) }),
+		"otherDepth": packNumber(rows, func(r *scores.Row) float64 {
+			if d, known := other[[2]string{r.OtherModel, r.OtherLayer}]; known {
+				return float64(d)
+			}
+			return scores.NoDepth
+		}),
 		"trial": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Trial) }),
 		"value": packNumber(rows, func(r *scores.Row) float64 { return r.Value }),
 		"low":   packNumber(rows, func(r *scores.Row) float64 { return r.Low }),
@@ -124,6 +131,17 @@ func packNumbers(rows []scores.Row) map[string]numbers {
 		"null":  packNumber(rows, func(r *scores.Row) float64 { return r.Null }),
 		"n":     packNumber(rows, func(r *scores.Row) float64 { return float64(r.N) }),
 	}
+}
+
+// depths are those of the layers of models.
+func depths(models []scores.ModelRecord) map[[2]string]int {
+	out := make(map[[2]string]int)
+	for _, m := range models {
+		for _, l := range m.Layers {
+			out[[2]string{m.Name, l.Name}] = l.Depth
+		}
+	}
+	return out
 }
 
 func packNumber(rows []scores.Row, field func(*scores.Row) float64) numbers {

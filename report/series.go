@@ -64,13 +64,6 @@ func grouped(all []series, key func(series) string) [][]series {
 	return groups
 }
 
-func modelLabel(r *scores.Row) string {
-	if r.OtherModel == "" {
-		return r.Model
-	}
-	return r.Model + " and " + r.OtherModel
-}
-
 func transformLabel(r *scores.Row) string {
 	if r.Parameter == "" {
 		return r.Transform

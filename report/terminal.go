@@ -87,7 +87,7 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 		p.line("There are no scores yet.")
 		return
 	}
-	p.wrapped(p.style.faint, "↑ higher is more invariant, ↓ lower is. In brackets: 95 % intervals. Null: what shuffled pairs give.", 0)
+	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what shuffled pairs give.", 0)
 }
 
 // extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".
@@ -189,7 +189,13 @@ func (p *printer) layers(m Measure, s Statistic) grid {
 		g.values = []string{"highest layer", "lowest layer"}
 	}
 	fewest, most := math.MaxInt, 0
+	unit := "layer"
 	for _, one := range seriesOf(p.shown, m.Name, s.Name) {
+		if one.isGrid() {
+			one = one.withoutSelf()
+			unit = "pair of layers"
+			g.values = []string{"most alike", "least alike"}
+		}
 		fewest, most = min(fewest, len(one.rows)), max(most, len(one.rows))
 		g.rows = append(g.rows, gridRow{
 			labels: []string{one.model, one.data, one.transform, one.variant},
@@ -201,7 +207,7 @@ func (p *printer) layers(m Measure, s Statistic) grid {
 	if most == 1 {
 		g.oneLayer()
 	}
-	g.caption = append(g.caption, layersIn(fewest, most), "n = "+p.observations(m, []Statistic{s}))
+	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []Statistic{s}))
 	return g
 }
 
@@ -217,13 +223,15 @@ func (p *printer) observations(m Measure, of []Statistic) string {
 	return span(low, high)
 }
 
-// layersIn writes "1 layer", "20 layers" or "18 to 20 layers".
-func layersIn(fewest, most int) string {
-	if fewest == most {
-		return plural(most, "layer")
+// unitsIn writes "1 layer", "20 layers", "18 to 20 layers" or "361 pairs of layers".
+func unitsIn(fewest, most int, unit string) string {
+	if most != 1 {
+		unit = pluralOf[unit]
 	}
-	return span(fewest, most) + " layers"
+	return span(fewest, most) + " " + unit
 }
+
+var pluralOf = map[string]string{"layer": "layers", "pair of layers": "pairs of layers"}
 
 // span writes "20" or "18 to 20".
 func span(low, high int) string {

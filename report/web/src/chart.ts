@@ -167,6 +167,7 @@ export async function draw(into: HTMLElement, spec: VisualizationSpec, descripti
       font: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
       view: { stroke: null },
       axis,
+      legend: { labelColor: 'var(--muted)', labelFontSize: 12 },
     } as never,
   });
 }

@@ -32,7 +32,7 @@ export interface Packed {
 
 export type TextName =
   | 'model' | 'layer' | 'other' | 'data' | 'transform' | 'parameter' | 'measure' | 'variant' | 'factor' | 'statistic' | 'warning';
-export type NumberName = 'depth' | 'trial' | 'value' | 'low' | 'high' | 'null' | 'n';
+export type NumberName = 'depth' | 'otherDepth' | 'trial' | 'value' | 'low' | 'high' | 'null' | 'n';
 
 /** How far a row stands for others. */
 export const Shown = { detail: 0, trials: 1, overview: 2 };

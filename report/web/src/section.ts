@@ -1,6 +1,7 @@
 // The section of one measure: what to look at, the charts of it, and the table of its scores.
 
 import { curves, dots, draw, type Point } from './chart';
+import { heat, isGrid, type Tile } from './heat';
 import { Scores, Shown, type Measure, type Statistic, type TextName } from './data';
 import { element } from './dom';
 import { interval, number, shorten } from './format';
@@ -84,12 +85,13 @@ export class Section {
   }
 
   private legend(): void {
-    const present = new Set(this.scores.distinct('model', this.rows));
+    const pairs = this.by(this.rows, (row) => this.scores.text('model', row));
+    const present = new Set(pairs.filter(([, rows]) => !this.measure.layered || !isGrid(this.scores, rows)).map(([model]) => model)); // heat maps have no lines
     const list = element('ul');
     this.models.forEach((model, i) => {
       if (present.has(model)) list.append(element('li', {}, swatch(i), shorten(model, 40)));
     });
-    if (this.rows.some((row) => this.scores.number('null', row) !== null)) {
+    if (present.size > 0 && this.rows.some((row) => this.scores.number('null', row) !== null)) {
       list.append(element('li', { class: 'aside' }, `${this.measure.layered ? 'dotted' : 'dotted or a bar'}: the null, what shuffled pairs give`));
     }
     this.part('legend').append(list);
@@ -121,14 +123,34 @@ export class Section {
       s.text('factor', row) === factor && under(row));
   }
 
-  // layerPanels are curves over depth, one panel for each transformation.
+  // layerPanels are curves over depth, one panel for each transformation; layers that are compared with several others
+  // make a heat map of their own for each pair of models.
   private layerPanels() {
     const { parameter } = this.choice;
     const rows = this.chosen((row) => parameter === '' ? this.scores.shown(row) === Shown.overview : this.scores.text('parameter', row) === parameter);
-    return this.by(rows, (row) => this.label(row)).map(([title, of]) => ({
-      title: title || this.statistic.title,
-      wide: false,
-      spec: curves(this.points(of, (row) => this.scores.number('depth', row)!), this.models, this.statistic, 'depth of the layer'),
+    return this.by(rows, (row) => this.label(row)).flatMap(([title, of]) => {
+      const models = this.by(of, (row) => this.scores.text('model', row));
+      const grids = models.filter(([, rows]) => isGrid(this.scores, rows));
+      const lines = models.filter(([, rows]) => !isGrid(this.scores, rows)).flatMap(([, rows]) => rows);
+      const panels = grids.map(([model, rows]) => ({
+        title: [model, title].filter(Boolean).join(', '), wide: false, spec: heat(this.tiles(rows), this.statistic),
+      }));
+      if (lines.length > 0) {
+        panels.unshift({
+          title: title || this.statistic.title, wide: false,
+          spec: curves(this.points(lines, (row) => this.scores.number('depth', row)!), this.models, this.statistic, 'depth of the layer'),
+        });
+      }
+      return panels;
+    });
+  }
+
+  private tiles(rows: number[]): Tile[] {
+    const s = this.scores;
+    return rows.map((row) => ({
+      layer: s.text('layer', row), depth: s.number('depth', row)!, other: s.text('other', row), otherDepth: s.number('otherDepth', row)!,
+      value: s.number('value', row), said: [number(s.number('value', row)), interval(s.number('low', row), s.number('high', row))].filter(Boolean).join(' '),
+      chance: s.number('null', row) === null ? '' : number(s.number('null', row)),
     }));
   }
 

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// What compares two representations has rows for pairs of layers. Where each layer has one partner they make a curve over depth
+// like any other; where layers are compared with several they make a grid, drawn as a heat map.
+
+// isGrid reports whether some layer of the series is compared with several others.
+func (s series) isGrid() bool { return isGrid(s.rows) }
+
+func isGrid(rows []scores.Row) bool {
+	partner := make(map[string]string)
+	for _, r := range rows {
+		if r.OtherLayer == "" {
+			continue
+		}
+		if other, seen := partner[r.Layer]; seen && other != r.OtherLayer {
+			return true
+		}
+		partner[r.Layer] = r.OtherLayer
+	}
+	return false
+}
+
+// withoutSelf leaves out a layer compared with itself, which is 1 and says nothing.
+func (s series) withoutSelf() series {
+	rows := slices.DeleteFunc(slices.Clone(s.rows), isSelf)
+	if len(rows) > 0 {
+		s.rows = rows
+	}
+	return s
+}
+
+func isSelf(r scores.Row) bool {
+	return r.OtherModel != "" && r.Model == r.OtherModel && r.Layer == r.OtherLayer
+}
+
+// grid describes the pairs of layers of two models.
+func (w wording) grid(s series, about Statistic) finding {
+	s = s.withoutSelf()
+	low, high := s.lowest(), s.highest()
+	span := high.Value - low.Value
+	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
+	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), number(high.Value), pairOf(low), number(low.Value))
+	if span <= steady*about.width(high.Value) {
+		said = fmt.Sprintf("stays between %s and %s for all %s of layers", number(low.Value), number(high.Value), plural(len(s.rows), "pair"))
+	}
+	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
+}
+
+// pairOf names the two layers of a row in a sentence.
+func pairOf(r scores.Row) string {
+	other := r
+	other.Layer = r.OtherLayer
+	return layer(r) + " and " + layer(other)
+}
+
+// withOther stands before the second of two layers that are compared.
+const withOther = "~ "
+
+// partner is the layer that a row's layer is compared with, "" where it bears the same name.
+func partner(r *scores.Row) string {
+	if r.OtherLayer == r.Layer {
+		return ""
+	}
+	return r.OtherLayer
+}
+
+// directional are the measures whose scores depend on which model comes first.
+var directional = []string{"stir"}
+
+// modelLabel names the model of a row, or the two that are compared.
+func modelLabel(r *scores.Row) string {
+	switch {
+	case r.OtherModel == "":
+		return r.Model
+	case r.OtherModel == r.Model:
+		return r.Model + " with itself"
+	case slices.Contains(directional, r.Measure):
+		return r.Model + " → " + r.OtherModel
+	}
+	return r.Model + " and " + r.OtherModel
+}

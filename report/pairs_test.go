@@ -1,0 +1,104 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// pairRow makes a similarity of layers of two models.
+func pairRow(model, other, layer, otherLayer string, depth int, value float64) scores.Row {
+	return scores.Row{Model: model, OtherModel: other, Data: "d", Layer: layer, OtherLayer: otherLayer, Depth: depth,
+		Measure: "similarity", Statistic: "linear-cka", Value: value, Low: nan, High: nan, Null: nan, N: 10}
+}
+
+func TestFindingsOfPairs(t *testing.T) {
+	t.Parallel()
+	grid := func(a, b string, values ...float64) []scores.Row {
+		layers := [][2]string{{"x", "x"}, {"x", "y"}, {"y", "x"}, {"y", "y"}}
+		var rows []scores.Row
+		for i, v := range values {
+			rows = append(rows, pairRow(a, b, layers[i][0], layers[i][1], i/2, v))
+		}
+		return rows
+	}
+	chance := grid("a", "b", 0.9, 0.3, 0.5, 0.6)
+	for i := range chance {
+		chance[i].Null = 0.4
+	}
+	for _, c := range []struct {
+		name string
+		rows []scores.Row
+		want string
+	}{
+		{"grid", grid("a", "b", 0.9, 0.3, 0.5, 0.6), "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300)."},
+		{"chance", chance, "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300); at 1 of 4 pairs it is no better than chance."},
+		{"steady grid", grid("a", "b", 0.9, 0.89, 0.91, 0.9), "Linear CKA stays between 0.890 and 0.910 for all 4 pairs of layers."},
+		{"itself", grid("a", "a", 1, 0.3, 0.5, 1), "Linear CKA is highest between y and x (0.500) and lowest between x and y (0.300)."},
+		{"one partner each", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
+			"Linear CKA falls from 0.900 at x to 0.200 at z."},
+	} {
+		if got := Findings(c.rows); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTerminalOfPairs(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 3, transforms: 1, grid: 3}.build()
+	text := printed(t, rows, rec, Options{Width: 160})
+	for _, want := range []string{
+		"SIMILARITY linear-cka ↑ · cifar10 · 6 to 9 pairs of layers · n = 2,000",
+		"model                  most alike",
+		"resnet20 with itself   0.861 [0.841, 0.881]",
+		"                       /layer1/layer1.0/relu1/Relu_output_0 ",
+		"                       ~ /layer1/layer1.0/relu2/Relu_output_0 ",
+		" ~ /layer1/layer1.1/relu1/Relu_output_0\n",
+		"resnet20 and resnet56",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestLabelsOfModels(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]scores.Row{
+		"a":             {Model: "a"},
+		"a and b":       {Model: "a", OtherModel: "b", Measure: "similarity"},
+		"a → b":         {Model: "a", OtherModel: "b", Measure: "stir"},
+		"a with itself": {Model: "a", OtherModel: "a", Measure: "stir"},
+	} {
+		if got := modelLabel(&r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestHeatMaps looks for a tile for each pair of layers, at the depths that the record has.
+func TestHeatMaps(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 5, grid: 5}.build()
+	v := open(t, rows, rec, 1280, 900)
+	if got := v.texts(t, "figure figcaption"); !slices.Equal(got, []string{"resnet20 with itself", "resnet20 and resnet56"}) {
+		t.Errorf("charts of %q", got)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 2*5*5 {
+		t.Errorf("%d tiles", n)
+	}
+	colours := evaluate[[]string](t, v, `[...document.querySelectorAll("figure .mark-rect.role-mark path")].slice(0, 25).map(p => p.getAttribute("fill"))`)
+	if len(colours) != 25 || colours[0] != colours[6] || colours[0] == colours[4] {
+		t.Errorf("the diagonal and the corner are coloured %q", colours)
+	}
+	if got := v.texts(t, "figure:first-child .role-axis-label text"); !slices.Equal(got, []string{"3", "8", "13", "18", "23", "23", "18", "13", "8", "3"}) {
+		t.Errorf("axes show %q", got)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll(".legend li").length`); n != 0 {
+		t.Errorf("%d entries in the legend of lines, of which there are none", n)
+	}
+	v.quiet(t)
+}
