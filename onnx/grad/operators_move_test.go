@@ -102,6 +102,9 @@ var moveCases = []opCase{
 func drawDropout(g *gen) trial {
 	tr := unary(g.smooth(g.some()...), nil)
 	switch {
+	case g.opset >= 12 && g.trial == 0: // nothing is dropped in training, either
+		ratio := operand{shape: []int{}, floats: []float32{0}, given: true, fixed: g.coin()}
+		tr.operands = append(tr.operands, ratio, operand{shape: []int{}, bools: []bool{true}, fixed: true})
 	case g.opset >= 12 && g.coin():
 		tr.operands = append(tr.operands, operand{shape: []int{}, floats: []float32{0.3}, given: true, fixed: true})
 		if g.coin() {
