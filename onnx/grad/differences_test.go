@@ -72,7 +72,7 @@ func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 	case o.bools != nil:
 		return ort.Wrap(rt, o.bools, o.shape...)
 	}
-	return ort.Wrap(rt, o.floats, o.shape...)
+	return ort.Wrap(rt, slices.Clone(o.floats), o.shape...) // BatchNormalization in training writes to its inputs
 }
 
 // A trial is one node with drawn attributes and operands.

@@ -31,10 +31,7 @@ LSTM GRU`
 
 // awaited are operators whose rules are not complete yet.
 var awaited = strings.Fields(`
-Relu LogSoftmax Softmax LRN
-LayerNormalization LpNormalization InstanceNormalization GroupNormalization BatchNormalization GlobalLpPool GlobalMaxPool
-GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool 
-`)
+Relu GlobalLpPool GlobalMaxPool GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool`)
 
 func TestEveryPromisedOperatorIsChecked(t *testing.T) {
 	t.Parallel()

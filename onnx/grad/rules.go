@@ -34,6 +34,12 @@ var rules = map[string]rule{
 	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
 	// scatter.go
 	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": topK,
+	// softmax.go
+	"LogSoftmax": logSoftmax, "Softmax": softmax,
+	// norm.go
+	"BatchNormalization": batchNormalization, "GroupNormalization": groupNormalization,
+	"InstanceNormalization": instanceNormalization, "LayerNormalization": layerNormalization,
+	"LpNormalization": lpNormalization, "LRN": lrn,
 	// pool.go
 	"GlobalAveragePool": globalAveragePool, "MaxPool": maxPool,
 }
