@@ -44,12 +44,32 @@ func (g *gen) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 			strides[i] = min(strides[i], kernel[i]) // else the engine finds a negative padding
 		}
 	}
+	if g.opset < 22 && beyond(shape, attrs, span) {
+		delete(attrs, "ceil_mode") // the engine averages nothing then, and the standard says nothing
+	}
 	return shape, attrs
+}
+
+// beyond reports whether a window that ceil_mode makes has nothing of the input in it.
+func beyond(shape []int, attrs onnx.Attrs, span []int) bool {
+	pads, ok := attrs["pads"].([]int)
+	if !ok {
+		pads = make([]int, 2*len(span))
+	}
+	for i, k := range span {
+		size, s := shape[2+i], stride(attrs, i)
+		last := (size + pads[i] + pads[len(span)+i] - k + s - 1) / s * s
+		if last-pads[i] >= size {
+			return true
+		}
+	}
+	return false
 }
 
 func drawMaxPool(g *gen) trial {
 	shape, attrs := g.pool(10, 10)
 	tr := unary(g.distinct(shape...), attrs)
+	tr.space = true
 	if g.opset >= 8 && g.IntN(3) == 0 {
 		tr.outputs, tr.loss = 2, []int{0}
 		attrs["storage_order"] = g.IntN(2)
@@ -62,7 +82,9 @@ func drawAveragePool(g *gen) trial {
 	if g.coin() {
 		attrs["count_include_pad"] = 1
 	}
-	return unary(g.smooth(shape...), attrs)
+	tr := unary(g.smooth(shape...), attrs)
+	tr.space = true
+	return tr
 }
 
 func drawLpPool(g *gen) trial {
@@ -70,7 +92,9 @@ func drawLpPool(g *gen) trial {
 	if g.coin() {
 		attrs["p"] = g.between(1, 3)
 	}
-	return unary(g.positive(shape...), attrs)
+	tr := unary(g.positive(shape...), attrs)
+	tr.space = true
+	return tr
 }
 
 var normCases = []opCase{

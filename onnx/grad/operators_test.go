@@ -31,7 +31,7 @@ LSTM GRU`
 
 // awaited are operators whose rules are not complete yet.
 var awaited = strings.Fields(`
-Relu GlobalLpPool GlobalMaxPool GlobalAveragePool AveragePool LpPool GRU LSTM Einsum MaxPool`)
+GRU LSTM Einsum`)
 
 func TestEveryPromisedOperatorIsChecked(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,9 @@ package grad
 // rules are the operators that gradients flow through.
 var rules = map[string]rule{
 	// arithmetic.go
-	"Add": add, "Sub": sub, "Mul": mul, "Div": div, "Relu": relu,
+	"Add": add, "Sub": sub, "Mul": mul, "Div": div,
+	// relu.go
+	"Relu": relu,
 	// shape.go
 	"Identity": identity, "Cast": cast, "Dropout": dropout, "Flatten": reshape, "Reshape": reshape,
 	// conv.go
@@ -41,7 +43,10 @@ var rules = map[string]rule{
 	"InstanceNormalization": instanceNormalization, "LayerNormalization": layerNormalization,
 	"LpNormalization": lpNormalization, "LRN": lrn,
 	// pool.go
-	"GlobalAveragePool": globalAveragePool, "MaxPool": maxPool,
+	"AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalLpPool": globalLpPool,
+	"GlobalMaxPool": globalMaxPool, "LpPool": lpPool,
+	// maxpool.go
+	"MaxPool": maxPool,
 }
 
 // constantNearby are operators whose result does not change where their input changes a little, so that their gradient

@@ -12,6 +12,7 @@ type tape struct {
 	b      *onnx.Builder
 	static *onnx.Static
 	nodes  []*pb.NodeProto
+	makers map[onnx.Value]*pb.NodeProto
 	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
 	sums   map[onnx.Value]onnx.Value // gradients so far
 	err    error
@@ -20,7 +21,7 @@ type tape struct {
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
-		active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
+		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
 	}
 	for _, v := range by {
 		if err := t.differentiable(t.now(v), "by"); err != nil {
@@ -35,6 +36,9 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	}
 	for _, n := range t.nodes {
 		t.activate(n)
+		for _, out := range n.Output {
+			t.makers[onnx.Value(out)] = n
+		}
 	}
 	return t, nil
 }
