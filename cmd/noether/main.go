@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
 )
 
 func main() {
@@ -52,7 +54,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine),
-		compareCommand(), correlateCommand(), reportCommand(), schemaCommand(), doctorCommand(engine), versionCommand(),
+		compareCommand(), correlateCommand(), reportCommand(), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -90,6 +92,9 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, cluster.ErrStopped):
+		fmt.Fprintln(os.Stderr, "noether: "+oneLine(err.Error()))
+		return cluster.ExitStopped
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "noether: stopped; what was done is kept, and running it again goes on from there")
 		return 1
