@@ -170,7 +170,12 @@ func drawEinsum(g *gen) trial {
 		{"ij,jk", [][]int{{i, j}, {j, k}}},
 		{"bn,anm,bm->ba", [][]int{{2, i}, {3, i, j}, {2, j}}},
 		{"ij,k->ik", [][]int{{i, j}, {k}}},
-	}[g.trial%12]
+		{"...i,i->...", [][]int{{b, j, i}, {i}}},
+		{"b...,...c->...bc", [][]int{{i, 2, j}, {1, j, k}}},
+		{"i,...", [][]int{{i}, {j, k}}},
+		{"ij,,k->jk", [][]int{{i, j}, {}, {k}}},
+		{"...i,...j->...j", [][]int{{1, k, i}, {b, k, j}}},
+	}[(g.trial+g.opset)%17]
 	tr := trial{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
 		tr.operands = append(tr.operands, g.smooth(s...))

@@ -32,6 +32,8 @@ var rules = map[string]rule{
 	"Concat": concat, "CumSum": cumSum, "DepthToSpace": depthToSpace, "Expand": expand, "Pad": pad, "Resize": resize, "Slice": slice,
 	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
 	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
+	// einsum.go
+	"Einsum": einsum,
 	// gather.go
 	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
 	// scatter.go
