@@ -34,6 +34,9 @@ var rules = map[string]rule{
 	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
 	// einsum.go
 	"Einsum": einsum,
+	// recurrent.go
+	"GRU": recurrent(gruStep, "Sigmoid", "Tanh"), "LSTM": recurrent(lstmStep, "Sigmoid", "Tanh", "Tanh"),
+	"RNN": recurrent(rnnStep, "Tanh"),
 	// gather.go
 	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
 	// scatter.go

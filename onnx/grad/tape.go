@@ -16,6 +16,9 @@ type tape struct {
 	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
 	sums   map[onnx.Value]onnx.Value // gradients so far
 	err    error
+
+	// pullback is Pullback, for rules that write a node out and differentiate that.
+	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
