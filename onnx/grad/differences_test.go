@@ -493,9 +493,6 @@ func TestOperators(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.op, func(t *testing.T) {
 			t.Parallel()
-			if slices.Contains(awaited, c.op) && os.Getenv("NOETHER_TRIALS") == "" {
-				t.Skip("awaited")
-			}
 			for _, opset := range c.opsets {
 				for i := range trials() {
 					t.Run(fmt.Sprintf("opset%d/%d", opset, i), func(t *testing.T) {
