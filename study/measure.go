@@ -87,12 +87,12 @@ func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, compari
 
 // newLoosePlan is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
 func newLoosePlan() *Plan {
-	return &Plan{Study: &Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true}
+	return &Plan{Study: &Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, stats: &Stats{}}
 }
 
 // measure runs every cell of a plan without keeping anything in a folder.
 func (p *Plan) measure(ctx context.Context) error {
-	r := &runner{plan: p, o: Options{FailFast: true}, log: newLogger(nil), accs: map[*task]accumulator{}}
+	r := &runner{plan: p, o: Options{FailFast: true}, log: newLogger(nil), stats: p.stats, accs: map[*task]accumulator{}}
 	for _, pass := range passes(p.Cells, int64(p.Study.Memory), Part{}) {
 		if err := r.measurePass(ctx, pass); err != nil {
 			return err

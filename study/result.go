@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -98,6 +99,7 @@ func (c *Cell) identity() scores.Cell {
 func (f Folder) writeCell(c *Cell) error {
 	record := c.identity()
 	record.Layers = c.layers()
+	record.PeakMemory = machine.PeakMemory()
 	samples := map[string][]sampleFile{}
 	for _, t := range c.tasks {
 		if t.scored.Samples != nil {
@@ -347,6 +349,8 @@ func (r *runner) record(done bool) scores.Record {
 			out.Done++
 		}
 	}
+	used := r.resources()
+	out.Used = &used
 	for _, f := range r.failures.failed {
 		f.Log, f.Inputs = nil, nil
 		out.Failed = append(out.Failed, f)
