@@ -129,8 +129,19 @@ func (t *tape) walk() {
 			return
 		}
 		c.Builder = t.b.Scope(scopeOf(n)).Sharing()
-		r(c)
+		c.apply(r)
 	}
+}
+
+// apply applies a rule. Rules take a node to be as its operator is defined, as a runtime that loads the model makes sure
+// it is; one with an axis that is not there, or too few numbers in a list, makes them reach out of bounds.
+func (c *call) apply(r rule) {
+	defer func() {
+		if e := recover(); e != nil {
+			c.fail("it is not as its operator is defined: check the axes, lists and shapes that it has (%v)", e)
+		}
+	}()
+	r(c)
 }
 
 // reached reports whether a node reads what a gradient is wanted of.

@@ -1,0 +1,25 @@
+package grad_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/testgraph"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// anyGradient: of any graph, right or wrong, gradients are added or refused, without a panic.
+func anyGradient(t *rapid.T) {
+	m := testgraph.Any(t, grad.Operators())
+	n := rapid.SampledFrom(m.Nodes()).Draw(t, "of")
+	of := rapid.SampledFrom(n.Output).Draw(t, "output")
+	_, _ = grad.Add(m, grad.Options{Of: of, Cotangent: "r", By: []string{"x", "tokens", "w", "m"}})
+}
+
+func TestAnyGradient(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, anyGradient)
+}
+
+func FuzzGradient(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyGradient)) }
