@@ -463,3 +463,57 @@ func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Each pair is run with its first model, whatever runs of single models a study is divided into.
+func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	study := func() *Study {
+		return pairsStudy(t, dir, "", correlation{}, "between: [[one, two], [two, big], [big, one]]")
+	}
+	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "divided")
+	for _, model := range []string{"two", "one", "big"} {
+		part := o
+		part.Only = []string{model}
+		part.Progress = func(p Progress) {
+			if !strings.HasPrefix(p.Model, model) {
+				t.Errorf("a run of %s runs %s", model, p.Model)
+			}
+		}
+		mustRun(t, study(), out, part)
+	}
+	got, err := Merge(t.Context(), study(), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-9)
+}
+
+func TestKeysOfPairsKnowBothModels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	keys := func() map[string]string {
+		p, err := NewPlan(t.Context(), pairsStudy(t, dir, "", correlation{}, "between: [[one, two], [two, big]]"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		out := map[string]string{}
+		for _, c := range p.Cells {
+			out[c.String()] = c.Key
+		}
+		return out
+	}
+	before := keys()
+	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24, Poison: 1})
+	for name, key := range keys() {
+		if changed, concerns := key != before[name], strings.Contains(name, "big"); changed != concerns {
+			t.Errorf("after a change of big, the key of %q has changed: %v", name, changed)
+		}
+	}
+}
