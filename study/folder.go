@@ -37,7 +37,7 @@ const staleAfter = time.Hour
 
 // sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody.
 func (f Folder) sweep() {
-	for _, sub := range []string{"", "cells", "states"} {
+	for _, sub := range []string{"", "cells", "states", "shared"} {
 		files, _ := f.list(sub, ".", ".tmp")
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > staleAfter {
@@ -73,6 +73,12 @@ func (f Folder) state(c *Cell, p Part) string {
 	}
 	return f.path("states", c.Key+"."+p.String()+".bin")
 }
+
+// shared is where cells of a procedure keep what they have in common.
+func (f Folder) shared(name string) string { return f.path("shared", name+".bin") }
+
+// removeShared removes what cells had in common, once all are done.
+func (f Folder) removeShared() error { return os.RemoveAll(f.path("shared")) }
 
 // hasCell reports whether the folder holds a whole record of the cell.
 func (f Folder) hasCell(c *Cell) bool {

@@ -2,10 +2,13 @@ package study
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -135,7 +138,10 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 		r.o.BLAS.SetThreads(r.o.cores())
 	}
 	job := c.work.job
-	job.Checkpoint, job.Read = &checkpoint{r, c}, c.read
+	job.Checkpoint, job.Read = &checkpoint{r, c, r.folder.state(c, Part{})}, c.read
+	job.Shared = func(key string) procedure.Checkpoint {
+		return &checkpoint{r, c, r.folder.shared(r.plan.sharedName(c, key))}
+	}
 	job.Runtime, job.Threads, job.Device = r.o.Runtime, r.o.Threads, r.o.Device
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.modelNames(), c.Data.spec.Name
@@ -223,20 +229,28 @@ func (w *work) layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// A checkpoint is what the folder keeps of a cell of a procedure.
+// sharedName tells what cells have in common that differ in nothing but the model that theirs is held against.
+func (p *Plan) sharedName(c *Cell, key string) string {
+	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
+	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))
+	return hex.EncodeToString(sum[:12])
+}
+
+// A checkpoint is what the folder keeps of a cell of a procedure, or for several.
 type checkpoint struct {
-	r *runner
-	c *Cell
+	r    *runner
+	c    *Cell
+	path string
 }
 
 // Load implements procedure.Checkpoint.
 func (k *checkpoint) Load() ([]byte, error) {
-	f, err := openState(k.path())
+	f, err := openState(k.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, errDamaged):
-		k.r.o.warn("%v; that cell starts afresh", err)
+		k.r.o.warn("%v; what it held is done afresh", err)
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -244,7 +258,7 @@ func (k *checkpoint) Load() ([]byte, error) {
 	defer f.close()
 	k.c.Data.unreadable.add(f.Unreadable...)
 	e := f.entry("")
-	if e == nil || f.Cell != k.c.Key {
+	if e == nil || f.Cell != filepath.Base(k.path) {
 		return nil, nil
 	}
 	return f.bytes(e)
@@ -252,15 +266,21 @@ func (k *checkpoint) Load() ([]byte, error) {
 
 // Save implements procedure.Checkpoint.
 func (k *checkpoint) Save(state []byte) error {
-	index := &stateIndex{Cell: k.c.Key, N: k.c.Data.layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.unreadable.names()}
-	err := writeState(k.path(), index, func(w io.Writer, _ *stateEntry) error {
-		_, err := w.Write(state)
-		return err
-	})
+	index := &stateIndex{Cell: filepath.Base(k.path), N: k.c.Data.layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.unreadable.names()}
+	write := func() error {
+		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error {
+			_, err := w.Write(state)
+			return err
+		})
+	}
+	err := write()
+	if errors.Is(err, os.ErrNotExist) { // the folder of what is shared is made when something is, and goes when all is done
+		if err = os.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
+			err = write()
+		}
+	}
 	if err != nil {
 		return &saveError{err}
 	}
 	return nil
 }
-
-func (k *checkpoint) path() string { return k.r.folder.state(k.c, Part{}) }

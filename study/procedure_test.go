@@ -24,6 +24,18 @@ type brightness struct {
 	images int
 	fail   error
 	resume func(at int) // told where a run goes on
+	share  func(a string, trial int)
+}
+
+// common tells share of what no earlier job of the same model A and trial has shared.
+func (b *brightness) common(j *procedure.Job) error {
+	shared := j.Shared("what A sees")
+	raw, err := shared.Load()
+	if err != nil || string(raw) == j.A.Name {
+		return err
+	}
+	b.share(j.A.Name, j.Key.Trial)
+	return shared.Save([]byte(j.A.Name))
 }
 
 func (*brightness) Name() string  { return "brightness" }
@@ -62,6 +74,11 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	}
 	if b.resume != nil {
 		b.resume(s.Seen)
+	}
+	if b.share != nil {
+		if err := b.common(j); err != nil {
+			return nil, err
+		}
 	}
 	for ; s.Seen < j.Data.Len(); s.Seen++ {
 		raw, err := json.Marshal(s)
@@ -186,6 +203,24 @@ func TestStoppedProcedureGoesOnWhereItWas(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 0)
 }
 
+func TestJobsShareWhatDependsOnTheFirstModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	var made []string
+	b := &brightness{pair: true, images: 3, share: func(a string, trial int) { made = append(made, fmt.Sprint(a, trial)) }}
+	s := procedureStudy(t, dir, b)
+	s.Measures[0].Between = correlationEntry(t, correlation{}, "between: all").Between
+	mustRun(t, s, filepath.Join(dir, "run"), o)
+	if fmt.Sprint(made) != "[one0 one1 two0 two1 big0 big1]" {
+		t.Errorf("of six ordered pairs in two trials, %v were made", made)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "run", "shared")); !os.IsNotExist(err) {
+		t.Errorf("a finished run keeps what its cells shared: %v", err)
+	}
+}
+
 func TestDamagedCheckpointStartsAfresh(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -207,7 +242,7 @@ func TestDamagedCheckpointStartsAfresh(t *testing.T) {
 	}
 	warned := 0
 	o.Warn = func(text string) {
-		if strings.Contains(text, "starts afresh") {
+		if strings.Contains(text, "is done afresh") {
 			warned++
 		}
 	}

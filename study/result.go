@@ -164,6 +164,9 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.folder.removeShared(); err != nil {
+		return nil, err
+	}
 	// Not read back: another run of the study in the same folder may be on its way, and its record says so.
 	return &Result{Rows: rows, Record: record}, r.outcome()
 }

@@ -60,11 +60,15 @@ type Job struct {
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint Checkpoint
-	Progress   func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
-	Runtime    *ort.Runtime
-	Threads    int    // of the engine; 0: all cores
-	Device     string // of the engine; "": cpu
-	Memory     int64  // bytes that may be held; results do not depend on it
+	// Shared keeps what jobs of a study have in common though B differs, such as the inversion of a layer of A that several
+	// models are held against: whichever job comes first saves it and the others load it. It tells apart models A, data and trials;
+	// key tells the rest. It may be nil.
+	Shared   func(key string) Checkpoint
+	Progress func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
+	Runtime  *ort.Runtime
+	Threads  int    // of the engine; 0: all cores
+	Device   string // of the engine; "": cpu
+	Memory   int64  // bytes that may be held; results do not depend on it
 }
 
 // A Subject is a model with the layers that are measured.
