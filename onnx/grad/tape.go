@@ -22,6 +22,9 @@ type tape struct {
 }
 
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
+	if b.Inline(); b.Err() != nil {
+		return nil, b.Err()
+	}
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
 		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
