@@ -3,33 +3,39 @@ package linalg
 import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// A Block is some observations of p variables, centred on their own mean and ready to be multiplied.
+// A Block is some observations of p variables, centred on their own mean and ready to be multiplied: in float32, or, for
+// moments whose smallest eigenvalues matter, in float64.
 type Block struct {
 	p    int
 	rows []float32 // n x p, each row an observation less the mean
+	wide []float64 // the same in float64, in place of rows
 	mean []float64 // p
 }
 
 // A Scratch is memory for products that calls one after the other share. The zero Scratch is ready; it grows to
 // ScratchSize.
-type Scratch struct{ products, moved []float32 }
+type Scratch struct {
+	products, moved []float32
+	wide            []float64
+}
 
 // tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough
 // to stay in the cache until they are added up in float64.
 const tile = 1024
 
-// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables.
+// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables in float32.
 func ScratchSize(n, p int) int64 {
 	side := int64(min(p, tile))
 	return 4 * (side*side + int64(n)*int64(p)/2)
 }
 
 // grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
-func grow(s *[]float32, n int) []float32 {
+func grow[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
-		*s = make([]float32, n)
+		*s = make([]T, n)
 	}
 	return (*s)[:n]
 }
@@ -37,17 +43,26 @@ func grow(s *[]float32, n int) []float32 {
 // Centre takes the mean out of observations, in place, and returns them as a block. rows is n x p, row-major. The mean
 // holds NaN or infinity if and only if the observations do.
 func Centre(rows []float32, p int) Block {
-	b := Block{p: p, rows: rows, mean: make([]float64, p)}
-	n := b.N()
+	return Block{p: p, rows: rows, mean: centre(rows, p)}
+}
+
+// CentreWide is Centre for observations that are to be multiplied in float64.
+func CentreWide(rows []float64, p int) Block {
+	return Block{p: p, wide: rows, mean: centre(rows, p)}
+}
+
+func centre[T float32 | float64](rows []T, p int) []float64 {
+	n := len(rows) / p
+	mean := make([]float64, p)
 	for i := range n {
 		for j, v := range rows[i*p : (i+1)*p] {
-			b.mean[j] += float64(v)
+			mean[j] += float64(v)
 		}
 	}
-	m := make([]float32, p)
+	m := make([]T, p)
 	for j := range m {
-		b.mean[j] /= float64(n)
-		m[j] = float32(b.mean[j])
+		mean[j] /= float64(n)
+		m[j] = T(mean[j])
 	}
 	for i := range n {
 		row := rows[i*p : (i+1)*p]
@@ -55,11 +70,14 @@ func Centre(rows []float32, p int) Block {
 			row[j] -= m[j]
 		}
 	}
-	return b
+	return mean
 }
 
 // N is the number of observations.
-func (b Block) N() int { return len(b.rows) / b.p }
+func (b Block) N() int { return (len(b.rows) + len(b.wide)) / b.p }
+
+// Mean is the mean that was taken out.
+func (b Block) Mean() []float64 { return b.mean }
 
 // Add adds a block to a scatter and, if part is not nil, to part as well, for one computation of the products.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
@@ -73,20 +91,28 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 		bottom := min(top+tile, s.P)
 		for left := top; left < s.P; left += tile {
 			right := min(left+tile, s.P)
-			products := b.multiply(top, bottom, left, right, scratch)
-			for i := top; i < bottom; i++ {
-				from := max(i, left)
-				row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
-				addRow(s.row(i, from)[:right-from], row, all.factor*all.delta[i], all.delta[from:])
-				if part != nil {
-					addRow(part.row(i, from)[:right-from], row, own.factor*own.delta[i], own.delta[from:])
-				}
+			if b.wide != nil {
+				addTile(s, part, b.multiplyWide(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
+			} else {
+				addTile(s, part, b.multiply(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
 			}
 		}
 	}
 	s.N, s.Mean = all.n, all.mean
 	if part != nil {
 		part.N, part.Mean = own.n, own.mean
+	}
+}
+
+// addTile adds the products of the variables top to bottom with the variables left to right.
+func addTile[S, E float32 | float64](s *Scatter[S], part *Scatter[float32], products []E, top, bottom, left, right int, all, own step) {
+	for i := top; i < bottom; i++ {
+		from := max(i, left)
+		row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
+		addRow(s.row(i, from)[:right-from], row, all.factor*all.delta[i], all.delta[from:])
+		if part != nil {
+			addRow(part.row(i, from)[:right-from], row, own.factor*own.delta[i], own.delta[from:])
+		}
 	}
 }
 
@@ -102,5 +128,19 @@ func (b Block) multiply(top, bottom, left, right int, scratch *Scratch) []float3
 	}
 	y := blas32.General{Rows: b.N(), Cols: cols, Stride: b.p, Data: b.rows[left:]}
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+	return products
+}
+
+// multiplyWide is multiply in float64.
+func (b Block) multiplyWide(top, bottom, left, right int, scratch *Scratch) []float64 {
+	rows, cols := bottom-top, right-left
+	products := grow(&scratch.wide, rows*cols)
+	x := blas64.General{Rows: b.N(), Cols: rows, Stride: b.p, Data: b.wide[top:]}
+	if top == left {
+		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Upper, N: rows, Stride: rows, Data: products})
+		return products
+	}
+	y := blas64.General{Rows: b.N(), Cols: cols, Stride: b.p, Data: b.wide[left:]}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
 	return products
 }
