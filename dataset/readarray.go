@@ -18,21 +18,11 @@ func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 }
 
 func readArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
-	file, err := openArchive(ctx, path)
+	file, a, err := openArray(ctx, path, key)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
 	defer file.Close()
-	if key == "" && len(file.keys) == 1 {
-		key = file.keys[0]
-	}
-	a, err := file.open(ctx, key)
-	if err != nil {
-		return tensor.Tensor{}, err
-	}
-	if len(a.shape) == 0 {
-		return tensor.Tensor{}, fmt.Errorf("%s holds one number, not an array", path)
-	}
 	out := tensor.New(a.shape...)
 	const step = 1 << 20 // values read at a time
 	for at := 0; at < len(out.Data); at += step {
