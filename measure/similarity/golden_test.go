@@ -1,0 +1,79 @@
+package similarity
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// A golden is a case of testdata/golden.py, which computes everything with numpy and scipy by other routes.
+type golden struct {
+	Name                string
+	N, P, Q             int
+	X, Y                []float32
+	Variance, Bandwidth float64
+	Neighbours          int
+	Values              map[string]float64
+}
+
+func goldens(t *testing.T) []golden {
+	t.Helper()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []golden
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+func (g golden) settings() Settings {
+	s := Defaults()
+	s.Variance, s.Bandwidth, s.Neighbours = g.Variance, g.Bandwidth, g.Neighbours
+	return s
+}
+
+func source[T float32 | float64](t testing.TB, values []T, p int) Source {
+	t.Helper()
+	s, err := Of(values, len(values)/p, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for _, g := range goldens(t) {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			x, y := source(t, g.X, g.P), source(t, g.Y, g.Q)
+			s := g.settings()
+			for name, want := range g.Values {
+				got, err := Value(context.Background(), name, x, y, s)
+				if err != nil || !(math.Abs(got-want) <= 1e-6*math.Abs(want)) {
+					t.Errorf("%s: %.12f, %v; want %.12f", name, got, err, want)
+				}
+			}
+			for name := range g.Values {
+				s.Statistics = append(s.Statistics, name)
+			}
+			scores, err := Compare(context.Background(), x, y, Options{Settings: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(scores) != len(g.Values)+1 {
+				t.Errorf("%d scores of %d statistics", len(scores), len(g.Values)+1)
+			}
+			for _, score := range scores {
+				if want, ok := g.Values[score.Statistic]; ok && !(math.Abs(score.Value-want) <= 1e-6*math.Abs(want)) {
+					t.Errorf("%s in another order: %.12f, want %.12f", score.Statistic, score.Value, want)
+				}
+			}
+		})
+	}
+}

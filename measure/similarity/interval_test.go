@@ -1,0 +1,223 @@
+package similarity
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// everything asks for all statistics.
+func everything() Settings {
+	s := Defaults()
+	s.Statistics, s.Neighbours = Names(), 5
+	return s
+}
+
+func compared(t *testing.T, x, y *mat.Dense, s Settings) map[string]measure.Score {
+	t.Helper()
+	a, b := x.RawMatrix(), y.RawMatrix()
+	scores, err := Compare(context.Background(), source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), Options{Settings: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]measure.Score{}
+	for _, score := range scores {
+		out[score.Statistic] = score
+	}
+	return out
+}
+
+func rowsAt(x *mat.Dense, rows []int) *mat.Dense {
+	_, p := x.Dims()
+	out := mat.NewDense(len(rows), p, nil)
+	for i, r := range rows {
+		out.SetRow(i, x.RawRowView(r))
+	}
+	return out
+}
+
+// sharing draws n samples of two representations with something in common.
+func sharing(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
+	k, p := wx.Dims()
+	_, q := wy.Dims()
+	z := normal(g, n, k)
+	x, y = product2(z, wx), product2(z, wy)
+	x.Add(x, normal(g, n, p))
+	y.Add(y, normal(g, n, q))
+	return x, y
+}
+
+// The null is what shuffling the pairs gives, in closed form or drawn.
+func TestNullIsTheMeanOverShuffles(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ n, p, q int }{{60, 6, 4}, {40, 60, 50}} {
+		g := rand.New(rand.NewPCG(21, uint64(size.p)))
+		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
+		s := everything()
+		got := compared(t, x, y, s)
+		for _, name := range Names() {
+			if name == MinibatchCKA {
+				continue // shuffles mix minibatches too; its terms are those of debiased CKA
+			}
+			var values []float64
+			for range 150 {
+				values = append(values, value5(t, name, x, rowsAt(y, g.Perm(size.n))))
+			}
+			mean, sd := stat.MeanStdDev(values, nil)
+			draws := 150.
+			if k, _ := kindOf(name); k.shuffle {
+				draws = 1 / (1./150 + 1./10)
+			}
+			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
+				t.Errorf("%s of %d x %d: null %v, but shuffles give %v +- %v", name, size.n, size.p, null, mean, sd/math.Sqrt(draws))
+			}
+		}
+	}
+}
+
+func value5(t *testing.T, name string, x, y *mat.Dense) float64 {
+	t.Helper()
+	a, b := x.RawMatrix(), y.RawMatrix()
+	v, err := Value(context.Background(), name, source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Replicates are the statistic of the samples that remain: exactly, or nearly.
+func TestReplicatesLeaveGroupsOut(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
+		g := rand.New(rand.NewPCG(22, uint64(size.p)))
+		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
+		got := compared(t, x, y, everything())
+		order := shuffled(0, size.n, size.n)
+		for _, name := range Names() {
+			replicates := got[name].Replicates
+			groups := len(replicates)
+			if groups != measure.MaxGroups {
+				t.Errorf("%s: %d replicates", name, groups)
+				continue
+			}
+			// How far a replicate lies from the exact one, against how far replicates lie from the value.
+			var off, spread float64
+			for i, r := range replicates {
+				rest := append(append([]int(nil), order[:i*size.n/groups]...), order[(i+1)*size.n/groups:]...)
+				if r.Left != size.n-len(rest) {
+					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
+				}
+				exact := value5(t, name, rowsAt(x, rest), rowsAt(y, rest))
+				off = max(off, math.Abs(r.Value-exact))
+				spread = max(spread, math.Abs(exact-got[name].Value))
+			}
+			tolerance := map[string]float64{
+				LinearCKA: 1e-6, DebiasedCKA: 1e-6, MutualKNN: 1e-12, RBFCKA: 0.5 * spread, RSA: 0.2 * spread,
+				MinibatchCKA: math.Inf(1), // the rest would be cut into other minibatches
+			}
+			most, ok := tolerance[name]
+			if !ok {
+				most = 0.8*spread + 1e-9
+			}
+			if name == PWCCA || name == SVCCA { // whose weights and subspaces stay
+				most *= 2
+			}
+			if off > most {
+				t.Errorf("%s of %d x %d: a replicate is off by %v; replicates differ from the value by up to %v", name, size.n, size.p, off, spread)
+			}
+		}
+	}
+}
+
+// An interval is as wide as it should be: about 2.09 standard deviations of the statistic over fresh samples to either side.
+func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(23, 1))
+	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
+	values, widths := map[string][]float64{}, map[string]float64{}
+	const sets = 70
+	for range sets {
+		x, y := sharing(g, 240, wx, wy)
+		for name, score := range compared(t, x, y, everything()) {
+			values[name] = append(values[name], score.Value)
+			low, high := measure.Jackknife(score.Value, score.N, score.Replicates)
+			widths[name] += (high - low) / 2 / sets
+		}
+	}
+	for _, name := range Names() {
+		_, sd := stat.MeanStdDev(values[name], nil)
+		ratio := widths[name] / (2.093 * sd) // Student's t with 19 degrees of freedom
+		most := 1.5
+		if name == MutualKNN {
+			most = 2.2 // neighbours change in jumps, which a jackknife takes for more than they are
+		}
+		if !(ratio > 0.72 && ratio < most) {
+			t.Errorf("%s: intervals are %.2f times as wide as they should be", name, ratio)
+		}
+	}
+}
+
+func TestSubsamplesAreStated(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(24, 1))
+	x, y := sharing(g, 300, normal(g, 3, 5), normal(g, 3, 5))
+	s := everything()
+	s.Samples = 100
+	for name, score := range compared(t, x, y, s) {
+		k, _ := kindOf(name)
+		wantN, wantWarnings := 300, 0
+		if k.form == ofPairs {
+			wantN, wantWarnings = 100, 1
+		}
+		if score.N != wantN || len(score.Warnings) != wantWarnings {
+			t.Errorf("%s: n %d, warnings %v", name, score.N, score.Warnings)
+		}
+	}
+	// Moments that do not fit leave Gram matrices of a part of the samples, and a bound too small for groups no interval.
+	a, b := x.RawMatrix(), y.RawMatrix()
+	s.Statistics = []string{LinearCKA}
+	for memory, want := range map[int64][2]int{600: {100, 0}, 2000: {300, 0}, 1 << 30: {300, 20}} {
+		scores, err := Compare(context.Background(), source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), Options{Settings: s, Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if scores[0].N != want[0] || len(scores[0].Replicates) != want[1] || (memory < 1<<30) != (len(scores[0].Warnings) > 0) {
+			t.Errorf("within %d bytes: n %d, %d replicates, warnings %v", memory, scores[0].N, len(scores[0].Replicates), scores[0].Warnings)
+		}
+	}
+}
+
+// Moments in float32, and in many chunks, agree with those in float64 and in one.
+func TestChunksAndPrecision(t *testing.T) {
+	t.Parallel()
+	x, y := correlated(9, 2500, 70, 90)
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	s := Defaults()
+	for _, name := range []string{LinearCKA, DebiasedCKA} {
+		s.Statistics = []string{name}
+		narrow, err := Compare(context.Background(), source(t, x, 70), source(t, y, 90), Options{Settings: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, err := Compare(context.Background(), source(t, wide, 70), source(t, y, 90), Options{Settings: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := narrow[0], full[0]
+		if a.Value == b.Value {
+			t.Errorf("%s: float32 was not used", name)
+		}
+		if math.Abs(a.Value-b.Value) > 1e-7*b.Value || math.Abs(a.Low-b.Low) > 1e-4*(b.High-b.Low)+1e-6 {
+			t.Errorf("%s: %v [%v] in float32, %v [%v] in float64", name, a.Value, a.Low, b.Value, b.Low)
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package similarity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+)
+
+// value is a statistic with few neighbours, so that small samples do.
+func value(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, name string, x, y *mat.Dense) float64 {
+	t.Helper()
+	s := Defaults()
+	s.Neighbours = 3
+	a, b := x.RawMatrix(), y.RawMatrix()
+	sx, err := Of(a.Data, a.Rows, a.Cols)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	sy, err := Of(b.Data, b.Rows, b.Cols)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	v, err := Value(context.Background(), name, sx, sy, s)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+func normal(g *rand.Rand, n, p int) *mat.Dense {
+	out := mat.NewDense(n, p, nil)
+	for i := range out.RawMatrix().Data {
+		out.RawMatrix().Data[i] = g.NormFloat64()
+	}
+	return out
+}
+
+func orthogonal(g *rand.Rand, p int) *mat.Dense {
+	var qr mat.QR
+	qr.Factorize(normal(g, p, p))
+	var q mat.Dense
+	qr.QTo(&q)
+	return &q
+}
+
+func product2(a, b *mat.Dense) *mat.Dense {
+	var out mat.Dense
+	out.Mul(a, b)
+	return &out
+}
+
+// related draws two matrices of which the second shares something with the first.
+func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
+	g = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	n, p, q := rapid.IntRange(40, 70).Draw(t, "n"), rapid.IntRange(1, 10).Draw(t, "p"), rapid.IntRange(1, 10).Draw(t, "q")
+	if rapid.IntRange(0, 3).Draw(t, "more variables than samples") == 0 {
+		p, q = p+n, q+n/2
+	}
+	x = normal(g, n, p)
+	y = product2(x, normal(g, p, q))
+	y.Scale(1/math.Sqrt(float64(p)), y)
+	y.Add(y, normal(g, n, q))
+	return g, x, y
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*max(1, math.Abs(a)) }
+
+// All statistics ignore where the origin is and how the axes lie, and how long a unit is.
+func TestOrthogonalMapsScaleAndOriginDoNotMatter(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				g, x, y := related(t)
+				_, p := x.Dims()
+				moved := product2(x, orthogonal(g, p))
+				moved.Scale(math.Exp(g.NormFloat64()), moved)
+				moved.Apply(func(_, j int, v float64) float64 { return v + float64(j) - 3 }, moved)
+				want, got := value(t, name, x, y), value(t, name, moved, y)
+				if name == PWCCA {
+					return // its weights are sums over the axes of x, and so hold for y alone
+				}
+				if !near(got, want) {
+					t.Fatalf("%v after an orthogonal map, %v before", got, want)
+				}
+			})
+		})
+	}
+}
+
+// What whitens ignores any invertible linear map: cca of either side, pwcca and linear regression of y.
+func TestInvertibleMapsDoNotMatterToCanonicalCorrelations(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g, x, y := related(t)
+		_, p := x.Dims()
+		_, q := y.Dims()
+		mix := func(a *mat.Dense, p int) *mat.Dense {
+			m := normal(g, p, p)
+			for i := range p {
+				m.Set(i, i, m.At(i, i)+4*math.Sqrt(float64(p))) // well conditioned
+			}
+			return product2(a, m)
+		}
+		for name, moved := range map[string][2]*mat.Dense{
+			CCA: {mix(x, p), mix(y, q)}, PWCCA: {x, mix(y, q)}, LinearRegression: {x, mix(y, q)},
+		} {
+			if want, got := value(t, name, x, y), value(t, name, moved[0], moved[1]); !near(got, want) {
+				t.Fatalf("%s: %v after an invertible map, %v before", name, got, want)
+			}
+		}
+	})
+}
+
+func TestSymmetryAndRangeAndSelf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		_, x, y := related(t)
+		for _, k := range kinds() {
+			xy := value(t, k.name, x, y)
+			if !(xy >= k.min-1e-9 && xy <= k.max+1e-9) {
+				t.Fatalf("%s is %v, which is not in [%v, %v]", k.name, xy, k.min, k.max)
+			}
+			if self := value(t, k.name, x, x); !near(self, 1) {
+				t.Fatalf("%s of X with itself is %v", k.name, self)
+			}
+			directional := k.name == PWCCA || k.name == LinearRegression
+			if yx := value(t, k.name, y, x); !directional && !near(xy, yx) {
+				t.Fatalf("%s is %v one way and %v the other", k.name, xy, yx)
+			}
+		}
+	})
+}
+
+// Moments and Gram matrices are two ways to the same numbers: padding with columns of zeros leads from one to the other.
+func TestMomentsAndGramMatricesAgree(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(5, 5))
+	x := normal(g, 30, 6)
+	y := product2(x, normal(g, 6, 4))
+	y.Add(y, normal(g, 30, 4))
+	padded := mat.NewDense(30, 50, nil)
+	padded.Slice(0, 30, 0, 6).(*mat.Dense).Copy(x)
+	for _, name := range Names() {
+		if a, b := value(t, name, x, y), value(t, name, padded, y); math.Abs(a-b) > 1e-9 {
+			t.Errorf("%s: %v from moments, %v from Gram matrices", name, a, b)
+		}
+	}
+}
+
+// Two columns that differ by one part in a hundred million, and columns of very different size, cost few digits.
+func TestNearlyDependentVariables(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(6, 5))
+	x, y := normal(g, 200, 5), normal(g, 200, 4)
+	y.Add(y, product2(x, normal(g, 5, 4)))
+	// The same span by well and by badly conditioned columns.
+	bad := mat.DenseCopyOf(x)
+	bad.Apply(func(i, j int, v float64) float64 {
+		switch j {
+		case 1:
+			return x.At(i, 0) + 1e-8*x.At(i, 1)
+		case 2:
+			return 1e12 * v
+		}
+		return v
+	}, bad)
+	for _, name := range []string{CCA, LinearRegression} {
+		if want, got := value(t, name, y, x), value(t, name, y, bad); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("%s: %.12f where columns nearly depend on each other, %.12f of the same span", name, got, want)
+		}
+	}
+	// A column that is exactly another one adds nothing.
+	double := mat.NewDense(200, 6, nil)
+	double.Slice(0, 200, 0, 5).(*mat.Dense).Copy(x)
+	for i := range 200 {
+		double.Set(i, 5, x.At(i, 2))
+	}
+	for _, name := range []string{CCA, LinearRegression} {
+		if want, got := value(t, name, y, x), value(t, name, y, double); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v with a column twice, %v with it once", name, got, want)
+		}
+	}
+}
+
+func TestConstantRepresentations(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(7, 5))
+	for _, p := range []int{3, 60} {
+		constant := mat.NewDense(40, p, nil)
+		constant.Apply(func(_, j int, _ float64) float64 { return 0.1 * float64(j+1) }, constant)
+		other := normal(g, 40, 4)
+		for _, name := range Names() {
+			for _, c := range []struct {
+				x, y *mat.Dense
+				want float64
+			}{{constant, constant, 1}, {constant, other, 0}, {other, constant, 0}} {
+				if got := value(t, name, c.x, c.y); got != c.want {
+					t.Errorf("%s with constants of %d columns: %v, want %v", name, p, got, c.want)
+				}
+			}
+		}
+	}
+}
+
+func TestBadInputIsOneClearError(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(8, 5))
+	of := func(n, p int, change func(v []float64)) Source {
+		v := normal(g, n, p).RawMatrix().Data
+		if change != nil {
+			change(v)
+		}
+		return source(t, v, p)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	all := Defaults()
+	all.Statistics, all.Neighbours = Names(), 3
+	with := func(change func(*Settings)) Settings {
+		s := all
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		x, y Source
+		s    Settings
+		want string
+	}{
+		"rows":      {x: of(30, 3, nil), y: of(31, 3, nil), s: all, want: "X has 30 rows and Y 31: row i of both must be the same input"},
+		"nan":       {x: of(30, 3, nil), y: of(30, 3, func(v []float64) { v[3*7+2] = math.NaN() }), s: all, want: "Y: NaN or infinity in row 7, column 2"},
+		"infinity":  {x: of(30, 3, func(v []float64) { v[0] = math.Inf(-1) }), y: of(30, 3, nil), s: all, want: "X: NaN or infinity in row 0, column 0"},
+		"few":       {x: of(3, 3, nil), y: of(3, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{DebiasedCKA} }), want: "3 samples are too few: debiased-cka needs 4"},
+		"neighbour": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Neighbours = 9 }), want: "mutual-knn: 9 samples have at most 8 neighbours, not 9"},
+		"unknown":   {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{"cka"} }), want: `unknown statistic "cka": there are ` + listed(Names())},
+		"none":      {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = nil }), want: "no statistics: name some of " + listed(Names())},
+		"variance":  {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Variance = 0 }), want: "variance is 0; it must be above 0 and at most 1"},
+		"bandwidth": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Bandwidth = -1 }), want: "bandwidth is -1; it must be above 0"},
+		"huge":      {x: of(30, 3, func(v []float64) { v[0] = 1e200 }), y: of(30, 3, nil), s: all, want: "X: deviations of 9.67e+199 are too large to be squared: divide the matrix by a constant"},
+		"cancelled": {ctx: cancelled, x: of(30, 3, nil), y: of(30, 3, nil), s: all, want: "context canceled"},
+	} {
+		ctx := c.ctx
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		if _, err := Compare(ctx, c.x, c.y, Options{Settings: c.s}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: error %q, want %q", name, fmt.Sprint(err), c.want)
+		}
+	}
+	if _, err := Of([]float32{1, 2, 3}, 2, 2); err == nil {
+		t.Error("three values pass for a 2 x 2 matrix")
+	}
+	if _, err := Of([]float64(nil), 0, 0); err == nil {
+		t.Error("nothing passes for a matrix")
+	}
+}
+
+func listed(names []string) string {
+	out := names[0]
+	for _, n := range names[1:] {
+		out += ", " + n
+	}
+	return out
+}
+
+type failing struct{ Source }
+
+var errDisk = errors.New("disk")
+
+func (failing) Read([]int, []float64) error { return errDisk }
+
+func TestErrorsOfASourceAreReturned(t *testing.T) {
+	t.Parallel()
+	x := source(t, make([]float32, 60), 2)
+	if _, err := Compare(context.Background(), x, failing{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The smallest samples that a statistic allows give numbers, and no panics.
+func TestFewSamples(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(9, 5))
+	for n := 2; n < 25; n++ {
+		for _, k := range kinds() {
+			if n < k.least {
+				continue
+			}
+			s := Defaults()
+			s.Statistics, s.Neighbours = []string{k.name}, 1
+			x, y := normal(g, n, 3).RawMatrix().Data, normal(g, n, 30).RawMatrix().Data
+			scores, err := Compare(context.Background(), source(t, x, 3), source(t, y, 30), Options{Settings: s})
+			if err != nil || len(scores) != 1 {
+				t.Fatalf("%s of %d samples: %v", k.name, n, err)
+			}
+			if v := scores[0].Value; math.IsNaN(v) && len(scores[0].Warnings) == 0 {
+				t.Errorf("%s of %d samples: NaN without a reason", k.name, n)
+			} else if v < k.min || v > k.max+1e-9 {
+				t.Errorf("%s of %d samples: %v", k.name, n, v)
+			}
+			if slices.Contains([]string{LinearCKA, Procrustes}, k.name) && n >= 20 && math.IsNaN(scores[0].High) {
+				t.Errorf("%s of %d samples: no interval", k.name, n)
+			}
+		}
+	}
+}

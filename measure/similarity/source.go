@@ -1,0 +1,197 @@
+package similarity
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/keyed"
+)
+
+// A Source is a matrix of n observations (rows) of p variables whose rows are read when they are wanted, so that it
+// need not fit into memory.
+type Source interface {
+	// Dims returns the number of observations and of variables.
+	Dims() (n, p int)
+	// Read copies the rows of the given indices, in that order, into dst: len(index) x p, row-major.
+	Read(index []int, dst []float64) error
+	// Single reports whether all values are float32 numbers, so that float32 loses nothing of them.
+	Single() bool
+}
+
+// Of returns n x p values in memory, row-major, as a Source. They are not copied.
+func Of[T float32 | float64](values []T, n, p int) (Source, error) {
+	if n < 1 || p < 1 {
+		return nil, fmt.Errorf("a matrix of %d x %d: there must be observations and variables", n, p)
+	}
+	if len(values)/p != n || len(values)%p != 0 {
+		return nil, fmt.Errorf("%d values are no %d x %d matrix", len(values), n, p)
+	}
+	return &dense[T]{values, n, p}, nil
+}
+
+type dense[T float32 | float64] struct {
+	values []T
+	n, p   int
+}
+
+func (d *dense[T]) Dims() (n, p int) { return d.n, d.p }
+
+func (d *dense[T]) Single() bool {
+	var zero T
+	_, ok := any(zero).(float32)
+	return ok
+}
+
+func (d *dense[T]) Read(index []int, dst []float64) error {
+	for i, row := range index {
+		out := dst[i*d.p : (i+1)*d.p]
+		for j, v := range d.values[row*d.p : (row+1)*d.p] {
+			out[j] = float64(v)
+		}
+	}
+	return nil
+}
+
+// A sample is observations of a Source in the order in which they are walked through, less the mean of each variable.
+type sample struct {
+	source   Source
+	order    []int
+	n, p     int
+	mean     []float64
+	constant bool    // no variable varies
+	largest  float64 // the largest deviation from the mean
+}
+
+// chunkRows is how many observations are multiplied at once: enough for products to be fast and for adding them up to
+// be cheap beside.
+const chunkRows = 1024
+
+// chunkOf is the number of observations in a chunk of p variables: at most 16 MB of float64.
+func chunkOf(p int) int { return min(chunkRows, max(32, 1<<21/p)) }
+
+// newSample reads the observations once, for their means, and finds NaN, infinities and variables that do not vary. name
+// is what errors call the matrix.
+func newSample(ctx context.Context, name string, source Source, order []int) (*sample, error) {
+	_, p := source.Dims()
+	s := &sample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
+	first := make([]float64, p)
+	low, high := make([]float64, p), make([]float64, p)
+	err := s.chunks(ctx, 0, s.n, func(from, to int, rows []float64) error {
+		if from == 0 {
+			copy(first, rows)
+		}
+		for i := range to - from {
+			// Deviations from the first observation do not lose what a large offset would hide.
+			for j, v := range rows[i*p : (i+1)*p] {
+				if v-v != 0 {
+					return fmt.Errorf("%s: NaN or infinity in row %d, column %d", name, order[from+i], j)
+				}
+				d := v - first[j]
+				s.mean[j] += d
+				low[j], high[j] = min(low[j], d), max(high[j], d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.constant = true
+	for j := range s.mean {
+		m := s.mean[j] / float64(s.n)
+		if low[j] < high[j] {
+			s.constant = false
+			s.largest = max(s.largest, high[j]-m, m-low[j])
+		}
+		s.mean[j] = first[j] + m
+	}
+	if math.IsInf(s.largest, 1) || s.largest > 1e150 {
+		return nil, fmt.Errorf("%s: deviations of %.3g are too large to be squared: divide the matrix by a constant", name, s.largest)
+	}
+	return s, nil
+}
+
+// chunks reads the observations from one place of the order to another, some at a time, as they are.
+func (s *sample) chunks(ctx context.Context, from, to int, each func(from, to int, rows []float64) error) error {
+	size := min(chunkOf(s.p), to-from)
+	buffer := make([]float64, size*s.p)
+	for at := from; at < to; at += size {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := min(at+size, to)
+		rows := buffer[:(end-at)*s.p]
+		if err := s.source.Read(s.order[at:end], rows); err != nil {
+			return err
+		}
+		if err := each(at, end, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read fills dst with the centred observations at some places of the order.
+func (s *sample) read(from, to int, dst []float64) error {
+	if err := s.source.Read(s.order[from:to], dst); err != nil {
+		return err
+	}
+	for i := range to - from {
+		row := dst[i*s.p : (i+1)*s.p]
+		for j, m := range s.mean {
+			row[j] -= m
+		}
+	}
+	return nil
+}
+
+// single reports whether products in float32 serve: where nothing is lost in it and nothing overflows or vanishes.
+func (s *sample) single() bool { return s.source.Single() && s.largest < 1e15 && s.largest > 1e-12 }
+
+// inOrder is the order of the rows themselves.
+func inOrder(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// shuffled is a random order of n rows, the first m of them. Neighbouring rows of a file are often alike (of one
+// class, one video), and the groups of a jackknife must not be.
+func shuffled(seed uint64, n, m int) []int {
+	return keyed.Rand(seed, "similarity order", n).Perm(n)[:m]
+}
+
+// Pooled returns a Source of c x ... values, flattened, as one of c variables: the means of each channel over positions.
+func Pooled(s Source, channels int) (Source, error) {
+	n, p := s.Dims()
+	if channels < 1 || p%channels != 0 {
+		return nil, fmt.Errorf("%d values are no positions of %d channels", p, channels)
+	}
+	return &pooled{s, n, p, channels}, nil
+}
+
+type pooled struct {
+	of             Source
+	n, p, channels int
+}
+
+func (s *pooled) Dims() (n, p int) { return s.n, s.channels }
+
+// Single is false: means of float32 numbers are no float32 numbers.
+func (s *pooled) Single() bool { return false }
+
+func (s *pooled) Read(index []int, dst []float64) error {
+	row, positions := make([]float64, s.p), s.p/s.channels
+	for i := range index {
+		if err := s.of.Read(index[i:i+1], row); err != nil {
+			return err
+		}
+		for c := range s.channels {
+			dst[i*s.channels+c] = sum(row[c*positions:(c+1)*positions]) / float64(positions)
+		}
+	}
+	return nil
+}
