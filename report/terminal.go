@@ -170,9 +170,7 @@ func (p *printer) predictions(m Measure) grid {
 					values: make([]gridValue, len(m.Statistics)),
 				})
 			}
-			v := valueOf(one.rows[0])
-			v.layer, v.other = "", "" // the same for all
-			g.rows[i].values[column] = v
+			g.rows[i].values[column] = valueOf(one.rows[0])
 		}
 	}
 	g.hoist()

@@ -72,7 +72,6 @@ type cellJSON struct {
 	Parameter  string      `json:"parameter,omitempty"`
 	Trial      int         `json:"trial"`
 	Layers     []layerJSON `json:"layers"`
-	PeakMemory int64       `json:"peak_memory,omitempty"`
 }
 
 type layerJSON struct {
@@ -100,7 +99,7 @@ type scoreJSON struct {
 
 // MarshalJSON encodes the cell so that NaN and infinities survive.
 func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {
@@ -135,7 +134,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
 		return errors.New("no finished cell: it lacks its measure, model, data, trial or layers")
 	}
-	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil, in.PeakMemory}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil}
 	for _, l := range in.Layers {
 		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {

@@ -1,87 +1,277 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/seis"
+	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/study"
 )
 
+// compareFlags are what is to be computed of arrays, and how.
+type compareFlags struct {
+	measures   []string
+	memory     string
+	seis       seis.Settings
+	similarity similarity.Settings
+	seed       uint64
+}
+
+// usual are the statistics where none are named: one of each kind, and none that takes minutes on large arrays.
+func usual() []string {
+	return []string{
+		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
+	}
+}
+
 func compareCommand() *cobra.Command {
-	var name string
+	flags := compareFlags{seis: seis.Defaults(), similarity: similarity.Defaults()}
 	var asJSON bool
-	settings := seis.Defaults()
 	c := &cobra.Command{
-		Use:   "compare Z.npy ZT.npy",
-		Short: "Measure activations that come from elsewhere",
-		Long: `Compares two arrays of activations of the same samples, from any framework: Z, a layer on x, and ZT, the
-same layer on T(x). Both are b x c x h x w, or b x c x t; channels come second.`,
-		Example: "  noether compare --measure seis Z.npy ZT.npy",
-		Args:    usageArgs(cobra.ExactArgs(2)),
+		Use:   "compare X Y [X2 Y2 ...]",
+		Short: "Compare activations that come from elsewhere",
+		Long: `Compares arrays of activations of the same inputs, from any framework: row i of both is input i.
+An array is an .npy file, or one in an .npz file: FILE.npz:KEY. A single .npz file compares all of its arrays with each other.
+Arrays of more than two axes are n x c x ...; each row is taken as one vector, or averaged over the axes after c (--pool mean).
+
+Statistics: ` + strings.Join(similarity.Names(), ", ") + `;
+all of them: --measure all. With --measure seis, the second array is the same layer on T(x), both b x c x h x w or b x c x t.`,
+		Example: "  noether compare X.npy Y.npy\n  noether compare --measure linear-cka,svcca activations.npz --json\n  noether compare --measure seis Z.npy ZT.npy",
+		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if known := []string{"seis"}; !slices.Contains(known, name) {
-				return usagef(c, "--measure is one of %v, not %q", known, name)
+			if err := flags.resolve(c); err != nil {
+				return err
 			}
-			z, err := dataset.ReadArray(c.Context(), args[0], "")
+			pairs, err := arrayPairs(c.Context(), args)
 			if err != nil {
 				return err
 			}
-			zt, err := dataset.ReadArray(c.Context(), args[1], "")
-			if err != nil {
-				return err
+			if len(pairs) == 0 {
+				return usagef(c, "compare wants pairs of arrays, or one .npz file with two or more")
 			}
-			return compare(c, z, zt, settings, asJSON)
+			if blas := linalg.Accelerate(); blas.Hint != "" {
+				note("no fast BLAS was found: " + blas.Hint)
+			}
+			var cells []scores.Cell
+			for _, p := range pairs {
+				cell, err := flags.compare(c.Context(), p)
+				if err != nil {
+					return err
+				}
+				cells = append(cells, cell)
+			}
+			return printComparisons(cells, asJSON)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&name, "measure", "seis", "what to compute")
-	f.Float64Var(&settings.Variance, "variance", settings.Variance, "seis: part of the variance that the leading subspaces hold")
-	f.IntVar(&settings.Positions, "positions", settings.Positions, "seis: positions to which larger layers are average-pooled")
+	f.StringSliceVar(&flags.measures, "measure", nil, "what to compute: statistics, all, or seis (default "+strings.Join(usual(), ",")+")")
+	f.StringSliceVar(&flags.measures, "statistic", nil, "the same as --measure")
+	f.StringVar(&flags.similarity.Pool, "pool", flags.similarity.Pool, "arrays of more than two axes: none (flattened) or mean (over the axes after the second)")
+	f.Float64Var(&flags.similarity.Variance, "variance", flags.similarity.Variance, "svcca, seis: part of the variance that the leading components hold")
+	f.Float64Var(&flags.similarity.Bandwidth, "bandwidth", flags.similarity.Bandwidth, "rbf-cka: the kernel's width, as a fraction of the median distance")
+	f.IntVar(&flags.similarity.Neighbours, "neighbours", flags.similarity.Neighbours, "mutual-knn: nearest neighbours of a sample")
+	f.IntVar(&flags.similarity.Samples, "samples", flags.similarity.Samples, "rbf-cka, rsa, mutual-knn: samples at most; memory and time grow with the square")
+	f.IntVar(&flags.seis.Positions, "positions", flags.seis.Positions, "seis: positions to which larger layers are average-pooled")
+	f.StringVar(&flags.memory, "memory", "1GiB", "bound on what is held at once")
+	f.Uint64Var(&flags.seed, "seed", 0, "seed of the groups and the shuffles")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func compare(c *cobra.Command, z, zt tensor.Tensor, settings seis.Settings, asJSON bool) error {
-	if blas := linalg.Accelerate(); blas.Hint != "" {
-		note("no fast BLAS was found: " + blas.Hint)
+// resolve checks the names of what is to be computed.
+func (f *compareFlags) resolve(c *cobra.Command) error {
+	switch {
+	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
+		f.measures = usual()
+	case slices.Equal(f.measures, []string{"all"}):
+		f.measures = similarity.Names()
+	case slices.Equal(f.measures, []string{"seis"}):
+		f.seis.Variance = f.similarity.Variance
+		return nil
 	}
-	found, err := seis.Compare(z, zt, settings)
+	known := append([]string{"all", "seis", "similarity"}, similarity.Names()...)
+	for _, name := range f.measures {
+		if !slices.Contains(known, name) {
+			return usagef(c, "--measure: there is no %q; there are %s", name, strings.Join(known, ", "))
+		}
+		if slices.Contains(known[:3], name) {
+			return usagef(c, "--measure %s stands alone", name)
+		}
+	}
+	f.similarity.Statistics = f.measures
+	if f.similarity.Pool != "none" && f.similarity.Pool != "mean" {
+		return usagef(c, "--pool is none or mean, not %q", f.similarity.Pool)
+	}
+	return nil
+}
+
+// An arrayPair names two arrays.
+type arrayPair [2]arrayName
+
+// An arrayName is a file and, for .npz files, the key of an array in it.
+type arrayName struct{ path, key string }
+
+func (a arrayName) String() string {
+	if a.key == "" {
+		return a.path
+	}
+	return a.path + ":" + a.key
+}
+
+func parseArrayName(arg string) arrayName {
+	if _, err := os.Stat(arg); err == nil {
+		return arrayName{arg, ""}
+	}
+	if i := strings.LastIndex(arg, ".npz:"); i >= 0 {
+		return arrayName{arg[:i+4], arg[i+5:]}
+	}
+	return arrayName{arg, ""}
+}
+
+// arrayPairs pairs the arguments two by two; a single .npz file has all pairs of its arrays.
+func arrayPairs(ctx context.Context, args []string) ([]arrayPair, error) {
+	if len(args) == 1 && !strings.HasSuffix(args[0], ".npz") {
+		return nil, nil
+	}
+	if len(args) == 1 {
+		keys, err := dataset.ArrayKeys(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		var pairs []arrayPair
+		for i, a := range keys {
+			for _, b := range keys[i+1:] {
+				pairs = append(pairs, arrayPair{{args[0], a}, {args[0], b}})
+			}
+		}
+		return pairs, nil
+	}
+	if len(args)%2 == 1 {
+		return nil, nil
+	}
+	var pairs []arrayPair
+	for i := 0; i < len(args); i += 2 {
+		pairs = append(pairs, arrayPair{parseArrayName(args[i]), parseArrayName(args[i+1])})
+	}
+	return pairs, nil
+}
+
+// compare computes what is asked for of a pair.
+func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, error) {
+	cell := scores.Cell{Model: p[0].String(), OtherModel: p[1].String(), Measure: "similarity"}
+	compute := f.compareSimilarity
+	if slices.Equal(f.measures, []string{"seis"}) {
+		cell.Measure, compute = "seis", f.compareSEIS
+	}
+	found, err := compute(ctx, p)
+	cell.Layers = []scores.Layer{{Depth: scores.NoDepth, Scores: found}}
+	return cell, err
+}
+
+func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.Score, error) {
+	z, err := dataset.ReadArray(ctx, p[0].path, p[0].key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cell := scores.Cell{Measure: "seis", Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: found}}}
+	zt, err := dataset.ReadArray(ctx, p[1].path, p[1].key)
+	if err != nil {
+		return nil, err
+	}
+	return seis.Compare(z, zt, f.seis)
+}
+
+func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]measure.Score, error) {
+	memory, err := study.ParseSize(f.memory)
+	if err != nil {
+		return nil, fmt.Errorf("--memory: %w", err)
+	}
+	var sources [2]similarity.Source
+	for i, name := range p {
+		a, err := dataset.OpenArray(ctx, name.path, name.key)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close()
+		if sources[i], err = arraySource(a, f.similarity.Pool == "mean"); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return similarity.Compare(ctx, sources[0], sources[1], similarity.Options{
+		Settings: f.similarity, Memory: int64(memory), Seed: f.seed, Names: [2]string{p[0].String(), p[1].String()},
+	})
+}
+
+func printComparisons(cells []scores.Cell, asJSON bool) error {
 	if asJSON {
+		rows := []scores.Row{}
+		for _, c := range cells {
+			rows = append(rows, c.Rows("compare")...)
+		}
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", " ")
-		return e.Encode(cell.Rows("compare"))
+		return e.Encode(rows)
 	}
+	for i, c := range cells {
+		if len(cells) > 1 {
+			if i > 0 {
+				fmt.Println()
+			}
+			fmt.Printf("%s and %s\n", c.Model, c.OtherModel)
+		}
+		if err := printComparison(c.Layers[0].Scores); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printComparison(found []measure.Score) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "statistic\tvalue\tlow\thigh\tnull\tn\t")
 	var warnings []string
 	for _, s := range found {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", s.Statistic, digits(s.Value), digits(s.Low), digits(s.High), digits(s.Null), s.N)
 		for _, w := range s.Warnings {
-			if !slices.Contains(warnings, w) {
-				warnings = append(warnings, w)
-			}
+			warnings = append(warnings, s.Statistic+": "+w)
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, w := range warnings {
+	for _, w := range gathered(warnings) {
 		fmt.Println("warning:", w)
 	}
 	return nil
+}
+
+// gathered joins warnings "who: what" that differ in who they concern.
+func gathered(warnings []string) []string {
+	var order []string
+	who := map[string][]string{}
+	for _, w := range warnings {
+		name, what, _ := strings.Cut(w, ": ")
+		if who[what] == nil {
+			order = append(order, what)
+		}
+		who[what] = append(who[what], name)
+	}
+	var out []string
+	for _, what := range order {
+		out = append(out, strings.Join(who[what], ", ")+": "+what)
+	}
+	return out
 }
 
 func digits(v float64) string {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
@@ -59,17 +58,8 @@ func examine(engine *engineFlags) []finding {
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		examineRuntime(engine),
 		examineBLAS(),
-		{What: "cores", Found: fmt.Sprint(machine.Cores())},
-		{What: "memory", Found: examineMemory()},
+		{What: "cores", Found: fmt.Sprint(runtime.NumCPU())},
 	}
-}
-
-func examineMemory() string {
-	limit := machine.MemoryLimit()
-	if limit == 0 {
-		return "no bound is set"
-	}
-	return mebibytes(limit) + " may be used"
 }
 
 func examineRuntime(engine *engineFlags) finding {

@@ -24,7 +24,6 @@ func runCommand(engine *engineFlags) *cobra.Command {
 	var vars, only []string
 	var every time.Duration
 	var dry, complete, failFast, asJSON bool
-	var watching *observeFlags
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Measure what a study file asks for",
@@ -59,14 +58,9 @@ on where it was, and a study that has grown costs what is new.`,
 			if dry {
 				return dryRun(c.Context(), s, out, o, asJSON)
 			}
-			stop, err := watching.start(c, &o)
-			if err != nil {
-				return err
-			}
-			return stop(runStudy(c.Context(), s, out, o, asJSON))
+			return runStudy(c.Context(), s, out, o, asJSON)
 		},
 	}
-	watching = addObserveFlags(c)
 	f := c.Flags()
 	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
@@ -115,7 +109,8 @@ func exists(path string) bool {
 }
 
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
-	done := follow(&o)
+	progress, done := watch(os.Stderr)
+	o.Progress = progress
 	result, err := study.Run(ctx, s, out, o)
 	done()
 	var failures *study.Failures

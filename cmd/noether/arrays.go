@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// arraySource is an array as a matrix: each row one vector, or, pooled, the means of its channels over all further axes.
+func arraySource(a *dataset.Array, pooled bool) (similarity.Source, error) {
+	shape := a.Shape()
+	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
+	if !pooled || len(shape) < 3 {
+		return flat, nil
+	}
+	return similarity.Pooled(flat, shape[1])
+}
+
+// A flatArray takes each row of an array as one vector.
+type flatArray struct {
+	array *dataset.Array
+	n, p  int
+}
+
+func (f flatArray) Dims() (n, p int)                      { return f.n, f.p }
+func (f flatArray) Single() bool                          { return f.array.Single() }
+func (f flatArray) Read(index []int, dst []float64) error { return f.array.Rows(index, dst) }

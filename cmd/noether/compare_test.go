@@ -1,0 +1,131 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// npy is an array of float32 in NumPy's format.
+func npy(values []float32, shape ...int) []byte {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }\n", text)
+	out := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	out = append(out, header...)
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+func normals(seed uint64, n int) []float32 {
+	g := rand.New(rand.NewPCG(seed, 3))
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(g.NormFloat64())
+	}
+	return out
+}
+
+func TestCompareArrays(t *testing.T) {
+	dir := t.TempDir()
+	x := normals(1, 120*6)
+	turned := make([]float32, len(x)) // the columns in another order, and doubled
+	for i, v := range x {
+		turned[i/6*6+(i+2)%6] = 2 * v
+	}
+	a, b := write(t, dir, "a.npy", npy(x, 120, 6)), write(t, dir, "b.npy", npy(turned, 120, 2, 3))
+	text, err := output(t, "compare", a, b, a, a, "--measure", "all", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Statistic, Layer string
+		Model            string
+		OtherModel       string `json:"other_model"`
+		Value, Null      *float64
+		Low, High        *float64
+		N                int
+	}
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if len(rows) != 22 {
+		t.Fatalf("%d rows of 2 x 11 statistics", len(rows))
+	}
+	for _, r := range rows {
+		if r.Model != a || r.Value == nil || math.Abs(*r.Value-1) > 1e-6 || r.N != 120 || r.Null == nil || r.Low == nil || r.High == nil {
+			t.Errorf("%s: %+v", r.Statistic, r)
+		}
+	}
+}
+
+func TestCompareAnArchive(t *testing.T) {
+	dir := t.TempDir()
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for i, key := range []string{"one", "two", "three"} {
+		w, err := z.Create(key + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(npy(normals(uint64(i), 40*3*4), 40, 3, 2, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, dir, "a.npz", buf.Bytes())
+	text, err := output(t, "compare", path, "--measure", "linear-cka", "--pool", "mean")
+	if err != nil || strings.Count(text, "linear-cka") != 3 || !strings.Contains(text, path+":one and "+path+":three") {
+		t.Errorf("all pairs of three arrays give %v and\n%s", err, text)
+	}
+	if text, err = output(t, "compare", path+":one", path+":two"); err != nil || !strings.Contains(text, "debiased-cka") {
+		t.Errorf("two arrays by their keys give %v and\n%s", err, text)
+	}
+}
+
+func TestCompareErrors(t *testing.T) {
+	dir := t.TempDir()
+	good := write(t, dir, "good.npy", npy(normals(1, 60), 20, 3))
+	short := write(t, dir, "short.npy", npy(normals(1, 30), 10, 3))
+	bad := normals(1, 60)
+	bad[31] = float32(math.NaN())
+	nan := write(t, dir, "nan.npy", npy(bad, 20, 3))
+	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200])
+	words := write(t, dir, "words.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{good + " has 20 rows and " + short + " 10", []string{good, short}},
+		{nan + ": NaN or infinity in row 10, column 1", []string{good, nan}},
+		{"too few for shape [20 3]", []string{good, cut}},
+		{"plain numbers|type U1", []string{words, good}},
+		{"no such file", []string{good, filepath.Join(dir, "none.npy")}},
+		{"wants pairs", []string{good}},
+		{"wants pairs", []string{good, good, good}},
+		{`there is no "cka"`, []string{good, good, "--measure", "cka"}},
+		{"stands alone", []string{good, good, "--measure", "seis,rsa"}},
+		{"--pool is none or mean", []string{good, good, "--pool", "max"}},
+		{"--memory", []string{good, good, "--memory", "much"}},
+		{"neighbours is 0", []string{good, good, "--neighbours", "0"}},
+	} {
+		_, err := output(t, append([]string{"compare"}, c.args...)...)
+		found := false
+		for _, want := range strings.Split(c.want, "|") {
+			found = found || err != nil && strings.Contains(err.Error(), want)
+		}
+		if !found || strings.Contains(err.Error(), "\n") {
+			t.Errorf("compare %q: error %q, want one that says %q", c.args, fmt.Sprint(err), c.want)
+		}
+	}
+}
