@@ -129,6 +129,10 @@ func TestSolvesAgreeWithGonum(t *testing.T) {
 		slow.Dtrsm(side, ul, ta, diag, m, n, 0.5, a, lda, want, ldb)
 		fast.Dtrsm(side, ul, ta, diag, m, n, 0.5, a, lda, got, ldb)
 		equal(t, "Dtrsm", got, want, 1e-11)
+		got32 := single(got)
+		copy(got32, single(b))
+		fast.Strsm(side, ul, ta, diag, m, n, 0.5, single(a), lda, got32, ldb)
+		equal(t, "Strsm", double(got32), want, 1e-4)
 	})
 }
 

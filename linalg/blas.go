@@ -127,6 +127,20 @@ func (f fastBLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32,
 	f.lib.ssyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
 }
 
+// Strsm is Dtrsm in float32.
+func (f fastBLAS) Strsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	order := m
+	if s == blas.Right {
+		order = n
+	}
+	fits("A", a, order, order, lda)
+	fits("B", b, m, n, ldb)
+	f.lib.strsm(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
+}
+
 // Dtrsm solves op(A) X = alpha B, or X op(A) = alpha B, for triangular A; X overwrites B: m x n.
 func (f fastBLAS) Dtrsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
 	if m == 0 || n == 0 {

@@ -34,7 +34,7 @@ func (p Pair) Canonical() (CCA, error) {
 	l, okx := factor(p.XX)
 	m, oky := factor(p.YY)
 	if !okx || !oky {
-		return CCA{}, fmt.Errorf("canonical correlations of %d and %d variables: their scatter is not positive definite", rows, cols)
+		return CCA{}, notDefinite(rows, cols)
 	}
 	k := mat.DenseCopyOf(p.XY)
 	blas64.Trsm(blas.Left, blas.Trans, 1, l, k.RawMatrix())
@@ -46,10 +46,72 @@ func (p Pair) Canonical() (CCA, error) {
 	}
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, c.W.RawMatrix())
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, m, c.V.RawMatrix())
-	for i, rho := range c.Rho {
-		c.Rho[i] = min(max(rho, 0), 1) // rounding may carry it a little beyond
+	return c.clipped(), nil
+}
+
+func notDefinite(p, q int) error {
+	return fmt.Errorf("canonical correlations of %d and %d variables: their scatter is not positive definite", p, q)
+}
+
+// Correlations returns the canonical correlations, descending, and the cosine of each pair of canonical vectors.
+func (p Pair) Correlations() (rho, cos []float64, err error) {
+	c, err := p.Canonical()
+	if err != nil {
+		return nil, nil, err
 	}
-	return c, nil
+	return c.Rho, c.Cosines(p.Overlap), nil
+}
+
+// A Principal is a Pair whose x are uncorrelated with each other, and y likewise, as coordinates in the axes of principal
+// subspaces are: XX and YY are given by their diagonals.
+type Principal struct {
+	XX, YY  []float64
+	XY      *mat.Dense
+	Overlap *mat.Dense
+}
+
+// Correlations returns what Pair.Correlations does; whitening takes a scaling of the axes in place of Cholesky factors.
+func (p Principal) Correlations() (rho, cos []float64, err error) {
+	sx, sy := inverseRoots(p.XX), inverseRoots(p.YY)
+	k := mat.DenseCopyOf(p.XY)
+	scaleRows(k, sx)
+	for i := range sx {
+		for j, row := 0, k.RawRowView(i); j < len(row); j++ {
+			row[j] *= sy[j]
+		}
+	}
+	var c CCA
+	if c.W, c.Rho, c.V, err = decompose(k); err != nil {
+		return nil, nil, fmt.Errorf("canonical correlations of %d and %d variables: %w", len(sx), len(sy), err)
+	}
+	scaleRows(c.W, sx)
+	scaleRows(c.V, sy)
+	return c.clipped().Rho, c.Cosines(p.Overlap), nil
+}
+
+func inverseRoots(variances []float64) []float64 {
+	out := make([]float64, len(variances))
+	for i, v := range variances {
+		out[i] = 1 / math.Sqrt(v)
+	}
+	return out
+}
+
+func scaleRows(m *mat.Dense, by []float64) {
+	for i, s := range by {
+		row := m.RawRowView(i)
+		for j := range row {
+			row[j] *= s
+		}
+	}
+}
+
+// clipped is the CCA with correlations that rounding may have carried a little beyond [0, 1] put back.
+func (c CCA) clipped() CCA {
+	for i, rho := range c.Rho {
+		c.Rho[i] = min(max(rho, 0), 1)
+	}
+	return c
 }
 
 // decompose returns the thin singular value decomposition P diag(rho) Qᵀ of a matrix by way of the eigenvectors of
@@ -96,19 +158,31 @@ func factor(a mat.Symmetric) (t blas64.Triangular, ok bool) {
 	return lapack64.Potrf(s.RawSymmetric())
 }
 
-// Cosines returns the absolute cosines of the canonical vectors of a pair in the space that the axes of x and y
-// share: for orthonormal axes A and B, of which the overlap Aᵀ B is all that is needed, |<A w_i, B v_i>| / (|w_i|
-// |v_i|). Where a vector is zero, so is its cosine.
-func (c CCA) Cosines(p Pair) []float64 {
+// Cosines returns the absolute cosines of the canonical vectors in the space that the axes of x and y share: for
+// orthonormal axes A and B, of which the overlap Aᵀ B (p x q) is all that is needed, |<A w_i, B v_i>| / (|w_i| |v_i|).
+// Where a vector is zero, so is its cosine.
+func (c CCA) Cosines(overlap *mat.Dense) []float64 {
 	var turned mat.Dense
-	turned.Mul(p.Overlap, c.V) // p x r
+	turned.Mul(overlap, c.V) // p x r
+	ww, vv, wv := columnDots(c.W, c.W), columnDots(c.V, c.V), columnDots(c.W, &turned)
 	cos := make([]float64, len(c.Rho))
 	for i := range cos {
-		w, v := c.W.ColView(i), c.V.ColView(i)
-		norm := mat.Norm(w, 2) * mat.Norm(v, 2)
-		if norm > 0 {
-			cos[i] = min(math.Abs(mat.Dot(w, turned.ColView(i)))/norm, 1)
+		if norm := math.Sqrt(ww[i]) * math.Sqrt(vv[i]); norm > 0 {
+			cos[i] = min(math.Abs(wv[i])/norm, 1)
 		}
 	}
 	return cos
+}
+
+// columnDots are the inner products of each column of a with that of b.
+func columnDots(a, b *mat.Dense) []float64 {
+	rows, cols := a.Dims()
+	out := make([]float64, cols)
+	for i := range rows {
+		x, y := a.RawRowView(i), b.RawRowView(i)
+		for j := range out {
+			out[j] += x[j] * y[j]
+		}
+	}
+	return out
 }

@@ -168,7 +168,7 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	// Two planes in three dimensions that share the first axis; vectors at 30 degrees within each.
 	c := CCA{Rho: []float64{1}, W: mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), V: mat.NewDense(2, 1, []float64{-2, 0})}
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
-	if got := c.Cosines(Pair{Overlap: overlap})[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
+	if got := c.Cosines(overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
 		t.Errorf("cosine %v", got)
 	}
 }
@@ -182,7 +182,7 @@ func TestDependentVariablesAreAnError(t *testing.T) {
 	}
 }
 
-func framed(t *testing.T, rows []float32, d int, fraction float64) (Frame, Whole, *Scatter[float64]) {
+func framed(t *testing.T, rows []float32, d int, fraction float64) (Whole, *Scatter[float64]) {
 	t.Helper()
 	s := NewScatter[float64](2 * d)
 	s.Add(Centre(append([]float32(nil), rows...), 2*d), nil, new(Scratch))
@@ -195,7 +195,7 @@ func framed(t *testing.T, rows []float32, d int, fraction float64) (Frame, Whole
 		t.Fatal(err)
 	}
 	f := NewFrame(x, y)
-	return f, f.Whole(s.Between(0, d, 2*d)), s
+	return f.Whole(s.Between(0, d, 2*d)), s
 }
 
 func decaying(n, d int) []float32 {
@@ -217,31 +217,29 @@ func TestWithoutIsExactWithinTheMargin(t *testing.T) {
 	const n, d = 200, 6
 	rows := decaying(n, d)
 	for _, fraction := range []float64{0.8, 0.95, 1} {
-		f, whole, all := framed(t, rows, d, fraction)
+		whole, all := framed(t, rows, d, fraction)
 		for _, cut := range []int{1, 20, 60} {
 			part := NewScatter[float32](2 * d)
 			NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:cut*2*d]...), 2*d), part, new(Scratch))
-			p, err := f.Without(whole, all, part)
+			p, err := whole.Without(all, part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Canonical()
+			rho, cos, err := p.Correlations()
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, w, _ := framed(t, rows[cut*2*d:], d, fraction)
-			q := g.Leading(w)
-			want, err := q.Canonical()
+			w, _ := framed(t, rows[cut*2*d:], d, fraction)
+			want, exact, err := w.Leading().Correlations()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Rho) != len(want.Rho) {
-				t.Fatalf("fraction %v, %d left out: rank %d, want %d", fraction, cut, len(got.Rho), len(want.Rho))
+			if len(rho) != len(want) {
+				t.Fatalf("fraction %v, %d left out: rank %d, want %d", fraction, cut, len(rho), len(want))
 			}
-			cos, exact := got.Cosines(p), want.Cosines(q)
-			for i := range got.Rho {
-				if math.Abs(got.Rho[i]-want.Rho[i]) > 1e-5 || math.Abs(cos[i]-exact[i]) > 1e-4 {
-					t.Errorf("fraction %v, %d left out: correlation %v and cosine %v, want %v and %v", fraction, cut, got.Rho[i], cos[i], want.Rho[i], exact[i])
+			for i := range rho {
+				if math.Abs(rho[i]-want[i]) > 1e-5 || math.Abs(cos[i]-exact[i]) > 1e-4 {
+					t.Errorf("fraction %v, %d left out: correlation %v and cosine %v, want %v and %v", fraction, cut, rho[i], cos[i], want[i], exact[i])
 				}
 			}
 		}
@@ -255,12 +253,12 @@ func TestWithoutAllVarianceIsAnError(t *testing.T) {
 	for i := range 30 * 2 * d {
 		rows[i+10*2*d] = 1 // only the first ten observations vary
 	}
-	f, whole, all := framed(t, rows, d, 0.99)
+	whole, all := framed(t, rows, d, 0.99)
 	part := NewScatter[float32](2 * d)
 	NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:10*2*d]...), 2*d), part, new(Scratch))
-	p, err := f.Without(whole, all, part)
+	p, err := whole.Without(all, part)
 	if err == nil {
-		_, err = p.Canonical()
+		_, _, err = p.Correlations()
 	}
 	if err == nil {
 		t.Error("no error where nothing varies")
@@ -281,6 +279,120 @@ func TestDecomposeTellsBothSides(t *testing.T) {
 		back.Product(p, mat.NewDiagDense(len(s), s), q.T())
 		if len(s) != min(rows, cols) || !mat.EqualApprox(&back, k, 1e-9) {
 			t.Fatalf("P diag(s) Qᵀ is not the %d x %d matrix", rows, cols)
+		}
+	})
+}
+
+// The three ways to correlations agree: by Cholesky factors, by scaling what is diagonal, and in float32.
+func TestCorrelationsAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		p, q := rapid.IntRange(1, 7).Draw(t, "p"), rapid.IntRange(1, 7).Draw(t, "q")
+		x, y := normal(g, 60, p), normal(g, 60, q)
+		shared := normal(g, 60, 1)
+		for i := range 60 {
+			x.Set(i, 0, x.At(i, 0)+2*shared.At(i, 0))
+			y.Set(i, 0, y.At(i, 0)+2*shared.At(i, 0))
+		}
+		var xy mat.Dense
+		xy.Mul(x.T(), y)
+		overlap := normal(g, p, q)
+		overlap.Scale(0.1, overlap)
+		for i := range p { // as unequal as the patterns of a layer are
+			scaleRow(&xy, i, math.Exp(-float64(i)))
+		}
+		diagonal := Principal{XX: make([]float64, p), YY: make([]float64, q), XY: &xy, Overlap: overlap}
+		full := Pair{XX: mat.NewSymDense(p, nil), YY: mat.NewSymDense(q, nil), XY: &xy, Overlap: overlap}
+		for i := range p {
+			diagonal.XX[i] = 600 * math.Exp(-2*float64(i))
+			full.XX.SetSym(i, i, diagonal.XX[i])
+		}
+		for i := range q {
+			diagonal.YY[i] = 600
+			full.YY.SetSym(i, i, 600)
+		}
+		narrowed := PairSingle{XX: toSingle(mat.DenseCopyOf(full.XX)), YY: toSingle(mat.DenseCopyOf(full.YY)), XY: toSingle(&xy), Overlap: toSingle(overlap)}
+		rho, cos, err := full.Correlations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rho2, cos2, err := diagonal.Correlations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rho3, cos3, err := narrowed.Correlations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "correlations by scaling", rho2, rho, 1e-9)
+		equal(t, "correlations in float32", rho3, rho, 1e-4)
+		for i := range rho { // a vector is as clear as its correlation is apart from its neighbours
+			if gap := apart(rho, i); gap > 1e-3 && rho[i] > 1e-2 {
+				equal(t, "cosine by scaling", cos2[i:i+1], cos[i:i+1], 1e-8)
+				equal(t, "cosine in float32", cos3[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
+			}
+		}
+	})
+}
+
+func scaleRow(m *mat.Dense, i int, by float64) {
+	for j := range m.RawRowView(i) {
+		m.RawRowView(i)[j] *= by
+	}
+}
+
+// apart is how far a correlation is from the others, 1 where there are none.
+func apart(values []float64, i int) float64 {
+	gap := 1.0
+	for j, v := range values {
+		if j != i {
+			gap = min(gap, math.Abs(v-values[i]))
+		}
+	}
+	return gap
+}
+
+// The float32 decompositions of a library and those that gonum's float64 stands in for agree.
+func TestSingleDecompositionsAgree(t *testing.T) {
+	t.Parallel()
+	fast := fastLAPACK{lib: native(t)}
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		n := rapid.IntRange(0, 9).Draw(t, "n")
+		x := normal(g, n+3, max(n, 1))
+		var product mat.Dense
+		product.Mul(x.T(), x)
+		a := toSingle(&product).Data[:n*n]
+		for _, l := range []singleLAPACK{fast, byDouble{}} {
+			c := append([]float32(nil), a...)
+			if !l.cholesky(c, n) {
+				t.Fatal("not positive definite")
+			}
+			v := append([]float32(nil), a...)
+			values, ok := l.eigen(v, n)
+			if !ok {
+				t.Fatal("not converged")
+			}
+			for i := range n {
+				for j := i; j < n; j++ {
+					var tt, vv float64
+					for k := range n {
+						if k <= i {
+							tt += float64(c[k*n+i]) * float64(c[k*n+j])
+						}
+						vv += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
+					}
+					want := float64(a[i*n+j])
+					if math.Abs(tt-want) > 1e-4 || math.Abs(vv-want) > 1e-4 {
+						t.Fatalf("%T: [%d, %d] is %v and %v, want %v", l, i, j, tt, vv, want)
+					}
+				}
+			}
+		}
+		indefinite := []float32{1, 2, 2, 1}
+		if fast.cholesky(indefinite, 2) {
+			t.Fatal("an indefinite matrix has a factor")
 		}
 	})
 }

@@ -4,14 +4,15 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // An end is where a subspace is cut off with other observations: coordinates before at stay, and those from at on are
 // replaced by coordinates in the columns of turn.
 type end struct {
 	at, kept int
-	turn     *mat.Dense // (K + margin - at) square; its first columns are kept
+	turn     blas32.General // (K + margin - at) square; its first columns are kept
 }
 
 // partNoise is noiseFloor for a difference of moments in float32. It is a part of the largest eigenvalue of all
@@ -22,21 +23,22 @@ var errNoVariance = errors.New("linalg: too little variance is left in the subsp
 
 // end finds the end of a subspace for the scatter xx of coordinates in its basis, given the variance of the whole
 // space.
-func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
+func (s Subspace) end(xx blas32.General, total float64) (end, error) {
 	n := len(s.Values)
 	at := max(0, s.K-margin(s.K))
 	floor := partNoise * s.Values[0]
 	var before float64
 	for i := range at {
-		if xx.At(i, i) <= floor {
+		v := float64(xx.Data[i*xx.Stride+i])
+		if v <= floor {
 			return end{}, errNoVariance
 		}
-		before += xx.At(i, i)
+		before += v
 	}
 	last := make([]float64, (n-at)*(n-at))
 	for i := at; i < n; i++ {
 		for j := i; j < n; j++ {
-			last[(i-at)*(n-at)+j-at] = xx.At(i, j)
+			last[(i-at)*(n-at)+j-at] = float64(xx.Data[i*xx.Stride+j])
 		}
 	}
 	values, err := eigen(last, n-at)
@@ -44,7 +46,7 @@ func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
 		return end{}, err
 	}
 	values = reversed(values)
-	e := end{at: at, turn: largest(last, n-at, n-at)}
+	e := end{at: at, turn: toSingle(largest(last, n-at, n-at))}
 	for j, lost := range repulsion(xx, e, values) {
 		values[j] -= lost
 		before += lost
@@ -60,17 +62,19 @@ func (s Subspace) end(xx *mat.SymDense, total float64) (end, error) {
 // repulsion is what the eigenvalues of the last coordinates lose to the first, with which they are correlated, by
 // perturbation theory to second order: sum_i c_ij^2 / (xx_ii - values_j), c_ij being the scatter of coordinate i with
 // the j-th turned one. It is small, but a subspace may gain or lose a dimension by it.
-func repulsion(xx *mat.SymDense, e end, values []float64) []float64 {
+func repulsion(xx blas32.General, e end, values []float64) []float64 {
 	lost := make([]float64, len(values))
 	if e.at == 0 {
 		return lost
 	}
-	n := xx.SymmetricDim()
-	var c mat.Dense
-	c.Mul(mat.DenseCopyOf(xx).Slice(0, e.at, e.at, n), e.turn)
+	n := xx.Cols
+	c := newSingle(e.at, n-e.at)
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, part(xx, 0, e.at, e.at, n), e.turn, 0, c)
 	for i := range e.at {
-		for j, v := range c.RawRowView(i) {
-			if gap := xx.At(i, i) - values[j]; gap > 0 {
+		own := float64(xx.Data[i*xx.Stride+i])
+		for j, v := range rowOf(c, i) {
+			if gap := own - values[j]; gap > 0 {
+				v := float64(v)
 				lost[j] += min(v*v/gap, math.Abs(v)) // |v| bounds what two eigenvalues of equal size lose
 			}
 		}
@@ -78,49 +82,43 @@ func repulsion(xx *mat.SymDense, e end, values []float64) []float64 {
 	return lost
 }
 
+// part is the rows top to bottom and columns left to right of a matrix, none of them empty.
+func part(m blas32.General, top, bottom, left, right int) blas32.General {
+	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
+}
+
 // cut applies the ends of both subspaces to the scatters of their coordinates.
-func (p Pair) cut(x, y end) Pair {
-	square := func(s *mat.SymDense, e end) *mat.SymDense {
-		t := turnRows(turnColumns(mat.DenseCopyOf(s), e), e)
-		n, _ := t.Dims()
-		return mat.NewSymDense(n, t.RawMatrix().Data)
-	}
-	return Pair{
-		XX:      square(p.XX, x),
-		YY:      square(p.YY, y),
+func (p PairSingle) cut(x, y end) PairSingle {
+	return PairSingle{
+		XX:      turnRows(turnColumns(p.XX, x), x),
+		YY:      turnRows(turnColumns(p.YY, y), y),
 		XY:      turnRows(turnColumns(p.XY, y), x),
 		Overlap: turnRows(turnColumns(p.Overlap, y), x),
 	}
 }
 
-// columns are the coordinates that are kept.
-func (e end) columns() mat.Matrix {
-	rows, _ := e.turn.Dims()
-	return e.turn.Slice(0, rows, 0, e.kept)
-}
-
 // turnColumns replaces the last columns of m.
-func turnColumns(m *mat.Dense, e end) *mat.Dense {
-	rows, cols := m.Dims()
-	out := mat.NewDense(rows, e.at+e.kept, nil)
-	for i := range rows {
-		copy(out.RawRowView(i)[:e.at], m.RawRowView(i))
+func turnColumns(m blas32.General, e end) blas32.General {
+	out := newSingle(m.Rows, e.at+e.kept)
+	for i := range m.Rows {
+		copy(rowOf(out, i)[:e.at], rowOf(m, i))
 	}
 	if e.kept > 0 {
-		out.Slice(0, rows, e.at, e.at+e.kept).(*mat.Dense).Mul(m.Slice(0, rows, e.at, cols), e.columns())
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, part(m, 0, m.Rows, e.at, m.Cols), part(e.turn, 0, e.turn.Rows, 0, e.kept), 0,
+			part(out, 0, out.Rows, e.at, out.Cols))
 	}
 	return out
 }
 
 // turnRows replaces the last rows of m.
-func turnRows(m *mat.Dense, e end) *mat.Dense {
-	rows, cols := m.Dims()
-	out := mat.NewDense(e.at+e.kept, cols, nil)
+func turnRows(m blas32.General, e end) blas32.General {
+	out := newSingle(e.at+e.kept, m.Cols)
 	for i := range e.at {
-		copy(out.RawRowView(i), m.RawRowView(i))
+		copy(rowOf(out, i), rowOf(m, i))
 	}
 	if e.kept > 0 {
-		out.Slice(e.at, e.at+e.kept, 0, cols).(*mat.Dense).Mul(e.columns().T(), m.Slice(e.at, rows, 0, cols))
+		blas32.Gemm(blas.Trans, blas.NoTrans, 1, part(e.turn, 0, e.turn.Rows, 0, e.kept), part(m, e.at, m.Rows, 0, m.Cols), 0,
+			part(out, e.at, out.Rows, 0, out.Cols))
 	}
 	return out
 }

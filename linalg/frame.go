@@ -7,58 +7,55 @@ import (
 )
 
 // A Frame is a principal subspace of the first half x of the variables of a Scatter and one of the second half y, to
-// compute the scatters of coordinates in them from.
+// compute the scatters of coordinates in them from. It is not for several goroutines at a time.
 type Frame struct {
-	x, y    Subspace
-	u, v    blas32.General // the bases, margins included, in the float32 that parts are kept in
-	overlap *mat.Dense     // between the bases
+	x, y     Subspace
+	u, v     blas32.General // the bases, margins included, in the float32 that parts are kept in
+	overlap  *mat.Dense     // between the bases
+	overlap1 blas32.General // the same in float32
+	square   []float32      // D x D and D x (K + margin): what reduce works with
+	half     []float32
 }
 
 // NewFrame makes a frame of two subspaces of one space, neither of dimension 0.
-func NewFrame(x, y Subspace) Frame {
-	f := Frame{x: x, y: y, u: single32(x.Basis), v: single32(y.Basis), overlap: new(mat.Dense)}
+func NewFrame(x, y Subspace) *Frame {
+	f := &Frame{x: x, y: y, u: toSingle(x.Basis), v: toSingle(y.Basis), overlap: new(mat.Dense)}
 	f.overlap.Mul(x.Basis.T(), y.Basis)
+	f.overlap1 = toSingle(f.overlap)
 	return f
 }
 
-func single32(m *mat.Dense) blas32.General {
+func toSingle(m *mat.Dense) blas32.General {
 	rows, cols := m.Dims()
-	out := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
-	for i, v := range m.RawMatrix().Data {
-		out.Data[i] = float32(v)
-	}
+	out := newSingle(rows, cols)
+	narrow(out.Data, m.RawMatrix().Data)
 	return out
 }
 
 // A Whole is the scatters of coordinates in both bases of a Frame, margins included.
-type Whole struct{ pair Pair }
+type Whole struct {
+	xx, yy []float64  // diagonals; there is nothing off them
+	xy     *mat.Dense // between
+	frame  *Frame
+}
 
 // Whole returns the scatters of the coordinates of the observations that the subspaces are those of. cross is the
 // scatter of x with y, D x D, or what is to stand in for it.
-func (f Frame) Whole(cross []float64) Whole {
+func (f *Frame) Whole(cross []float64) Whole {
 	d, _ := f.x.Basis.Dims()
 	var half, xy mat.Dense
 	half.Mul(mat.NewDense(d, d, cross), f.y.Basis)
 	xy.Mul(f.x.Basis.T(), &half)
-	return Whole{Pair{XX: diagonal(f.x.Values), YY: diagonal(f.y.Values), XY: &xy, Overlap: f.overlap}}
-}
-
-func diagonal(values []float64) *mat.SymDense {
-	s := mat.NewSymDense(len(values), nil)
-	for i, v := range values {
-		s.SetSym(i, i, v)
-	}
-	return s
+	return Whole{xx: f.x.Values, yy: f.y.Values, xy: &xy, frame: f}
 }
 
 // Leading returns the scatters of the coordinates in the subspaces, without margins.
-func (f Frame) Leading(w Whole) Pair {
-	p, q := f.x.K, f.y.K
-	return Pair{
-		XX:      w.pair.XX.SliceSym(0, p).(*mat.SymDense),
-		YY:      w.pair.YY.SliceSym(0, q).(*mat.SymDense),
-		XY:      mat.DenseCopyOf(w.pair.XY.Slice(0, p, 0, q)),
-		Overlap: mat.DenseCopyOf(w.pair.Overlap.Slice(0, p, 0, q)),
+func (w Whole) Leading() Principal {
+	p, q := w.frame.x.K, w.frame.y.K
+	return Principal{
+		XX: w.xx[:p], YY: w.yy[:q],
+		XY:      mat.DenseCopyOf(w.xy.Slice(0, p, 0, q)),
+		Overlap: mat.DenseCopyOf(w.frame.overlap.Slice(0, p, 0, q)),
 	}
 }
 
@@ -70,7 +67,8 @@ func (f Frame) Leading(w Whole) Pair {
 // Finding its eigenvectors afresh is what takes long, so the subspaces are moved only where they end: the first
 // eigenvectors of all observations stay, and the last of them, with those of the margin, are turned to the
 // eigenvectors of S among them and cut off anew at the fraction of the variance.
-func (f Frame) Without(w Whole, all *Scatter[float64], part *Scatter[float32]) (Pair, error) {
+func (w Whole) Without(all *Scatter[float64], part *Scatter[float32]) (PairSingle, error) {
+	f := w.frame
 	n, m := float64(all.N), float64(part.N)
 	factor := n * m / (n - m)
 	delta := make([]float32, all.P)
@@ -80,20 +78,25 @@ func (f Frame) Without(w Whole, all *Scatter[float64], part *Scatter[float32]) (
 	d := all.P / 2
 	dx, dy := coordinates(f.u, delta[:d]), coordinates(f.v, delta[d:])
 	rest := f.reduce(part)
-	subtract(rest.XX, w.pair.XX, factor, dx)
-	subtract(rest.YY, w.pair.YY, factor, dy)
-	rest.XY.Sub(w.pair.XY, rest.XY)
-	rest.XY.RankOne(rest.XY, -factor, dx, dy)
-	rest.Overlap = w.pair.Overlap
-
+	remain(rest.XX, float32(factor), dx, dx)
+	remain(rest.YY, float32(factor), dy, dy)
+	remain(rest.XY, float32(factor), dx, dy)
+	addDiagonal(rest.XX, w.xx)
+	addDiagonal(rest.YY, w.yy)
+	for i := range rest.XY.Rows {
+		row := rowOf(rest.XY, i)
+		for j, v := range w.xy.RawRowView(i) {
+			row[j] = float32(v + float64(row[j]))
+		}
+	}
 	tx, ty := remaining(all, part, factor, delta)
 	ex, err := f.x.end(rest.XX, tx)
 	if err != nil {
-		return Pair{}, err
+		return PairSingle{}, err
 	}
 	ey, err := f.y.end(rest.YY, ty)
 	if err != nil {
-		return Pair{}, err
+		return PairSingle{}, err
 	}
 	return rest.cut(ex, ey), nil
 }
@@ -112,62 +115,99 @@ func remaining(all *Scatter[float64], part *Scatter[float32], factor float64, de
 	return x, y
 }
 
-// subtract replaces s by whole - s - factor delta deltaᵀ.
-func subtract(s, whole *mat.SymDense, factor float64, delta mat.Vector) {
-	n := s.SymmetricDim()
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, whole.At(i, j)-s.At(i, j)-factor*delta.AtVec(i)*delta.AtVec(j))
+// remain replaces s by -(s + factor a bᵀ).
+func remain(s blas32.General, factor float32, a, b []float32) {
+	for i := range s.Rows {
+		row, by := rowOf(s, i), factor*a[i]
+		for j, v := range b {
+			row[j] = -row[j] - by*v
 		}
+	}
+}
+
+func addDiagonal(s blas32.General, values []float64) {
+	for i, v := range values {
+		at := i*s.Stride + i
+		s.Data[at] = float32(v + float64(s.Data[at]))
 	}
 }
 
 // coordinates is Uᵀ x.
-func coordinates(u blas32.General, x []float32) *mat.VecDense {
+func coordinates(u blas32.General, x []float32) []float32 {
 	y := blas32.Vector{N: u.Cols, Inc: 1, Data: make([]float32, u.Cols)}
 	blas32.Gemv(blas.Trans, 1, u, blas32.Vector{N: u.Rows, Inc: 1, Data: x}, 0, y)
-	out := mat.NewVecDense(u.Cols, nil)
-	for i, v := range y.Data {
-		out.SetVec(i, float64(v))
-	}
-	return out
+	return y.Data
 }
 
 // reduce returns the scatters of the coordinates of some observations.
-func (f Frame) reduce(s *Scatter[float32]) Pair {
+func (f *Frame) reduce(s *Scatter[float32]) PairSingle {
 	d := s.P / 2
-	return Pair{
-		XX: reduceSquare(s.Square(0, d), f.u),
-		YY: reduceSquare(s.Square(d, 2*d), f.v),
-		XY: reduceBetween(s.Between(0, d, 2*d), f.u, f.v),
+	return PairSingle{
+		XX:      f.reduceSquare(s, 0, f.u),
+		YY:      f.reduceSquare(s, d, f.v),
+		XY:      f.reduceBetween(s),
+		Overlap: f.overlap1,
 	}
 }
 
-// reduceBetween is Uᵀ S V.
-func reduceBetween(s []float32, u, v blas32.General) *mat.Dense {
-	half := blas32.General{Rows: u.Rows, Cols: v.Cols, Stride: v.Cols, Data: make([]float32, u.Rows*v.Cols)}
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, blas32.General{Rows: u.Rows, Cols: v.Rows, Stride: v.Rows, Data: s}, v, 0, half)
-	out := blas32.General{Rows: u.Cols, Cols: v.Cols, Stride: v.Cols, Data: make([]float32, u.Cols*v.Cols)}
+// reduceBetween is Uᵀ S V for the scatter S of x with y.
+func (f *Frame) reduceBetween(s *Scatter[float32]) blas32.General {
+	d := s.P / 2
+	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
+	for i := range d {
+		copy(rowOf(between, i), s.row(i, d))
+	}
+	half := f.halfOf(d, f.v.Cols)
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, f.v, 0, half)
+	out := newSingle(f.u.Cols, f.v.Cols)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, f.u, half, 0, out)
+	return out
+}
+
+func (f *Frame) halfOf(rows, cols int) blas32.General {
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
+}
+
+// strip is the number of rows of a triangle that are multiplied at once, with what lies right of their first diagonal
+// element: narrow enough to leave out most of the zeros.
+const strip = 128
+
+// reduceSquare is Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the upper triangle of S
+// and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose.
+func (f *Frame) reduceSquare(s *Scatter[float32], lo int, u blas32.General) blas32.General {
+	d := u.Rows
+	half := f.halfOf(d, u.Cols)
+	for top := 0; top < d; top += strip {
+		rows, cols := min(strip, d-top), d-top
+		t := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.square, rows*cols)}
+		for i := range rows {
+			row := rowOf(t, i)
+			clear(row[:i])
+			copy(row[i:], s.row(lo+top+i, lo+top+i)[:cols-i])
+			row[i] /= 2
+		}
+		below := blas32.General{Rows: cols, Cols: u.Cols, Stride: u.Stride, Data: u.Data[top*u.Stride:]}
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, t, below, 0,
+			blas32.General{Rows: rows, Cols: u.Cols, Stride: half.Stride, Data: half.Data[top*half.Stride:]})
+	}
+	out := newSingle(u.Cols, u.Cols)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, u, half, 0, out)
-	m := mat.NewDense(u.Cols, v.Cols, nil)
-	for i, x := range out.Data {
-		m.RawMatrix().Data[i] = float64(x)
-	}
-	return m
+	addTranspose(out)
+	return out
 }
 
-// reduceSquare is Uᵀ S U for a symmetric S of which the upper triangle is given and the rest is zero; s is overwritten.
-// With T the triangle and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose: no need to fill S.
-func reduceSquare(s []float32, u blas32.General) *mat.SymDense {
-	for i := range u.Rows {
-		s[i*u.Rows+i] /= 2
-	}
-	t := reduceBetween(s, u, u)
-	out := mat.NewSymDense(u.Cols, nil)
-	for i := range u.Cols {
-		for j := i; j < u.Cols; j++ {
-			out.SetSym(i, j, t.At(i, j)+t.At(j, i))
+// addTranspose adds its transpose to a square matrix, tile by tile so that both sides stay in the cache.
+func addTranspose(a blas32.General) {
+	const side = 32
+	n := a.Rows
+	for i0 := 0; i0 < n; i0 += side {
+		for j0 := i0; j0 < n; j0 += side {
+			for i := i0; i < min(i0+side, n); i++ {
+				for j := max(j0, i); j < min(j0+side, n); j++ {
+					sum := a.Data[i*a.Stride+j] + a.Data[j*a.Stride+i]
+					a.Data[i*a.Stride+j], a.Data[j*a.Stride+i] = sum, sum
+				}
+			}
 		}
 	}
-	return out
 }

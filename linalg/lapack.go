@@ -51,6 +51,30 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	return info == 0
 }
 
+// cholesky implements singleLAPACK.
+func (f fastLAPACK) cholesky(a []float32, n int) bool {
+	if n == 0 {
+		return true
+	}
+	fits("A", a, n, n, n)
+	var info int32
+	f.lib.spotrf(flip(blas.Upper), i32(n), &a[0], i32(n), &info, charLen)
+	return info == 0
+}
+
+// eigen implements singleLAPACK. What the library has as columns are the rows here.
+func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
+	values := make([]float32, n)
+	if n == 0 {
+		return values, true
+	}
+	fits("A", a, n, n, n)
+	work, iwork := make([]float32, 1+6*n+2*n*n), make([]int32, 3+5*n)
+	var info int32
+	f.lib.ssyevd(letter(lapack.EVCompute), flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &work[0], i32(len(work)), &iwork[0], i32(len(iwork)), &info, charLen, charLen)
+	return values, info == 0
+}
+
 // transpose transposes a square matrix in place, tile by tile so that both sides stay in the cache.
 func transpose(a []float64, n, lda int) {
 	const side = 32

@@ -19,8 +19,11 @@ type library struct {
 	dsyrk  func(uplo, t *byte, n, k *int32, alpha, a *float64, lda *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	ssyrk  func(uplo, t *byte, n, k *int32, alpha, a *float32, lda *int32, beta, c *float32, ldc *int32, l1, l2 int)
 	dtrsm  func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, l1, l2, l3, l4 int)
+	strsm  func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, l1, l2, l3, l4 int)
 	dpotrf func(uplo *byte, n *int32, a *float64, lda, info *int32, l1 int)
+	spotrf func(uplo *byte, n *int32, a *float32, lda, info *int32, l1 int)
 	dsyevd func(jobz, uplo *byte, n *int32, a *float64, lda *int32, w, work *float64, lwork, iwork, liwork, info *int32, l1, l2 int)
+	ssyevd func(jobz, uplo *byte, n *int32, a *float32, lda *int32, w, work *float32, lwork, iwork, liwork, info *int32, l1, l2 int)
 	dgesdd func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int)
 
 	name, version string
@@ -45,8 +48,8 @@ func open(path string) (*library, error) {
 		return nil, &unusable{path, "it is built for 64-bit integers"}
 	}
 	for name, f := range map[string]any{
-		"dgemm_": &lib.dgemm, "sgemm_": &lib.sgemm, "dsyrk_": &lib.dsyrk, "ssyrk_": &lib.ssyrk, "dtrsm_": &lib.dtrsm,
-		"dpotrf_": &lib.dpotrf, "dsyevd_": &lib.dsyevd, "dgesdd_": &lib.dgesdd,
+		"dgemm_": &lib.dgemm, "sgemm_": &lib.sgemm, "dsyrk_": &lib.dsyrk, "ssyrk_": &lib.ssyrk, "dtrsm_": &lib.dtrsm, "strsm_": &lib.strsm,
+		"dpotrf_": &lib.dpotrf, "spotrf_": &lib.spotrf, "dsyevd_": &lib.dsyevd, "ssyevd_": &lib.ssyevd, "dgesdd_": &lib.dgesdd,
 	} {
 		at, err := symbol(handle, name)
 		if err != nil {

@@ -126,6 +126,19 @@ func AttrFloats(n *pb.NodeProto, name string) []float32 {
 	return nil
 }
 
+// AttrStrings is an attribute of a node that lists texts, nil where it is absent.
+func AttrStrings(n *pb.NodeProto, name string) []string {
+	a := find(n, name)
+	if a == nil {
+		return nil
+	}
+	list := make([]string, len(a.Strings))
+	for i, s := range a.Strings {
+		list[i] = string(s)
+	}
+	return list
+}
+
 // AttrTensor is a tensor attribute of a node, nil where it is absent.
 func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, name).GetT() }
 

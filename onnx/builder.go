@@ -192,6 +192,15 @@ func (b *Builder) Int(v int) Value {
 	return b.shared(fmt.Sprintf("int %d", v), intProto("", nil, []int{v}))
 }
 
+// Full is a float32 constant all of whose elements are one number; equal ones are one tensor.
+func (b *Builder) Full(v float32, shape ...int) Value {
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = v
+	}
+	return b.shared(fmt.Sprintf("full %b %d", v, shape), floatProto("", t))
+}
+
 // Ints is an int64 constant of rank 1: shapes, axes, indices. Equal ones are one tensor.
 func (b *Builder) Ints(v ...int) Value {
 	return b.shared(fmt.Sprintf("ints %d", v), intProto("", []int{len(v)}, v))

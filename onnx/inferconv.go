@@ -69,8 +69,9 @@ func (c *call) windows(x layout, kernel []int) layout {
 		}
 		w := window{
 			kernel: kernel[i], stride: max(at("strides", i, 1), 1), dilation: max(at("dilations", i, 1), 1),
-			pad: at("pads", i, 0) + at("pads", n+i, 0), extra: at("output_padding", i, 0),
+			head: at("pads", i, 0), pad: at("pads", i, 0) + at("pads", n+i, 0), extra: at("output_padding", i, 0),
 			same: strings.HasPrefix(AttrString(c.node, "auto_pad", ""), "SAME"), ceil: AttrInt(c.node, "ceil_mode", 0) == 1,
+			inside: c.in.opset >= 22,
 		}
 		if c.node.GetOpType() == "ConvTranspose" {
 			size = at("output_shape", i, w.spread(size))
@@ -85,9 +86,10 @@ func (c *call) windows(x layout, kernel []int) layout {
 // A window is a kernel along one axis.
 type window struct {
 	kernel, stride, dilation int
-	pad                      int // at both ends together
+	head, pad                int // at the beginning, and at both ends together
 	extra                    int // output_padding of a transposed convolution
 	same, ceil               bool
+	inside                   bool // with ceil, a window that would begin in the padding behind is left out
 }
 
 // slide is the number of places where the window fits on an axis.
@@ -96,10 +98,14 @@ func (w window) slide(size int) int {
 		return (size + w.stride - 1) / w.stride
 	}
 	room := size + w.pad - w.dilation*(w.kernel-1) - 1
-	if w.ceil {
-		room += w.stride - 1
+	if !w.ceil {
+		return room/w.stride + 1
 	}
-	return room/w.stride + 1
+	places := (room+w.stride-1)/w.stride + 1
+	if w.inside && (places-1)*w.stride >= size+w.head {
+		places--
+	}
+	return places
 }
 
 // spread is the size of the axis that a transposed convolution makes.

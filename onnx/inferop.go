@@ -138,6 +138,15 @@ func (c *call) layouts() []layout {
 		return []layout{c.depthToSpace(x, false)}
 	case "LSTM", "GRU", "RNN":
 		return c.recurrent(x)
+	case "BatchNormalization":
+		return []layout{x, c.arg(3), c.arg(4), c.arg(3), c.arg(4)}
+	case "LayerNormalization":
+		from, ok := c.axisOf("axis", -1, len(x))
+		if !ok {
+			return []layout{x}
+		}
+		l := collapsed(x, func(i int) bool { return i >= from }, true)
+		return []layout{x, l, l}
 	}
 	kept := make([]layout, len(c.node.Output))
 	for i := range kept {

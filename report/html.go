@@ -27,6 +27,7 @@ func HTML(w io.Writer, rows []scores.Row, rec scores.Record) error {
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": count, "plural": plural, "clean": printable, "shape": shape, "tags": tags,
+		"stages": stageRows, "mebibytes": mebibytes,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)

@@ -107,6 +107,30 @@ var known = []Measure{
 			{"mutual-knn", "mutual nearest neighbours", "The share of nearest neighbours that samples have in common.", 0, 1, Higher},
 		},
 	},
+	{
+		Name: "stir", Title: "STIR: shared invariances",
+		Question: "Which inputs are the same to the first model, and are they the same to the second?",
+		Reading:  "For each sample another input is sought that the first model, the reference, maps to the same representation. STIR is 1 where the second model maps the two alike as well: it ignores whatever the reference ignores. It has a direction. CKA compares the two models on the data alone, and knows nothing of invariances.",
+		Statistics: []Statistic{
+			{"stir", "STIR", "Similarity of the second model's representations of the samples and of the inputs that are the same to the reference.", 0, 1, Higher},
+			{"stir-adversarial", "adversarial STIR", "The same with inputs that are sought to differ to the second model as well: the worst case.", 0, 1, Higher},
+			{"cka", "linear CKA", "Of the two models' representations of the samples.", 0, 1, Higher},
+			{"similarity", "similarity", "Of the two models' representations of the samples, by the variant's statistic.", unbounded, 1, Higher},
+			{"agreement", "agreement", "The share of inputs found to which both models give the same class.", 0, 1, Higher},
+			{"representation-distance", "distance reached", "Of the reference's representations of a sample and of the input found for it, relative to the length of the former.", 0, unbounded, Neutral},
+			{"missed", "share that missed", "Of inputs whose representation did not come near enough to the sample's.", 0, 1, Neutral},
+			{"input-distance", "distance of inputs", "Between a sample and the input found for it, in the l2 norm of pictures in [0, 1].", 0, unbounded, Neutral},
+		},
+	},
+	{
+		Name: "robust-accuracy", Title: "Robust accuracy",
+		Question: "Is the class still right after the worst small change of the picture?",
+		Reading:  "Projected gradient descent looks for a change within a ball around the picture that makes the class wrong. What withstands it may still fall to a stronger search.",
+		Statistics: []Statistic{
+			{"robust", "robust accuracy", "The share of samples whose class stays right throughout the ball, as far as the search finds.", 0, 1, Higher},
+			{"clean", "accuracy", "The share of samples classified as labelled, unchanged.", 0, 1, Neutral},
+		},
+	},
 }
 
 // Describe returns the descriptions of the measures that the rows hold, in the order to show them. A measure or a

@@ -79,6 +79,28 @@ func TestLabelsOfModels(t *testing.T) {
 	}
 }
 
+// Models that are compared at one layer each stand in one table, as in STIR's table 1.
+func TestPairsAtOneLayer(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for i, pair := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		for j, statistic := range []string{"stir", "cka", "agreement"} {
+			r := pairRow(pair[0], pair[1], "flat", "flat", 7, 0.9-0.5*float64(i)+0.01*float64(j))
+			r.Measure, r.Statistic = "stir", statistic
+			rows = append(rows, r)
+		}
+	}
+	text := printed(t, rows, scores.Record{}, Options{Width: 100})
+	for _, want := range []string{"model  stir ↑  cka ↑  agreement ↑\n", "a → b  0.900   0.910  0.920\n", "b → a  0.400   0.410  0.420\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if got, want := Findings(rows), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestHeatMaps looks for a tile for each pair of layers, at the depths that the record has.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()

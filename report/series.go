@@ -71,9 +71,25 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// layered reports whether any row of a measure concerns a layer.
+// layered reports whether a measure says how layers differ. One that compares models at a single layer of each, the
+// penultimate one, does not.
 func layered(rows []scores.Row, measure string) bool {
-	return slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == measure && r.Layer != "" })
+	type pair struct{ model, other string }
+	at := make(map[pair][2]string)
+	for _, r := range rows {
+		if r.Measure != measure || r.Layer == "" {
+			continue
+		}
+		if r.OtherModel == "" {
+			return true
+		}
+		key, layers := pair{r.Model, r.OtherModel}, [2]string{r.Layer, r.OtherLayer}
+		if first, seen := at[key]; seen && first != layers {
+			return true
+		}
+		at[key] = layers
+	}
+	return false
 }
 
 // lowest and highest return the rows with the extreme values; of equal ones the shallowest.

@@ -170,7 +170,9 @@ func (p *printer) predictions(m Measure) grid {
 					values: make([]gridValue, len(m.Statistics)),
 				})
 			}
-			g.rows[i].values[column] = valueOf(one.rows[0])
+			v := valueOf(one.rows[0])
+			v.layer, v.other = "", "" // the same for all
+			g.rows[i].values[column] = v
 		}
 	}
 	g.hoist()

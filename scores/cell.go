@@ -19,6 +19,7 @@ type Cell struct {
 	Trial      int    // 0, 1, ...; MeanOverTrials for what is derived over trials
 	Measure    string
 	Layers     []Layer // one with no name for scores of the whole model
+	PeakMemory int64   // bytes that the process held at most while it worked at the cell and what shared its pass; 0: not known
 }
 
 // MeanOverTrials is the trial of what is derived over trials.

@@ -72,6 +72,7 @@ type cellJSON struct {
 	Parameter  string      `json:"parameter,omitempty"`
 	Trial      int         `json:"trial"`
 	Layers     []layerJSON `json:"layers"`
+	PeakMemory int64       `json:"peak_memory,omitempty"`
 }
 
 type layerJSON struct {
@@ -99,7 +100,7 @@ type scoreJSON struct {
 
 // MarshalJSON encodes the cell so that NaN and infinities survive.
 func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {
@@ -134,7 +135,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
 		return errors.New("no finished cell: it lacks its measure, model, data, trial or layers")
 	}
-	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil, in.PeakMemory}
 	for _, l := range in.Layers {
 		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {

@@ -23,8 +23,23 @@ type Record struct {
 	Skipped  []Skip        `json:"skipped,omitempty"`
 	Missing  []Missing     `json:"missing,omitempty"` // what the last merge could not complete
 	Warnings []string      `json:"warnings,omitempty"`
+	Used     *Resources    `json:"used,omitempty"`   // by the run that wrote the record
 	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
 	Resolved string        `json:"-"`                // the text of study.yaml as resolved
+}
+
+// Resources are what a run has used: the process that wrote the record, not those before it or beside it.
+type Resources struct {
+	Seconds    float64 `json:"seconds"` // from the start of the run
+	Stages     []Stage `json:"stages"`
+	PeakMemory int64   `json:"peak_memory"` // bytes in memory at most
+}
+
+// A Stage is the time that a run has spent on one kind of work. Samples are decoded and transformed beside the engine, so
+// that stages add up to more than the whole.
+type Stage struct {
+	Name    string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
 }
 
 // A ModelRecord identifies a model.

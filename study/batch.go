@@ -1,6 +1,8 @@
 package study
 
 import (
+	"fmt"
+
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -11,9 +13,49 @@ const (
 	minWorkingMemory = 8 << 10  // bytes a sample that the engine uses inside
 )
 
+// A room is the memory that a pass may take. It follows from the study's bound and from what the process may hold at all;
+// nothing but speed depends on it.
+type room struct {
+	accumulators int64 // of a pass; one that takes more by itself runs alone
+	activations  int64
+	pictures     int64
+}
+
+const (
+	baseMemory  = 192 << 20 // for the program, its libraries and a model of moderate size
+	leastBuffer = 4 << 20   // below this a batch costs more than it saves
+)
+
+// room shares out the study's bound: by default a quarter of it again for activations. Where the process may hold
+// little, accumulators get half of that at most, and buffers a quarter.
+func (s *Study) room(limit int64) room {
+	memory := int64(s.Memory)
+	out := room{memory, min(activationMemory, max(memory/4, leastBuffer)), min(pictureMemory, max(memory/8*3, leastBuffer))}
+	if limit > 0 {
+		free := available(limit)
+		out.accumulators = min(out.accumulators, free/2)
+		out.activations = min(out.activations, max(free/8, leastBuffer))
+		out.pictures = min(out.pictures, max(free/8, leastBuffer))
+	}
+	return out
+}
+
+// available is what a limit leaves to a pass.
+func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
+
+// tight warns of a study whose accumulators may hold more than the process may. The study's bound is not changed for it:
+// scores depend on it, since it decides which intervals can be afforded.
+func (s *Study) tight(limit int64) string {
+	if limit <= 0 || int64(s.Memory) <= available(limit) {
+		return ""
+	}
+	return fmt.Sprintf("the study lets accumulators hold %d MiB, and this process may hold %d MiB in all: if it is killed, ask for more, or set memory: lower",
+		s.Memory>>20, limit>>20)
+}
+
 // batchFor chooses how many samples a run of the engine takes: as many as the buffers of all models allow, since nothing
 // but speed and memory depends on it.
-func (s *Study) batchFor(p *pass) int {
+func (s *Study) batchFor(p *pass, room room) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.hi-p.lo))
 	}
@@ -27,6 +69,6 @@ func (s *Study) batchFor(p *pass) int {
 		activations += max(2*bound, 2*m.model.WorkingBytes(), minWorkingMemory)
 		pictures += 6 * m.model.InputBytes()
 	}
-	batch := min(activationMemory/activations, pictureMemory/max(pictures, 1))
+	batch := min(room.activations/activations, room.pictures/max(pictures, 1))
 	return int(max(1, min(maxBatch, batch, int64(p.hi-p.lo))))
 }

@@ -101,6 +101,7 @@ func (r *runner) failCell(c *Cell, layer string, inputs []string, cause error) e
 		f.Part = r.o.Part.String()
 	}
 	f = r.failures.add(f, cause)
+	r.stats.failures.Add(1)
 	r.log.Error("failed", "what", c.String(), "error", f.Error)
 	if err := r.folder.writeFailure(f); err != nil {
 		return &saveError{err}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,7 @@ type feeder struct {
 	cores   int
 	readers []*reader // of the pass's models, in their order
 	accs    map[*task]accumulator
+	stats   *Stats
 	fail    func(c *Cell, layer string, inputs []string, cause error) error
 	hand    []string // names of the samples that are being worked on
 }
@@ -67,7 +69,13 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		for range stream.items {
 		}
 	}()
-	for item := range stream.items {
+	for {
+		start := time.Now()
+		item, more := <-stream.items
+		f.stats.add(waiting, start)
+		if !more {
+			break
+		}
 		if f.dead() {
 			return nil
 		}
@@ -102,7 +110,10 @@ func (f *feeder) feed(ctx context.Context, it *load) (forwards int, err error) {
 		if len(it.inputs) == 0 || len(it.inputs[i]) == 0 {
 			continue
 		}
-		if err := r.run(ctx, it.inputs[i], it.view != cleanView); err != nil {
+		start := time.Now()
+		err := r.run(ctx, it.inputs[i], it.view != cleanView)
+		f.stats.add(engine, start)
+		if err != nil {
 			return 0, &modelError{r.model, err}
 		}
 		forwards += len(it.inputs[i])
@@ -115,6 +126,7 @@ func (f *feeder) feed(ctx context.Context, it *load) (forwards int, err error) {
 
 // update gives every task of the item's view its batch. Tasks are independent of each other, so they share the cores.
 func (f *feeder) update(it *load) error {
+	defer f.stats.during(measuring)()
 	tasks := f.living(it.view)
 	if f.views[it.view].on == "activations" {
 		f.moveActivations(it)

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"slices"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
@@ -22,23 +23,20 @@ type LayerScores struct {
 // file and a folder, for programs that want numbers at once. Layers that a measure does not apply to are left out.
 // The draws are those of seed 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
-	s := &Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}
+	p := newLoosePlan()
 	view := View{}
 	if t != nil {
 		view = View{Transform: "transform", on: "input", per: "trial", law: t}
 	}
-	p := &Plan{Study: s, models: []*openModel{{model: m, layers: m.Layers()}}}
-	d := newOpenData(Data{}, src, s.Seed).under(m.Classes())
+	d := newOpenData(Data{}, src, p.Study.Seed).under(m.Classes())
+	open := &openModel{model: m, layers: m.Layers()}
 	for _, one := range measures {
-		if err := p.addMeasure(p.models[0], d, view, one); err != nil {
+		if err := p.addMeasure(open, d, view, one); err != nil {
 			return nil, err
 		}
 	}
-	r := &runner{plan: p, accs: map[*task]accumulator{}}
-	for _, pass := range passes(p.Cells, int64(s.Memory), Part{}) {
-		if err := r.measurePass(ctx, pass); err != nil {
-			return nil, err
-		}
+	if err := p.measure(ctx); err != nil {
+		return nil, err
 	}
 	var out []LayerScores
 	for _, c := range p.Cells {
@@ -47,6 +45,60 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 		}
 	}
 	return out, nil
+}
+
+// A PairScores is what a comparison found at two layers.
+type PairScores struct {
+	Comparison   string
+	Layer, Other onnx.Layer // of the first model, and of the second
+	Scores       []measure.Score
+}
+
+// Compare feeds comparisons of every chosen layer of a with every one of b, which may be a itself, with the samples of a
+// source, each model in its own frame, and returns their scores: for each comparison its pairs by the layers of a. Pairs
+// that a comparison does not apply to are left out. Its draws are those of seed 1.
+func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
+	p := newLoosePlan()
+	d := newOpenData(Data{}, src, p.Study.Seed)
+	first := &openModel{spec: Model{Name: "a"}, model: a, layers: a.Layers()}
+	second := first
+	if b != a {
+		second = &openModel{spec: Model{Name: "b"}, model: b, layers: b.Layers()}
+	}
+	for _, one := range comparisons {
+		if err := p.addBetween(first, second, d, View{}, MeasureSpec{Method: one}); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.measure(ctx); err != nil {
+		return nil, err
+	}
+	named := func(m *openModel, name string) onnx.Layer {
+		return m.layers[slices.IndexFunc(m.layers, func(l onnx.Layer) bool { return l.Name == name })]
+	}
+	var out []PairScores
+	for _, c := range p.Cells {
+		for _, l := range c.layers() {
+			out = append(out, PairScores{c.Method.Name(), named(first, l.Name), named(second, l.Other), l.Scores})
+		}
+	}
+	return out, nil
+}
+
+// newLoosePlan is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
+func newLoosePlan() *Plan {
+	return &Plan{Study: &Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, stats: &Stats{}}
+}
+
+// measure runs every cell of a plan without keeping anything in a folder.
+func (p *Plan) measure(ctx context.Context) error {
+	r := &runner{plan: p, o: Options{FailFast: true}, log: newLogger(nil), stats: p.stats, accs: map[*task]accumulator{}}
+	for _, pass := range passes(p.Cells, int64(p.Study.Memory), Part{}) {
+		if err := r.measurePass(ctx, pass); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // measurePass runs a pass that nothing is saved of.

@@ -119,6 +119,7 @@ func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
 	if c.work != nil {
 		return r.adoptCell(c)
 	}
+	defer r.stats.during(merging)()
 	parts, err := c.findParts(r.states)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
@@ -29,6 +30,7 @@ type Plan struct {
 	only   []string            // models whose cells are planned; nil: all
 	seen   map[owner]*openData // the data as each model sees them
 
+	stats    *Stats
 	failures failureLog // what could not be opened
 	failFast bool
 }
@@ -75,7 +77,12 @@ type openModel struct {
 // NewPlan opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
 // fails alone, and is among Failed, as long as there is something left to measure.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
-	p := &Plan{Study: s, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}}
+	p := &Plan{Study: s, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}, stats: o.Stats}
+	if p.stats == nil {
+		p.stats = &Stats{}
+	}
+	p.stats.started = time.Now()
+	defer p.stats.during(opening)()
 	if err := p.open(ctx, o); err != nil {
 		p.Close()
 		return nil, err
@@ -83,7 +90,9 @@ func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) open(ctx context.Context, o Options) error {
+func (p *Plan) open(ctx context.Context, o Options) (err error) {
+	ctx, opened := span(ctx, "open")
+	defer func() { end(opened, err) }()
 	s := p.Study
 	for _, d := range s.Data {
 		if err := ctx.Err(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
@@ -145,11 +147,15 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 	r.progress.Model, r.progress.Data = c.modelNames(), c.Data.spec.Name
 	job.Progress = func(done int64, note string) {
 		r.progress.Done, r.progress.Note = before+done, note
+		r.stats.done.Store(before + done)
 		if r.o.Progress != nil {
 			r.o.Progress(r.progress)
 		}
 	}
 	r.log.Info("procedure", "number", r.progress.Pass, "of", r.progress.Passes, "what", c.String())
+	ctx, work := span(ctx, "procedure", attribute.String("what", c.String()))
+	defer work.End()
+	worked := r.stats.during(procedures)
 	err := guarded(func() error {
 		found, err := c.work.procedure.Run(ctx, &job)
 		if err == nil {
@@ -157,6 +163,7 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 		}
 		return err
 	})
+	worked()
 	r.progress.Done, r.progress.Note = before+c.work.procedure.Work(&c.work.job), ""
 	switch {
 	case err == nil:

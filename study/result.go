@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -97,17 +98,14 @@ func (c *Cell) identity() scores.Cell {
 // writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
 func (f Folder) writeCell(c *Cell) error {
 	record := c.identity()
+	record.Layers = c.layers()
+	record.PeakMemory = machine.PeakMemory()
 	samples := map[string][]sampleFile{}
 	for _, t := range c.tasks {
-		record.Layers = append(record.Layers, t.scored.Layers...)
 		if t.scored.Samples != nil {
 			samples[t.name()] = packSamples(t.scored.Samples)
 		}
 	}
-	if c.work != nil {
-		record.Layers = c.work.scored
-	}
-	c.sort(record.Layers)
 	if len(samples) > 0 {
 		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
 			return err
@@ -116,13 +114,21 @@ func (f Folder) writeCell(c *Cell) error {
 	return scores.WriteCell(f.cell(c), record)
 }
 
-// sort brings the pairs of layers of several grids into the order of the whole.
-func (c *Cell) sort(layers []scores.Layer) {
+// layers are the scores of a finished cell, the pairs of layers of several grids in the order of the whole.
+func (c *Cell) layers() []scores.Layer {
+	if c.work != nil {
+		return c.work.scored
+	}
+	var out []scores.Layer
+	for _, t := range c.tasks {
+		out = append(out, t.scored.Layers...)
+	}
 	if c.order != nil {
-		slices.SortStableFunc(layers, func(a, b scores.Layer) int {
+		slices.SortStableFunc(out, func(a, b scores.Layer) int {
 			return c.order[[2]string{a.Name, a.Other}] - c.order[[2]string{b.Name, b.Other}]
 		})
 	}
+	return out
 }
 
 // readCell reads a cell's record. One of another identity than its name promises is an error.
@@ -346,6 +352,8 @@ func (r *runner) record(done bool) scores.Record {
 			out.Done++
 		}
 	}
+	used := r.resources()
+	out.Used = &used
 	for _, f := range r.failures.failed {
 		f.Log, f.Inputs = nil, nil
 		out.Failed = append(out.Failed, f)

@@ -170,6 +170,7 @@ func (e *saveError) Unwrap() error { return e.error }
 
 // save writes the state of every unfinished cell of the pass.
 func (r *runner) save(p *pass) error {
+	defer r.stats.during(saving)()
 	saved := map[*Cell]bool{}
 	for _, t := range p.all() {
 		if saved[t.cell] || t.cell.done || t.cell.failed {

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
@@ -27,6 +30,8 @@ type Options struct {
 	FailFast bool                // end at the first failure, instead of going on with the rest
 	Warn     func(string)        // called with what a user should know and no score carries; may be nil
 	Log      *slog.Logger        // told what happens; may be nil
+	Stats    *Stats              // filled while the run goes on; may be nil
+	Memory   int64               // bytes that the process may hold before it is killed; 0: not known. Passes and batches are made to fit; scores do not depend on it
 	Record   scores.EngineRecord // what computes the scores, for run.json
 	Version  string              // of this program, for run.json
 }
@@ -59,7 +64,9 @@ func (o *Options) warn(format string, args ...any) {
 //
 // A model, a data set or a cell that fails does not end the run: the rest is done, and the error is a *Failures beside
 // the Result.
-func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) {
+func Run(ctx context.Context, s *Study, dir string, o Options) (result *Result, err error) {
+	ctx, run := span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
+	defer func() { end(run, err) }()
 	folder, err := createFolder(dir)
 	if err != nil {
 		return nil, err
@@ -83,7 +90,10 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if err := r.noteProgress(); err != nil {
 		return nil, err
 	}
-	todo := passes(p.Cells, int64(p.Study.Memory), o.Part)
+	if text := p.Study.tight(o.Memory); text != "" {
+		o.warn("%s", text)
+	}
+	todo := passes(p.Cells, p.Study.room(o.Memory).accumulators, o.Part)
 	procedures := r.toDo()
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
@@ -92,6 +102,7 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	for _, c := range procedures {
 		r.progress.Total += c.work.procedure.Work(&c.work.job)
 	}
+	r.stats.total.Store(r.progress.Total)
 	for i, pass := range todo {
 		r.progress.Pass = i + 1
 		if err := r.runPass(ctx, pass); err != nil {
@@ -116,7 +127,10 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 }
 
 func newRunner(p *Plan, folder Folder, o Options) (*runner, error) {
-	r := &runner{plan: p, folder: folder, o: o, log: newLogger(o.Log), accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	r := &runner{plan: p, folder: folder, o: o, log: newLogger(o.Log), stats: p.stats, accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	r.stats.cells.Store(int64(len(p.Cells)))
+	r.stats.failures.Store(int64(len(p.failures.failed)))
+	machine.ResetPeak()
 	return r, r.openFailures()
 }
 
@@ -126,6 +140,8 @@ type runner struct {
 	folder   Folder
 	o        Options
 	log      logger
+	stats    *Stats
+	peak     int64 // most bytes held in an earlier pass
 	failures failureLog
 	started  time.Time
 	progress Progress
@@ -137,7 +153,11 @@ type runner struct {
 }
 
 // runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest tried again without it.
-func (r *runner) runPass(ctx context.Context, p *pass) error {
+func (r *runner) runPass(ctx context.Context, p *pass) (err error) {
+	ctx, pass := span(ctx, "pass", attribute.String("models", p.title()), attribute.String("data", p.data().spec.Name))
+	defer func() { end(pass, err) }()
+	r.peak = max(r.peak, machine.PeakMemory())
+	machine.ResetPeak()
 	after := r.progress.Done + p.forwards()
 	for p.dropFailed(); len(p.all()) > 0; p.dropFailed() {
 		f, err := r.feedPass(ctx, p)
@@ -154,7 +174,8 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 		clear(r.accs)
 	}
 	r.progress.Done = after
-	err := r.closePass(ctx, p)
+	r.stats.done.Store(after)
+	err = r.closePass(ctx, p)
 	clear(r.accs)
 	return err
 }
@@ -163,7 +184,11 @@ func (r *runner) runPass(ctx context.Context, p *pass) error {
 func (r *runner) feedPass(ctx context.Context, p *pass) (*feeder, error) {
 	r.log.Info("pass", "number", r.progress.Pass, "of", r.progress.Passes, "models", p.title(), "data", p.data().spec.Name,
 		"views", len(p.views), "from", p.start(), "to", p.hi)
+	ctx, feed := span(ctx, "feed")
+	defer feed.End()
+	opened := r.stats.during(opening)
 	f, err := r.newFeeder(p)
+	opened()
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +199,7 @@ func (r *runner) feedPass(ctx context.Context, p *pass) (*feeder, error) {
 	r.progress.Model, r.progress.Data = p.title(), p.data().spec.Name
 	err = f.run(ctx, func(forwards int) error {
 		r.progress.Done += int64(forwards)
+		r.stats.done.Store(r.progress.Done)
 		if r.o.Progress != nil {
 			r.o.Progress(r.progress)
 		}
@@ -223,8 +249,8 @@ func (r *runner) shareCores(p *pass) {
 // newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
 func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.seed = r.plan.Study.Seed
-	p.batch = r.plan.Study.batchFor(p)
-	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs, fail: r.failCell}
+	p.batch = r.plan.Study.batchFor(p, r.plan.Study.room(r.o.Memory))
+	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs, stats: r.stats, fail: r.failCell}
 	for _, m := range p.models {
 		layers, prediction := p.layers(m)
 		reader, err := newReader(m, p.data(), layers, prediction, p.batch)
@@ -262,6 +288,8 @@ func (r *runner) addAccumulator(t *task) error {
 
 // score computes the scores of the pass's tasks and writes the record of every cell that is complete.
 func (r *runner) score(ctx context.Context, p *pass) error {
+	ctx, all := span(ctx, "score")
+	defer all.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // so that the others stop where one fails
 	type outcome struct {
@@ -298,11 +326,13 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 	}
 	for range tasks {
 		var o outcome
+		start := time.Now()
 		select {
 		case o = <-outcomes:
 		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
 			return context.Cause(ctx)
 		}
+		r.stats.add(scoring, start)
 		delete(r.accs, o.task)
 		if o.err != nil {
 			if err := r.failCell(o.task.cell, o.task.layer(), nil, o.err); err != nil {
@@ -328,6 +358,7 @@ func (r *runner) completeCell(c *Cell) error {
 	if slices.ContainsFunc(c.tasks, func(t *task) bool { return t.scored == nil }) {
 		return nil
 	}
+	defer r.stats.during(saving)()
 	if err := r.folder.writeCell(c); err != nil {
 		return &saveError{err}
 	}
@@ -335,6 +366,7 @@ func (r *runner) completeCell(c *Cell) error {
 		return &saveError{err}
 	}
 	c.done = true
+	r.stats.finished.Add(1)
 	r.folder.removeFailures(c.Key)
 	r.log.Info("cell finished", "what", c.String())
 	for _, t := range c.tasks {

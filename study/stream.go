@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -52,7 +53,10 @@ func (f *feeder) produce(ctx context.Context, out chan<- *load) error {
 	defer w.stop()
 	for at := start; at < f.hi; at += f.batch {
 		end := min(at+f.batch, f.hi)
+		start := time.Now()
 		samples, clean, err := w.collect(at, end)
+		f.stats.add(decoding, start)
+		f.stats.decoded.Add(int64(end - at))
 		if err != nil {
 			return err
 		}
@@ -60,7 +64,9 @@ func (f *feeder) produce(ctx context.Context, out chan<- *load) error {
 			return err
 		}
 		for i := range f.views {
+			start := time.Now()
 			it, err := f.move(samples, clean, i)
+			f.stats.add(transforming, start)
 			if err != nil {
 				return err
 			}
@@ -122,6 +128,7 @@ func (w *window) collect(at, end int) ([][]dataset.Sample, *load, error) {
 	for place := at; place < end; place++ {
 		sample, err := w.sample()
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			w.stats.unreadable.Add(1)
 			if err := w.data().note(bad); err != nil {
 				return nil, nil, err
 			}

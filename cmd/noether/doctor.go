@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
@@ -58,8 +59,17 @@ func examine(engine *engineFlags) []finding {
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		examineRuntime(engine),
 		examineBLAS(),
-		{What: "cores", Found: fmt.Sprint(runtime.NumCPU())},
+		{What: "cores", Found: fmt.Sprint(machine.Cores())},
+		{What: "memory", Found: examineMemory()},
 	}
+}
+
+func examineMemory() string {
+	limit := machine.MemoryLimit()
+	if limit == 0 {
+		return "no bound is set"
+	}
+	return mebibytes(limit) + " may be used"
 }
 
 func examineRuntime(engine *engineFlags) finding {

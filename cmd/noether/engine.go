@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
@@ -28,7 +30,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	f := c.PersistentFlags()
 	f.StringVar(&e.library, "onnxruntime", "", "the ONNX Runtime library, where it is not found by itself")
 	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
-	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: all cores)")
+	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or a container grants)")
 	return e
 }
 
@@ -42,7 +44,10 @@ func (e *engineFlags) open() (study.Options, error) {
 	}
 	threads := e.threads
 	if threads <= 0 {
-		threads = runtime.NumCPU()
+		threads = machine.Cores()
+	}
+	if limit := machine.MemoryLimit(); limit > 0 {
+		debug.SetMemoryLimit(limit / 4 * 3) // collect rather than be killed
 	}
 	blas := linalg.Accelerate()
 	blas.SetThreads(threads)
@@ -54,7 +59,7 @@ func (e *engineFlags) open() (study.Options, error) {
 		return study.Options{}, err
 	}
 	return study.Options{
-		Runtime: rt, Threads: threads, BLAS: &blas, Device: e.device, Version: version(), Warn: note,
+		Runtime: rt, Threads: threads, BLAS: &blas, Device: e.device, Version: version(), Warn: note, Memory: machine.MemoryLimit(),
 		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), Threads: threads,
 			Machine: runtime.GOOS + "/" + runtime.GOARCH},
 	}, nil

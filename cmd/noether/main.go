@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
 )
 
 func main() {
@@ -52,7 +54,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine),
-		compareCommand(), correlateCommand(), reportCommand(), schemaCommand(), doctorCommand(engine), versionCommand(),
+		compareCommand(), correlateCommand(), reportCommand(), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -87,9 +89,20 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 // exitCode prints an error in one line and says how to exit.
 func exitCode(err error) int {
 	var usage *usageError
+	var logged *loggedError
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, cluster.ErrStopped):
+		fmt.Fprintln(os.Stderr, "noether: "+oneLine(err.Error()))
+		return cluster.ExitStopped
+	case errors.As(err, &logged):
+		if errors.Is(err, context.Canceled) {
+			logged.log.Warn("stopped; what was done is kept, and running it again goes on from there")
+		} else {
+			logged.log.Error(oneLine(err.Error()))
+		}
+		return 1
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "noether: stopped; what was done is kept, and running it again goes on from there")
 		return 1

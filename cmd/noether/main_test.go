@@ -352,3 +352,51 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 		t.Errorf("the report does not list failures: %v", err)
 	}
 }
+
+// caught runs the command with standard error caught.
+func caught(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "err")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stderr := os.Stderr
+	os.Stderr = file
+	code := exitCode(execute(t.Context(), args))
+	os.Stderr = stderr
+	raw, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw), code
+}
+
+func TestLogIsJSONToItsLastLine(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	log, code := caught(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
+	if code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	seen := map[string]string{}
+	for line := range strings.Lines(log) {
+		var l struct{ Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		seen[l.Msg] = l.Level
+	}
+	if seen["pass"] != "INFO" || seen["failed"] != "ERROR" || seen["cell finished"] != "INFO" || !strings.Contains(log, "NaN") || !strings.Contains(log, "/metrics") {
+		t.Errorf("the log lacks something:\n%s", log)
+	}
+	for _, flags := range [][]string{{"--log", "xml"}, {"--log", "json", "--log-level", "loud"}} {
+		if _, code := caught(t, append([]string{"run", study}, flags...)...); code != 2 {
+			t.Errorf("%v exits with %d", flags, code)
+		}
+	}
+	if text, code := caught(t, "run", study, "--metrics", "nowhere:x"); code != 1 || !strings.Contains(text, "metrics") {
+		t.Errorf("exit %d: %s", code, text)
+	}
+}

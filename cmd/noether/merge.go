@@ -17,6 +17,7 @@ import (
 
 func mergeCommand(engine *engineFlags) *cobra.Command {
 	var asJSON bool
+	var watching *observeFlags
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
@@ -37,9 +38,14 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 			if err != nil {
 				return err
 			}
-			return mergeRuns(c.Context(), s, dirs, o, asJSON)
+			stop, err := watching.start(c, &o)
+			if err != nil {
+				return err
+			}
+			return stop(mergeRuns(c.Context(), s, dirs, o, asJSON))
 		},
 	}
+	watching = addObserveFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

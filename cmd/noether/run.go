@@ -24,6 +24,7 @@ func runCommand(engine *engineFlags) *cobra.Command {
 	var vars, only []string
 	var every time.Duration
 	var dry, complete, failFast, asJSON bool
+	var watching *observeFlags
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Measure what a study file asks for",
@@ -58,9 +59,14 @@ on where it was, and a study that has grown costs what is new.`,
 			if dry {
 				return dryRun(c.Context(), s, out, o, asJSON)
 			}
-			return runStudy(c.Context(), s, out, o, asJSON)
+			stop, err := watching.start(c, &o)
+			if err != nil {
+				return err
+			}
+			return stop(runStudy(c.Context(), s, out, o, asJSON))
 		},
 	}
+	watching = addObserveFlags(c)
 	f := c.Flags()
 	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
@@ -109,8 +115,7 @@ func exists(path string) bool {
 }
 
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
-	progress, done := watch(os.Stderr)
-	o.Progress = progress
+	done := follow(&o)
 	result, err := study.Run(ctx, s, out, o)
 	done()
 	var failures *study.Failures

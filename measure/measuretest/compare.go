@@ -8,33 +8,35 @@ import (
 )
 
 // same fails unless two accumulators give the same scores and the same per-sample values.
-func (c Case) same(t fataler, got, want measure.Accumulator) {
+func (c promise) same(t fataler, got, want subject) {
 	t.Helper()
-	g, err := got.Scores()
+	g, err := got.scores()
 	if err != nil {
 		t.Fatalf("Scores: %v", err)
 	}
-	w, err := want.Scores()
+	w, err := want.scores()
 	if err != nil {
 		t.Fatalf("Scores: %v", err)
 	}
-	if len(g) != len(w) || len(g) == 0 {
-		t.Fatalf("%d scores, want %d and at least one", len(g), len(w))
+	c.sameScores(t, g, w)
+	if a, b := got.samples(), want.samples(); !slices.EqualFunc(a, b, c.sameSample) {
+		t.Fatalf("per-sample values differ: %v and %v", a, b)
 	}
-	for i := range g {
-		if !c.sameScore(g[i], w[i]) {
-			t.Fatalf("scores differ:\n%+v\n%+v", g[i], w[i])
-		}
+}
+
+func (c promise) sameScores(t fataler, got, want []measure.PairScore) {
+	t.Helper()
+	if len(got) != len(want) || len(got) == 0 {
+		t.Fatalf("%d scores, want %d and at least one", len(got), len(want))
 	}
-	if s, ok := got.(measure.Sampler); ok {
-		a, b := s.Samples(), want.(measure.Sampler).Samples()
-		if !slices.EqualFunc(a, b, c.sameSample) {
-			t.Fatalf("per-sample values differ: %v and %v", a, b)
+	for i, g := range got {
+		if w := want[i]; g.A != w.A || g.B != w.B || !c.sameScore(g.Score, w.Score) {
+			t.Fatalf("scores differ:\n%+v\n%+v", g, w)
 		}
 	}
 }
 
-func (c Case) sameScore(a, b measure.Score) bool {
+func (c promise) sameScore(a, b measure.Score) bool {
 	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Factor == b.Factor && a.N == b.N &&
 		slices.Equal(a.Warnings, b.Warnings) &&
 		c.near(a.Value, b.Value) && c.near(a.Low, b.Low) && c.near(a.High, b.High) && c.near(a.Null, b.Null) &&
@@ -43,15 +45,15 @@ func (c Case) sameScore(a, b measure.Score) bool {
 		})
 }
 
-func (c Case) sameSample(a, b measure.SampleScore) bool {
+func (c promise) sameSample(a, b measure.SampleScore) bool {
 	return a.Index == b.Index && a.Statistic == b.Statistic && c.near(a.Value, b.Value)
 }
 
-func (c Case) near(a, b float64) bool {
+func (c promise) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)
 	}
-	tolerance := c.Tolerance
+	tolerance := c.tolerance
 	if tolerance == 0 {
 		tolerance = 1e-9
 	}

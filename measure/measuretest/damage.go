@@ -10,7 +10,7 @@ import (
 )
 
 // truncated cuts a state short at every length, or at a few hundred of them where it is long.
-func (c Case) truncated(t *testing.T, state []byte) {
+func (c promise) truncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {
 		if c.empty(t).UnmarshalBinary(state[:n]) == nil {
@@ -24,7 +24,7 @@ func (c Case) truncated(t *testing.T, state []byte) {
 
 // altered changes some bytes. As it stands that is an error; with the checksum made right (states are internal/state's format)
 // it may be taken or refused, but neither reading nor scoring may panic.
-func (c Case) altered(t *rapid.T, state []byte) {
+func (c promise) altered(t *rapid.T, state []byte) {
 	bad := slices.Clone(state)
 	body := len(bad) - crc32.Size
 	// Lengths and counts, the interesting numbers, are more often near the start.
@@ -40,6 +40,6 @@ func (c Case) altered(t *rapid.T, state []byte) {
 	binary.LittleEndian.PutUint32(bad[body:], crc32.Checksum(bad[:body], crc32.MakeTable(crc32.Castagnoli)))
 	a := c.empty(t)
 	if a.UnmarshalBinary(bad) == nil {
-		a.Scores()
+		a.scores()
 	}
 }

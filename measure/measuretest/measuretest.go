@@ -1,39 +1,47 @@
-// Package measuretest checks that a measure keeps the promises of measure.Accumulator: its scores do not depend on how
-// the samples were cut into batches and parts, in which order the parts were merged, or whether the work was stopped
-// and resumed; and a damaged state is an error, never a panic and never a score.
+// Package measuretest checks that a measure keeps the promises of measure.Accumulator, or a comparison those of
+// measure.GridAccumulator: its scores do not depend on how the samples were cut into batches and parts, in which order the
+// parts were merged, or whether the work was stopped and resumed; and a damaged state is an error, never a panic and
+// never a score. A comparison's scores of a pair do not depend on which other pairs share its grid.
 //
 // A new measure is tested by one call:
 //
 //	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: moved})
+//	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 package measuretest
 
 import (
+	"encoding"
 	"errors"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/tensor"
 )
 
-// A Case is a measure with data to feed it. The sample at place p of the layout is row p of the tensors.
-type Case struct {
-	Measure   measure.Measure
-	Site      measure.Site
-	Clean     tensor.Tensor // Layout.N x ...
-	Moved     tensor.Tensor // the same, or empty
-	Label     []int         // nil: no labels
-	Tolerance float64       // by which numbers may differ, relative to the larger of 1 and their size; 0: 1e-9
+// A promise is what is checked: accumulators of one kind, and how they are fed. The sample at place p of the layout is row p
+// of the data.
+type promise struct {
+	layout    measure.Layout
+	cost      int64
+	tolerance float64
+	open      func() (subject, error)
 }
 
-// Run checks the case. Give it a layout of several blocks, a last block that is not full, and few enough samples
-// that a pass takes milliseconds: it makes some hundreds.
-func Run(t *testing.T, c Case) {
+// A subject is an accumulator with the data to feed it.
+type subject interface {
+	update(places []int) error // feeds the samples at some places, in tensors that are overwritten afterwards
+	merge(other subject) error
+	scores() ([]measure.PairScore, error)
+	samples() []measure.SampleScore
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+func (c promise) check(t *testing.T) {
 	t.Helper()
-	all := make([]int, c.Site.Layout.N)
+	all := make([]int, c.layout.N)
 	for p := range all {
 		all[p] = p
 	}
@@ -46,14 +54,14 @@ func Run(t *testing.T, c Case) {
 	t.Run("parts", func(t *testing.T) { rapid.Check(t, c.parts) })
 	t.Run("resuming", func(t *testing.T) { rapid.Check(t, c.resuming) })
 	t.Run("no samples", func(t *testing.T) {
-		if _, err := c.empty(t).Scores(); !errors.Is(err, measure.ErrTooFew) {
+		if _, err := c.empty(t).scores(); !errors.Is(err, measure.ErrTooFew) {
 			t.Errorf("the scores of nothing give %v, not ErrTooFew", err)
 		}
 	})
 	t.Run("damaged states", func(t *testing.T) {
 		state := c.marshal(t, c.feed(t, all[:len(all)-1], 7))
-		if cost := c.Measure.Cost(c.Site); int64(len(state)) > cost+4096 {
-			t.Errorf("a state takes %d bytes, and Cost bounds it by %d", len(state), cost)
+		if int64(len(state)) > c.cost+4096 {
+			t.Errorf("a state takes %d bytes, and Cost bounds it by %d", len(state), c.cost)
 		}
 		c.truncated(t, state)
 		rapid.Check(t, func(t *rapid.T) { c.altered(t, state) })
@@ -62,19 +70,19 @@ func Run(t *testing.T, c Case) {
 
 // parts feeds some of the samples (the others could not be read) to several accumulators, a block to one of them, in batches of
 // random sizes, merges them in random order, and compares with one accumulator that has seen all in one batch.
-func (c Case) parts(t *rapid.T) {
+func (c promise) parts(t *rapid.T) {
 	seen := c.readable(t)
-	owner := rapid.SliceOfN(rapid.IntRange(0, 3), c.Site.Layout.Blocks(), -1).Draw(t, "owner of each block")
+	owner := rapid.SliceOfN(rapid.IntRange(0, 3), c.layout.Blocks(), -1).Draw(t, "owner of each block")
 	places := make([][]int, 4)
 	for _, p := range seen {
-		i := owner[p/c.Site.Layout.Block]
+		i := owner[p/c.layout.Block]
 		places[i] = append(places[i], p)
 	}
 	order := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "order of merging")
 	whole := c.empty(t)
 	for _, i := range order {
 		part := c.feed(t, places[i], rapid.IntRange(1, 40).Draw(t, "batch size"))
-		if err := whole.Merge(part); err != nil {
+		if err := whole.merge(part); err != nil {
 			t.Fatalf("Merge: %v", err)
 		}
 	}
@@ -83,12 +91,12 @@ func (c Case) parts(t *rapid.T) {
 
 // resuming stops after some samples, in the middle of a block as well, carries on from the serialised state, and
 // compares with an undisturbed pass. Looking at the scores on the way must not change them.
-func (c Case) resuming(t *rapid.T) {
+func (c promise) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")
 	size := rapid.IntRange(1, 40).Draw(t, "batch size")
 	stopped := c.feed(t, seen[:cut], size)
-	if _, err := stopped.Scores(); err != nil && !errors.Is(err, measure.ErrTooFew) {
+	if _, err := stopped.scores(); err != nil && !errors.Is(err, measure.ErrTooFew) {
 		t.Fatalf("Scores: %v", err)
 	}
 	resumed := c.empty(t)
@@ -103,10 +111,10 @@ func (c Case) resuming(t *rapid.T) {
 }
 
 // readable draws the places whose samples can be read: most of them.
-func (c Case) readable(t *rapid.T) []int {
-	missing := rapid.SliceOfN(rapid.IntRange(0, c.Site.Layout.N-1), 0, c.Site.Layout.N/8).Draw(t, "unreadable")
+func (c promise) readable(t *rapid.T) []int {
+	missing := rapid.SliceOfN(rapid.IntRange(0, c.layout.N-1), 0, c.layout.N/8).Draw(t, "unreadable")
 	var seen []int
-	for p := range c.Site.Layout.N {
+	for p := range c.layout.N {
 		if !slices.Contains(missing, p) {
 			seen = append(seen, p)
 		}
@@ -120,76 +128,32 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-func (c Case) empty(t fataler) measure.Accumulator {
+func (c promise) empty(t fataler) subject {
 	t.Helper()
-	a, err := c.Measure.New(c.Site)
+	a, err := c.open()
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
 	return a
 }
 
-func (c Case) feed(t fataler, places []int, size int) measure.Accumulator {
+func (c promise) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)
 	c.feedTo(t, a, places, size)
 	return a
 }
 
-func (c Case) feedTo(t fataler, a measure.Accumulator, places []int, size int) {
+func (c promise) feedTo(t fataler, a subject, places []int, size int) {
 	t.Helper()
 	for batch := range slices.Chunk(places, max(1, size)) {
-		b := c.batch(batch)
-		if err := a.Update(b); err != nil {
+		if err := a.update(batch); err != nil {
 			t.Fatalf("Update: %v", err)
 		}
-		spoil(b)
 	}
 }
 
-// batch gathers the rows of some places in tensors of its own.
-func (c Case) batch(places []int) *measure.Batch {
-	b := &measure.Batch{Place: slices.Clone(places), Clean: rows(c.Clean, places), Moved: rows(c.Moved, places)}
-	for _, p := range places {
-		// Any one-to-one map of places to indices will do.
-		b.Index = append(b.Index, 2*(c.Site.Layout.N-p))
-		label := dataset.NoLabel
-		if c.Label != nil {
-			label = c.Label[p]
-		}
-		b.Label = append(b.Label, label)
-	}
-	return b
-}
-
-func rows(t tensor.Tensor, places []int) tensor.Tensor {
-	if t.Len() == 0 {
-		return tensor.Tensor{}
-	}
-	shape := slices.Clone(t.Shape)
-	shape[0] = len(places)
-	out := tensor.New(shape...)
-	for i, p := range places {
-		copy(out.At(i).Data, t.At(p).Data)
-	}
-	return out
-}
-
-// spoil overwrites a batch, whose memory is its owner's again once Update has returned.
-func spoil(b *measure.Batch) {
-	for _, data := range [][]float32{b.Clean.Data, b.Moved.Data} {
-		for i := range data {
-			data[i] = 1e30
-		}
-	}
-	for _, ints := range [][]int{b.Place, b.Index, b.Label} {
-		for i := range ints {
-			ints[i] = -12345
-		}
-	}
-}
-
-func (c Case) marshal(t fataler, a measure.Accumulator) []byte {
+func (c promise) marshal(t fataler, a subject) []byte {
 	t.Helper()
 	data, err := a.MarshalBinary()
 	if err != nil {

@@ -30,21 +30,25 @@ type result struct {
 	ties                     bool
 }
 
+// A pair is the scatters of coordinates in both subspaces: a linalg.Pair of any kind.
+type pair interface {
+	Correlations() (rho, cos []float64, err error)
+}
+
 // scoresOfPair computes the two scores from the scatters of coordinates in the subspaces: equations 4 and 5 of the
 // paper.
-func scoresOfPair(p linalg.Pair) (result, error) {
-	cca, err := p.Canonical()
+func scoresOfPair(p pair) (result, error) {
+	rho, cos, err := p.Correlations()
 	if err != nil {
 		return result{}, err
 	}
 	var s result
-	r := float64(len(cca.Rho))
-	for i, cos := range cca.Cosines(p) {
-		rho := cca.Rho[i]
-		s.equivariance += rho / r
-		s.invariance += rho * cos / r
+	r := float64(len(rho))
+	for i := range rho {
+		s.equivariance += rho[i] / r
+		s.invariance += rho[i] * cos[i] / r
 	}
-	s.ties = ties(cca.Rho)
+	s.ties = ties(rho)
 	return s, nil
 }
 

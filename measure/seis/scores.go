@@ -43,13 +43,13 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	d := a.plane.positions()
 	f := linalg.NewFrame(u, v)
 	whole := f.Whole(a.total.Between(0, d, 2*d))
-	if t.scores, err = scoresOfPair(f.Leading(whole)); err != nil {
+	if t.scores, err = scoresOfPair(whole.Leading()); err != nil {
 		return nil, fmt.Errorf("seis: %w", err)
 	}
 	if err := a.shuffled(f, &t); err != nil {
 		return nil, fmt.Errorf("seis, null: %w", err)
 	}
-	if t.replicates, t.left, err = a.replicates(f, whole); err != nil {
+	if t.replicates, t.left, err = a.replicates(whole); err != nil {
 		t.warnings = append(t.warnings, warnSingular)
 	}
 	return t.rows(a.null != nil), nil
@@ -82,14 +82,14 @@ func times(grid []int) string {
 }
 
 // shuffled computes the scores of pairs that do not belong together.
-func (a *accumulator) shuffled(f linalg.Frame, t *table) (err error) {
+func (a *accumulator) shuffled(f *linalg.Frame, t *table) (err error) {
 	switch {
 	case a.null == nil:
 	case a.null.N == 0:
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		p := f.Leading(f.Whole(a.null.Data))
+		p := f.Whole(a.null.Data).Leading()
 		// A sample that is alone in its chunk has no partner; the others stand for it.
 		p.XY.Scale(float64(a.total.N)/float64(a.null.N), p.XY)
 		t.null, err = scoresOfPair(p)
@@ -98,12 +98,12 @@ func (a *accumulator) shuffled(f linalg.Frame, t *table) (err error) {
 }
 
 // replicates computes the scores with each group left out in turn, and the observations that each leaves out.
-func (a *accumulator) replicates(f linalg.Frame, whole linalg.Whole) (scores []result, left []int, err error) {
+func (a *accumulator) replicates(whole linalg.Whole) (scores []result, left []int, err error) {
 	for _, g := range a.groups {
 		if g.N == 0 || g.N == a.total.N {
 			continue
 		}
-		p, err := f.Without(whole, a.total, g)
+		p, err := whole.Without(a.total, g)
 		if err != nil {
 			return nil, nil, err
 		}

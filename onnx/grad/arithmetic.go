@@ -24,8 +24,3 @@ func div(c *call) {
 		return c.Neg(c.unbroadcast(c.Mul(c.Div(c.dy(0), c.x(1)), c.y(0)), 1))
 	})
 }
-
-// relu reads its output rather than its input, so that a runtime can still fuse it with what made the input.
-func relu(c *call) {
-	c.give(0, func() onnx.Value { return c.Mul(c.dy(0), c.Sign(c.y(0))) })
-}

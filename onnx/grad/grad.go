@@ -94,6 +94,7 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
+	t.pullback = Pullback
 	for i := range y {
 		t.seed(t.now(y[i]), t.now(dy[i]))
 	}

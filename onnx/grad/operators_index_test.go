@@ -11,7 +11,7 @@ var indexCases = []opCase{
 	{"Gather", []int{7, 11, 13}, func(g *gen) trial {
 		shape := g.some()
 		axis := g.IntN(len(shape))
-		tr := trial{sized: g.opset < 11, operands: []operand{g.smooth(shape...), g.indices(shape[axis], g.dims(g.between(0, 2), 1, 4)...)}}
+		tr := trial{known: everything(g.opset < 11), operands: []operand{g.smooth(shape...), g.indices(shape[axis], g.dims(g.between(0, 2), 1, 4)...)}}
 		if axis > 0 || g.coin() {
 			tr.attrs = onnx.Attrs{"axis": g.signed(axis, len(shape))}
 		}
@@ -35,7 +35,7 @@ var indexCases = []opCase{
 		shape := g.some()
 		axis := g.IntN(len(shape))
 		k := g.between(1, shape[axis])
-		tr := trial{sized: g.opset < 9, outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
+		tr := trial{known: everything(g.opset < 9), outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
 		if g.opset < 10 {
 			tr.attrs["k"] = k
 		} else {
@@ -48,6 +48,9 @@ var indexCases = []opCase{
 	}},
 }
 
+// lastOfIndices is the size that says how many axes are indexed.
+func lastOfIndices(operand, _ int) bool { return operand == 1 }
+
 func drawGatherND(g *gen) trial {
 	shape := g.dims(g.between(2, 4), 1, 4)
 	batch := 0
@@ -57,7 +60,7 @@ func drawGatherND(g *gen) trial {
 	depth := g.between(1, len(shape)-batch)
 	wanted := append(slices.Clone(shape[:batch]), g.dims(g.between(0, 2), 1, 3)...)
 	o := g.tuples(shape[batch:batch+depth], append(wanted, depth)...)
-	tr := trial{tuples: true, operands: []operand{g.smooth(shape...), o}}
+	tr := trial{known: lastOfIndices, operands: []operand{g.smooth(shape...), o}}
 	if batch > 0 {
 		tr.attrs = onnx.Attrs{"batch_dims": batch}
 	}
@@ -104,7 +107,7 @@ func drawScatterND(g *gen) trial {
 		}
 		o.ints = append(o.ints, index...)
 	}
-	tr := trial{tuples: true, operands: []operand{g.smooth(shape...), o, g.smooth(append([]int{n}, shape[depth:]...)...)}}
+	tr := trial{known: lastOfIndices, operands: []operand{g.smooth(shape...), o, g.smooth(append([]int{n}, shape[depth:]...)...)}}
 	if g.opset >= 16 {
 		tr.attrs = onnx.Attrs{"reduction": mode}
 	}

@@ -1,6 +1,8 @@
 package grad_test
 
 import (
+	"slices"
+
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -12,6 +14,7 @@ var layerCases = []opCase{
 	{"Einsum", []int{12}, drawEinsum},
 	{"LSTM", []int{7, 14}, drawLSTM},
 	{"GRU", []int{7, 14}, drawGRU},
+	{"RNN", []int{7, 14}, drawRNN},
 }
 
 // window draws the attributes that convolutions and pools share.
@@ -170,7 +173,12 @@ func drawEinsum(g *gen) trial {
 		{"ij,jk", [][]int{{i, j}, {j, k}}},
 		{"bn,anm,bm->ba", [][]int{{2, i}, {3, i, j}, {2, j}}},
 		{"ij,k->ik", [][]int{{i, j}, {k}}},
-	}[g.trial%12]
+		{"...i,i->...", [][]int{{b, j, i}, {i}}},
+		{"b...,...c->...bc", [][]int{{i, 2, j}, {1, j, k}}},
+		{"i,...", [][]int{{i}, {j, k}}},
+		{"ij,,k->jk", [][]int{{i, j}, {}, {k}}},
+		{"...i,...j->...j", [][]int{{1, k, i}, {b, k, j}}},
+	}[(g.trial+g.opset)%17]
 	tr := trial{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
 		tr.operands = append(tr.operands, g.smooth(s...))
@@ -186,13 +194,22 @@ func (g *gen) recurrent(gates, states int) trial {
 	if direction == "bidirectional" {
 		d = 2
 	}
-	attrs := onnx.Attrs{"hidden_size": h, "direction": direction}
 	small := func(shape ...int) operand { return g.uniform(-1, 1, shape...) }
-	tr := trial{attrs: attrs, outputs: 1 + states, operands: []operand{
-		small(t, n, in), small(d, gates*h, in), small(d, gates*h, h), {}, {}, {}, {},
-	}}
+	tr := trial{
+		attrs:    onnx.Attrs{"hidden_size": h, "direction": direction},
+		outputs:  1 + states,
+		operands: []operand{small(t, n, in), small(d, gates*h, in), small(d, gates*h, h), {}, {}, {}, {}, {}},
+		known:    func(operand, axis int) bool { return operand > 0 || axis == 0 },
+	}
 	if g.coin() {
 		tr.operands[3] = small(d, 2*gates*h)
+	}
+	if g.IntN(3) == 0 {
+		lengths := operand{shape: []int{n}, narrow: true}
+		for range n {
+			lengths.ints = append(lengths.ints, int64(g.between(1, t)))
+		}
+		tr.operands[4] = lengths
 	}
 	for i := range states {
 		if g.coin() {
@@ -207,9 +224,8 @@ func (g *gen) recurrent(gates, states int) trial {
 
 func drawLSTM(g *gen) trial {
 	tr := g.recurrent(4, 2)
-	if g.coin() {
-		h := tr.attrs["hidden_size"].(int)
-		tr.operands = append(tr.operands, g.uniform(-1, 1, tr.operands[1].shape[0], 3*h))
+	if h := tr.attrs["hidden_size"].(int); g.coin() {
+		tr.operands[7] = g.uniform(-1, 1, tr.operands[1].shape[0], 3*h)
 	}
 	return tr
 }
@@ -218,5 +234,14 @@ func drawGRU(g *gen) trial {
 	tr := g.recurrent(3, 1)
 	tr.operands = tr.operands[:6]
 	tr.attrs["linear_before_reset"] = g.IntN(2)
+	return tr
+}
+
+func drawRNN(g *gen) trial {
+	tr := g.recurrent(1, 1)
+	tr.operands = tr.operands[:6]
+	if g.coin() {
+		tr.attrs["activations"] = slices.Repeat([]string{"Sigmoid"}, tr.operands[1].shape[0])
+	}
 	return tr
 }

@@ -102,6 +102,9 @@ var moveCases = []opCase{
 func drawDropout(g *gen) trial {
 	tr := unary(g.smooth(g.some()...), nil)
 	switch {
+	case g.opset >= 12 && g.trial == 0: // nothing is dropped in training, either
+		ratio := operand{shape: []int{}, floats: []float32{0}, given: true, fixed: g.coin()}
+		tr.operands = append(tr.operands, ratio, operand{shape: []int{}, bools: []bool{true}, fixed: true})
 	case g.opset >= 12 && g.coin():
 		tr.operands = append(tr.operands, operand{shape: []int{}, floats: []float32{0.3}, given: true, fixed: true})
 		if g.coin() {
@@ -159,7 +162,7 @@ func drawUnsqueeze(g *gen) trial {
 func drawConcat(g *gen) trial {
 	shape := g.some()
 	axis := g.IntN(len(shape))
-	tr := trial{sized: g.opset < 10, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
+	tr := trial{known: everything(g.opset < 10), attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
 	for range g.between(1, 4) {
 		part := slices.Clone(shape)
 		part[axis] = g.between(1, 3)
@@ -226,7 +229,7 @@ func drawSlice(g *gen) trial {
 		axes = append(axes, g.signed(axis, len(shape)))
 	}
 	tr := unary(g.smooth(shape...), onnx.Attrs{})
-	tr.sized = g.opset < 11
+	tr.known = everything(g.opset < 11)
 	if g.opset < 10 {
 		tr.attrs = onnx.Attrs{"starts": starts, "ends": ends, "axes": axes}
 		return tr
@@ -240,7 +243,7 @@ func drawSlice(g *gen) trial {
 
 func drawExpand(g *gen) trial {
 	shapes := g.broadcast(2)
-	return trial{sized: g.opset < 13, operands: []operand{g.smooth(shapes[0]...), list(shapes[1]...)}}
+	return trial{known: everything(g.opset < 13), operands: []operand{g.smooth(shapes[0]...), list(shapes[1]...)}}
 }
 
 func drawPad(g *gen) trial {
@@ -261,7 +264,7 @@ func drawPad(g *gen) trial {
 		}
 	}
 	tr := unary(g.smooth(shape...), onnx.Attrs{"mode": mode})
-	tr.sized = sized
+	tr.known = everything(sized)
 	if g.opset < 11 {
 		tr.attrs["pads"] = pads
 		if g.coin() {
@@ -287,7 +290,7 @@ func drawUpsample(g *gen) trial {
 	scales := []float32{1, 1, float32(g.between(2, 6)) / 2, float32(g.between(2, 6)) / 2}
 	if g.opset < 9 {
 		tr := unary(g.smooth(shape...), onnx.Attrs{"mode": mode, "scales": scales})
-		tr.sized = true
+		tr.known = everything(true)
 		return tr
 	}
 	return trial{attrs: onnx.Attrs{"mode": mode}, operands: []operand{g.smooth(shape...), {shape: []int{4}, floats: scales, given: true, fixed: true}}}

@@ -3,7 +3,9 @@ package grad
 // rules are the operators that gradients flow through.
 var rules = map[string]rule{
 	// arithmetic.go
-	"Add": add, "Sub": sub, "Mul": mul, "Div": div, "Relu": relu,
+	"Add": add, "Sub": sub, "Mul": mul, "Div": div,
+	// relu.go
+	"Relu": relu,
 	// shape.go
 	"Identity": identity, "Cast": cast, "Dropout": dropout, "Flatten": reshape, "Reshape": reshape,
 	// conv.go
@@ -30,12 +32,26 @@ var rules = map[string]rule{
 	"Concat": concat, "CumSum": cumSum, "DepthToSpace": depthToSpace, "Expand": expand, "Pad": pad, "Resize": resize, "Slice": slice,
 	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
 	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
+	// einsum.go
+	"Einsum": einsum,
+	// recurrent.go
+	"GRU": recurrent(gruStep, "Sigmoid", "Tanh"), "LSTM": recurrent(lstmStep, "Sigmoid", "Tanh", "Tanh"),
+	"RNN": recurrent(rnnStep, "Tanh"),
 	// gather.go
 	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
 	// scatter.go
 	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": topK,
+	// softmax.go
+	"LogSoftmax": logSoftmax, "Softmax": softmax,
+	// norm.go
+	"BatchNormalization": batchNormalization, "GroupNormalization": groupNormalization,
+	"InstanceNormalization": instanceNormalization, "LayerNormalization": layerNormalization,
+	"LpNormalization": lpNormalization, "LRN": lrn,
 	// pool.go
-	"GlobalAveragePool": globalAveragePool, "MaxPool": maxPool,
+	"AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalLpPool": globalLpPool,
+	"GlobalMaxPool": globalMaxPool, "LpPool": lpPool,
+	// maxpool.go
+	"MaxPool": maxPool,
 }
 
 // constantNearby are operators whose result does not change where their input changes a little, so that their gradient

@@ -12,9 +12,13 @@ type tape struct {
 	b      *onnx.Builder
 	static *onnx.Static
 	nodes  []*pb.NodeProto
+	makers map[onnx.Value]*pb.NodeProto
 	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
 	sums   map[onnx.Value]onnx.Value // gradients so far
 	err    error
+
+	// pullback is Pullback, for rules that write a node out and differentiate that.
+	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
@@ -23,7 +27,7 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	}
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
-		active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
+		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
 	}
 	for _, v := range by {
 		if err := t.differentiable(t.now(v), "by"); err != nil {
@@ -38,6 +42,9 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	}
 	for _, n := range t.nodes {
 		t.activate(n)
+		for _, out := range n.Output {
+			t.makers[onnx.Value(out)] = n
+		}
 	}
 	return t, nil
 }

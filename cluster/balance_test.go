@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/study"
+)
+
+func drawCosts(t *rapid.T) []Cost {
+	n := rapid.IntRange(1, 40).Draw(t, "models")
+	costs := make([]Cost, n)
+	for i := range costs {
+		costs[i] = Cost{Model: fmt.Sprint("m", i), Open: rapid.Float64Range(0, 20).Draw(t, "open"),
+			Samples: rapid.Float64Range(0, 5000).Draw(t, "samples"), Scores: rapid.Float64Range(0, 100).Draw(t, "scores"),
+			Blocks: rapid.IntRange(1, 300).Draw(t, "blocks"), Measured: true}
+	}
+	return costs
+}
+
+// covered holds that every model is done exactly once: whole, or in all of its shards.
+func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
+	shards := map[string]map[study.Part]int{}
+	for _, task := range tasks {
+		if len(task.Models) == 0 || !task.Shard.Whole() && len(task.Models) != 1 {
+			t.Fatalf("a task has %d models and the shard %v", len(task.Models), task.Shard)
+		}
+		for _, m := range task.Models {
+			if shards[m] == nil {
+				shards[m] = map[study.Part]int{}
+			}
+			shards[m][task.Shard]++
+		}
+	}
+	for _, c := range costs {
+		of := 1
+		for p, count := range shards[c.Model] {
+			of = max(1, p.Of)
+			if count != 1 {
+				t.Fatalf("%s %v is done %d times", c.Model, p, count)
+			}
+		}
+		if len(shards[c.Model]) != of || of > max(1, c.Blocks) {
+			t.Fatalf("%s of %d blocks is done in %v", c.Model, c.Blocks, shards[c.Model])
+		}
+		delete(shards, c.Model)
+	}
+	if len(shards) > 0 {
+		t.Fatalf("models that nobody asked for: %v", shards)
+	}
+}
+
+func TestBalanceCoversEveryModelOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		costs, n := drawCosts(t), rapid.IntRange(1, 200).Draw(t, "tasks")
+		tasks := Balance(costs, n)
+		if len(tasks) > n {
+			t.Fatalf("%d tasks where %d were asked for", len(tasks), n)
+		}
+		covered(t, costs, tasks)
+	})
+}
+
+// Where models can be divided at will and cost nothing to open, no task is longer than twice the mean.
+func TestBalanceIsBalanced(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		costs := drawCosts(t)
+		var total float64
+		for i := range costs {
+			costs[i].Open, costs[i].Blocks = 0, 1e6
+			total += costs[i].whole()
+		}
+		n := rapid.IntRange(1, 200).Draw(t, "tasks")
+		var longest float64
+		for _, task := range Balance(costs, n) {
+			longest = max(longest, task.Seconds)
+		}
+		if mean := total / float64(n); longest > 2*mean*(1+1e-9) {
+			t.Fatalf("the longest task takes %g, the mean is %g", longest, mean)
+		}
+	})
+}
+
+func TestBalanceByHand(t *testing.T) {
+	t.Parallel()
+	costs := []Cost{
+		{Model: "a", Samples: 10, Blocks: 100, Measured: true, Memory: 5},
+		{Model: "big", Open: 1, Samples: 84, Scores: 6, Blocks: 100, Measured: true, Memory: 9},
+		{Model: "b", Samples: 21, Blocks: 100, Measured: true, Memory: 7},
+	}
+	got := fmt.Sprint(Balance(costs, 4))
+	// big in three of 1 + 90/3 = 31 seconds, a and b together in 31.
+	if want := "[{[big] 1of3 31 9} {[big] 2of3 31 9} {[big] 3of3 31 9} {[a b] all 31 7}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	costs[2].Measured, costs[2].Memory = false, 0
+	for _, task := range Balance(costs, 4) {
+		if guessed := len(task.Models) == 2; guessed != (task.Seconds == 0) || guessed != (task.Memory == 0) {
+			t.Errorf("%+v: only what was measured is told", task)
+		}
+	}
+	if got := Balance(nil, 4); got != nil {
+		t.Errorf("no models make %v", got)
+	}
+	if got := Balance([]Cost{{Model: "m", Samples: math.MaxFloat64 / 4, Blocks: 3}}, 1000); len(got) != 3 {
+		t.Errorf("three blocks make %d tasks", len(got))
+	}
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	yaml "github.com/goccy/go-yaml"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+// Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a Job that waits for the
+// tasks and merges. It asks nothing of the cluster; kubectl apply does.
+type Kubernetes struct{}
+
+// Manifest is where the manifest of a submission lies.
+func Manifest(run string, number int) string { return folder(run, number, "jobs.yaml") }
+
+// Submit writes the manifest of a new submission.
+func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
+	text, err := k.Manifest(run, r.Study, s)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(Manifest(run, s.Number), []byte(text)); err != nil {
+		return err
+	}
+	return r.write(run)
+}
+
+// fields is a mapping whose order is kept, for people to read.
+type fields = yaml.MapSlice
+
+func field(key string, v any) yaml.MapItem { return yaml.MapItem{Key: key, Value: v} }
+
+// Manifest is the text for kubectl apply.
+func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
+	k := s.Profile.Kubernetes
+	mount := filepath.Clean(k.Mount)
+	inside, err := filepath.Rel(mount, run)
+	switch {
+	case k.Image == "" || k.Claim == "" || k.Mount == "":
+		return "", errors.New("kubernetes wants image, claim and mount: give them in a profile, under kubernetes")
+	case err != nil || inside == ".." || strings.HasPrefix(inside, "../"):
+		return "", fmt.Errorf("the run folder %s is not under %s, where the claim %s is mounted: pods would not find it", run, mount, k.Claim)
+	}
+	name := fmt.Sprintf("%s-%d", jobName(study), s.Number)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by noether cluster submit. Change what you like, then: kubectl apply -f %s\n", Manifest(run, s.Number))
+	b.WriteString("# Pods that are preempted or evicted start again and go on from what they saved; so do those that are killed, a few\n" +
+		"# times. A task that fails by itself would fail again, and does not. To retry: delete the jobs and apply this again.\n")
+	for _, job := range []fields{s.taskJob(run, name), s.mergeJob(run, name+"-merge")} {
+		raw, err := yaml.MarshalWithOptions(job, yaml.Indent(2), yaml.IndentSequence(true))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("---\n")
+		b.Write(raw)
+	}
+	return b.String(), nil
+}
+
+// taskJob is the Indexed Job.
+func (s *Submission) taskJob(run, name string) fields {
+	p := s.Profile
+	n := len(s.Tasks)
+	parallel := n
+	if p.Throttle > 0 {
+		parallel = min(n, p.Throttle)
+	}
+	task := s.container("noether", "cluster", "task", run, "--submission", strconv.Itoa(s.Number), "--device", p.Device,
+		"--threads", strconv.Itoa(p.CPUs), "--save-every", p.SaveEvery.Or(time.Minute).String())
+	return s.job(name, fields{
+		field("completionMode", "Indexed"),
+		field("completions", n),
+		field("parallelism", parallel),
+		field("backoffLimitPerIndex", p.Tries),
+		field("maxFailedIndexes", n), // one task that fails stops no other
+		field("podFailurePolicy", fields{field("rules", []any{
+			fields{field("action", "Ignore"), field("onPodConditions", []any{
+				fields{field("type", "DisruptionTarget"), field("status", "True")}})},
+			fields{field("action", "FailIndex"), field("onExitCodes", fields{
+				field("containerName", "noether"), field("operator", "In"), field("values", []int{1, 2})})},
+		})}),
+	}, nil, task)
+}
+
+// mergeJob is the Job that waits and merges. Waiting is an init container, so that no shell is needed in the image.
+func (s *Submission) mergeJob(run, name string) fields {
+	wait := s.container("wait", "cluster", "wait", run, "--submission", strconv.Itoa(s.Number))
+	wait = slices.DeleteFunc(wait, func(i yaml.MapItem) bool { return i.Key == "resources" })
+	merge := s.container("noether", "merge", run, "--threads", strconv.Itoa(s.Profile.CPUs))
+	return s.job(name, fields{field("backoffLimit", s.Profile.Tries)}, []any{wait}, merge)
+}
+
+// job is a Job of one pod's form.
+func (s *Submission) job(name string, spec fields, before []any, container fields) fields {
+	k := s.Profile.Kubernetes
+	meta := fields{field("name", name)}
+	if k.Namespace != "" {
+		meta = append(meta, field("namespace", k.Namespace))
+	}
+	meta = append(meta, field("labels", fields{field("app.kubernetes.io/name", "noether")}))
+	pod := fields{
+		field("restartPolicy", "Never"),
+		field("terminationGracePeriodSeconds", int(s.Profile.Warning.Or(2*time.Minute).Seconds())),
+	}
+	if k.ServiceAccount != "" {
+		pod = append(pod, field("serviceAccountName", k.ServiceAccount))
+	}
+	if k.PullSecret != "" {
+		pod = append(pod, field("imagePullSecrets", []any{fields{field("name", k.PullSecret)}}))
+	}
+	if len(k.NodeSelector) > 0 {
+		pod = append(pod, field("nodeSelector", sorted(k.NodeSelector)))
+	}
+	if uid := os.Getuid(); uid > 0 { // the files of the volume are the user's
+		pod = append(pod, field("securityContext", fields{field("runAsUser", uid), field("runAsGroup", os.Getgid())}))
+	}
+	if before != nil {
+		pod = append(pod, field("initContainers", before))
+	}
+	pod = append(pod, field("containers", []any{container}), field("volumes", []any{fields{
+		field("name", "shared"), field("persistentVolumeClaim", fields{field("claimName", k.Claim)})}}))
+	return fields{
+		field("apiVersion", "batch/v1"),
+		field("kind", "Job"),
+		field("metadata", meta),
+		field("spec", append(spec, field("template", fields{field("spec", pod)}))),
+	}
+}
+
+// container runs noether with some arguments.
+func (s *Submission) container(name string, args ...string) fields {
+	p := s.Profile
+	out := fields{
+		field("name", name),
+		field("image", p.Kubernetes.Image),
+		field("command", append([]string{cmp.Or(p.Program, "noether")}, args...)),
+	}
+	if len(p.Environment) > 0 {
+		var env []any
+		for _, key := range slices.Sorted(maps.Keys(p.Environment)) {
+			env = append(env, fields{field("name", key), field("value", p.Environment[key])})
+		}
+		out = append(out, field("env", env))
+	}
+	resources := fields{field("cpu", strconv.Itoa(p.CPUs))}
+	if m := s.askMemory(); m > 0 {
+		resources = append(resources, field("memory", fmt.Sprintf("%dMi", (m+mebibyte-1)/mebibyte)))
+	}
+	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" }) // which would throttle rather than bound
+	if p.GPUs != "" {
+		count := p.GPUs[strings.LastIndexByte(p.GPUs, ':')+1:]
+		limits = append(limits, field("nvidia.com/gpu", count))
+	}
+	asked := fields{field("requests", resources)}
+	if len(limits) > 0 {
+		asked = append(asked, field("limits", limits))
+	}
+	return append(out, field("resources", asked),
+		field("volumeMounts", []any{fields{field("name", "shared"), field("mountPath", filepath.Clean(p.Kubernetes.Mount))}}))
+}
+
+// sorted is a mapping in the order of its keys.
+func sorted(m map[string]string) fields {
+	var out fields
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, field(key, m[key]))
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A Log is the end of what a task or a merge has said.
+type Log struct {
+	Task  int      `json:"task,omitempty"` // 0: the merge
+	File  string   `json:"file"`
+	Lines []string `json:"lines"`
+}
+
+// Logs reads the last lines of the logs of tasks, and of the merges where asked. A task without a log has no lines.
+func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
+	var out []Log
+	for _, n := range tasks {
+		if _, err := s.task(n); err != nil {
+			return nil, err
+		}
+		out = append(out, Log{Task: n, File: folder(run, s.Number, "logs", fmt.Sprintf("%d.log", n))})
+	}
+	if merge {
+		dir := folder(run, s.Number, "logs")
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "merge") {
+				out = append(out, Log{File: filepath.Join(dir, e.Name())})
+			}
+		}
+	}
+	for i := range out {
+		var err error
+		if out[i].Lines, err = tail(out[i].File, lines); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// tail reads the last lines of a file, of its last mebibyte at the most. Control characters are dropped.
+func tail(path string, n int) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	start := max(0, info.Size()-mebibyte)
+	raw, err := io.ReadAll(io.NewSectionReader(f, start, mebibyte))
+	if err != nil {
+		return nil, err
+	}
+	all := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
+	if start > 0 && len(all) > 1 {
+		all = all[1:] // which was cut
+	}
+	all = all[max(0, len(all)-n):]
+	for i := range all {
+		all[i] = printable(all[i])
+	}
+	return all, nil
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/study"
+)
+
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	p, err := ParseProfile("p.yaml", []byte("partition: gpu\ntime: 1-12:00:00\nmemory: 8GiB\nmodules: [gcc/12, cuda]\nwarning: 90s\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Partition != "gpu" || time.Duration(p.Time) != 36*time.Hour || p.Memory != 8<<30 || len(p.Modules) != 2 || p.CPUs != 4 || p.Tries != 3 || p.Device != "cpu" {
+		t.Errorf("the profile is %+v", p)
+	}
+	for text, want := range map[string]string{
+		"partitoin: gpu":               "partition",  // the nearest word
+		"time: soon":                   "p.yaml:1:7", // where
+		"time: 0:00":                   "length of time",
+		"partition: \"a\\nb\"":         "partition",
+		"partition: \"x; rm -rf /\"":   "no name",
+		"gpus: all":                    "gpus",
+		"cpus-per-task: 0":             "cpus-per-task",
+		"environment: {\"a b\": c}":    "variable",
+		"setup: [\"a\\nb\"]":           "one line",
+		"directives: [exclusive]":      "sbatch",
+		"kubernetes: {image: \"a b\"}": "image",
+		"kubernetes: {imagename: a}":   "image",
+		"- partition":                  "mapping",
+		"memory: -1":                   "size",
+	} {
+		if _, err := ParseProfile("p.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, which does not say %q", text, err, want)
+		}
+	}
+}
+
+func TestProfileOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("HOME", dir)
+	p, err := LoadProfile("")
+	if err != nil || p.CPUs != 4 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	own, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(own, "noether"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "noether", "cluster.yaml"), []byte("account: physics\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = LoadProfile(""); err != nil || p.Account != "physics" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := LoadProfile(filepath.Join(dir, "none.yaml")); err == nil {
+		t.Error("a profile that is named and not there is no error")
+	}
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "2h30m": 150 * time.Minute, "10:30": 10*time.Minute + 30*time.Second,
+		"3:00:00": 3 * time.Hour, "2-06:00": 54 * time.Hour, "1-00:00:01": 24*time.Hour + time.Second,
+	} {
+		if got, err := ParseDuration(text); err != nil || time.Duration(got) != want {
+			t.Errorf("%s is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "5", "-1h", "1e9h", "400-00:00:00", "1:2:3:4", "one hour", "99999:00"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{time.Second: "0-00:01:00", 25*time.Hour + time.Second: "1-01:01:00"} {
+		if got := slurmDuration(d); got != want {
+			t.Errorf("%v is %s", d, got)
+		}
+	}
+}
+
+func FuzzProfile(f *testing.F) {
+	f.Add("partition: gpu\ntime: 2h\n")
+	f.Add("environment: {A: 'x'}\nsetup: [a, b]\nkubernetes: {image: x, claim: y, mount: /z}")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParseProfile("p.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		s := &Submission{Number: 1, Profile: p, Tasks: []Task{{Models: []string{"m"}, Shard: study.Part{Index: 1, Of: 2}}}}
+		script, err := s.taskScript("/run", "study")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// No value starts a line of the head, and what is one value stays one.
+		for i, line := range strings.Split(script, "\n") {
+			if i > 0 && !strings.HasPrefix(line, "#SBATCH -") {
+				break
+			}
+			if strings.ContainsRune(line, '\r') {
+				t.Errorf("the line %q", line)
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// A Change is what a retry asks for in place of what the script says.
+type Change struct {
+	Memory study.Size // of a task; 0: as before
+	Time   Duration   // limit of a task; 0: as before
+}
+
+// ErrNothingToRetry says that no task has failed.
+var ErrNothingToRetry = errors.New("every task is done, queued or running")
+
+// Retry submits the tasks that are neither done nor on their way, with the scripts as they are in the run folder now,
+// and a merge after them. They go on from what they saved. It returns their numbers.
+func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
+	status, err := Find(ctx, run, s)
+	if err != nil {
+		return nil, err
+	}
+	if status.Note != "" && status.Count(Unknown)+status.Count(Running) > 0 {
+		return nil, errors.New(status.Note) // what runs may be taken for dead
+	}
+	var tasks []int
+	for _, t := range status.Tasks {
+		if t.Unfinished() {
+			tasks = append(tasks, t.Number)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil, ErrNothingToRetry
+	}
+	var options []string
+	if change.Memory > 0 {
+		options = append(options, fmt.Sprintf("--mem=%dM", (change.Memory+mebibyte-1)/mebibyte))
+	}
+	if change.Time > 0 {
+		options = append(options, "--time="+slurmDuration(time.Duration(change.Time)))
+	}
+	return tasks, c.queue(ctx, run, r, s, tasks, options)
+}
+
+// Wait waits until no task of a submission runs or is queued any more, and returns how it is then.
+func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
+	for {
+		status, err := Find(ctx, run, s)
+		if err != nil {
+			return nil, err
+		}
+		if !status.Active() {
+			return status, nil
+		}
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return status, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mebibyte is what Slurm counts memory in.
+const mebibyte = 1 << 20
+
+// askTime is the time limit of tasks.
+func (s *Submission) askTime() time.Duration {
+	if s.Profile.Time > 0 {
+		return time.Duration(s.Profile.Time)
+	}
+	var most float64
+	for _, t := range s.Tasks {
+		if t.Seconds == 0 {
+			return 0 // not all were measured: the partition's own limit
+		}
+		most = max(most, t.Seconds)
+	}
+	return time.Duration(2*most*float64(time.Second)) + 10*time.Minute
+}
+
+// askMemory is the bytes that a task asks for.
+func (s *Submission) askMemory() int64 {
+	if s.Profile.Memory > 0 {
+		return int64(s.Profile.Memory)
+	}
+	var most int64
+	for _, t := range s.Tasks {
+		if t.Memory == 0 {
+			return 0
+		}
+		most = max(most, t.Memory)
+	}
+	return most*3/2 + 512*mebibyte
+}
+
+// taskScript is the batch script of the job array.
+func (s *Submission) taskScript(run, studyName string) (string, error) {
+	p := s.Profile
+	head, err := s.head(run, studyName, "%a.log", p.CPUs)
+	if err != nil {
+		return "", err
+	}
+	array := fmt.Sprintf("1-%d", len(s.Tasks))
+	if p.Throttle > 0 {
+		array += fmt.Sprintf("%%%d", p.Throttle)
+	}
+	head = append(head,
+		"--array="+array,
+		"--requeue",
+		fmt.Sprintf("--signal=B:USR1@%d", int(p.Warning.Or(2*time.Minute).Seconds())))
+	if d := s.askTime(); d > 0 {
+		head = append(head, "--time="+slurmDuration(d))
+	}
+	if m := s.askMemory(); m > 0 {
+		head = append(head, fmt.Sprintf("--mem=%dM", (m+mebibyte-1)/mebibyte))
+	}
+	if p.GPUs != "" {
+		head = append(head, "--gres=gpu:"+p.GPUs)
+	}
+	var b strings.Builder
+	s.writeHead(&b, head, fmt.Sprintf("Task N of this array is one noether run; \"noether cluster status %s\" lists them.", quote(run)))
+	fmt.Fprintf(&b, `
+# A task that is killed, for memory say, starts again here and goes on from what it saved.
+soon=
+for try in $(seq %d); do
+	"${noether[@]}" cluster task %s "$SLURM_ARRAY_TASK_ID" --submission %d --device %s --threads "${SLURM_CPUS_PER_TASK:-%d}" --save-every %s &
+	task=$!
+	trap 'soon=yes; kill -TERM $task 2>/dev/null' USR1 # the time limit is near: it saves and ends
+	trap 'kill -TERM $task 2>/dev/null' TERM           # cancelled or preempted
+	wait $task
+	code=$?
+	while kill -0 $task 2>/dev/null; do # a signal ends wait, not the task
+		wait $task
+		code=$?
+	done
+	[ $code -gt 128 ] && [ -z "$soon" ] && [ $code != 143 ] || break
+	echo "noether: the task was killed (exit code $code, try $try of %d)" >&2
+done
+
+# Out of time: back into the queue, to go on from what was saved.
+if [ -n "$soon" ] && [ $code -gt 1 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
+	scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" && sleep 60
+fi
+exit $code
+`, p.Tries, quote(run), s.Number, p.Device, p.CPUs, p.SaveEvery.Or(time.Minute), p.Tries, p.Requeues)
+	return b.String(), nil
+}
+
+// mergeScript is the batch script of the merge.
+func (s *Submission) mergeScript(run, studyName string) (string, error) {
+	head, err := s.head(run, studyName+"-merge", "merge-%j.log", s.Profile.CPUs)
+	if err != nil {
+		return "", err
+	}
+	head = append(head, "--requeue")
+	if m := s.askMemory(); m > 0 {
+		head = append(head, fmt.Sprintf("--mem=%dM", (m+mebibyte-1)/mebibyte))
+	}
+	if s.Profile.Time > 0 {
+		head = append(head, "--time="+slurmDuration(time.Duration(s.Profile.Time)))
+	}
+	var b strings.Builder
+	s.writeHead(&b, head, "Runs when every task has ended, done or not: what is missing is listed. Running it again is harmless.")
+	fmt.Fprintf(&b, `
+exec "${noether[@]}" merge %s --threads "${SLURM_CPUS_PER_TASK:-%d}"
+`, quote(run), s.Profile.CPUs)
+	return b.String(), nil
+}
+
+// head is the options of sbatch that both scripts have.
+func (s *Submission) head(run, name, log string, cpus int) ([]string, error) {
+	if strings.ContainsAny(run, "%\"'\\`$\n\r") {
+		return nil, fmt.Errorf("the path %q has a character that #SBATCH lines do not take: rename the folder", run)
+	}
+	p := s.Profile
+	out := []string{
+		"--job-name=" + jobName(name),
+		`--output="` + folder(run, s.Number, "logs", log) + `"`,
+		"--open-mode=append",
+		"--nodes=1",
+		"--ntasks=1",
+		fmt.Sprintf("--cpus-per-task=%d", cpus),
+	}
+	for _, o := range []struct{ flag, value string }{{"partition", p.Partition}, {"account", p.Account}, {"qos", p.QOS}} {
+		if o.value != "" {
+			out = append(out, "--"+o.flag+"="+o.value)
+		}
+	}
+	return append(out, p.Directives...), nil
+}
+
+// writeHead writes a script up to the point where it does something of its own.
+func (s *Submission) writeHead(b *strings.Builder, head []string, what string) {
+	b.WriteString("#!/bin/bash\n")
+	for _, line := range head {
+		b.WriteString("#SBATCH " + line + "\n")
+	}
+	fmt.Fprintf(b, "\n# %s\n# Change what you like, and submit it by sbatch.\n\n", what)
+	p := s.Profile
+	for _, m := range p.Modules {
+		fmt.Fprintf(b, "module load %s\n", quote(m))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Environment)) {
+		fmt.Fprintf(b, "export %s=%s\n", name, quote(p.Environment[name]))
+	}
+	for _, line := range p.Setup {
+		b.WriteString(line + "\n")
+	}
+	program := quote(cmp.Or(p.Program, "noether"))
+	if p.Container != "" {
+		program = p.Container + " " + program
+	}
+	fmt.Fprintf(b, "noether=(%s)\n", program)
+}
+
+// quote makes one word of the shell of any text.
+func quote(text string) string {
+	if text != "" && word.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// jobName makes a name that every scheduler takes of the name of a study: lower-case letters, digits and hyphens.
+func jobName(study string) string {
+	var b strings.Builder
+	b.WriteString("noether")
+	hyphen := true
+	for _, r := range strings.ToLower(study) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			if hyphen {
+				b.WriteByte('-')
+			}
+			b.WriteRune(r)
+			hyphen = false
+		default:
+			hyphen = true
+		}
+		if b.Len() >= 50 {
+			break
+		}
+	}
+	return b.String()
+}

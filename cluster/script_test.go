@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/study"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func exampleSubmission(t *testing.T) *Submission {
+	t.Helper()
+	p, err := ParseProfile("p.yaml", []byte(`
+partition: cpu
+account: vision
+cpus-per-task: 8
+gpus: 1
+device: cuda
+throttle: 20
+program: /opt/noether/bin/noether
+container: apptainer exec --nv noether.sif
+modules: [apptainer/1.3]
+setup: ["ulimit -c 0"]
+environment: {GREETING: "it's $HOME"}
+directives: [--exclusive]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Submission{Number: 1, Scheduler: "slurm", Profile: p, Tasks: []Task{
+		{Models: []string{"vit"}, Shard: study.Part{Index: 1, Of: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"vit"}, Shard: study.Part{Index: 2, Of: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"a", "b"}, Seconds: 2800, Memory: 1 << 30},
+	}}
+}
+
+// The scripts are what users read and change, so they are held to what a person has read.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"run.sbatch": task, "merge.sbatch": merge} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s is now (see -update)\n%s", name, got)
+		}
+		if out, err := exec.CommandContext(t.Context(), "bash", "-n", path).CombinedOutput(); err != nil {
+			t.Errorf("bash does not read %s: %s", path, out)
+		}
+	}
+}
+
+func TestPathsThatSlurmDoesNotTake(t *testing.T) {
+	t.Parallel()
+	for _, run := range []string{"/a%b", "/a\"b", "/a'b", "/a\nb", "/a$b"} {
+		if _, _, err := (Slurm{}).Scripts(run, "s", exampleSubmission(t)); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", run, err)
+		}
+	}
+}
+
+// Whatever a word holds, the shell takes it as one.
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[ -~äß\n\t]{0,20}`).Draw(t, "text")
+		out, err := exec.Command("bash", "-c", "printf '%s|' "+quote(text)).Output()
+		if err != nil || string(out) != text+"|" {
+			t.Fatalf("%q becomes %q, %v", text, out, err)
+		}
+	})
+}
+
+// The batch script, with programs of the test in place of noether and scontrol: what it starts again, and what it
+// queues again.
+func TestBatchScript(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		program string // body of what stands for noether; $n is how often it has been started
+		usr1    bool   // Slurm's warning comes
+		want    string // lines that the programs have written
+		code    int
+	}{
+		"done":            {"exit 0", false, "start\n", 0},
+		"failed":          {"exit 1", false, "start\n", 1},
+		"killed once":     {"[ $n = 1 ] && kill -KILL $$; exit 0", false, "start\nstart\n", 0},
+		"always killed":   {"kill -KILL $$", false, "start\nstart\nstart\n", 137},
+		"out of time":     {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 100); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
+		"done just then":  {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 100); do sleep 0.05; done", true, "start\nup\n", 0},
+		"deaf, then done": {"trap '' TERM; echo up >> $log; sleep 0.3; exit 0", true, "start\nup\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			log := filepath.Join(dir, "log")
+			program := filepath.Join(dir, "noether")
+			executable(t, program, "log="+log+"\necho start >> $log\nn=$(grep -c start $log)\n"+c.program)
+			executable(t, filepath.Join(dir, "scontrol"), "echo $1 $2 >> "+log)
+			executable(t, filepath.Join(dir, "sleep"), "[ $1 = 60 ] || exec /bin/sleep $1")
+			s := exampleSubmission(t)
+			s.Profile.Program, s.Profile.Container, s.Profile.Modules, s.Profile.GPUs = program, "", nil, ""
+			script, _, err := Slurm{}.Scripts(dir, "s", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=2")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if c.usr1 {
+				waitFor(t, "the task to start", func() bool {
+					raw, _ := os.ReadFile(log)
+					return strings.Contains(string(raw), "up")
+				})
+				if err := cmd.Process.Signal(usr1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Wait()
+			if raw, _ := os.ReadFile(log); string(raw) != c.want || cmd.ProcessState.ExitCode() != c.code {
+				t.Errorf("it writes %q and exits with %d; want %q and %d", raw, cmd.ProcessState.ExitCode(), c.want, c.code)
+			}
+		})
+	}
+}
+
+func executable(t *testing.T, path, body string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const usr1 = syscall.SIGUSR1
+
+// waitFor waits until something is so, for half a minute at the most.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waiting in vain for " + what)
+		}
+	}
+}
+
+func TestParseSbatch(t *testing.T) {
+	t.Parallel()
+	for out, want := range map[string]string{
+		"123\n": "123", "123;lab\n": "123", "Welcome to the cluster!\nsbatch: info: 3 credits\n77\n": "77", "5\n\nthank you\n": "5",
+	} {
+		if got, err := parseSbatch(out); err != nil || got != want {
+			t.Errorf("%q gives %q, %v", out, got, err)
+		}
+	}
+	for _, out := range []string{"", "\n", "Submitted batch job", "-3", "0x10", "99999999999999"} {
+		if got, err := parseSbatch(out); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q gives %q, %v", out, got, err)
+		}
+	}
+}
+
+func TestParseQueue(t *testing.T) {
+	t.Parallel()
+	got := parseQueue("*** maintenance on Friday | all day ***\n" +
+		"17|3|RUNNING|None\n17|4|PENDING|(Resources)|or so\n18|N/A|PENDING|Dependency\n17|x|RUNNING|None\n-1|2|RUNNING|None\nslurm_load_jobs error: x\n19|1|lower|None\n")
+	want := "map[{17 3}:{RUNNING None} {17 4}:{PENDING (Resources)|or so} {18 0}:{PENDING Dependency}]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+func TestParseEndings(t *testing.T) {
+	t.Parallel()
+	accounts := parseAccounts("17_3|OUT_OF_MEMORY\n17_4|CANCELLED by 1000\n17_[5-9]|PENDING\n170_1|FAILED\n17_6.batch|FAILED\n17_7|\n", "17")
+	if want := "map[3:OUT_OF_MEMORY 4:CANCELLED]"; fmt.Sprint(accounts) != want {
+		t.Errorf("%v, want %s", accounts, want)
+	}
+	show := parseShow("JobId=19 ArrayJobId=17 ArrayTaskId=2 JobName=ArrayTaskId=9 JobState=TIMEOUT Reason=TimeLimit\n"+
+		"JobId=17 ArrayJobId=17 ArrayTaskId=3-12 JobState=PENDING\nJobId=20 ArrayJobId=16 ArrayTaskId=1 JobState=FAILED\nslurm_load_jobs error\n", "17")
+	if want := "map[2:TIMEOUT]"; fmt.Sprint(show) != want {
+		t.Errorf("%v, want %s", show, want)
+	}
+	if n := parseMostTasks("MailProg = /bin/mail\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1000 {
+		t.Errorf("at most %d tasks", n)
+	}
+	if n := parseMostTasks("MaxArraySize = many\n"); n != 0 {
+		t.Errorf("at most %d tasks", n)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	for want, numbers := range map[string][]int{"1-3,7,9-10": {1, 2, 3, 7, 9, 10}, "4": {4}, "": nil} {
+		if got := ranges(numbers); got != want {
+			t.Errorf("%v is %s", numbers, got)
+		}
+	}
+}
+
+// What the scheduler prints is not ours: whatever it is, it is read without harm, and nothing of it moves a cursor.
+func FuzzSchedulerOutput(f *testing.F) {
+	f.Add("17|3|RUNNING|None\n")
+	f.Add("17_3|OUT_OF_MEMORY\n")
+	f.Add("JobId=19 ArrayJobId=17 ArrayTaskId=2 JobState=TIMEOUT\n")
+	f.Add("MaxArraySize = 1001\n123;lab")
+	f.Fuzz(func(t *testing.T, out string) {
+		for at, q := range parseQueue(out) {
+			if !isNumber(at.job) || at.task < 0 || !isState(q.State) || q.Reason != printable(q.Reason) {
+				t.Errorf("%+v %+v", at, q)
+			}
+			if s := q.state(); s != Queued && s != Running {
+				t.Error(s)
+			}
+		}
+		for _, ends := range []map[int]string{parseAccounts(out, "17"), parseShow(out, "17")} {
+			for n, state := range ends {
+				if n < 0 || !isState(state) {
+					t.Errorf("task %d has %q", n, state)
+				}
+			}
+		}
+		if id, err := parseSbatch(out); err == nil && !isNumber(id) {
+			t.Errorf("the job %q", id)
+		} else if err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("the error %q", err)
+		}
+		if n := parseMostTasks(out); n < 0 {
+			t.Error(n)
+		}
+	})
+}

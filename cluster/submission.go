@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+// A Record is cluster.json: what has been submitted of a run folder.
+type Record struct {
+	Version     int          `json:"version"`
+	Study       string       `json:"study"`
+	Submissions []Submission `json:"submissions"`
+}
+
+// recordVersion changes when older programs would misread cluster.json.
+const recordVersion = 1
+
+// A Submission is a study divided into tasks, and the jobs that do them.
+type Submission struct {
+	Number    int        `json:"number"` // from 1; the folder cluster/NUMBER is its own
+	Scheduler string     `json:"scheduler"`
+	Created   time.Time  `json:"created"`
+	Profile   Profile    `json:"profile"`
+	Costs     []Cost     `json:"costs"`
+	Tasks     []Task     `json:"tasks"` // task n is the n-th, from 1
+	Jobs      []Job      `json:"jobs,omitempty"`
+	Cancelled *time.Time `json:"cancelled,omitempty"`
+}
+
+// A Job is a job array of some of the tasks, and the merge that waits for it.
+type Job struct {
+	ID        string    `json:"id"`
+	Tasks     []int     `json:"tasks"`
+	Merge     string    `json:"merge"`
+	Submitted time.Time `json:"submitted"`
+}
+
+// maxRecord bounds what is read of cluster.json: a hundred thousand tasks take a tenth of it.
+const maxRecord = 256 << 20
+
+// Read reads the record of a run folder. Where nothing was submitted the error satisfies fs.ErrNotExist.
+func Read(run string) (*Record, error) {
+	path := filepath.Join(run, "cluster.json")
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("nothing was submitted of %s: %w", run, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRecord(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func parseRecord(raw []byte) (*Record, error) {
+	r := new(Record)
+	if err := json.Unmarshal(raw, r); err != nil {
+		return nil, err
+	}
+	if r.Version != recordVersion {
+		return nil, fmt.Errorf("it has the version %d, and this program knows %d", r.Version, recordVersion)
+	}
+	for i, s := range r.Submissions {
+		if s.Number != i+1 {
+			return nil, fmt.Errorf("submission %d has the number %d", i+1, s.Number)
+		}
+		for _, t := range s.Tasks {
+			if len(t.Models) == 0 || t.Shard.Index < 0 || t.Shard.Index > t.Shard.Of {
+				return nil, fmt.Errorf("submission %d has a task of no models, or of the shard %d/%d", s.Number, t.Shard.Index, t.Shard.Of)
+			}
+		}
+		for _, j := range s.Jobs {
+			for _, n := range j.Tasks {
+				if n < 1 || n > len(s.Tasks) {
+					return nil, fmt.Errorf("job %s has the task %d of %d", j.ID, n, len(s.Tasks))
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// write writes the record into a run folder.
+func (r *Record) write(run string) error {
+	raw, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(run, "cluster.json"), append(raw, '\n'))
+}
+
+// Submission is the one of a number; 0: the last.
+func (r *Record) Submission(number int) (*Submission, error) {
+	if number == 0 {
+		number = len(r.Submissions)
+	}
+	if number < 1 || number > len(r.Submissions) {
+		return nil, fmt.Errorf("there is no submission %d; there are %d", number, len(r.Submissions))
+	}
+	return &r.Submissions[number-1], nil
+}
+
+// folder is where a submission keeps its scripts, logs and tasks.
+func folder(run string, number int, elem ...string) string {
+	return filepath.Join(append([]string{run, "cluster", strconv.Itoa(number)}, elem...)...)
+}
+
+// task is a task of the submission by its number, from 1.
+func (s *Submission) task(number int) (Task, error) {
+	if number < 1 || number > len(s.Tasks) {
+		return Task{}, fmt.Errorf("submission %d has no task %d; it has %d", s.Number, number, len(s.Tasks))
+	}
+	return s.Tasks[number-1], nil
+}
+
+// New adds a submission to the run folder's record, not yet submitted, and makes its folders.
+func New(run, study string, s Submission) (*Record, *Submission, error) {
+	r, err := Read(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = &Record{Version: recordVersion, Study: study}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Number, s.Created = len(r.Submissions)+1, time.Now().UTC()
+	for _, sub := range []string{"tasks", "logs"} {
+		if err := os.MkdirAll(folder(run, s.Number, sub), 0o777); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.Submissions = append(r.Submissions, s)
+	return r, &r.Submissions[len(r.Submissions)-1], nil
+}

@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/study"
+)
+
+// States of a task, as it writes them itself.
+const (
+	Running = "running"
+	Done    = "done"
+	Failed  = "failed"  // with an error; it would fail again
+	Stopped = "stopped" // by a signal; it has saved, and goes on when it is started again
+)
+
+// A TaskState is what a task says of itself: tasks/NUMBER.json, rewritten while it runs.
+type TaskState struct {
+	State   string    `json:"state"`
+	Job     string    `json:"job,omitempty"` // of the scheduler
+	Host    string    `json:"host,omitempty"`
+	Start   int       `json:"start"` // counted from 1: how often the task has started
+	Started time.Time `json:"started"`
+	Updated time.Time `json:"updated"`
+	Done    int64     `json:"done"`  // samples through the engine since this start
+	Total   int64     `json:"total"` // samples that were left at this start
+	Error   string    `json:"error,omitempty"`
+}
+
+// ErrStopped is the error of a task that was told to end and has saved. Programs exit with ExitStopped for it.
+var ErrStopped = errors.New("stopped; what was done is saved, and starting it again goes on from there")
+
+// ExitStopped is the exit code that tells a batch script that a task has more to do: EX_TEMPFAIL of sysexits.h.
+const ExitStopped = 75
+
+// heartbeat is how often a running task says that it is alive.
+const heartbeat = 20 * time.Second
+
+// OwnTask is the number of the task that the scheduler has started this program for, by its environment; 0: none.
+func OwnTask() int {
+	if n, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_ID")); err == nil && n > 0 {
+		return n
+	}
+	if n, err := strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX")); err == nil && n >= 0 {
+		return n + 1
+	}
+	return 0
+}
+
+// RunTask does a task of a submission (0: the last): one study.Run of some models, or of a shard of one. It writes how
+// it is into the run folder. Starting it twice, on one machine or on two, is harmless.
+func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
+	r, err := Read(run)
+	if err != nil {
+		return err
+	}
+	s, err := r.Submission(submission)
+	if err != nil {
+		return err
+	}
+	task, err := s.task(number)
+	if err != nil {
+		return err
+	}
+	d := newDiary(run, s.Number, number)
+	o.Progress = d.follow(o.Progress)
+	stop := d.keep()
+	err = runTask(ctx, run, task, o)
+	stop()
+	if err != nil && ctx.Err() != nil {
+		err = ErrStopped
+	}
+	return errors.Join(err, d.close(err))
+}
+
+func runTask(ctx context.Context, run string, task Task, o study.Options) error {
+	s, err := study.Load(filepath.Join(run, "study.yaml"), nil)
+	if err != nil {
+		return err
+	}
+	o.Only, o.Part, o.Complete = task.Models, task.Shard, true
+	_, err = study.Run(ctx, s, run, o)
+	return err
+}
+
+// A diary keeps a task's state in its file.
+type diary struct {
+	path string
+	mu   sync.Mutex
+	now  TaskState
+}
+
+func taskFile(run string, submission, number int) string {
+	return folder(run, submission, "tasks", strconv.Itoa(number)+".json")
+}
+
+func newDiary(run string, submission, number int) *diary {
+	d := &diary{path: taskFile(run, submission, number)}
+	before, _, _ := readTask(d.path) // where it cannot be read this is a first start
+	host, _ := os.Hostname()
+	d.now = TaskState{State: Running, Job: slurmJob(), Host: host, Start: before.Start + 1, Started: time.Now().UTC()}
+	return d
+}
+
+// follow takes up progress on its way to whoever else wants it.
+func (d *diary) follow(next func(study.Progress)) func(study.Progress) {
+	return func(p study.Progress) {
+		d.mu.Lock()
+		d.now.Done, d.now.Total = p.Done, p.Total
+		d.mu.Unlock()
+		if next != nil {
+			next(p)
+		}
+	}
+}
+
+// keep writes the state now and every so often until stop is called. A folder that cannot be written for a while is no
+// reason to end: the run itself fails where it must.
+func (d *diary) keep() (stop func()) {
+	d.write()
+	quit := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				d.write()
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		wait.Wait()
+	}
+}
+
+// close writes how the task has ended.
+func (d *diary) close(err error) error {
+	switch {
+	case errors.Is(err, ErrStopped):
+		d.now.State = Stopped
+	case err != nil:
+		d.now.State, d.now.Error = Failed, printable(err.Error())
+	default:
+		d.now.State = Done
+	}
+	return d.write()
+}
+
+func (d *diary) write() error {
+	d.mu.Lock()
+	d.now.Updated = time.Now().UTC()
+	raw, err := json.Marshal(d.now)
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(d.path, append(raw, '\n'))
+}
+
+// readTask reads a task's state and when it was written, by the clock of the file system.
+func readTask(path string) (TaskState, time.Time, error) {
+	var s TaskState
+	f, err := os.Open(path)
+	if err != nil {
+		return s, time.Time{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return s, time.Time{}, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return TaskState{}, time.Time{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	s.Error, s.Host = printable(s.Error), printable(s.Host)
+	return s, info.ModTime(), nil
+}
+
+// fileClock is what time it is by the clock that stamps the files of a folder. Clocks of machines differ; two stamps of
+// one file server do not.
+func fileClock(dir string) (time.Time, error) {
+	f, err := os.CreateTemp(dir, ".clock-*.tmp")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := f.Write([]byte{0}); err != nil {
+		return time.Time{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// isMissing reports whether a task has not written its state yet.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
+)
+
+func clusterCommand(engine *engineFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cluster",
+		Short: "Hand a study to Slurm or Kubernetes",
+		Long: `Divides a study into tasks of about equal cost, writes a script that you can read and change, and
+submits it as one job array with a merge job after it. Tasks that are killed, preempted or out of
+time go on from what they saved.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(clusterSubmitCommand(engine), clusterStatusCommand(), clusterLogsCommand(), clusterRetryCommand(),
+		clusterCancelCommand(), clusterTaskCommand(engine), clusterWaitCommand(), clusterCalibrateCommand(engine))
+	return c
+}
+
+// openSubmission reads what was submitted of a run folder.
+func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
+	run, err := filepath.Abs(run)
+	if err != nil {
+		return run, nil, nil, err
+	}
+	r, err := cluster.Read(run)
+	if err != nil {
+		return run, nil, nil, err
+	}
+	s, err := r.Submission(number)
+	return run, r, s, err
+}
+
+func clusterStatusCommand() *cobra.Command {
+	var number int
+	var all, asJSON bool
+	c := &cobra.Command{
+		Use:     "status RUN",
+		Short:   "Tell how the tasks of a submission are",
+		Example: "  noether cluster status runs/big\n  noether cluster status runs/big --all",
+		Args:    usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, _, s, err := openSubmission(args[0], number)
+			if err != nil {
+				return err
+			}
+			status, err := cluster.Find(c.Context(), run, s)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(status)
+			}
+			return printStatus(status, all)
+		},
+	}
+	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
+	c.Flags().BoolVar(&all, "all", false, "list every task, those too that are queued or done")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// printStatus prints the tasks that somebody may want to look at, and how many there are of each state.
+func printStatus(s *cluster.Status, all bool) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
+	listed := 0
+	for _, task := range s.Tasks {
+		if !all && (task.State == cluster.Done || task.State == cluster.Queued) {
+			continue
+		}
+		listed++
+		progress, took := "", ""
+		if task.Total > 0 {
+			progress = fmt.Sprintf("%d %%", 100*task.Done/task.Total)
+		}
+		if !task.Started.IsZero() {
+			took = task.Updated.Sub(task.Started).Round(time.Second).String()
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", task.Number, task.State, task.Job, task.Host, progress, took, taskTitle(task.Task), task.Note)
+	}
+	if listed > 0 {
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Println()
+	}
+	var counts []string
+	for _, state := range []string{cluster.Done, cluster.Running, cluster.Queued, cluster.Failed, cluster.Killed, cluster.Stopped, cluster.Lost, cluster.Cancelled, cluster.Unknown} {
+		if n := s.Count(state); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	fmt.Printf("%d tasks: %s; merge: %s", len(s.Tasks), strings.Join(counts, ", "), s.Merge)
+	if s.Cells > 0 {
+		fmt.Printf(" (%d of %d cells)", s.Done, s.Cells)
+	}
+	fmt.Println()
+	if s.Note != "" {
+		fmt.Println(s.Note)
+	}
+	return nil
+}
+
+func taskTitle(t cluster.Task) string {
+	names := t.Models
+	if len(names) > 3 {
+		names = append(slices.Clone(names[:2]), fmt.Sprintf("and %d more", len(names)-2))
+	}
+	title := strings.Join(names, ", ")
+	if !t.Shard.Whole() {
+		title += fmt.Sprintf(" %d/%d", t.Shard.Index, t.Shard.Of)
+	}
+	return title
+}
+
+func clusterRetryCommand() *cobra.Command {
+	var number int
+	var memory, limit string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "retry RUN",
+		Short: "Submit again what is neither done nor on its way",
+		Long: `Submits the tasks that failed, were killed or lost, with the scripts as they are in the run folder
+now. They go on from what they saved; what is done is not done again.`,
+		Example: "  noether cluster retry runs/big --mem 16GiB",
+		Args:    usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, r, s, err := openSubmission(args[0], number)
+			if err != nil {
+				return err
+			}
+			change, err := parseChange(c, memory, limit)
+			if err != nil {
+				return err
+			}
+			if s.Scheduler != "slurm" {
+				return fmt.Errorf("submission %d is Kubernetes': delete its jobs and apply %s again; what is done is not done again", s.Number, cluster.Manifest(run, s.Number))
+			}
+			tasks, err := cluster.Slurm{}.Retry(c.Context(), run, r, s, change)
+			if errors.Is(err, cluster.ErrNothingToRetry) {
+				fmt.Fprintln(os.Stderr, "noether: "+err.Error())
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			job := s.Jobs[len(s.Jobs)-1]
+			if asJSON {
+				return printJSON(job)
+			}
+			fmt.Printf("submitted %d tasks as job %s, and their merge as job %s\n", len(tasks), job.ID, job.Merge)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
+	f.StringVar(&memory, "mem", "", "memory of a task in place of what the script says, such as 16GiB")
+	f.StringVar(&limit, "time", "", "time limit of a task in place of what the script says, such as 4h")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func clusterCancelCommand() *cobra.Command {
+	var number int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "Take a submission out of the queue and end what runs; retry goes on from there",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, r, s, err := openSubmission(args[0], number)
+			if err != nil {
+				return err
+			}
+			if s.Scheduler != "slurm" {
+				return fmt.Errorf("submission %d is Kubernetes': kubectl delete -f %s", s.Number, cluster.Manifest(run, s.Number))
+			}
+			if err := (cluster.Slurm{}).Cancel(c.Context(), run, r, s); err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(s.Jobs)
+			}
+			fmt.Printf("cancelled submission %d; noether cluster retry %s goes on from what was saved\n", s.Number, args[0])
+			return nil
+		},
+	}
+	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func clusterWaitCommand() *cobra.Command {
+	var number int
+	var every, timeout time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "wait RUN",
+		Short: "Wait until no task of a submission runs or is queued",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, _, s, err := openSubmission(args[0], number)
+			if err != nil {
+				return err
+			}
+			ctx := c.Context()
+			if timeout > 0 {
+				var cancel func()
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("tasks are still on their way after %v", timeout))
+				defer cancel()
+			}
+			status, err := cluster.Wait(ctx, run, s, every)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(status)
+			}
+			return printStatus(status, false)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
+	f.DurationVar(&every, "every", 10*time.Second, "how often to look")
+	f.DurationVar(&timeout, "timeout", 0, "give up after so long (default: never)")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// clusterTaskCommand is what the scripts call.
+func clusterTaskCommand(engine *engineFlags) *cobra.Command {
+	var number int
+	var every time.Duration
+	c := &cobra.Command{
+		Use:   "task RUN [NUMBER]",
+		Short: "Do one task of a submission; what its scripts call",
+		Long: `Does one task: what "noether cluster status --all" lists under its number, which the scheduler's
+environment tells where it is not given. Exit code 75 says that it was told to stop, has saved, and
+has more to do.`,
+		Args: usageArgs(cobra.RangeArgs(1, 2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			task := cluster.OwnTask()
+			if len(args) == 2 {
+				task, _ = strconv.Atoi(args[1])
+			}
+			if task < 1 {
+				return usagef(c, "task wants the number of a task, from 1")
+			}
+			run, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			o, err := engine.open()
+			if err != nil {
+				return err
+			}
+			o.Every = every
+			progress, done := watch(os.Stderr)
+			o.Progress = progress
+			err = cluster.RunTask(c.Context(), run, number, task, o)
+			done()
+			return err
+		},
+	}
+	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
+	c.Flags().DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
+	return c
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
+)
+
+func clusterLogsCommand() *cobra.Command {
+	var number, lines int
+	var tasks []int
+	var merge, asJSON bool
+	c := &cobra.Command{
+		Use:   "logs RUN",
+		Short: "Print what tasks have said",
+		Long:  `Prints the end of the logs of the tasks that are neither done nor on their way, or of those that are asked for.`,
+		Example: `  noether cluster logs runs/big
+  noether cluster logs runs/big --task 3 --lines 100
+  noether cluster logs runs/big --merge`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, _, s, err := openSubmission(args[0], number)
+			if err != nil {
+				return err
+			}
+			if lines < 1 {
+				return usagef(c, "--lines is %d; it is a number of lines from 1", lines)
+			}
+			if len(tasks) == 0 && !merge {
+				status, err := cluster.Find(c.Context(), run, s)
+				if err != nil {
+					return err
+				}
+				for _, t := range status.Tasks {
+					if t.Unfinished() {
+						tasks = append(tasks, t.Number)
+					}
+				}
+			}
+			logs, err := cluster.Logs(run, s, tasks, merge, lines)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(logs)
+			}
+			return printLogs(logs)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
+	f.IntSliceVar(&tasks, "task", nil, "of these tasks")
+	f.BoolVar(&merge, "merge", false, "of the merge")
+	f.IntVar(&lines, "lines", 20, "how many lines from the end of each")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printLogs(logs []cluster.Log) error {
+	out := bufio.NewWriter(os.Stdout)
+	for _, l := range logs {
+		fmt.Fprintf(out, "==> %s <==\n", l.File)
+		for _, line := range l.Lines {
+			fmt.Fprintln(out, line)
+		}
+		fmt.Fprintln(out)
+	}
+	if len(logs) == 0 {
+		fmt.Fprintln(out, "no task has failed; --task and --merge ask for others")
+	}
+	return out.Flush()
+}

@@ -1,0 +1,409 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/study"
+)
+
+// submitFlags are the flags of noether cluster submit.
+type submitFlags struct {
+	out, profile, memory           string
+	vars                           []string
+	slurm, kubernetes, dry, again  bool
+	asJSON                         bool
+	calibrate                      time.Duration
+	partition, account, qos, gpus  string
+	mem, limit, program, container string
+	cpus, tasks, throttle          int
+}
+
+func clusterSubmitCommand(engine *engineFlags) *cobra.Command {
+	var f submitFlags
+	c := &cobra.Command{
+		Use:   "submit STUDY",
+		Short: "Divide a study into tasks and submit them",
+		Long: `Opens the study, measures what each model takes on a few samples, divides the work into tasks of
+about equal cost, and submits them: to Slurm as one job array with a merge job after it, or as a
+manifest for kubectl apply. Flags go before what the profile says.`,
+		Example: `  noether cluster submit study.yaml --slurm -o runs/big --dry-run
+  noether cluster submit study.yaml --slurm -o runs/big --tasks 100 --partition cpu --time 4h
+  noether cluster submit study.yaml --kubernetes --profile k8s.yaml -o /mnt/shared/runs/big`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.slurm == f.kubernetes {
+				return usagef(c, "submit wants --slurm or --kubernetes")
+			}
+			p, err := f.loadProfile(c)
+			if err != nil {
+				return err
+			}
+			return f.submit(c, engine, args[0], p)
+		},
+	}
+	s := c.Flags()
+	s.BoolVar(&f.slurm, "slurm", false, "submit to Slurm")
+	s.BoolVar(&f.kubernetes, "kubernetes", false, "write a manifest for kubectl apply")
+	s.StringVarP(&f.out, "out", "o", "", "the run folder, on a file system that the nodes share (default: runs/NAME)")
+	s.StringVar(&f.profile, "profile", "", "what the cluster wants, as a YAML file (default: noether/cluster.yaml in the user's configuration, if there is one)")
+	s.StringArrayVar(&f.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
+	s.BoolVar(&f.dry, "dry-run", false, "print the tasks and the script, and submit nothing")
+	s.BoolVar(&f.again, "again", false, "submit although tasks of an earlier submission are on their way")
+	s.BoolVar(&f.asJSON, "json", false, "print JSON")
+	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "how long to measure each model at most; 0: balance by parameters times inputs")
+	s.StringVar(&f.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
+	s.IntVar(&f.tasks, "tasks", 0, "how many tasks (default: as many as make each about an hour)")
+	s.IntVar(&f.throttle, "throttle", 0, "how many tasks run at once")
+	s.StringVar(&f.partition, "partition", "", "Slurm's partition")
+	s.StringVar(&f.account, "account", "", "who is charged")
+	s.StringVar(&f.qos, "qos", "", "quality of service")
+	s.StringVar(&f.limit, "time", "", "time limit of a task, such as 4h or 1-12:00:00 (default: twice what was measured)")
+	s.StringVar(&f.mem, "mem", "", "memory of a task, such as 8GiB (default: half as much again as was measured)")
+	s.IntVar(&f.cpus, "cpus-per-task", 0, "cores of a task (default: 4)")
+	s.StringVar(&f.gpus, "gpus", "", "GPUs of a task: 1, or a100:1; with --device cuda")
+	s.StringVar(&f.program, "program", "", "noether as the nodes find it (default: this program's path)")
+	s.StringVar(&f.container, "container", "", "words before the program, such as 'apptainer exec noether.sif'")
+	return c
+}
+
+// loadProfile reads the profile and puts the flags before it.
+func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
+	p, err := cluster.LoadProfile(f.profile)
+	if err != nil {
+		return p, err
+	}
+	for _, v := range []struct {
+		flag string
+		to   *string
+		text string
+	}{{"partition", &p.Partition, f.partition}, {"account", &p.Account, f.account}, {"qos", &p.QOS, f.qos},
+		{"gpus", &p.GPUs, f.gpus}, {"program", &p.Program, f.program}, {"container", &p.Container, f.container}} {
+		if c.Flags().Changed(v.flag) {
+			*v.to = v.text
+		}
+	}
+	for _, v := range []struct {
+		flag string
+		to   *int
+		n    int
+	}{{"tasks", &p.Tasks, f.tasks}, {"throttle", &p.Throttle, f.throttle}, {"cpus-per-task", &p.CPUs, f.cpus}} {
+		if c.Flags().Changed(v.flag) {
+			*v.to = v.n
+		}
+	}
+	change, err := parseChange(c, f.mem, f.limit)
+	if err != nil {
+		return p, err
+	}
+	if change.Memory > 0 {
+		p.Memory = change.Memory
+	}
+	if change.Time > 0 {
+		p.Time = change.Time
+	}
+	if c.Flags().Changed("device") {
+		p.Device = c.Flag("device").Value.String()
+	}
+	if p.Program == "" && p.Container == "" && f.slurm {
+		if p.Program, err = os.Executable(); err != nil {
+			return p, err
+		}
+	}
+	if err := p.Check(); err != nil {
+		return p, &usageError{c, err}
+	}
+	return p, nil
+}
+
+// parseChange reads --mem and --time.
+func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error) {
+	var out cluster.Change
+	var err error
+	if memory != "" {
+		if out.Memory, err = study.ParseSize(memory); err != nil {
+			return out, usagef(c, "--mem: %v", err)
+		}
+	}
+	if limit != "" {
+		if out.Time, err = cluster.ParseDuration(limit); err != nil {
+			return out, usagef(c, "--time: %v", err)
+		}
+	}
+	return out, nil
+}
+
+func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string, p cluster.Profile) error {
+	ctx := c.Context()
+	s, err := loadStudy(c, path, f.vars, f.memory)
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = filepath.Join("runs", s.Name)
+	}
+	run, err := filepath.Abs(f.out)
+	if err != nil {
+		return err
+	}
+	if err := f.refuseTwice(ctx, run); err != nil {
+		return err
+	}
+	sub, err := f.plan(ctx, engine, s, path, run, p)
+	if err != nil {
+		return err
+	}
+	if f.dry {
+		return f.printDry(run, s.Name, sub)
+	}
+	record, added, err := cluster.New(run, s.Name, *sub)
+	if err != nil {
+		return err
+	}
+	if f.kubernetes {
+		err = cluster.Kubernetes{}.Submit(run, record, added)
+	} else {
+		err = cluster.Slurm{}.Submit(ctx, run, record, added)
+	}
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(added)
+	}
+	if err := printTasks(added); err != nil {
+		return err
+	}
+	if f.kubernetes {
+		fmt.Printf("next    kubectl apply -f %s\n", cluster.Manifest(run, added.Number))
+	} else {
+		job := added.Jobs[len(added.Jobs)-1]
+		fmt.Printf("job     %s, and its merge %s\n", job.ID, job.Merge)
+	}
+	fmt.Printf("status  noether cluster status %s\n", f.out)
+	return nil
+}
+
+// refuseTwice keeps a study from being submitted twice by mistake. Doing so would be harmless, but a waste.
+func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
+	r, err := cluster.Read(run)
+	if errors.Is(err, fs.ErrNotExist) || f.again || f.dry {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last, err := r.Submission(0)
+	if err != nil {
+		return nil // there is none
+	}
+	status, err := cluster.Find(ctx, run, last)
+	if err != nil {
+		return err
+	}
+	if n := status.Count(cluster.Queued) + status.Count(cluster.Running); n > 0 && last.Cancelled == nil {
+		return fmt.Errorf("%d tasks of submission %d are on their way: noether cluster cancel %s ends them, --again submits beside them", n, last.Number, f.out)
+	}
+	return nil
+}
+
+// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be written, the run folder is
+// made and holds the resolved study afterwards.
+func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
+	engine.device = p.Device
+	o, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := study.NewPlan(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	work, err := plan.Work(run, o)
+	if err != nil {
+		return nil, err
+	}
+	left := 0
+	for _, w := range work {
+		left += w.Cells
+	}
+	if left == 0 {
+		return nil, fmt.Errorf("nothing is left to do; noether merge %s writes the scores", f.out)
+	}
+	if !f.dry {
+		if err := plan.Prepare(run, o); err != nil {
+			return nil, err
+		}
+	}
+	var calibrate func(context.Context, study.Work) (cluster.Cost, error)
+	if f.calibrate > 0 {
+		calibrate = func(ctx context.Context, w study.Work) (cluster.Cost, error) {
+			if !f.asJSON {
+				note("measuring " + w.Model)
+			}
+			return f.measure(ctx, engine, path, w, p)
+		}
+	}
+	costs, err := cluster.Costs(ctx, work, calibrate)
+	if err != nil {
+		return nil, err
+	}
+	n := p.Tasks
+	if n == 0 {
+		n = cluster.TasksOf(costs, time.Hour)
+	}
+	if f.slurm && !f.dry {
+		if most := (cluster.Slurm{}).MostTasks(ctx); most > 0 && n > most {
+			note(fmt.Sprintf("this cluster's arrays have at most %d tasks, not %d", most, n))
+			n = most
+		}
+	}
+	scheduler := "slurm"
+	if f.kubernetes {
+		scheduler = "kubernetes"
+	}
+	return &cluster.Submission{Number: 1, Scheduler: scheduler, Profile: p, Costs: costs, Tasks: cluster.Balance(costs, n)}, nil
+}
+
+// measure calibrates a model in a process of its own, so that its memory is its own and a crash of the engine ends
+// nothing else.
+func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return cluster.Cost{}, err
+	}
+	args := []string{"cluster", "calibrate", path, "--model", w.Model, "--for", f.calibrate.String(), "--device", p.Device,
+		"--threads", strconv.Itoa(min(p.CPUs, runtime.NumCPU())), "--onnxruntime", engine.library, "--memory", f.memory}
+	for _, v := range f.vars {
+		args = append(args, "--var", v)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.calibrate+5*time.Minute) // for opening what is large
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		lines := bytes.Split(bytes.TrimSpace(errs.Bytes()), []byte("\n"))
+		return cluster.Cost{}, fmt.Errorf("%s", lines[len(lines)-1])
+	}
+	var cost cluster.Cost
+	if err := json.Unmarshal(out.Bytes(), &cost); err != nil {
+		return cost, err
+	}
+	if peak := peakMemory(cmd.ProcessState); peak > 0 {
+		cost.Memory = peak + w.Bytes // the trial held the accumulators of one transformation, not of all that fit a pass
+	}
+	return cost, nil
+}
+
+// clusterCalibrateCommand is what submit calls for each model.
+func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
+	var vars []string
+	var model, memory string
+	var most time.Duration
+	c := &cobra.Command{
+		Use:    "calibrate STUDY",
+		Short:  "Measure what a model of a study takes on a few samples",
+		Hidden: true,
+		Args:   usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := loadStudy(c, args[0], vars, memory)
+			if err != nil {
+				return err
+			}
+			o, err := engine.open()
+			if err != nil {
+				return err
+			}
+			o.Only = []string{model}
+			plan, err := study.NewPlan(c.Context(), s, o)
+			if err != nil {
+				return err
+			}
+			work, err := plan.Work("", o)
+			plan.Close()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), most)
+			defer cancel()
+			cost, err := cluster.Calibrate(ctx, s, work[0], o)
+			if err != nil {
+				return err
+			}
+			return printJSON(cost)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
+	f.StringVar(&model, "model", "", "the model")
+	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once")
+	f.DurationVar(&most, "for", 20*time.Second, "how long at most")
+	return c
+}
+
+func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) error {
+	if f.asJSON {
+		return printJSON(s)
+	}
+	if err := printTasks(s); err != nil {
+		return err
+	}
+	if f.kubernetes {
+		text, err := cluster.Kubernetes{}.Manifest(run, studyName, s)
+		if err == nil {
+			_, err = fmt.Print("\n" + text)
+		}
+		return err
+	}
+	task, merge, err := cluster.Slurm{}.Scripts(run, studyName, s)
+	if err == nil {
+		_, err = fmt.Printf("\n%s\n%s", task, merge)
+	}
+	return err
+}
+
+// printTasks prints what models cost and how they were divided.
+func printTasks(s *cluster.Submission) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")
+	seconds := func(v float64) string {
+		return (time.Duration(v*1000) * time.Millisecond).Round(100 * time.Millisecond).String()
+	}
+	for _, c := range s.Costs {
+		if !c.Measured {
+			fmt.Fprintf(t, "%s\t\t\t\t\tnot measured %s\n", c.Model, c.Note)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", c.Model, seconds(c.Open), seconds(c.Samples), seconds(c.Scores), mebibytes(c.Memory))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Println()
+	shortest, longest, total := s.Tasks[0].Estimate(), s.Tasks[0].Estimate(), time.Duration(0)
+	for _, task := range s.Tasks {
+		shortest, longest, total = min(shortest, task.Estimate()), max(longest, task.Estimate()), total+task.Estimate()
+	}
+	fmt.Printf("tasks   %d of %d cores", len(s.Tasks), s.Profile.CPUs)
+	if shortest > 0 {
+		fmt.Printf(", %v to %v each and %v in all, at the speed measured here", shortest.Round(time.Second), longest.Round(time.Second), total.Round(time.Second))
+	}
+	fmt.Println()
+	return nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/observe"
+	"github.com/noether-ml/noether/study"
+)
+
+// observeFlags say how a run is seen from outside.
+type observeFlags struct {
+	log, level, metrics string
+}
+
+func addObserveFlags(c *cobra.Command) *observeFlags {
+	o := &observeFlags{}
+	f := c.Flags()
+	f.StringVar(&o.log, "log", "", "log to the standard error as text or json, in place of the progress bar")
+	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and profiles at this address, such as localhost:9090")
+	return o
+}
+
+// start lets a run be watched as the flags and the environment say. stop ends that, with the error that the run ended
+// with, and returns it.
+func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
+	if f.log != "" {
+		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {
+			return nil, &usageError{c, err}
+		}
+		o.Warn = func(text string) { o.Log.Warn(text) }
+	}
+	traced, err := observe.Trace(c.Context(), version(), o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	var server *observe.Server
+	if f.metrics != "" {
+		o.Stats = &study.Stats{}
+		if server, err = observe.Serve(f.metrics, o.Stats); err != nil {
+			traced()
+			return nil, err
+		}
+		o.Warn("metrics at http://" + server.Address + "/metrics, profiles at /debug/pprof")
+	}
+	return func(err error) error {
+		traced()
+		if server != nil {
+			server.Close()
+		}
+		if err != nil && o.Log != nil {
+			return &loggedError{err, o.Log}
+		}
+		return err
+	}, nil
+}
+
+// A loggedError goes to the log rather than to people.
+type loggedError struct {
+	error
+	log *slog.Logger
+}
+
+func (e *loggedError) Unwrap() error { return e.error }
+
+// follow shows the progress of a run: in its log where it keeps one, else on the standard error.
+func follow(o *study.Options) (done func()) {
+	if o.Log == nil {
+		o.Progress, done = watch(os.Stderr)
+		return done
+	}
+	var last time.Time
+	o.Progress = func(p study.Progress) {
+		if now := time.Now(); now.Sub(last) >= linesEvery {
+			last = now
+			o.Log.LogAttrs(context.Background(), slog.LevelInfo, "progress", slog.Int64("done", p.Done), slog.Int64("total", p.Total),
+				slog.String("pass", fmt.Sprintf("%d/%d", p.Pass, p.Passes)), slog.String("model", p.Model), slog.String("data", p.Data), slog.String("note", p.Note))
+		}
+	}
+	return func() {}
+}

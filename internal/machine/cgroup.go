@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"path"
+	"strconv"
+	"strings"
+)
+
+// unlimited is what version 1 of control groups writes where there is no bound, rounded down to pages.
+const unlimited = 1 << 62
+
+// groups are the folders of the process's control group and of those that it is part of, for a controller of version 1, or
+// for version 2 where controller is "".
+func (e environment) groups(controller string) []string {
+	var out []string
+	for line := range strings.Lines(e.read("/proc/self/cgroup")) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		mine := fields[1] == controller
+		for _, c := range strings.Split(fields[1], ",") {
+			mine = mine || controller != "" && c == controller
+		}
+		if !mine {
+			continue
+		}
+		base := "/sys/fs/cgroup"
+		if controller != "" {
+			base += "/" + fields[1]
+			if e.read(base+"/cgroup.procs") == "" && controller == "cpu" {
+				base = "/sys/fs/cgroup/cpu"
+			}
+		}
+		for at := path.Clean("/" + fields[2]); ; at = path.Dir(at) {
+			out = append(out, path.Join(base, at))
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// quota is how many cores' time the control groups grant; 0: no bound.
+func (e environment) quota() float64 {
+	least := 0.0
+	add := func(quota, period string) {
+		q, err := strconv.ParseFloat(quota, 64)
+		p, err2 := strconv.ParseFloat(period, 64)
+		if err == nil && err2 == nil && q > 0 && p > 0 && (least == 0 || q/p < least) {
+			least = q / p
+		}
+	}
+	for _, g := range e.groups("") {
+		if f := strings.Fields(e.read(g + "/cpu.max")); len(f) == 2 {
+			add(f[0], f[1])
+		}
+	}
+	for _, g := range e.groups("cpu") {
+		add(e.read(g+"/cpu.cfs_quota_us"), e.read(g+"/cpu.cfs_period_us"))
+	}
+	return least
+}
+
+// cgroupMemory is the bytes that the control groups grant; 0: no bound.
+func (e environment) cgroupMemory() int64 {
+	var least int64
+	add := func(text string) {
+		if v, err := strconv.ParseInt(text, 10, 64); err == nil && v > 0 && v < unlimited && (least == 0 || v < least) {
+			least = v
+		}
+	}
+	for _, g := range e.groups("") {
+		add(e.read(g + "/memory.max"))
+	}
+	for _, g := range e.groups("memory") {
+		add(e.read(g + "/memory.limit_in_bytes"))
+	}
+	return least
+}

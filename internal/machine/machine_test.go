@@ -1,0 +1,84 @@
+package machine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// an allocation is made of files and variables.
+func allocation(t *testing.T, cpus int, env map[string]string, files map[string]string) environment {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if env == nil {
+		env = map[string]string{}
+	}
+	return environment{root: root, env: env, cpus: cpus}
+}
+
+func TestAllocations(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		env    map[string]string
+		files  map[string]string
+		cores  int
+		memory int64
+	}{
+		"nothing bounds it":                   {nil, nil, 64, 0},
+		"Slurm":                               {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_NODE": "2048"}, nil, 4, 2 << 30},
+		"Slurm by core":                       {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_CPU": "512"}, nil, 4, 2 << 30},
+		"Slurm with more cores than the mask": {map[string]string{"SLURM_CPUS_PER_TASK": "128"}, nil, 64, 0},
+		"Slurm says nonsense":                 {map[string]string{"SLURM_CPUS_PER_TASK": "many", "SLURM_MEM_PER_NODE": "-1"}, nil, 64, 0},
+		"version 2, the parent is tighter": {nil, map[string]string{
+			"proc/self/cgroup":             "0::/a/b\n",
+			"sys/fs/cgroup/a/cpu.max":      "150000 100000",
+			"sys/fs/cgroup/a/b/cpu.max":    "max 100000",
+			"sys/fs/cgroup/a/memory.max":   "1073741824",
+			"sys/fs/cgroup/a/b/memory.max": "max",
+		}, 2, 1 << 30},
+		"half a core": {nil, map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000"}, 1, 0},
+		"version 1": {nil, map[string]string{
+			"proc/self/cgroup":                                "4:memory:/job\n3:cpu,cpuacct:/job\n1:name=systemd:/\n",
+			"sys/fs/cgroup/cpu,cpuacct/cgroup.procs":          "1",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us":  "300000",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":      "-1",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":     "100000",
+			"sys/fs/cgroup/memory/job/memory.limit_in_bytes":  "536870912",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":      "9223372036854771712",
+		}, 3, 512 << 20},
+		"damaged": {nil, map[string]string{"proc/self/cgroup": "::\nx\n0::/a\n", "sys/fs/cgroup/a/cpu.max": "x y", "sys/fs/cgroup/a/memory.max": "lots"}, 64, 0},
+	} {
+		e := allocation(t, 64, c.env, c.files)
+		if got := cores(e); got != c.cores {
+			t.Errorf("%s: %d cores, want %d", name, got, c.cores)
+		}
+		if got := memoryLimit(e); got != c.memory {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.memory)
+		}
+	}
+}
+
+func TestThisProcess(t *testing.T) {
+	if n := Cores(); n < 1 || n > runtime.NumCPU() {
+		t.Errorf("%d cores of %d", n, runtime.NumCPU())
+	}
+	held := make([]byte, 64<<20)
+	for i := range held {
+		held[i] = 1
+	}
+	if p := PeakMemory(); p < 64<<20 {
+		t.Errorf("the peak is %d bytes while 64 MiB are held", p)
+	}
+	runtime.KeepAlive(held)
+}

@@ -1,0 +1,163 @@
+// Package observe shows a run to those who watch it from outside: as structured logs, as metrics that Prometheus collects,
+// as profiles, and as OpenTelemetry traces. Each is off unless it is asked for.
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// Formats are the forms of a log.
+var Formats = []string{"text", "json"}
+
+// NewLogger makes a logger that writes lines in one of the Formats, from a level on: debug, info, warn or error.
+func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
+	var at slog.Level
+	if err := at.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("%q is no level of a log: it is debug, info, warn or error", level)
+	}
+	o := &slog.HandlerOptions{Level: at}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return nil, fmt.Errorf("%q is no form of a log: it is %s", format, strings.Join(Formats, " or "))
+}
+
+// A Server serves metrics and profiles of the process.
+type Server struct {
+	Address string // where it listens
+	server  *http.Server
+}
+
+// Serve listens at an address such as localhost:9090 (port 0: any free one). It serves /metrics for Prometheus, /healthz,
+// and profiles under /debug/pprof.
+func Serve(address string, stats *study.Stats) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving metrics: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&collector{stats}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	s := &Server{Address: listener.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	go s.server.Serve(listener)
+	return s, nil
+}
+
+// Close ends the server.
+func (s *Server) Close() error { return s.server.Close() }
+
+// A collector makes metrics of a run's Stats when they are asked for.
+type collector struct{ stats *study.Stats }
+
+var (
+	samplesTotal = gauge("samples", "Samples that the run puts through the engine, each view counted.", "state")
+	cellsTotal   = gauge("cells", "Cells of the study.", "state")
+	failures     = counter("failures_total", "Cells, models and data sets that failed.")
+	samplesRead  = counter("samples_read_total", "Samples of data read, by outcome.", "outcome")
+	stageSeconds = counter("stage_seconds_total", "Time spent on each stage; decoding and transforming go on beside the engine.", "stage")
+)
+
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("noether_"+name, help, labels, nil)
+}
+
+func counter(name, help string, labels ...string) *prometheus.Desc {
+	return gauge(name, help, labels...)
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{samplesTotal, cellsTotal, failures, samplesRead, stageSeconds} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.stats.Snapshot()
+	metric := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, kind, value, labels...)
+	}
+	metric(samplesTotal, prometheus.GaugeValue, float64(s.Total), "planned")
+	metric(samplesTotal, prometheus.GaugeValue, float64(s.Done), "done")
+	metric(cellsTotal, prometheus.GaugeValue, float64(s.Cells), "planned")
+	metric(cellsTotal, prometheus.GaugeValue, float64(s.Finished), "done")
+	metric(failures, prometheus.CounterValue, float64(s.Failures))
+	metric(samplesRead, prometheus.CounterValue, float64(s.Decoded-s.Unreadable), "ok")
+	metric(samplesRead, prometheus.CounterValue, float64(s.Unreadable), "unreadable")
+	for _, stage := range s.Stages {
+		metric(stageSeconds, prometheus.CounterValue, stage.Seconds, stage.Name)
+	}
+}
+
+// Trace sends traces to the OTLP endpoint that OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names, over
+// HTTP, until stop is called; stop waits for at most five seconds. Where neither is set it does nothing. An endpoint that does
+// not answer costs the run nothing but a warning.
+func Trace(ctx context.Context, version string, warn func(string)) (stop func(), err error) {
+	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return func() {}, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
+			return nil, fmt.Errorf("%s is %s; traces are sent by http/protobuf alone", name, p)
+		}
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sending traces: %w", err)
+	}
+	// What the environment says comes last, so that it wins.
+	about, err := resource.New(ctx, resource.WithHost(), resource.WithAttributes(
+		attribute.String("service.name", "noether"), attribute.String("service.version", version)), resource.WithFromEnv())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("sending traces: %w", err)
+	}
+	warned := false
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		if !warned {
+			warned = true
+			warn("traces are lost: " + err.Error())
+		}
+	}))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	otel.SetTracerProvider(provider)
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // the run's own may be over
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			otel.Handle(err)
+		}
+	}, nil
+}

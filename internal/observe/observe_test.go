@@ -1,0 +1,132 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel"
+	collector_pb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/study"
+)
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", url, r.Status, err)
+	}
+	return string(body)
+}
+
+func TestMetricsAndProfilesAreServed(t *testing.T) {
+	t.Parallel()
+	s, err := Serve("localhost:0", &study.Stats{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	text := get(t, "http://"+s.Address+"/metrics")
+	for _, want := range []string{`noether_samples{state="planned"} 0`, `noether_stage_seconds_total{stage="engine"} 0`, "process_resident_memory_bytes", "go_goroutines"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	if !strings.Contains(get(t, "http://"+s.Address+"/debug/pprof/goroutine?debug=1"), "goroutine profile") {
+		t.Error("there is no profile of goroutines")
+	}
+	if get(t, "http://"+s.Address+"/healthz") != "ok\n" {
+		t.Error("it is not well")
+	}
+	if _, err := Serve(s.Address, &study.Stats{}); err == nil || !strings.Contains(err.Error(), s.Address) {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	if problems, err := testutil.CollectAndLint(&collector{&study.Stats{}}); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log, err := NewLogger(&out, "json", "warn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("not this")
+	log.Warn("this", "model", "a\nb")
+	var line struct{ Level, Msg, Model string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Level != "WARN" || line.Msg != "this" || line.Model != "a\nb" {
+		t.Errorf("%q %+v %v", out.String(), line, err)
+	}
+	for _, bad := range [][2]string{{"yaml", "info"}, {"json", "loud"}} {
+		if _, err := NewLogger(&out, bad[0], bad[1]); err == nil {
+			t.Errorf("%v is taken", bad)
+		}
+	}
+}
+
+func TestTracesArrive(t *testing.T) {
+	var spans atomic.Int64
+	var service atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var got collector_pb.ExportTraceServiceRequest
+		if r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &got) != nil {
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		}
+		for _, rs := range got.ResourceSpans {
+			for _, a := range rs.Resource.Attributes {
+				if a.Key == "service.name" {
+					service.Store(a.Value.GetStringValue())
+				}
+			}
+			for _, ss := range rs.ScopeSpans {
+				spans.Add(int64(len(ss.Spans)))
+			}
+		}
+	}))
+	defer server.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	stop, err := Trace(t.Context(), "1", func(text string) { t.Error(text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := otel.Tracer("test").Start(t.Context(), "pass")
+	span.End()
+	stop()
+	if spans.Load() != 1 || service.Load() != "noether" {
+		t.Errorf("%d spans of %v arrived", spans.Load(), service.Load())
+	}
+
+	server.Close() // nobody listens now
+	warned := ""
+	stop, err = Trace(t.Context(), "1", func(text string) { warned = text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	if _, err := Trace(t.Context(), "1", nil); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
+		t.Errorf("grpc: %v", err)
+	}
+	_, span = otel.Tracer("test").Start(t.Context(), "pass")
+	span.End()
+	stop()
+	if warned == "" {
+		t.Error("traces that are lost are lost silently")
+	}
+}

@@ -1,0 +1,136 @@
+package measuretest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A GridCase is a comparison with data to feed it. The sample at place p of the layout is row p of the tensors.
+type GridCase struct {
+	Comparison measure.Comparison
+	Grid       measure.Grid
+	A, B       []tensor.Tensor // for each layer of either side: Layout.N x ...; with Grid.Self, B are the layers of A that bear the same names
+	Tolerance  float64         // by which numbers may differ, relative to the larger of 1 and their size; 0: 1e-9
+}
+
+// RunGrid checks the case. Give it a grid of several layers on each side, a layout of several blocks, a last block that
+// is not full, and few enough samples that a pass takes milliseconds: it makes some hundreds.
+func RunGrid(t *testing.T, c GridCase) {
+	t.Helper()
+	c.promise().check(t)
+	t.Run("cut grids", c.cut)
+	t.Run("batches are read only", c.unwritten)
+}
+
+func (c GridCase) promise() promise {
+	return promise{layout: c.Grid.Layout, cost: c.Comparison.Cost(c.Grid), tolerance: c.Tolerance, open: func() (subject, error) {
+		acc, err := c.Comparison.New(c.Grid)
+		return &gridSubject{acc, c}, err
+	}}
+}
+
+// cut computes each pair on its own and compares with the whole grid.
+func (c GridCase) cut(t *testing.T) {
+	all := make([]int, c.Grid.Layout.N)
+	for p := range all {
+		all[p] = p
+	}
+	kit := c.promise()
+	whole, err := kit.feed(t, all, 32).scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range c.Grid.Pairs {
+		one := c
+		one.Grid.A, one.Grid.B = []onnx.Layer{c.Grid.A[pair[0]]}, []onnx.Layer{c.Grid.B[pair[1]]}
+		one.A, one.B = []tensor.Tensor{c.A[pair[0]]}, []tensor.Tensor{c.B[pair[1]]}
+		one.Grid.Pairs = [][2]int{{0, 0}}
+		if why := c.Comparison.Skip(one.Grid); why != "" {
+			t.Fatalf("layers %v are skipped: %s", pair, why)
+		}
+		alone, err := one.promise().feed(t, all, 32).scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		among := slices.DeleteFunc(slices.Clone(whole), func(s measure.PairScore) bool { return [2]int{s.A, s.B} != pair })
+		for i := range among {
+			among[i].A, among[i].B = 0, 0
+		}
+		kit.sameScores(t, alone, among)
+	}
+}
+
+// unwritten checks that batches are left as they are: sides may share the engine's memory.
+func (c GridCase) unwritten(t *testing.T) {
+	s, err := c.promise().open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := []int{0, 1}
+	b := s.(*gridSubject).batch(places)
+	if err := s.(*gridSubject).Update(b); err != nil {
+		t.Fatal(err)
+	}
+	same := func(name string, got []tensor.Tensor, want []tensor.Tensor) {
+		for i, z := range got {
+			if !slices.Equal(z.Data, rows(want[i], places).Data) {
+				t.Errorf("Update writes to layer %d of side %s", i, name)
+			}
+		}
+	}
+	same("A", b.A, c.A)
+	same("B", b.B, c.B)
+}
+
+type gridSubject struct {
+	measure.GridAccumulator
+	c GridCase
+}
+
+func (s *gridSubject) batch(places []int) *measure.PairBatch {
+	b := &measure.PairBatch{}
+	b.Place, b.Index, b.Label = identify(s.c.Grid.Layout, nil, places)
+	for _, z := range s.c.A {
+		b.A = append(b.A, rows(z, places))
+	}
+	for j, z := range s.c.B {
+		i := -1
+		if s.c.Grid.Self {
+			i = slices.IndexFunc(s.c.Grid.A, func(l onnx.Layer) bool { return l.Name == s.c.Grid.B[j].Name })
+		}
+		if i >= 0 {
+			b.B = append(b.B, b.A[i])
+		} else {
+			b.B = append(b.B, rows(z, places))
+		}
+	}
+	return b
+}
+
+func (s *gridSubject) update(places []int) error {
+	b := s.batch(places)
+	err := s.Update(b)
+	spoil([][]int{b.Place, b.Index, b.Label}, append(b.A, b.B...)...)
+	return err
+}
+
+func (s *gridSubject) merge(other subject) error {
+	return s.Merge(other.(*gridSubject).GridAccumulator)
+}
+
+func (s *gridSubject) scores() ([]measure.PairScore, error) {
+	scores, err := s.Scores()
+	for _, one := range scores {
+		if !slices.Contains(s.c.Grid.Pairs, [2]int{one.A, one.B}) {
+			return nil, fmt.Errorf("scores of layers %d and %d, which are no pair of the grid", one.A, one.B)
+		}
+	}
+	return scores, err
+}
+
+func (s *gridSubject) samples() []measure.SampleScore { return nil }

@@ -1,0 +1,119 @@
+package measuretest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// product is the simplest comparison that keeps every promise: the mean over samples of the product of the sums of
+// two layers.
+type product struct{}
+
+func (product) Name() string             { return "product" }
+func (product) Version() int             { return 1 }
+func (product) Settings() any            { return nil }
+func (product) Directional() bool        { return false }
+func (product) Skip(measure.Grid) string { return "" }
+func (product) Cost(g measure.Grid) int64 {
+	return int64(16 * len(g.Pairs))
+}
+
+func (product) New(g measure.Grid) (measure.GridAccumulator, error) {
+	return &products{grid: g, sums: make([]float64, len(g.Pairs))}, nil
+}
+
+type products struct {
+	grid measure.Grid
+	n    int
+	sums []float64
+}
+
+func (p *products) Update(b *measure.PairBatch) error {
+	for i := range b.Place {
+		p.n++
+		for k, pair := range p.grid.Pairs {
+			p.sums[k] += sum(b.A[pair[0]].At(i)) * sum(b.B[pair[1]].At(i))
+		}
+	}
+	return nil
+}
+
+func sum(z tensor.Tensor) (total float64) {
+	for _, v := range z.Data {
+		total += float64(v)
+	}
+	return total
+}
+
+func (p *products) Merge(other measure.GridAccumulator) error {
+	o := other.(*products)
+	p.n += o.n
+	for k := range p.sums {
+		p.sums[k] += o.sums[k]
+	}
+	return nil
+}
+
+func (p *products) Scores() ([]measure.PairScore, error) {
+	if p.n == 0 {
+		return nil, measure.ErrTooFew
+	}
+	var out []measure.PairScore
+	for k, pair := range p.grid.Pairs {
+		out = append(out, measure.PairScore{A: pair[0], B: pair[1], Score: measure.Plain("product", p.sums[k]/float64(p.n), p.n)})
+	}
+	return out, nil
+}
+
+func (p *products) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter("product", 1)
+	w.Int(p.n)
+	w.Floats(p.sums)
+	return w.Bytes(), nil
+}
+
+func (p *products) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, "product", 1)
+	if err != nil {
+		return err
+	}
+	p.n = r.Int()
+	p.sums = r.Floats()
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if p.n < 0 || len(p.sums) != len(p.grid.Pairs) {
+		return fmt.Errorf("%d sums of %d samples", len(p.sums), p.n)
+	}
+	return nil
+}
+
+func TestRunGrid(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func(shape ...int) tensor.Tensor {
+		z := tensor.New(shape...)
+		for i := range z.Data {
+			z.Data[i] = r.Float32()
+		}
+		return z
+	}
+	layer := func(name string) onnx.Layer { return onnx.Layer{Name: name} }
+	const n = 70
+	x, y, z := random(n, 3), random(n, 2, 2), random(n, 4)
+	layout := measure.NewLayout(n)
+	t.Run("two models", func(t *testing.T) {
+		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{z, x},
+			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})
+	})
+	t.Run("one model", func(t *testing.T) {
+		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{x, y},
+			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("x"), layer("y")}, Pairs: [][2]int{{0, 0}, {0, 1}, {1, 1}}, Layout: layout, Self: true}})
+	})
+}

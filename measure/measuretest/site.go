@@ -1,0 +1,105 @@
+package measuretest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Case is a measure with data to feed it. The sample at place p of the layout is row p of the tensors.
+type Case struct {
+	Measure   measure.Measure
+	Site      measure.Site
+	Clean     tensor.Tensor // Layout.N x ...
+	Moved     tensor.Tensor // the same, or empty
+	Label     []int         // nil: no labels
+	Tolerance float64       // by which numbers may differ, relative to the larger of 1 and their size; 0: 1e-9
+}
+
+// Run checks the case. Give it a layout of several blocks, a last block that is not full, and few enough samples
+// that a pass takes milliseconds: it makes some hundreds.
+func Run(t *testing.T, c Case) {
+	t.Helper()
+	promise{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
+		acc, err := c.Measure.New(c.Site)
+		return &siteSubject{acc, c}, err
+	}}.check(t)
+}
+
+type siteSubject struct {
+	measure.Accumulator
+	c Case
+}
+
+func (s *siteSubject) update(places []int) error {
+	b := &measure.Batch{Clean: rows(s.c.Clean, places), Moved: rows(s.c.Moved, places)}
+	b.Place, b.Index, b.Label = identify(s.c.Site.Layout, s.c.Label, places)
+	err := s.Update(b)
+	spoil([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Moved)
+	return err
+}
+
+func (s *siteSubject) merge(other subject) error {
+	return s.Merge(other.(*siteSubject).Accumulator)
+}
+
+func (s *siteSubject) scores() ([]measure.PairScore, error) {
+	scores, err := s.Scores()
+	var out []measure.PairScore
+	for _, one := range scores {
+		out = append(out, measure.PairScore{Score: one})
+	}
+	return out, err
+}
+
+func (s *siteSubject) samples() []measure.SampleScore {
+	if sampler, ok := s.Accumulator.(measure.Sampler); ok {
+		return sampler.Samples()
+	}
+	return nil
+}
+
+// identify makes up what a batch says of its samples.
+func identify(l measure.Layout, labels, places []int) (place, index, label []int) {
+	for _, p := range places {
+		// Any one-to-one map of places to indices will do.
+		index = append(index, 2*(l.N-p))
+		if labels == nil {
+			label = append(label, dataset.NoLabel)
+		} else {
+			label = append(label, labels[p])
+		}
+	}
+	return slices.Clone(places), index, label
+}
+
+// rows gathers the rows of some places in a tensor of its own.
+func rows(t tensor.Tensor, places []int) tensor.Tensor {
+	if t.Len() == 0 {
+		return tensor.Tensor{}
+	}
+	shape := slices.Clone(t.Shape)
+	shape[0] = len(places)
+	out := tensor.New(shape...)
+	for i, p := range places {
+		copy(out.At(i).Data, t.At(p).Data)
+	}
+	return out
+}
+
+// spoil overwrites a batch, whose memory is its owner's again once Update has returned.
+func spoil(ints [][]int, tensors ...tensor.Tensor) {
+	for _, t := range tensors {
+		for i := range t.Data {
+			t.Data[i] = 1e30
+		}
+	}
+	for _, list := range ints {
+		for i := range list {
+			list[i] = -12345
+		}
+	}
+}

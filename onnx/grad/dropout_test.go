@@ -1,0 +1,47 @@
+package grad_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// In training the gradient is masked as the very run has masked: of ones, it is the output itself.
+func TestDropoutInTraining(t *testing.T) {
+	t.Parallel()
+	ones := operand{shape: []int{50}, floats: slices.Repeat([]float32{1}, 50)}
+	for _, known := range []bool{true, false} {
+		b := onnx.NewBuilder(13)
+		x := b.Input("x", onnx.Float, 50)
+		ratio := operand{shape: []int{}, floats: []float32{0.25}}
+		mode := operand{shape: []int{}, bools: []bool{true}}
+		feed := map[string]operand{"x": ones}
+		r, training := ratio.constant(b, "ratio"), mode.constant(b, "training")
+		if !known {
+			r, training = b.Input("r", onnx.Float), b.Input("t", onnx.Bool)
+			feed["r"], feed["t"] = ratio, mode
+		}
+		y := b.Op("Dropout", onnx.Attrs{"seed": 3}, x, r, training)
+		dx, err := grad.Of(b, y, "", x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		observe(b, "y", y)
+		observe(b, "dx", dx[0])
+		out := compile(t, build(t, b)).run(t, feed)
+		kept := 0
+		for _, v := range out[0].Data {
+			if v != 0 {
+				kept++
+			}
+		}
+		if kept == 0 || kept == 50 {
+			t.Fatalf("%d of 50 elements are kept", kept)
+		}
+		if !slices.Equal(out[0].Data, out[1].Data) {
+			t.Errorf("y is %v and its gradient %v", out[0].Data, out[1].Data)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A stageRow is a line of the table of times.
+type stageRow struct{ Name, Seconds, Share string }
+
+// stageRows are the stages of a run, and the whole.
+func stageRows(used *scores.Resources) []stageRow {
+	share := func(seconds float64) string {
+		if used.Seconds <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.0f %%", 100*seconds/used.Seconds)
+	}
+	var out []stageRow
+	for _, s := range used.Stages {
+		out = append(out, stageRow{s.Name, fmt.Sprintf("%.2f", s.Seconds), share(s.Seconds)})
+	}
+	return append(out, stageRow{"the whole run", fmt.Sprintf("%.2f", used.Seconds), ""})
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }

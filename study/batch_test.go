@@ -1,0 +1,71 @@
+package study
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// Scores do not depend on what the process may hold, and batches and passes do.
+func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	s := parseIn(t, dir, studyText)
+	wide, narrow := s.room(0), s.room(64<<20)
+	if wide.accumulators != DefaultMemory || wide.activations != activationMemory || wide.pictures != pictureMemory {
+		t.Errorf("without a limit the room is %+v", wide)
+	}
+	if narrow.accumulators != 8<<20 || narrow.activations != leastBuffer || narrow.pictures != leastBuffer {
+		t.Errorf("with 64 MiB the room is %+v", narrow)
+	}
+	if s.tight(64<<20) == "" || s.tight(4<<30) != "" || s.tight(0) != "" {
+		t.Error("the warning comes at the wrong time")
+	}
+	want := mustRun(t, s, filepath.Join(dir, "wide"), o)
+	o.Memory = 64 << 20
+	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "narrow"), o).Rows, 1e-5)
+}
+
+func TestRunRecordsTimeAndMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	o.Stats = &Stats{}
+	out := filepath.Join(dir, "run")
+	r := mustRun(t, parseIn(t, dir, studyText), out, o)
+	used := r.Record.Used
+	if used == nil || used.PeakMemory < 10<<20 || used.Seconds <= 0 {
+		t.Fatalf("the record has %+v", used)
+	}
+	took := map[string]float64{}
+	for _, s := range used.Stages {
+		took[s.Name] = s.Seconds
+		if s.Seconds > used.Seconds && s.Name != "decode" && s.Name != "transform" {
+			t.Errorf("%s took %v s of %v", s.Name, s.Seconds, used.Seconds)
+		}
+	}
+	for _, name := range []string{"open", "decode", "transform", "engine", "measure", "score", "save"} {
+		if took[name] <= 0 {
+			t.Errorf("%s took no time: %v", name, took)
+		}
+	}
+	got := o.Stats.Snapshot()
+	if got.Cells != int64(r.Record.Cells) || got.Finished != got.Cells || got.Done != got.Total || got.Total == 0 || got.Decoded != 150 || got.Failures != 0 {
+		t.Errorf("the counters are %+v", got)
+	}
+	plan, err := NewPlan(t.Context(), parseIn(t, dir, studyText), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	for _, c := range plan.Cells {
+		cell, err := (Folder{out}).readCell(c)
+		if err != nil || cell.PeakMemory < 10<<20 {
+			t.Errorf("%s: %d bytes, %v", c, cell.PeakMemory, err)
+		}
+	}
+}

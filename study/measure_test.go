@@ -1,0 +1,73 @@
+package study
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/transform"
+)
+
+func openTest(t *testing.T, o Options, dir, name string, m testmodel.Options) *model.Model {
+	t.Helper()
+	out, err := model.Open(o.Runtime, testmodel.Write(t, dir, name, m), model.Options{Layers: []string{"op:Conv", "output"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func testShapes(t *testing.T) dataset.Source {
+	t.Helper()
+	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: 60, Size: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func TestMeasureEndsAtWhatFails(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	m := openTest(t, o, t.TempDir(), "broken", testmodel.Options{Poison: float32(math.NaN())})
+	_, err := Measure(t.Context(), m, testShapes(t), transform.Rotate{Angle: transform.Fixed(90)}, distance.New(distance.Settings{}))
+	if err == nil || !strings.Contains(err.Error(), "layer conv") || !strings.Contains(err.Error(), "NaN or infinity") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := filepath.Glob("failures*"); len(left) > 0 {
+		t.Errorf("a measurement without a folder leaves %v", left)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	dir := t.TempDir()
+	a := openTest(t, o, dir, "one", testmodel.Options{})
+	b := openTest(t, o, dir, "big", testmodel.Options{Size: 24})
+	found, err := Compare(t.Context(), a, b, testShapes(t), correlation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := Compare(t.Context(), a, a, testShapes(t), correlation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 4 || len(self) != 4 || found[1].Layer.Name != "conv" || found[1].Other.Name != "logits" || len(found[1].Scores) != 1 {
+		t.Fatalf("layers of two models: %+v; of one: %+v", found, self)
+	}
+	for _, p := range self {
+		if same := p.Layer.Name == p.Other.Name; same != (math.Abs(p.Scores[0].Value-1) < 1e-6) {
+			t.Errorf("%s with %s correlates by %v", p.Layer.Name, p.Other.Name, p.Scores[0].Value)
+		}
+	}
+	broken := openTest(t, o, dir, "broken", testmodel.Options{Poison: float32(math.NaN())})
+	if _, err := Compare(t.Context(), a, broken, testShapes(t), correlation{}); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
+		t.Errorf("with a broken model: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package study
+
+import (
+	"slices"
+	"time"
+)
+
+// Work is what is left of a study for one model to do: its own cells, and those that compare it with later models. It
+// is what Run does with Options.Only naming that model.
+type Work struct {
+	Model      string
+	Cells      int
+	Passes     int
+	Forwards   int64 // samples that the engine will run
+	Bytes      int64 // the most that accumulators hold at once
+	Blocks     int   // the most parts that have samples: those of the largest data set
+	Parameters int64 // of the model
+	InputBytes int64 // of a picture as the model takes it
+}
+
+// Work tells what each model of the plan has to do, in the order of the study, without running anything. What the run
+// folder dir holds already is left out.
+func (p *Plan) Work(dir string, o Options) ([]Work, error) {
+	r := &runner{plan: p, folder: Folder{dir}, o: o}
+	if err := r.resume(); err != nil {
+		return nil, err
+	}
+	var out []Work
+	for _, m := range p.models {
+		if !p.runs(m.spec.Name) {
+			continue
+		}
+		w := Work{Model: m.spec.Name, Parameters: m.model.Graph().Parameters(), InputBytes: m.model.InputBytes()}
+		cells := slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Model != m || c.done })
+		w.Cells = len(cells)
+		for _, c := range cells {
+			w.Blocks = max(w.Blocks, c.Data.layout.Blocks())
+		}
+		for _, pass := range passes(cells, int64(p.Study.Memory), o.Part) {
+			w.Passes++
+			w.Forwards += pass.forwards()
+			w.Bytes = max(w.Bytes, pass.cost())
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// Prepare makes the run folder and writes the study as resolved, for runs of some of the models (Options.Only) to read.
+func (p *Plan) Prepare(dir string, o Options) error {
+	folder, err := createFolder(dir)
+	if err != nil {
+		return err
+	}
+	r := &runner{plan: p, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	if err := r.resume(); err != nil {
+		return err
+	}
+	_, err = r.writeRecord(false)
+	return err
+}
+
+// Trial is the study cut down to so many samples of each data set, the first value of the first transformation and one
+// trial: what it takes tells what the whole takes.
+func (s *Study) Trial(samples int) *Study {
+	out := *s
+	out.Data = slices.Clone(s.Data)
+	for i := range out.Data {
+		d := &out.Data[i]
+		if d.Limit == 0 || d.Limit > samples {
+			d.Limit, d.Shuffle, d.Stratified = samples, d.Shuffle || d.Stratified, false
+		}
+		d.Fingerprint = "" // which is that of all samples
+	}
+	if len(s.Transforms) > 0 {
+		t := s.Transforms[0]
+		t.Cells = t.Cells[:1]
+		out.Transforms = []Transform{t}
+	}
+	out.Trials = 1
+	return &out
+}

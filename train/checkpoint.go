@@ -1,0 +1,104 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/ort"
+)
+
+const (
+	stateKind    = "training"
+	stateVersion = 1
+)
+
+// save keeps what the next epoch starts from.
+func (r *fit) save() error {
+	if r.Checkpoint == nil {
+		return nil
+	}
+	w := state.NewWriter(stateKind, stateVersion)
+	w.Int(r.train.Len())
+	w.Int(r.Batch)
+	w.Int(int(r.Seed))
+	w.Int(len(r.epochs))
+	for _, e := range r.epochs {
+		w.Float(e.Train)
+		w.Float(e.Validation)
+		w.Int(e.Best)
+	}
+	w.Int(r.t.done)
+	for i, s := range r.t.program.slots() {
+		w.String(s.name)
+		w.Ints(s.shape)
+		w.Float32s(ort.Data[float32](r.t.state[0][i]))
+	}
+	for _, s := range r.t.program.parameters {
+		w.Float32s(r.best[s.name].Data)
+	}
+	if err := r.Checkpoint.Save(w.Bytes()); err != nil {
+		return fmt.Errorf("training: saving a checkpoint: %w", err)
+	}
+	return nil
+}
+
+// restore goes on from a checkpoint of the same training; one of another is an error, since what it would be worth
+// nobody could tell.
+func (r *fit) restore() error {
+	if r.Checkpoint == nil {
+		return nil
+	}
+	raw, err := r.Checkpoint.Load()
+	if err == nil && raw != nil {
+		err = r.read(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("training: going on from a checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (r *fit) read(raw []byte) error {
+	in, err := state.NewReader(raw, stateKind, stateVersion)
+	if err != nil {
+		return err
+	}
+	if n, batch, seed := in.Int(), in.Int(), in.Int(); n != r.train.Len() || batch != r.Batch || uint64(seed) != r.Seed {
+		return fmt.Errorf("it is of another training: %d samples in batches of %d with seed %d", n, batch, uint64(seed))
+	}
+	epochs := make([]Epoch, 0)
+	for i := range in.Int() {
+		e := Epoch{Number: i + 1, Train: in.Float(), Validation: in.Float(), Best: in.Int()}
+		if e.Best < 1 || e.Best > e.Number {
+			return fmt.Errorf("epoch %d of it names epoch %d as the best", e.Number, e.Best)
+		}
+		epochs = append(epochs, e)
+		if len(epochs) > r.Epochs {
+			break
+		}
+	}
+	done := in.Int()
+	slots := r.t.program.slots()
+	values := make([][]float32, len(slots))
+	for i, s := range slots {
+		name, shape := in.String(), in.Ints()
+		if name != s.name || !slices.Equal(shape, s.shape) {
+			return fmt.Errorf("it is of another network: %q of shape %v stands where %q of %v should", name, shape, s.name, s.shape)
+		}
+		values[i] = make([]float32, len(ort.Data[float32](r.t.state[0][i])))
+		in.Float32sInto(values[i])
+	}
+	best := r.t.Weights()
+	for _, s := range r.t.program.parameters {
+		in.Float32sInto(best[s.name].Data)
+	}
+	if err := in.Close(); err != nil {
+		return err
+	}
+	for i, v := range values {
+		copy(ort.Data[float32](r.t.state[0][i]), v)
+	}
+	r.epochs, r.best, r.t.done = epochs, best, done
+	return nil
+}

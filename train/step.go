@@ -1,0 +1,219 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// prefix keeps the tensors of training apart from a model's: no exporter writes names with spaces.
+const prefix = "train "
+
+const (
+	targetName = prefix + "target"
+	lossName   = prefix + "loss"
+)
+
+func rateName(i int) string           { return fmt.Sprintf("%srate %d", prefix, i) }
+func nextName(tensor string) string   { return prefix + "next " + tensor }
+func at(step int, name string) string { return fmt.Sprintf("%sstep %d %s", prefix, step, name) }
+
+// A slot is a tensor that lives from step to step: a parameter, or what the optimiser remembers of one.
+type slot struct {
+	name  string
+	shape []int
+}
+
+// A program is the graphs of a training.
+type program struct {
+	spec       Spec
+	parameters []slot
+	memory     []slot
+	inputs     []onnx.Port // of the model itself
+	output     onnx.Value
+	rates      int
+}
+
+// newProgram finds out what is trained.
+func newProgram(spec Spec) (*program, error) {
+	p := &program{spec: spec}
+	for _, port := range spec.Model.Inputs() {
+		p.inputs = append(p.inputs, port)
+	}
+	outputs := spec.Model.Outputs()
+	switch {
+	case spec.Output != "":
+		p.output = onnx.Value(spec.Output)
+	case len(outputs) == 1:
+		p.output = onnx.Value(outputs[0].Name)
+	default:
+		return nil, fmt.Errorf("the model has %d outputs: say which one the loss is of", len(outputs))
+	}
+	p.rates = len(spec.Optimiser.rates(1, 1))
+	return p, p.choose()
+}
+
+// choose lists the parameters: those that are named, or all weights that the output depends on.
+func (p *program) choose() error {
+	cut, err := p.spec.Model.WithOutputs([]string{string(p.output)})
+	if err != nil {
+		return err
+	}
+	weights := cut.Weights()
+	names := p.spec.Parameters
+	if len(names) == 0 {
+		for _, w := range weights {
+			names = append(names, w.Name)
+		}
+	}
+	for i, name := range names {
+		at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
+		if at < 0 {
+			return fmt.Errorf("there are no weights %q that the output depends on", name)
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("the weights %q are named twice", name)
+		}
+		p.parameters = append(p.parameters, slot{name, weights[at].Sizes()})
+	}
+	if len(p.parameters) == 0 {
+		return fmt.Errorf("the model has no weights to train")
+	}
+	return nil
+}
+
+func (p *program) names() []string {
+	list := make([]string, len(p.parameters))
+	for i, s := range p.parameters {
+		list[i] = s.name
+	}
+	return list
+}
+
+// begin starts a graph: the model with its parameters as inputs, and the loss of each sample.
+func (p *program) begin() (b *onnx.Builder, losses onnx.Value, err error) {
+	m, err := p.spec.Model.Release(p.names()...)
+	if err != nil {
+		return nil, "", err
+	}
+	b = onnx.Extend(m)
+	shape := []int{-1}
+	if p.spec.Loss.Target == onnx.Float {
+		target := b.InputLike(targetName, p.output)
+		return b, p.spec.Loss.write(b, p.output, target), b.Err()
+	}
+	target := b.Input(targetName, p.spec.Loss.Target, shape...)
+	return b, p.spec.Loss.write(b, p.output, target), b.Err()
+}
+
+// evaluation is the graph of the losses, b values.
+func (p *program) evaluation() (*onnx.Model, error) {
+	b, losses, err := p.begin()
+	if err != nil {
+		return nil, err
+	}
+	b.Output(lossName, losses)
+	m, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return m.WithOutputs([]string{lossName})
+}
+
+// step is the graph of one step.
+func (p *program) step() (*onnx.Model, error) {
+	b, losses, err := p.begin()
+	if err != nil {
+		return nil, err
+	}
+	b = b.Sharing()
+	loss := b.ReduceMean(losses, false)
+	var by []onnx.Value
+	for _, s := range p.parameters {
+		by = append(by, onnx.Value(s.name))
+	}
+	gradients, err := grad.Of(b, loss, "", by...)
+	if err != nil {
+		return nil, err
+	}
+	if p.spec.Clip > 0 {
+		gradients = clipped(b, gradients, p.spec.Clip)
+	}
+	rates := make([]onnx.Value, p.rates)
+	for i := range rates {
+		rates[i] = b.Input(rateName(i), onnx.Float)
+	}
+	p.memory = nil
+	outputs := []string{lossName}
+	for i, s := range p.parameters {
+		slots := &slots{b: b, rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
+			m := slot{prefix + name + " " + s.name, s.shape}
+			p.memory = append(p.memory, m)
+			return b.Input(m.name, onnx.Float, m.shape...), func(v onnx.Value) { b.Output(nextName(m.name), v) }
+		}}
+		b.Output(nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]))
+	}
+	b.Output(lossName, loss)
+	for _, s := range p.slots() {
+		outputs = append(outputs, nextName(s.name))
+	}
+	m, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return m.WithOutputs(outputs)
+}
+
+// slots are the parameters and the memory.
+func (p *program) slots() []slot { return slices.Concat(p.parameters, p.memory) }
+
+// clipped scales all gradients together so that their norm is at most most.
+func clipped(b *onnx.Builder, gradients []onnx.Value, most float64) []onnx.Value {
+	var sum onnx.Value
+	for _, g := range gradients {
+		square := b.ReduceSum(b.Mul(g, g), false)
+		if sum == "" {
+			sum = square
+		} else {
+			sum = b.Add(sum, square)
+		}
+	}
+	scale := b.Op("Min", nil, b.Scalar(1), b.Div(b.Scalar(float32(most)), b.Add(b.Sqrt(sum), b.Scalar(1e-6))))
+	out := make([]onnx.Value, len(gradients))
+	for i, g := range gradients {
+		out[i] = b.Mul(g, scale)
+	}
+	return out
+}
+
+// unrolled is the graph of several steps in a row, each with its own batch and rates; the loss is that of each, k values.
+func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
+	b := onnx.NewBuilder(step.Opset())
+	now := map[string]onnx.Value{}
+	for _, s := range p.slots() {
+		now[s.name] = b.Input(s.name, onnx.Float, s.shape...)
+	}
+	var losses []onnx.Value
+	for i := range k {
+		fed := map[string]onnx.Value{}
+		for _, port := range step.Inputs() {
+			if v, ok := now[port.Name]; ok {
+				fed[port.Name] = v
+			} else {
+				fed[port.Name] = b.Input(at(i, port.Name), port.Type, port.Sizes()...)
+			}
+		}
+		values := b.Scope(fmt.Sprintf("step %d", i)).Include(step, fed)
+		losses = append(losses, b.Reshape(values[0], 1))
+		for j, s := range p.slots() {
+			now[s.name] = values[1+j]
+		}
+	}
+	b.Output(lossName, b.Concat(0, losses...))
+	for _, s := range p.slots() {
+		b.Output(nextName(s.name), now[s.name])
+	}
+	return b.Model()
+}

@@ -1,0 +1,379 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// goldenCase is what PyTorch makes of eight steps: testdata/golden.py.
+type goldenCase struct {
+	Optimiser, Loss string
+	Clip            float64
+	Start, End      [][]float64
+	Losses          []float64
+	Batches         []struct{ X, T []float64 }
+}
+
+var optimisers = map[string]Optimiser{
+	"sgd":      SGD{Rate: 0.1, WeightDecay: 0.01},
+	"momentum": SGD{Rate: 0.05, Momentum: 0.9},
+	"nesterov": SGD{Rate: 0.05, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01},
+	"adam":     Adam{Rate: 0.01, WeightDecay: 0.1},
+	"adamw":    AdamW{Rate: 0.01, WeightDecay: 0.1},
+}
+
+func lossOf(t *testing.T, name string) Loss {
+	t.Helper()
+	for _, l := range Losses() {
+		if l.Name == name {
+			return l
+		}
+	}
+	t.Fatalf("there is no loss %s", name)
+	return Loss{}
+}
+
+func floats(v []float64, shape ...int) tensor.Tensor {
+	t := tensor.New(shape...)
+	for i, x := range v {
+		t.Data[i] = float32(x)
+	}
+	return t
+}
+
+func (c *goldenCase) weights(from [][]float64) map[string]tensor.Tensor {
+	return map[string]tensor.Tensor{
+		"layer1.weight": floats(from[0], 5, 7), "layer1.bias": floats(from[1], 7),
+		"layer2.weight": floats(from[2], 7, 3), "layer2.bias": floats(from[3], 3),
+	}
+}
+
+func (c *goldenCase) batches() []Batch {
+	var out []Batch
+	for _, b := range c.Batches {
+		batch := Batch{Inputs: []tensor.Tensor{floats(b.X, 6, 5)}}
+		if c.Loss == "cross-entropy" {
+			for _, k := range b.T {
+				batch.Classes = append(batch.Classes, int(k))
+			}
+		} else {
+			batch.Target = floats(b.T, 6, 3)
+		}
+		out = append(out, batch)
+	}
+	return out
+}
+
+func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
+	t.Helper()
+	m, err := MLP(1, sizes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Model = m
+	trainer, err := New(orttest.Load(t), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { trainer.Close() })
+	return trainer
+}
+
+// Optimisers, losses and clipping are those of PyTorch, one step a run or several.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []goldenCase
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) != 9 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	for _, c := range cases {
+		for _, together := range []int{1, 3} {
+			tr := newMLP(t, Spec{Loss: lossOf(t, c.Loss), Optimiser: optimisers[c.Optimiser], Clip: c.Clip, Together: together}, 5, 7, 3)
+			if err := tr.SetWeights(c.weights(c.Start)); err != nil {
+				t.Fatal(err)
+			}
+			losses, err := tr.Steps(t.Context(), c.batches())
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := c.Optimiser + " " + c.Loss
+			for i, want := range c.Losses {
+				if d := math.Abs(losses[i] - want); !(d < 2e-5*max(1, want)) {
+					t.Errorf("%s: the loss of step %d is off by %g", name, i, d)
+				}
+			}
+			got, want := tr.Weights(), c.weights(c.End)
+			for key, w := range want {
+				for i, v := range w.Data {
+					if d := math.Abs(float64(got[key].Data[i] - v)); !(d < 5e-5) {
+						t.Fatalf("%s, %d together: %s[%d] is off by %g", name, together, key, i, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// line is a problem that a linear network solves exactly: y = A x + c.
+func line(n int, seed uint64) *Arrays {
+	r := keyed.Rand(seed, "line")
+	x, y := tensor.New(n, 4), tensor.New(n, 2)
+	for i := range n {
+		for j := range 4 {
+			x.At(i).Data[j] = float32(r.NormFloat64())
+		}
+		v := x.At(i).Data
+		y.At(i).Data[0], y.At(i).Data[1] = v[0]-2*v[3]+0.5, 0.25*v[1]+v[2]
+	}
+	return &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	tr := newMLP(t, Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.03}, Schedule: Cosine(10)}, 4, 2)
+	epochs, err := tr.Fit(t.Context(), line(200, 1), line(50, 2), Fitting{Epochs: 40, Batch: 16, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := epochs[len(epochs)-1]
+	if len(epochs) != 40 || last.Validation > 1e-6 || epochs[0].Train < 0.1 {
+		t.Errorf("%d epochs, the last %+v, the first %+v", len(epochs), last, epochs[0])
+	}
+	w := tr.Weights()["layer1.weight"]
+	want := []float32{1, 0, 0, 0.25, 0, 1, -2, 0}
+	for i, v := range want {
+		if math.Abs(float64(w.Data[i]-v)) > 2e-3 {
+			t.Errorf("weight %d is %g, want %g", i, w.Data[i], v)
+		}
+	}
+}
+
+// memory is a checkpoint that stops the training at an epoch.
+type memory struct {
+	state []byte
+	saves int
+	stop  func(saves int) error
+}
+
+func (m *memory) Load() ([]byte, error) { return m.state, nil }
+
+func (m *memory) Save(s []byte) error {
+	m.state = s
+	m.saves++
+	if m.stop != nil {
+		return m.stop(m.saves)
+	}
+	return nil
+}
+
+// Training that was stopped and goes on ends with the weights, to the bit, of training that was not.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Loss: SquaredError, Optimiser: AdamW{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5), Together: 2}
+	fitting := Fitting{Epochs: 6, Batch: 32, Seed: 9, Patience: 4}
+	fit := func(f Fitting) (*Trainer, []Epoch, error) {
+		tr := newMLP(t, spec, 4, 8, 2)
+		epochs, err := tr.Fit(t.Context(), line(150, 1), line(40, 2), f)
+		return tr, epochs, err
+	}
+	whole, epochs, err := fit(fitting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("stop")
+	kept := &memory{stop: func(n int) error {
+		if n == 3 {
+			return stop
+		}
+		return nil
+	}}
+	fitting.Checkpoint = kept
+	if _, _, err := fit(fitting); !errors.Is(err, stop) {
+		t.Fatalf("the training did not stop: %v", err)
+	}
+	resumed, again, err := fit(fitting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again) != len(epochs) {
+		t.Fatalf("%d epochs, want %d", len(again), len(epochs))
+	}
+	for i := range epochs {
+		if epochs[i] != again[i] {
+			t.Errorf("epoch %d: %+v, want %+v", i+1, again[i], epochs[i])
+		}
+	}
+	for name, w := range whole.Weights() {
+		for i, v := range resumed.Weights()[name].Data {
+			if v != w.Data[i] {
+				t.Fatalf("%s[%d] is %g, want %g", name, i, v, w.Data[i])
+			}
+		}
+	}
+	fitting.Seed = 10
+	if _, _, err := fit(fitting); err == nil || !strings.Contains(err.Error(), "another training") {
+		t.Errorf("a checkpoint of another seed: %v", err)
+	}
+	for cut := range kept.state {
+		fitting.Seed, fitting.Checkpoint = 9, &memory{state: kept.state[:cut]}
+		if cut%97 != 0 {
+			continue
+		}
+		if _, _, err := fit(fitting); err == nil {
+			t.Fatalf("%d bytes of a checkpoint of %d are taken", cut, len(kept.state))
+		}
+	}
+}
+
+// Early stopping ends at the patience and puts the best weights back.
+func TestEarlyStopping(t *testing.T) {
+	t.Parallel()
+	r := keyed.Rand(4, "noise")
+	noise := func(n int) *Arrays {
+		a := line(n, 5)
+		for i := range a.Target.Data {
+			a.Target.Data[i] = float32(r.NormFloat64())
+		}
+		return a
+	}
+	tr := newMLP(t, Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.02}}, 4, 64, 2)
+	validation := noise(100)
+	epochs, err := tr.Fit(t.Context(), noise(40), validation, Fitting{Epochs: 300, Batch: 8, Patience: 5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := epochs[len(epochs)-1]
+	if last.Number == 300 || last.Number-last.Best != 5 {
+		t.Fatalf("%+v", last)
+	}
+	loss, err := tr.Evaluate(t.Context(), validation, 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best := epochs[last.Best-1].Validation; math.Abs(loss-best) > 1e-6 {
+		t.Errorf("the loss at the end is %g, the best was %g", loss, best)
+	}
+}
+
+// The trained network is a model like any other, and only the chosen weights have moved.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	tr := newMLP(t, Spec{Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1}, Parameters: []string{"layer2.weight"}}, 4, 6, 3)
+	before, _ := MLP(1, 4, 6, 3)
+	data := line(20, 1)
+	data.Target, data.Classes = tensor.Tensor{}, make([]int, 20)
+	if _, err := tr.Fit(t.Context(), data, nil, Fitting{Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := tr.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range before.Weights() {
+		a, _ := before.Tensor(w.Name)
+		b, err := m.Tensor(w.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := true
+		for i := range a.Data {
+			same = same && a.Data[i] == b.Data[i]
+		}
+		if same != (w.Name != "layer2.weight") {
+			t.Errorf("%s: the same is %v", w.Name, same)
+		}
+	}
+	if len(m.Inputs()) != 1 || tr.Done() != 2 {
+		t.Errorf("%v, %d steps", m.Inputs(), tr.Done())
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	m, err := MLP(1, 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := Spec{Model: m, Loss: SquaredError, Optimiser: SGD{Rate: 0.1}}
+	for name, change := range map[string]func(*Spec){
+		"no model":           func(s *Spec) { s.Model = nil },
+		"no loss":            func(s *Spec) { s.Loss = Loss{} },
+		"no optimiser":       func(s *Spec) { s.Optimiser = nil },
+		"rate 0":             func(s *Spec) { s.Optimiser = Adam{} },
+		"rate NaN":           func(s *Spec) { s.Optimiser = SGD{Rate: math.NaN()} },
+		"momentum 1":         func(s *Spec) { s.Optimiser = SGD{Rate: 1, Momentum: 1} },
+		"beta 2":             func(s *Spec) { s.Optimiser = AdamW{Rate: 1, Beta1: 2} },
+		"unknown output":     func(s *Spec) { s.Output = "z" },
+		"unknown parameter":  func(s *Spec) { s.Parameters = []string{"w"} },
+		"parameter twice":    func(s *Spec) { s.Parameters = []string{"layer1.bias", "layer1.bias"} },
+		"clipped at minus 1": func(s *Spec) { s.Clip = -1 },
+	} {
+		spec := good
+		change(&spec)
+		if tr, err := New(rt, spec); err == nil {
+			tr.Close()
+			t.Errorf("%s: no error", name)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tr, err := New(rt, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	x, y := tensor.New(2, 4), tensor.New(2, 3)
+	for name, b := range map[string]Batch{
+		"empty":          {},
+		"two inputs":     {Inputs: []tensor.Tensor{x, x}, Target: y},
+		"wrong width":    {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Target: y},
+		"wrong target":   {Inputs: []tensor.Tensor{x}, Target: tensor.New(3, 3)},
+		"target's width": {Inputs: []tensor.Tensor{x}, Target: tensor.New(2, 2)},
+	} {
+		if _, err := tr.Step(t.Context(), b); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	x.Data[3] = float32(math.NaN())
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
+		t.Errorf("NaN: %v", err)
+	}
+	x.Data[3] = 0
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err != nil {
+		t.Errorf("after a failed step: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tr.Fit(ctx, line(10, 1), nil, Fitting{Epochs: 1}); err == nil {
+		t.Error("a cancelled context: no error")
+	}
+	if _, err := tr.Fit(t.Context(), line(10, 1), nil, Fitting{Epochs: 1, Patience: 1}); err == nil {
+		t.Error("patience without validation: no error")
+	}
+	if _, err := MLP(1, 4); err == nil {
+		t.Error("a network of one size: no error")
+	}
+	if _, err := m.Release("none"); err == nil {
+		t.Error("releasing what is not there: no error")
+	}
+	if _, err := m.WithWeights(map[string]tensor.Tensor{"layer1.bias": tensor.New(2)}); err == nil {
+		t.Error("weights of another shape: no error")
+	}
+}

@@ -1,0 +1,326 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Spec says what is trained, and how.
+type Spec struct {
+	// Model is the network: float32 inputs with the batch first, and weights as initializers, whose values are where training
+	// starts.
+	Model *onnx.Model
+	// Output is the tensor that the loss is of; empty: the model's only output.
+	Output string
+	// Parameters are the names of the weights to train; none: all that the output depends on.
+	Parameters []string
+	Loss       Loss
+	Optimiser  Optimiser
+	// Schedule scales the optimiser's rate; nil: Constant.
+	Schedule Schedule
+	// Clip is the largest norm that the gradients of all parameters may have together; larger ones are scaled down. 0: none.
+	Clip float64
+	// Together is how many steps are one run of the engine; 0: 1. Small networks gain by several, at the price of a larger
+	// graph. What is computed is the same.
+	Together int
+	// Engine says how the graphs are executed.
+	Engine ort.Options
+}
+
+// A Batch is some samples: what the model's inputs are fed, in order, each b x ..., and what the loss compares with.
+type Batch struct {
+	Inputs  []tensor.Tensor
+	Target  tensor.Tensor // where the loss compares with numbers
+	Classes []int         // where it compares with classes
+}
+
+// len is the number of samples.
+func (b *Batch) len() int {
+	if len(b.Inputs) == 0 {
+		return 0
+	}
+	return b.Inputs[0].Shape[0]
+}
+
+// A Trainer holds a network in training. One goroutine at a time uses it.
+type Trainer struct {
+	program *program
+	runtime *ort.Runtime
+	total   int // steps in all, for the schedule
+	done    int // steps so far
+
+	state [2][]*ort.Value // the slots of the program, two of each; state[0] is what holds
+	one   *engine         // a step
+	many  *engine         // Together of them; nil where that is 1
+	loss  *engine         // the loss alone
+}
+
+// New prepares training.
+func New(rt *ort.Runtime, spec Spec) (*Trainer, error) {
+	t, err := newTrainer(rt, spec)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to train: %w", err)
+	}
+	return t, nil
+}
+
+func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
+	switch {
+	case spec.Model == nil:
+		return nil, errors.New("there is no model")
+	case spec.Loss.write == nil:
+		return nil, errors.New("there is no loss")
+	case spec.Optimiser == nil:
+		return nil, errors.New("there is no optimiser")
+	case spec.Clip < 0 || math.IsNaN(spec.Clip):
+		return nil, fmt.Errorf("gradients cannot be clipped at %g", spec.Clip)
+	}
+	if err := spec.Optimiser.check(); err != nil {
+		return nil, err
+	}
+	if spec.Schedule == nil {
+		spec.Schedule = Constant
+	}
+	p, err := newProgram(spec)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{program: p, runtime: rt}
+	if err := t.open(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Trainer) open() error {
+	step, err := t.program.step()
+	if err != nil {
+		return err
+	}
+	if t.one, err = t.newEngine(step); err != nil {
+		return err
+	}
+	if k := t.program.spec.Together; k > 1 {
+		unrolled, err := t.program.unrolled(step, k)
+		if err != nil {
+			return err
+		}
+		if t.many, err = t.newEngine(unrolled); err != nil {
+			return err
+		}
+	}
+	evaluation, err := t.program.evaluation()
+	if err != nil {
+		return err
+	}
+	if t.loss, err = t.newEngine(evaluation); err != nil {
+		return err
+	}
+	for i := range t.state {
+		for _, s := range t.program.slots() {
+			v, err := t.runtime.NewValue(onnx.Float, s.shape...)
+			if err != nil {
+				return err
+			}
+			t.state[i] = append(t.state[i], v)
+		}
+	}
+	return t.setParameters(func(name string) (tensor.Tensor, error) { return t.program.spec.Model.Tensor(name) })
+}
+
+func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
+	for i, s := range t.program.parameters {
+		w, err := value(s.name)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(w.Shape, s.shape) {
+			return fmt.Errorf("the weights %q have the shape %v, not %v", s.name, s.shape, w.Shape)
+		}
+		copy(ort.Data[float32](t.state[0][i]), w.Data)
+	}
+	return nil
+}
+
+// Close frees what the engine holds.
+func (t *Trainer) Close() error {
+	var errs []error
+	for _, e := range []*engine{t.one, t.many, t.loss} {
+		if e != nil {
+			errs = append(errs, e.close())
+		}
+	}
+	for _, side := range t.state {
+		for _, v := range side {
+			errs = append(errs, v.Close())
+		}
+	}
+	t.one, t.many, t.loss, t.state = nil, nil, nil, [2][]*ort.Value{}
+	return errors.Join(errs...)
+}
+
+// Done is the number of steps so far.
+func (t *Trainer) Done() int { return t.done }
+
+// Plan tells the schedule how many steps there will be in all.
+func (t *Trainer) Plan(total int) { t.total = total }
+
+// Step takes one step and returns the mean loss of the batch before it. After an error the weights are what they were.
+func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
+	losses, err := t.Steps(ctx, []Batch{b})
+	if err != nil {
+		return 0, err
+	}
+	return losses[0], nil
+}
+
+// Steps takes a step for each batch, several in one run of the engine where the Spec says so and the batches are of
+// one size.
+func (t *Trainer) Steps(ctx context.Context, batches []Batch) (losses []float64, err error) {
+	for len(batches) > 0 {
+		e, n := t.one, 1
+		if k := t.program.spec.Together; t.many != nil && len(batches) >= k && sameSize(batches[:k]) {
+			e, n = t.many, k
+		}
+		found, err := t.run(ctx, e, batches[:n])
+		if err != nil {
+			return losses, fmt.Errorf("training, step %d: %w", t.done+1, err)
+		}
+		losses, batches = append(losses, found...), batches[n:]
+	}
+	return losses, nil
+}
+
+func sameSize(batches []Batch) bool {
+	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
+}
+
+func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]float64, error) {
+	for i := range batches {
+		step := -1
+		if e == t.many {
+			step = i
+		}
+		if err := t.feed(e, &batches[i], step); err != nil {
+			return nil, err
+		}
+		number := t.done + i + 1
+		rate := t.program.spec.Optimiser.base() * t.program.spec.Schedule(number, t.total)
+		for j, v := range t.program.spec.Optimiser.rates(number, rate) {
+			if err := e.number(stepName(step, rateName(j)), float32(v)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, s := range t.program.slots() {
+		e.bind(s.name, t.state[0][i])
+	}
+	loss, err := e.losses(len(batches))
+	if err != nil {
+		return nil, err
+	}
+	if err := e.session.Run(ctx, e.in, append([]*ort.Value{loss}, t.state[1]...)); err != nil {
+		return nil, err
+	}
+	values := ort.Data[float32](loss)
+	losses := make([]float64, len(batches))
+	for i, v := range values {
+		if losses[i] = float64(v); math.IsNaN(losses[i]) || math.IsInf(losses[i], 0) {
+			return nil, fmt.Errorf("the loss is %g: lower the learning rate, or clip gradients", losses[i])
+		}
+	}
+	t.state[0], t.state[1] = t.state[1], t.state[0]
+	t.done += len(batches)
+	return losses, nil
+}
+
+func stepName(step int, name string) string {
+	if step < 0 {
+		return name
+	}
+	return at(step, name)
+}
+
+// feed copies a batch to where the engine reads it.
+func (t *Trainer) feed(e *engine, b *Batch, step int) error {
+	if len(b.Inputs) != len(t.program.inputs) {
+		return fmt.Errorf("a batch has %d inputs, and the model takes %d", len(b.Inputs), len(t.program.inputs))
+	}
+	n := b.len()
+	if n == 0 {
+		return errors.New("a batch has no samples")
+	}
+	for i, port := range t.program.inputs {
+		x := b.Inputs[i]
+		if x.Rank() == 0 || x.Shape[0] != n {
+			return fmt.Errorf("input %q has the shape %v in a batch of %d", port.Name, x.Shape, n)
+		}
+		if err := e.floats(stepName(step, port.Name), x); err != nil {
+			return err
+		}
+	}
+	if t.program.spec.Loss.Target == onnx.Float {
+		if b.Target.Rank() == 0 || b.Target.Shape[0] != n {
+			return fmt.Errorf("the target has the shape %v in a batch of %d", b.Target.Shape, n)
+		}
+		return e.floats(stepName(step, targetName), b.Target)
+	}
+	if len(b.Classes) != n {
+		return fmt.Errorf("%d classes in a batch of %d", len(b.Classes), n)
+	}
+	return e.ints(stepName(step, targetName), b.Classes)
+}
+
+// Losses are the losses of the samples of a batch, without training.
+func (t *Trainer) Losses(ctx context.Context, b Batch) ([]float64, error) {
+	if err := t.feed(t.loss, &b, -1); err != nil {
+		return nil, fmt.Errorf("evaluating: %w", err)
+	}
+	for i, s := range t.program.parameters {
+		t.loss.bind(s.name, t.state[0][i])
+	}
+	out, err := t.loss.losses(b.len())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.loss.session.Run(ctx, t.loss.in, []*ort.Value{out}); err != nil {
+		return nil, fmt.Errorf("evaluating: %w", err)
+	}
+	losses := make([]float64, b.len())
+	for i, v := range ort.Data[float32](out) {
+		losses[i] = float64(v)
+	}
+	return losses, nil
+}
+
+// Weights are what the parameters have become, copied.
+func (t *Trainer) Weights() map[string]tensor.Tensor {
+	out := map[string]tensor.Tensor{}
+	for i, s := range t.program.parameters {
+		w := tensor.New(s.shape...)
+		copy(w.Data, ort.Data[float32](t.state[0][i]))
+		out[s.name] = w
+	}
+	return out
+}
+
+// SetWeights gives the parameters other values, of all or some; what the optimiser remembers stays.
+func (t *Trainer) SetWeights(values map[string]tensor.Tensor) error {
+	return t.setParameters(func(name string) (tensor.Tensor, error) {
+		if w, ok := values[name]; ok {
+			return w, nil
+		}
+		return t.Weights()[name], nil
+	})
+}
+
+// Model is the network as trained so far.
+func (t *Trainer) Model() (*onnx.Model, error) { return t.program.spec.Model.WithWeights(t.Weights()) }
