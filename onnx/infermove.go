@@ -234,6 +234,9 @@ func (c *call) spans(x layout) (cuts []cut, ok bool) {
 		}
 		if size := x[a].size(); known1 && known2 && known4 && i < len(starts) && i < len(ends) && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
+			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
+				s.count = -1 // from a place counted from one end to a place counted from the other: a longer axis may have more
+			}
 		}
 		cuts = append(cuts, s)
 	}

@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,23 +140,10 @@ func glob(pattern, name string) bool {
 
 // offer phrases which of the words are nearest to one that was not found.
 func offer(word, prefix string, words []string) string {
-	words = slices.Clone(words)
-	slices.Sort(words)
-	words = slices.Compact(words)
 	if len(words) == 0 {
 		return ": the model has no layers"
 	}
-	plain := strings.ToLower(strings.NewReplacer("*", "", "?", "").Replace(word))
-	type distance struct{ within, whole int }
-	distances := map[string]distance{}
-	for _, w := range words {
-		lower := strings.ToLower(w)
-		distances[w] = distance{within: spelling.Within(plain, lower), whole: spelling.Distance(plain, lower)}
-	}
-	slices.SortStableFunc(words, func(a, b string) int {
-		return cmp.Or(distances[a].within-distances[b].within, distances[a].whole-distances[b].whole)
-	})
-	words = words[:min(3, len(words))]
+	words = spelling.Near(strings.NewReplacer("*", "", "?", "").Replace(word), words, 3)
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%q", prefix+w)
 	}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -86,6 +87,9 @@ func (s *Static) Has(name string) bool {
 	_, ok := s.types[name]
 	return ok
 }
+
+// Names are the names of all tensors, sorted.
+func (s *Static) Names() []string { return slices.Sorted(maps.Keys(s.types)) }
 
 // Values are the elements of a small constant or of the result of shape arithmetic, where all of them are known.
 func (s *Static) Values(name string) ([]float64, bool) {

@@ -1,7 +1,30 @@
 // Package words finds the word that was meant where one was misspelt.
 package words
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Near are up to n of the words, those nearest to one that was not found: the ones that contain it, or nearly, come first,
+// the shortest of these before the others. Case does not matter.
+func Near(word string, words []string, n int) []string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	words = slices.Compact(words)
+	type distance struct{ within, whole int }
+	distances := make(map[string]distance, len(words))
+	word = strings.ToLower(word)
+	for _, w := range words {
+		lower := strings.ToLower(w)
+		distances[w] = distance{within: Within(word, lower), whole: Distance(word, lower)}
+	}
+	slices.SortStableFunc(words, func(a, b string) int {
+		return cmp.Or(distances[a].within-distances[b].within, distances[a].whole-distances[b].whole)
+	})
+	return words[:min(n, len(words))]
+}
 
 // Distance is Levenshtein's: the least number of insertions, deletions and replacements, of bytes, that turn a into b.
 func Distance(a, b string) int {

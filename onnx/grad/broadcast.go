@@ -79,13 +79,23 @@ func (c *call) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	if c.Opset() < 13 { // sums cannot have axes that are computed
 		return c.sumByRatio(g, from, v)
 	}
-	to, shape := c.Shape(v), c.Shape(g)
-	lead := c.Sub(c.Op("Size", nil, shape), c.Op("Size", nil, to))
+	sizes := c.Shape(v)
+	if to := c.shape(v); from != nil && to != nil {
+		if lead := len(from) - len(to); lead > 0 {
+			g = c.ReduceSum(g, false, upTo(lead)...)
+		}
+		return c.sumOnes(g, sizes)
+	}
+	shape := c.Shape(g)
+	lead := c.Sub(c.Op("Size", nil, shape), c.Op("Size", nil, sizes))
 	ones := c.Expand(c.Int(1), c.Unsqueeze(lead, 0))
-	repeated := c.Op("Equal", nil, c.Concat(0, ones, to), c.Int(1))
-	axes := c.Squeeze(c.Op("NonZero", nil, repeated), 0)
-	sum := c.Op("ReduceSum", onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": 1}, g, axes)
-	return c.ReshapeTo(sum, to)
+	return c.ReshapeTo(c.sumOnes(g, c.Concat(0, ones, sizes)), sizes)
+}
+
+// sumOnes sums g over the axes where sizes, of as many elements as it has axes, are 1, and keeps them.
+func (c *call) sumOnes(g, sizes onnx.Value) onnx.Value {
+	axes := c.Squeeze(c.Op("NonZero", nil, c.Op("Equal", nil, sizes, c.Int(1))), 0)
+	return c.Op("ReduceSum", onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": 1}, g, axes)
 }
 
 // sumByRatio is sumToRuntime for operators of which only the ranks are known: an axis of m elements that repeats n is

@@ -27,6 +27,9 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 		return nil, fmt.Errorf("adding gradients: %w", err)
 	}
 	b := onnx.Extend(m)
+	if _, ok := b.Find(onnx.Value(o.Of)); !ok {
+		return nil, fmt.Errorf("adding gradients: %w", missing("of", o.Of, b.Static()))
+	}
 	cotangent := onnx.Value(o.Cotangent)
 	if _, ok := b.Find(cotangent); !ok && cotangent != "" {
 		cotangent = b.InputLike(o.Cotangent, onnx.Value(o.Of))
@@ -96,6 +99,9 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	}
 	t.pullback = Pullback
 	for i := range y {
+		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
+			return nil, fmt.Errorf("differentiating: %w", err)
+		}
 		t.seed(t.now(y[i]), t.now(dy[i]))
 	}
 	t.walk()

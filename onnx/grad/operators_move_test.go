@@ -136,11 +136,14 @@ func drawSqueeze(g *gen) trial {
 	}
 	tr := unary(g.smooth(shape...), nil)
 	if g.coin() {
-		for i := range ones {
-			ones[i] = g.signed(ones[i], 4)
-		}
-		g.listed(&tr, 13, "axes", ones...)
+		tr.known = everything(true) // all axes of size 1 go
+		return tr
 	}
+	slices.Sort(ones) // else the engine leaves some
+	for i := range ones {
+		ones[i] = g.signed(ones[i], 4)
+	}
+	g.listed(&tr, 13, "axes", ones...)
 	return tr
 }
 

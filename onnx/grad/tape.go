@@ -2,7 +2,9 @@ package grad
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/noether-ml/noether/internal/words"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -58,12 +60,48 @@ func (t *tape) now(v onnx.Value) onnx.Value {
 // differentiable complains about a tensor that has no gradient.
 func (t *tape) differentiable(v onnx.Value, role string) error {
 	if !t.static.Has(string(v)) {
-		return fmt.Errorf("%s %q: the graph has no such tensor", role, v)
+		return missing(role, string(v), t.static)
 	}
 	if !t.real(v) {
 		return fmt.Errorf("%s %q: it holds %v, and only floating-point numbers have gradients", role, v, t.static.Type(string(v)))
 	}
 	return nil
+}
+
+// missing is the error for a tensor that the graph does not have.
+func missing(role, name string, s *onnx.Static) error {
+	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, words.Near(name, s.Names(), 3))
+}
+
+// weighs complains about a cotangent that does not fit what it weighs.
+func (t *tape) weighs(dy, y onnx.Value) error {
+	if dy == "" {
+		return nil
+	}
+	if err := t.differentiable(dy, "cotangent"); err != nil {
+		return err
+	}
+	a, b := t.static.Shape(string(dy)), t.static.Shape(string(y))
+	differ := a != nil && b != nil && len(a) != len(b)
+	for i := 0; !differ && i < min(len(a), len(b)); i++ {
+		differ = a[i] >= 0 && b[i] >= 0 && a[i] != b[i]
+	}
+	if differ {
+		return fmt.Errorf("cotangent %q has shape %s, and %q, which it weighs, %s", dy, sizes(a), y, sizes(b))
+	}
+	return nil
+}
+
+// sizes prints a shape, with a question mark for a free dimension.
+func sizes(shape []int) string {
+	list := make([]string, len(shape))
+	for i, d := range shape {
+		list[i] = "?"
+		if d >= 0 {
+			list[i] = fmt.Sprint(d)
+		}
+	}
+	return "[" + strings.Join(list, " ") + "]"
 }
 
 // real reports whether a tensor holds floating-point numbers, or may.
@@ -123,7 +161,7 @@ func (t *tape) walk() {
 			_, flowing := t.sums[onnx.Value(out)]
 			flows = flows || flowing
 		}
-		if !flows || !t.reached(n) {
+		if !flows || !t.reached(n) || constantNearby[n.GetOpType()] {
 			continue
 		}
 		r := rules[n.GetOpType()]

@@ -1,0 +1,137 @@
+package grad_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// net is a small model with an operator without a gradient beside the path from x to y, and integers.
+func net(t testing.TB) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(18)
+	x := b.Input("pixels", onnx.Float, -1, 3)
+	ids := b.Input("ids", onnx.Int64, -1)
+	b.Output("hidden", b.Relu(b.MatMul(x, b.Const("weights", tensor.New(3, 4)))))
+	b.Output("logits", b.Exp("hidden"))
+	b.Output("odd", b.Op("Det", nil, b.Unsqueeze("logits", 0)))
+	b.Output("places", b.Add(ids, b.Ints(1)))
+	b.Output("longest", b.Op("ArgMax", nil, "logits"))
+	return build(t, b)
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		o    grad.Options
+		want []string
+	}{
+		{"no such result", grad.Options{Of: "logit", Cotangent: "r", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
+		{"no such input", grad.Options{Of: "logits", Cotangent: "r", By: []string{"pixel"}}, []string{`by "pixel"`, "no such tensor", `"pixels"`}},
+		{"integer result", grad.Options{Of: "places", Cotangent: "r", By: []string{"pixels"}}, []string{`"places"`, "int64", "floating-point"}},
+		{"computed integers", grad.Options{Of: "longest", By: []string{"pixels"}}, []string{`"longest"`, "int64"}},
+		{"integer input", grad.Options{Of: "logits", Cotangent: "r", By: []string{"ids"}}, []string{`"ids"`, "int64"}},
+		{"no rule", grad.Options{Of: "odd", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
+		{"twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
+		{"which result", grad.Options{By: []string{"pixels"}}, []string{"5 outputs", "say which"}},
+		{"which input", grad.Options{Of: "logits"}, []string{"2 inputs", "say what"}},
+		{"integer cotangent", grad.Options{Of: "logits", Cotangent: "ids", By: []string{"pixels"}}, []string{`cotangent "ids"`, "int64"}},
+		{"cotangent of another shape", grad.Options{Of: "logits", Cotangent: "pixels", By: []string{"weights"}}, []string{`cotangent "pixels"`, "[? 3]", `"logits"`, "[? 4]"}},
+		{"name taken", grad.Options{Of: "logits", By: []string{"pixels"}, Names: map[string]string{"pixels": "logits"}}, []string{`"logits" exists already`}},
+	} {
+		_, err := grad.Add(net(t), c.o)
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", c.name, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q has several lines", c.name, err)
+		}
+	}
+}
+
+// An operator without a rule is no obstacle where no gradient flows through it.
+func TestOperatorsBesideThePath(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"hidden", "logits"} {
+		if _, err := grad.Add(net(t), grad.Options{Of: of, By: []string{"pixels", "weights"}}); err != nil {
+			t.Errorf("of %s: %v", of, err)
+		}
+	}
+	if _, err := grad.Add(net(t), grad.Options{Of: "odd", By: []string{"odd"}}); err != nil {
+		t.Errorf("of a result by itself: %v", err)
+	}
+}
+
+func TestTextsAndMistakesBefore(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(18)
+	kind := int32(onnx.String)
+	text := b.Initializer(&pb.TensorProto{DataType: &kind, Dims: []int64{1}, StringData: [][]byte{[]byte("a")}})
+	x := b.Input("x", onnx.Float, 2)
+	if _, err := grad.Of(b, x, "", text); err == nil || !strings.Contains(err.Error(), "string") {
+		t.Errorf("by texts: %v", err)
+	}
+	if _, err := grad.Pullback(b, []onnx.Value{x}, nil, x); err == nil || !strings.Contains(err.Error(), "0 cotangents") {
+		t.Errorf("without a cotangent: %v", err)
+	}
+	b.Add(x, "nothing")
+	if _, err := grad.Of(b, x, "", x); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+		t.Errorf("after a mistake: %v", err)
+	}
+}
+
+// What does not influence the result has a gradient of zeros, of its shape as it is when the graph runs.
+func TestGradientByWhatHasNoInfluence(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(13)
+	x, other := b.Input("x0", onnx.Float, -1, 2), b.Input("x1", onnx.Float, -1, 3, -1)
+	stepped := b.Op("Floor", nil, b.Mul(x, b.Scalar(3)))
+	sized := b.Cast(b.Shape(x), onnx.Float)
+	y := b.Add(b.ReduceSum(stepped, false), b.ReduceSum(sized, false))
+	dx, err := grad.Of(b, y, "", x, other, stepped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range dx {
+		observe(b, []string{"a", "b", "c"}[i], g)
+	}
+	tr := trial{operands: []operand{{shape: []int{2, 2}, floats: []float32{1, 2, 3, 4}}, {shape: []int{2, 3, 1}, floats: make([]float32, 6)}}}
+	got := compile(t, build(t, b)).run(t, tr.feed())
+	for i, want := range []tensor.Tensor{tensor.New(2, 2), tensor.New(2, 3, 1), {Shape: []int{2, 2}, Data: []float32{1, 1, 1, 1}}} {
+		if !slices.Equal(got[i].Shape, want.Shape) || !slices.Equal(got[i].Data, want.Data) {
+			t.Errorf("gradient %d is %v, want %v", i, got[i], want)
+		}
+	}
+}
+
+// A batch of nothing has gradients of nothing by its samples, and of zero by the weights.
+func TestEmptyBatch(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(18)
+	x := b.Input("x0", onnx.Float, -1, 3, 4, 4)
+	w := b.Const("w", tensor.New(2, 3, 1, 1))
+	h := b.Relu(b.Conv(x, w, "", nil))
+	y := b.Softmax(b.MatMul(b.ReduceMean(h, false, 2, 3), b.Const("v", tensor.New(2, 5))), 1)
+	dx, err := grad.Of(b, y, "", x, "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe(b, "dx", dx[0])
+	observe(b, "dv", dx[1])
+	got := compile(t, build(t, b)).run(t, map[string]operand{"x0": {shape: []int{0, 3, 4, 4}, floats: []float32{}}})
+	if !slices.Equal(got[0].Shape, []int{0, 3, 4, 4}) || !slices.Equal(got[1].Shape, []int{2, 5}) || largest(got[1].Data) != 0 {
+		t.Errorf("%v", got)
+	}
+}
