@@ -53,7 +53,7 @@ func (a *Accumulator) score(null *table, part, column int) measure.Score {
 	s.Min, s.Max = c.Min, c.Max
 	s.Replicates = a.values.replicates(part, column)
 	if c.Proportion {
-		s.Low, s.High = wilson(s.Value, n)
+		s.Low, s.High = measure.Wilson(s.Value, n)
 	} else if low, high := measure.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, c.Min), min(high, c.Max)
 	}

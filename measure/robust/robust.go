@@ -1,0 +1,336 @@
+// Package robust measures accuracy under attack: for which share of samples no picture within a ball around x is found that the
+// model takes for another class.
+//
+// The attack is projected gradient descent on the cross-entropy (Madry et al. 2018), of which package invert keeps the
+// picture with the smallest margin,
+//
+//	x' <- P(x' + alpha u(grad -log p_y(x'))),
+//
+// from a random place in the ball, restarted for the samples that have held. u is the gradient of each sample divided by
+// its norm in an l2 ball, and its sign in an linf ball. An attack bounds robustness from above: a stronger one (more steps, more
+// restarts) can only find more.
+package robust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Settings are those of the measure.
+type Settings struct {
+	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"pictures at most: the first of the random order"`
+	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"the norm of the ball"`
+	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"of the ball, in units of a picture whose values go from 0 to 1"`
+	Steps    int     `key:"steps" json:"steps" default:"20" min:"1" doc:"of an attack"`
+	StepSize float64 `key:"step-size" json:"stepSize" min:"0" doc:"length of a step (linf: change of a pixel); 2.5 radius / steps where not given"`
+	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random place in the ball, not at x"`
+	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"attacks on a sample, each from another place, until one succeeds"`
+	Batch    int     `key:"batch" json:"batch" min:"1" doc:"pictures that go through the engine together; by the model's size where not given"`
+}
+
+// Defaults are those of the paper's Table 2: l2, radius 1.
+func Defaults() Settings {
+	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
+}
+
+// New returns the measure robust-accuracy: robust, clean.
+func New(s Settings) (procedure.Procedure, error) {
+	switch {
+	case s.Images < 1:
+		return nil, fmt.Errorf("%d images: take one at least", s.Images)
+	case s.Restarts < 1:
+		return nil, fmt.Errorf("%d restarts: take one attack at least", s.Restarts)
+	case s.Restarts > 1 && !s.Random:
+		return nil, errors.New("restarts are all alike without random-start")
+	}
+	if _, err := s.options().Resolved(); err != nil {
+		return nil, err
+	}
+	return &robust{s}, nil
+}
+
+type robust struct{ settings Settings }
+
+func (s Settings) options() invert.Options {
+	o := invert.Options{Steps: s.Steps, StepSize: s.StepSize, Ball: invert.Ball{Norm: invert.Norm(s.Norm), Radius: s.Radius}, Batch: s.Batch}
+	if o.StepSize == 0 && s.Steps > 0 {
+		o.StepSize = 2.5 * s.Radius / float64(s.Steps)
+	}
+	return o
+}
+
+func (*robust) Name() string { return "robust-accuracy" }
+
+func (*robust) Version() int { return 1 }
+
+func (m *robust) Settings() any { return m.settings }
+
+func (m *robust) Needs() procedure.Needs {
+	return procedure.Needs{Labels: true, Prediction: true, Samples: m.settings.Images}
+}
+
+func (*robust) Skip(j *procedure.Job) string {
+	switch {
+	case j.A.Model.Classes() == 0:
+		return "it has no output that scores classes"
+	case j.A.Model.Input().Type == onnx.Uint8:
+		return "it takes bytes, and rounding to them has no gradient"
+	}
+	return ""
+}
+
+func (m *robust) Work(j *procedure.Job) int64 {
+	n := int64(min(j.Data.Len(), m.settings.Images))
+	return n * (1 + 3*int64(m.settings.Restarts)*int64(m.settings.Steps+1))
+}
+
+func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	r, err := m.start(ctx, j)
+	if err == nil {
+		err = r.attack(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []measure.PairScore
+	for _, s := range r.scores() {
+		out = append(out, measure.PairScore{A: measure.WholeModel, B: measure.WholeModel, Score: s})
+	}
+	return out, nil
+}
+
+// A run is the work on one job.
+type run struct {
+	*robust
+	job     *procedure.Job
+	samples []dataset.Sample
+	right   []bool // on x
+	holds   []bool // not yet fooled
+	dropped int
+	round   int // attacks that are done
+	now     []byte
+}
+
+func (m *robust) start(ctx context.Context, j *procedure.Job) (*run, error) {
+	places := make([]int, min(j.Data.Len(), m.settings.Images))
+	for i := range places {
+		places[i] = i
+	}
+	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	if err != nil {
+		return nil, err
+	}
+	r := &run{robust: m, job: j}
+	for _, s := range samples {
+		if s.Label != dataset.NoLabel {
+			r.samples = append(r.samples, s)
+		}
+	}
+	if len(r.samples) == 0 {
+		return nil, fmt.Errorf("%w: no sample carries a label", measure.ErrTooFew)
+	}
+	if r.right, err = predicted(ctx, j.A, r.samples); err != nil {
+		return nil, err
+	}
+	r.holds = append([]bool(nil), r.right...)
+	return r, r.restore()
+}
+
+// predicted reports for each sample whether the model is right.
+func predicted(ctx context.Context, s procedure.Subject, samples []dataset.Sample) ([]bool, error) {
+	session, err := s.Model.NewSession(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(min(len(samples), 32))
+	if err != nil {
+		return nil, err
+	}
+	right := make([]bool, len(samples))
+	for at := 0; at < len(samples); at += buf.Cap() {
+		end := min(at+buf.Cap(), len(samples))
+		var pictures []tensor.Tensor
+		for _, sample := range samples[at:end] {
+			pictures = append(pictures, sample.Input)
+		}
+		if err := session.Run(ctx, pictures, buf); err != nil {
+			return nil, err
+		}
+		logs, err := buf.LogProbs(s.Outputs)
+		if err != nil {
+			return nil, err
+		}
+		for i := range end - at {
+			row := logs.At(i)
+			if row.Finite() >= 0 {
+				return nil, fmt.Errorf("model %s: the class scores of %s hold NaN or infinity", s.Name, samples[at+i].Name)
+			}
+			right[at+i] = isLargest(row.Data, samples[at+i].Label)
+		}
+	}
+	return right, nil
+}
+
+func isLargest(v []float32, at int) bool {
+	if at < 0 || at >= len(v) {
+		return false
+	}
+	for i, x := range v {
+		if x > v[at] || x == v[at] && i < at {
+			return false
+		}
+	}
+	return true
+}
+
+// attack attacks the samples that hold, as often as the settings say.
+func (r *run) attack(ctx context.Context) error {
+	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for ; r.round < r.settings.Restarts; r.round++ {
+		var rows []int
+		for i, holds := range r.holds {
+			if holds {
+				rows = append(rows, i)
+			}
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		found, err := s.Run(ctx, r.problem(rows))
+		if err != nil {
+			return err
+		}
+		for k, row := range rows {
+			if margin := found.Loss[k]; margin <= 0 {
+				r.holds[row] = false
+			}
+		}
+		r.dropped = len(found.Dropped)
+		r.now = nil
+	}
+	return nil
+}
+
+func (r *run) problem(rows []int) invert.Problem {
+	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.PictureShape()...)...)
+	start := tensor.New(x.Shape...)
+	p := invert.Problem{Pictures: x, Start: start, Checkpoint: checkpoint{r}}
+	ball, k := r.settings.options().Ball, r.job.Key
+	for i, row := range rows {
+		sample := r.samples[row]
+		copy(x.At(i).Data, sample.Input.Data)
+		from := sample.Input
+		if r.settings.Random {
+			from = ball.InBall(sample.Input, r.draw(k, sample.Index))
+		}
+		copy(start.At(i).Data, from.Data)
+		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)
+	}
+	before := int64(len(r.samples)) * (1 + 3*int64(r.round)*int64(r.settings.Steps+1))
+	p.Progress = func(p invert.Progress) { r.job.Progress(before+3*p.Done, fmt.Sprintf("margin %.3g", p.Loss)) }
+	return p
+}
+
+func (r *run) draw(k measure.Key, index int) *rand.Rand {
+	return keyed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
+}
+
+// scores are the accuracies. A sample that the model gets wrong as it is is not robust.
+func (r *run) scores() []measure.Score {
+	score := func(statistic string, yes []bool) measure.Score {
+		n, count := len(yes), 0
+		for _, y := range yes {
+			if y {
+				count++
+			}
+		}
+		s := measure.Plain(statistic, float64(count)/float64(n), n)
+		s.Low, s.High = measure.Wilson(s.Value, n)
+		s.Max = 1
+		return s
+	}
+	robust := score("robust", r.holds)
+	if r.dropped > 0 {
+		robust.Warnings = append(robust.Warnings, fmt.Sprintf("the attack on %d samples ran into NaN or infinity: they count as robust", r.dropped))
+	}
+	return []measure.Score{robust, score("clean", r.right)}
+}
+
+const (
+	stateKind    = "robust"
+	stateVersion = 1
+)
+
+// checkpoint keeps which samples hold, beside the state of the attack in hand.
+type checkpoint struct{ r *run }
+
+func (c checkpoint) Load() ([]byte, error) {
+	if len(c.r.now) == 0 {
+		return nil, nil
+	}
+	return c.r.now, nil
+}
+
+func (c checkpoint) Save(now []byte) error {
+	c.r.now = now
+	if c.r.job.Checkpoint == nil {
+		return nil
+	}
+	w := state.NewWriter(stateKind, stateVersion)
+	w.Int(len(c.r.holds))
+	for _, holds := range c.r.holds {
+		w.Bool(holds)
+	}
+	w.Int(c.r.round)
+	w.String(string(now))
+	return c.r.job.Checkpoint.Save(w.Bytes())
+}
+
+func (r *run) restore() error {
+	if r.job.Checkpoint == nil {
+		return nil
+	}
+	data, err := r.job.Checkpoint.Load()
+	if err != nil || data == nil {
+		return err
+	}
+	f, err := state.NewReader(data, stateKind, stateVersion)
+	if err != nil {
+		return fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	if f.Int() != len(r.holds) {
+		return nil // of other samples: some could not be read then, or cannot now
+	}
+	holds := make([]bool, len(r.holds))
+	for i := range holds {
+		holds[i] = f.Bool()
+	}
+	round, now := f.Int(), f.String()
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	if round < 0 || round >= r.settings.Restarts {
+		return fmt.Errorf("reading the checkpoint: attack %d of %d", round, r.settings.Restarts)
+	}
+	r.holds, r.round, r.now = holds, round, []byte(now)
+	return nil
+}

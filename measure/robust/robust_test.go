@@ -1,0 +1,259 @@
+package robust_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/measure/robust"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// weights are those of a linear classifier of pictures 1 x 2 x 2 in two classes.
+var weights = []float32{3, 0, 0, 1, -1, 0, 0, 0.5}
+
+func linear(t testing.TB) *model.Model {
+	t.Helper()
+	return build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.MatMul(b.Flatten(x, 1), b.Const("w", tensor.Tensor{Shape: []int{4, 2}, Data: weights}))
+	})
+}
+
+func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, 2, 2)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := model.Open(orttest.Load(t), path, model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
+// source are pictures whose labels are class 0.
+type source struct {
+	x      tensor.Tensor
+	labels []int
+}
+
+func (s source) Len() int            { return s.x.Shape[0] }
+func (s source) Classes() []string   { return nil }
+func (s source) Factors() []string   { return nil }
+func (s source) Fingerprint() string { return "" }
+func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	return dataset.Sample{Index: i, Name: fmt.Sprint("picture ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
+}
+
+// memory is a checkpoint.
+type memory struct{ state []byte }
+
+func (m *memory) Load() ([]byte, error) { return m.state, nil }
+func (m *memory) Save(s []byte) error   { m.state = s; return nil }
+
+func job(m *model.Model, s dataset.Source) *procedure.Job {
+	return &procedure.Job{A: procedure.Subject{Name: "net", Model: m}, Data: s, Key: measure.Key{Seed: 1}, Checkpoint: &memory{},
+		Progress: func(int64, string) {},
+		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+			var list []dataset.Sample
+			for _, i := range places {
+				sample, err := s.At(ctx, i, f)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, sample)
+			}
+			return list, nil
+		}}
+}
+
+func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean measure.Score) {
+	t.Helper()
+	m, err := robust.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := m.Skip(j); why != "" {
+		t.Fatal(why)
+	}
+	scores, err := m.Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(scores) != 2 || scores[0].Statistic != "robust" || scores[1].Statistic != "clean" {
+		t.Fatalf("scores %v", scores)
+	}
+	return scores[0].Score, scores[1].Score
+}
+
+// A linear classifier of two classes holds exactly where its margin is above radius |w0 - w1| (|w0 - w1|_1 in an linf ball), as
+// long as no pixel comes to 0 or 1.
+func TestLinearClassifier(t *testing.T) {
+	t.Parallel()
+	m := linear(t)
+	x, r := tensor.New(200, 1, 2, 2), keyed.Rand(1)
+	labels := make([]int, 200)
+	margins := make([]float64, 200)
+	for i := range 200 {
+		for k := range 4 {
+			x.At(i).Data[k] = 0.4 + 0.2*r.Float32()
+			margins[i] += float64(x.At(i).Data[k]) * float64(weights[2*k]-weights[2*k+1])
+		}
+		labels[i] = r.IntN(2)
+		if labels[i] == 1 {
+			margins[i] = -margins[i]
+		}
+	}
+	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
+		s := robust.Defaults()
+		s.Norm, s.Radius = norm, 0.2/slope // about the mean margin of what is right: half of those hold
+		s.Random = false                   // straight to the boundary; from elsewhere, steps along it come near the worst place
+		robustScore, clean := run(t, s, job(m, source{x, labels}))
+		right, holds := 0, 0
+		for _, v := range margins {
+			if v > 0 {
+				right++
+			}
+			if v > 0.2 {
+				holds++
+			}
+		}
+		if holds < 20 || right-holds < 20 {
+			t.Fatalf("%d are right and %d hold: the test says little", right, holds)
+		}
+		if got := int(math.Round(clean.Value * 200)); got != right {
+			t.Errorf("%s: %d of 200 are right, want %d", norm, got, right)
+		}
+		if got := int(math.Round(robustScore.Value * 200)); got != holds {
+			t.Errorf("%s: %d of 200 hold, want %d", norm, got, holds)
+		}
+		if !(robustScore.Low < robustScore.Value && robustScore.Value < robustScore.High && robustScore.N == 200) {
+			t.Errorf("%s: %+v", norm, robustScore)
+		}
+	}
+}
+
+// Accuracy falls with the radius, and more attacks find no less.
+func TestStrongerAttacks(t *testing.T) {
+	t.Parallel()
+	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
+	m, err := model.Open(orttest.Load(t), path, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dataset.Close(src)
+	s := robust.Defaults()
+	s.Images, s.Steps = 24, 6
+	last := 1.0
+	for _, radius := range []float64{0.01, 0.1, 0.5} {
+		s.Radius = radius
+		robustScore, clean := run(t, s, job(m, src))
+		if robustScore.Value > min(last, clean.Value) || radius == 0.5 && robustScore.Value > 0.1 {
+			t.Errorf("radius %v: %v hold, before %v, clean %v", radius, robustScore.Value, last, clean.Value)
+		}
+		last = robustScore.Value
+	}
+	if last == 1 {
+		t.Error("no attack found anything")
+	}
+}
+
+// A job that is stopped and done again gives the scores of one that was not.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	m := linear(t)
+	x, r := tensor.New(40, 1, 2, 2), keyed.Rand(1)
+	for i := range x.Data {
+		x.Data[i] = r.Float32()
+	}
+	s := robust.Defaults()
+	s.Radius, s.Restarts, s.Steps = 0.3, 3, 5
+	method, err := robust.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job(m, source{x, make([]int, 40)})
+	want, _ := run(t, s, job(m, source{x, make([]int, 40)}))
+	for _, stop := range []int{1, 5, 8, 14} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ticks := 0
+		j.Checkpoint = &memory{}
+		j.Progress = func(int64, string) {
+			if ticks++; ticks == stop {
+				cancel()
+			}
+		}
+		if _, err := method.Run(ctx, j); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		j.Progress = func(int64, string) {}
+		if got, _ := run(t, s, j); got.Value != want.Value {
+			t.Errorf("stopped at %d and resumed: %v, want %v", stop, got.Value, want.Value)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*robust.Settings){
+		"0 images":     func(s *robust.Settings) { s.Images = 0 },
+		"0 restarts":   func(s *robust.Settings) { s.Restarts = 0 },
+		"all alike":    func(s *robust.Settings) { s.Restarts, s.Random = 2, false },
+		"radius 0":     func(s *robust.Settings) { s.Radius = 0 },
+		`norm "l1"`:    func(s *robust.Settings) { s.Norm = "l1" },
+		"-1 steps":     func(s *robust.Settings) { s.Steps = -1 },
+		"step size -1": func(s *robust.Settings) { s.StepSize = -1 },
+	} {
+		s := robust.Defaults()
+		change(&s)
+		if _, err := robust.New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	m, err := robust.New(robust.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.New(3, 1, 2, 2)
+	if _, err := m.Run(t.Context(), job(linear(t), source{x, []int{-1, -1, -1}})); !errors.Is(err, measure.ErrTooFew) {
+		t.Errorf("no labels: %v", err)
+	}
+	embedding := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(b.Flatten(x, 1), true, 1) })
+	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "scores classes") {
+		t.Errorf("an embedding is skipped: %q", why)
+	}
+	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
+	})
+	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of picture 0 hold NaN") {
+		t.Errorf("NaN: %v", err)
+	}
+}

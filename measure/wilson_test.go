@@ -1,0 +1,27 @@
+package measure_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// The bounds are scipy's binomtest(count, n).proportion_ci(method="wilson").
+func TestWilson(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		count, n  int
+		low, high float64
+	}{
+		{0, 10, 0, 0.2775327998628892},
+		{5, 10, 0.236593090512564, 0.7634069094874361},
+		{81, 100, 0.7222115462093562, 0.8748524849023126},
+		{10, 10, 0.7224672001371107, 1},
+	} {
+		low, high := measure.Wilson(float64(c.count)/float64(c.n), c.n)
+		if math.Abs(low-c.low) > 1e-9 || math.Abs(high-c.high) > 1e-9 {
+			t.Errorf("%d of %d: %v to %v, want %v to %v", c.count, c.n, low, high, c.low, c.high)
+		}
+	}
+}
