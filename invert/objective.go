@@ -95,7 +95,7 @@ func (d Distances) check() error {
 func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	var list []tensor.Tensor
 	for _, t := range d {
-		z, err := represent(ctx, t.Model, t.Layer, p.Pictures)
+		z, err := Represent(ctx, t.Model, t.Layer, p.Pictures)
 		if err != nil {
 			return nil, err
 		}

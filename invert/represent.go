@@ -12,8 +12,8 @@ import (
 // forwardBatch is the number of pictures of a forward pass.
 const forwardBatch = 32
 
-// represent is a layer of the model on pictures, n x c x h x w with values in [0, 1]: n x d.
-func represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
+// Represent is a layer of the model on pictures, n x c x h x w with values in [0, 1]: n x d.
+func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
 	n := pictures.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
 	s, err := m.NewSession([]onnx.Layer{layer}, false)

@@ -1,0 +1,54 @@
+package invert_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// benchSearch times steps of an inversion of a model's penultimate layer; an operation is a step.
+func benchSearch(b *testing.B, path string, side, batch int) {
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, start := random(keyed.Rand(1), batch, 3, side, side), random(keyed.Rand(2), batch, 3, side, side)
+	s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 2 + b.N, Batch: batch})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	steps := 0
+	_, err = s.Run(b.Context(), invert.Problem{Pictures: x, Start: start, Progress: func(invert.Progress) {
+		if steps++; steps == 3 { // the first ones allocate
+			b.ResetTimer()
+		}
+	}})
+	b.StopTimer()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "images/s")
+}
+
+// BenchmarkStep takes a model that NOETHER_BENCH_MODEL names, NOETHER_BENCH_SIZE its side and NOETHER_BENCH_BATCH the
+// pictures of a step; by default the ResNet-20 of the test data, 25 pictures.
+func BenchmarkStep(b *testing.B) {
+	number := func(name string, otherwise int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	path := os.Getenv("NOETHER_BENCH_MODEL")
+	if path == "" {
+		path = testdata.Path(b, "models", "resnet20-cifar10.onnx")
+	}
+	benchSearch(b, path, number("NOETHER_BENCH_SIZE", 32), number("NOETHER_BENCH_BATCH", 25))
+}

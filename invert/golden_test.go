@@ -1,0 +1,123 @@
+package invert_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+var cifarPreprocess = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+
+func cifarModel(t testing.TB, name string) *model.Model {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"),
+		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// cifar are the first n pictures of the test set, with labels.
+func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
+	t.Helper()
+	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dataset.Close(src)
+	x, labels := tensor.New(n, 3, 32, 32), make([]int, n)
+	for i := range n {
+		s, err := src.At(t.Context(), i, dataset.Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(x.At(i).Data, s.Input.Data)
+		labels[i] = s.Label
+	}
+	return x, labels
+}
+
+// formula is the start of the golden searches.
+func formula(shape []int) tensor.Tensor {
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = float32(i*7919%104729%256) / 255
+	}
+	return t
+}
+
+type goldenCase struct {
+	Keys [][]float64
+	Best []float64
+}
+
+// Searches go the way that PyTorch's autograd goes in float64.
+func TestSearchesAgreeWithPyTorch(t *testing.T) {
+	raw, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Steps, Stride                               int
+		Paper, Adam, Contrast, Normalised, L2, Linf goldenCase
+	}
+	if err := json.Unmarshal(raw, &golden); err != nil {
+		t.Fatal(err)
+	}
+	a, b := cifarModel(t, "resnet20"), cifarModel(t, "resnet32")
+	la, lb := a.Layers()[0], b.Layers()[0]
+	x, labels := cifar(t, 4)
+	noise := formula(x.Shape)
+	for name, c := range map[string]struct {
+		objective invert.Objective
+		options   invert.Options
+		start     tensor.Tensor
+		want      goldenCase
+	}{
+		"paper":      {invert.Match(a, la), invert.Options{}, noise, golden.Paper},
+		"adam":       {invert.Match(a, la), invert.Options{Optimiser: invert.Adam}, noise, golden.Adam},
+		"contrast":   {invert.Contrast(a, la, b, lb), invert.Options{}, noise, golden.Contrast},
+		"normalised": {invert.NormalisedContrast(a, la, b, lb, 0.1), invert.Options{}, noise, golden.Normalised},
+		"l2":         {invert.Misclassify(a, nil), invert.Options{StepSize: 0.1, Ball: invert.Ball{Norm: invert.L2, Radius: 0.25}}, x, golden.L2},
+		"linf":       {invert.Misclassify(a, nil), invert.Options{StepSize: 0.002, Ball: invert.Ball{Norm: invert.Linf, Radius: 0.005}}, x, golden.Linf},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.options.Steps = golden.Steps
+			c.options.Batch = 3 // two batches, the second filled up
+			keys := map[int64]float64{}
+			p := invert.Problem{Pictures: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { keys[p.Done] = p.Loss }}
+			found := search(t, c.objective, c.options, p)
+			for step, want := range c.want.Keys {
+				mean := (want[0] + want[1]) / 2 // batches are of one size: two of two
+				if got := keys[int64(2*(step+1))]; !near(got, mean, 2e-5) {
+					t.Errorf("after step %d the mean loss is %v, PyTorch's %v", step, got, mean)
+				}
+			}
+			for i, want := range c.want.Keys[golden.Steps] {
+				if !near(found.Loss[i], want, 2e-5) {
+					t.Errorf("sample %d: loss %v, PyTorch's %v", i, found.Loss[i], want)
+				}
+			}
+			var off float64
+			for i, want := range c.want.Best {
+				off = max(off, math.Abs(float64(found.Pictures.Data[i*golden.Stride])-want))
+			}
+			if off > 1e-4 {
+				t.Errorf("a pixel of the best pictures is off by %v", off)
+			}
+			t.Logf("pixels are off by at most %.2g", off)
+		})
+	}
+}
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*math.Max(1, math.Abs(b)) }

@@ -1,0 +1,35 @@
+package invert_test
+
+import (
+	"image/color"
+	"testing"
+
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestSheet(t *testing.T) {
+	t.Parallel()
+	x, y := tensor.New(3, 3, 2, 2), tensor.New(3, 3, 2, 2)
+	for i := range 4 { // of the second picture: red, and its partner blue
+		x.At(1).Data[i] = 1
+		y.At(1).Data[8+i] = 2 // beyond white
+	}
+	s := invert.Sheet(x, y)
+	// 2 x 2 pixels are enlarged to 96 x 96; a pair is 2 * 96 + 2 wide, with 10 around it.
+	if b := s.Bounds(); b.Dx() != 10+204 || b.Dy() != 10+3*106 {
+		t.Fatalf("the sheet is %v", b)
+	}
+	red, blue := color.NRGBA{255, 0, 0, 255}, color.NRGBA{0, 0, 255, 255}
+	for _, p := range []struct {
+		x, y int
+		want color.NRGBA
+	}{{0, 0, color.NRGBA{255, 255, 255, 255}}, {10, 10, color.NRGBA{0, 0, 0, 255}}, {10, 116, red}, {105, 211, red}, {106, 150, color.NRGBA{255, 255, 255, 255}}, {108, 116, blue}, {203, 211, blue}} {
+		if got := s.NRGBAAt(p.x, p.y); got != p.want {
+			t.Errorf("pixel %d, %d is %v, want %v", p.x, p.y, got, p.want)
+		}
+	}
+	if b := invert.Sheet(tensor.New(9, 1, 224, 224), tensor.New(9, 1, 224, 224)).Bounds(); b.Dx() != 10+2*460 || b.Dy() != 10+5*234 {
+		t.Errorf("nine pictures of 224 make %v", b)
+	}
+}
