@@ -53,7 +53,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
 	engine := addEngineFlags(root)
 	root.AddCommand(
-		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine),
+		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
 		compareCommand(), correlateCommand(), reportCommand(), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true

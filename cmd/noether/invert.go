@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// invertFlags are what the command is told.
+type invertFlags struct {
+	data, out, layer, preprocess, start, optimiser string
+	limit, steps, size                             int
+	stepSize, radius, beta                         float64
+	norm                                           string
+	seed                                           uint64
+	against, againstLayer, againstPreprocess       string
+	controversial, normalised, json                bool
+}
+
+func invertCommand(engine *engineFlags) *cobra.Command {
+	var f invertFlags
+	c := &cobra.Command{
+		Use:   "invert MODEL",
+		Short: "Find pictures that a model takes for the same",
+		Long: `Finds, for each picture x, another one x' that a layer of the model maps to the same representation,
+starting from noise: what the layer ignores is left as noise (Nanda et al. 2022, equation 4). Writes into a
+folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w; distances.npy; summary.json.
+
+With --against a second model, x' is also to be as different as can be to that one; --controversial starts
+from x itself. A search that is stopped goes on where it was when the command is given again.`,
+		Example: "  noether invert resnet18.onnx --data photos/ --preprocess imagenet -o inverted\n" +
+			"  noether invert a.onnx --data test_batch.bin --against b.onnx --controversial -o stimuli",
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			for flag, v := range map[string]string{"data": f.data, "out": f.out} {
+				if v == "" {
+					return usagef(c, "--%s is missing", flag)
+				}
+			}
+			if err := f.check(); err != nil {
+				return usagef(c, "%v", err)
+			}
+			return f.run(c.Context(), engine, args[0])
+		},
+	}
+	p := c.Flags()
+	p.StringVar(&f.data, "data", "", "pictures: a folder of images, CIFAR (.bin), IDX, npy or npz")
+	p.StringVarP(&f.out, "out", "o", "", "folder to write to")
+	p.StringVar(&f.layer, "layer", "penultimate", "the layer whose representation x' is to have; see noether inspect")
+	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none or a preprocessor_config.json (default: the one beside the model)")
+	p.IntVar(&f.size, "size", 0, "side of the pictures, for a model of free size")
+	p.IntVar(&f.limit, "limit", 16, "pictures, drawn at random")
+	p.Uint64Var(&f.seed, "seed", 1, "of every random draw")
+	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (noise), shuffled, near (x and a little noise)")
+	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of one length along the gradient")
+	p.IntVar(&f.steps, "steps", 0, "default: 150, or 1000 with the paper's optimiser")
+	p.Float64Var(&f.stepSize, "step-size", 0, "default: 0.01, the change of a pixel; 0.5, a length, with the paper's optimiser")
+	p.StringVar(&f.norm, "norm", "", "l2 or linf: keep x' in a ball around x")
+	p.Float64Var(&f.radius, "radius", 0, "of the ball; pictures have values from 0 to 1")
+	p.StringVar(&f.against, "against", "", "a second model, to which x' is to be different")
+	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "its layer")
+	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "its preprocessing (default: the one beside it, else that of the first model)")
+	p.BoolVar(&f.controversial, "controversial", false, "start from x and a little noise")
+	p.BoolVar(&f.normalised, "normalised", false, "with --against: relative distances, the second weighted by --beta")
+	p.Float64Var(&f.beta, "beta", 0.1, "weight of the second distance, with --normalised")
+	p.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	return c
+}
+
+func (f *invertFlags) check() error {
+	if f.controversial {
+		if f.against == "" {
+			return errors.New("--controversial wants a second model: --against")
+		}
+		f.start = string(invert.Near)
+	}
+	_, err := f.options().Resolved()
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(invert.Kinds(), invert.Kind(f.start)):
+		return fmt.Errorf("--start is one of %v, not %q", invert.Kinds(), f.start)
+	case f.limit < 1:
+		return fmt.Errorf("--limit is %d; take one picture at least", f.limit)
+	case f.normalised && f.against == "":
+		return errors.New("--normalised wants a second model: --against")
+	case f.normalised && !(f.beta > 0):
+		return fmt.Errorf("--beta is %v; it must be above 0", f.beta)
+	}
+	return nil
+}
+
+func (f *invertFlags) options() invert.Options {
+	return invert.Options{Optimiser: invert.Optimiser(f.optimiser), Steps: f.steps, StepSize: f.stepSize,
+		Ball: invert.Ball{Norm: invert.Norm(f.norm), Radius: f.radius}}
+}
+
+// run does what the flags say and leaves the results in the folder.
+func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string) error {
+	o, err := engine.open()
+	if err != nil {
+		return err
+	}
+	m, layer, err := f.open(o, path, f.layer, f.preprocess)
+	if err != nil {
+		return err
+	}
+	objective := invert.Match(m, layer)
+	if f.against != "" {
+		pre := f.againstPreprocess
+		if pre == "" {
+			pre = f.preprocess
+		}
+		other, otherLayer, err := f.open(o, f.against, f.againstLayer, pre)
+		if err != nil {
+			return err
+		}
+		objective = invert.Contrast(m, layer, other, otherLayer)
+		if f.normalised {
+			objective = invert.NormalisedContrast(m, layer, other, otherLayer, f.beta)
+		}
+	}
+	samples, err := f.read(ctx, m.Frame())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.out, 0o777); err != nil {
+		return err
+	}
+	x := stack(samples)
+	found, err := f.search(ctx, objective, samples, x)
+	if err != nil {
+		return err
+	}
+	summary, err := f.summarise(ctx, path, objective, samples, x, found)
+	if err != nil {
+		return err
+	}
+	if err := f.write(summary, x, found.Pictures); err != nil {
+		return err
+	}
+	if f.json {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", " ")
+		return e.Encode(summary)
+	}
+	return summary.print(os.Stdout, f.out)
+}
+
+// open opens a model with one layer.
+func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
+	pre, file, err := study.PreprocessFor(preprocess, path)
+	if err != nil {
+		return nil, onnx.Layer{}, err
+	}
+	if preprocess == "" && file == "" {
+		note(fmt.Sprintf("no preprocessing is known for %s: it gets pictures with values from 0 to 1; say --preprocess", path))
+	}
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return nil, onnx.Layer{}, err
+	}
+	if n := len(m.Layers()); n != 1 {
+		return nil, onnx.Layer{}, fmt.Errorf("model %s: layer %q matches %d layers; name one: see noether inspect", path, layer, n)
+	}
+	return m, m.Layers()[0], nil
+}
+
+// read draws pictures from the data.
+func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
+	src, err := study.OpenPath(ctx, f.data)
+	if err != nil {
+		return nil, err
+	}
+	defer dataset.Close(src)
+	drawn, err := dataset.Draw(ctx, src, f.limit, dataset.Drawing{Seed: f.seed})
+	if err != nil {
+		return nil, err
+	}
+	places := make([]int, drawn.Len())
+	for i := range places {
+		places[i] = i
+	}
+	var samples []dataset.Sample
+	for s, err := range dataset.Read(ctx, drawn, places, frame, dataset.ReadOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	if len(samples) == 0 {
+		return nil, fmt.Errorf("%s has no pictures", f.data)
+	}
+	for _, s := range samples {
+		if !slices.Equal(s.Input.Shape, samples[0].Input.Shape) {
+			return nil, fmt.Errorf("%s: pictures of different sizes, %v and %v: say --preprocess or --size", f.data, samples[0].Input.Shape, s.Input.Shape)
+		}
+	}
+	return samples, nil
+}
+
+func stack(samples []dataset.Sample) tensor.Tensor {
+	x := tensor.New(append([]int{len(samples)}, samples[0].Input.Shape...)...)
+	for i, s := range samples {
+		copy(x.At(i).Data, s.Input.Data)
+	}
+	return x
+}
+
+func (f *invertFlags) search(ctx context.Context, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor) (*invert.Found, error) {
+	start, err := invert.Start(invert.Kind(f.start), x, func(i int) *rand.Rand {
+		if i >= 0 {
+			i = samples[i].Index
+		}
+		return keyed.Rand(f.seed, "invert: start", f.start, i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := invert.New(objective, f.options())
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	names := make([]string, len(samples))
+	for i, sample := range samples {
+		names[i] = sample.Name
+	}
+	progress, done := watch(os.Stderr)
+	defer done()
+	return s.Run(ctx, invert.Problem{Pictures: x, Start: start, Names: names, Checkpoint: fileCheckpoint(f.checkpoint()),
+		Progress: func(p invert.Progress) {
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: study.NameOf(objective[0].Model.Graph().Path()),
+				Data: study.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
+		}})
+}
+
+func (f *invertFlags) checkpoint() string { return filepath.Join(f.out, "checkpoint.bin") }
+
+// A fileCheckpoint is kept in a file.
+type fileCheckpoint string
+
+func (c fileCheckpoint) Load() ([]byte, error) {
+	data, err := os.ReadFile(string(c))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (c fileCheckpoint) Save(state []byte) error { return atomicfile.Write(string(c), state) }
+
+// write leaves pictures, arrays and summary in the folder, and removes the checkpoint.
+func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {
+	distances := tensor.New(len(s.Samples))
+	for i, sample := range s.Samples {
+		distances.Data[i] = float32(sample.Distance)
+	}
+	files := map[string]func(w io.Writer) error{
+		"contact.png":   func(w io.Writer) error { return png.Encode(w, invert.Sheet(x, found)) },
+		"x.npy":         func(w io.Writer) error { return dataset.WriteNPY(w, x) },
+		"inverted.npy":  func(w io.Writer) error { return dataset.WriteNPY(w, found) },
+		"distances.npy": func(w io.Writer) error { return dataset.WriteNPY(w, distances) },
+		"summary.json": func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", " ")
+			return e.Encode(s)
+		},
+	}
+	for name, write := range files {
+		if err := atomicfile.WriteFunc(filepath.Join(f.out, name), write); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(f.checkpoint()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// photos writes an array of 20 pictures.
+func photos(t *testing.T, dir string) string {
+	t.Helper()
+	x, r := tensor.New(20, 3, 16, 16), keyed.Rand(1)
+	for i := range x.Data {
+		x.Data[i] = r.Float32()
+	}
+	path := filepath.Join(dir, "photos.npy")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := dataset.WriteNPY(f, x); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestInvert(t *testing.T) {
+	dir := t.TempDir()
+	model, other, data := testmodel.Write(t, dir, "a", testmodel.Options{}), testmodel.Write(t, dir, "b", testmodel.Options{}), photos(t, dir)
+	out := filepath.Join(dir, "out")
+	if code, message := call(t, "invert", model, "--data", data, "-o", out, "--limit", "5", "--layer", "logits", "--preprocess", "none", "--steps", "60"); code != 0 {
+		t.Fatal(message)
+	}
+	var s inversionSummary
+	raw, err := os.ReadFile(filepath.Join(out, "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Samples) != 5 || s.Layer != "logits" || s.Steps != 60 || s.Optimiser != "adam" || s.StepSize != 0.01 {
+		t.Errorf("the summary is %+v", s)
+	}
+	for _, one := range s.Samples {
+		if one.Relative == nil || *one.Relative > 0.2 || one.Distance <= 0 || one.Input < 1 || one.Dropped {
+			t.Errorf("%s came to %+v", one.Name, one)
+		}
+	}
+	x, err := dataset.ReadArray(t.Context(), filepath.Join(out, "x.npy"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inverted, err := dataset.ReadArray(t.Context(), filepath.Join(out, "inverted.npy"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x.Shape, []int{5, 3, 16, 16}) || !slices.Equal(inverted.Shape, x.Shape) || slices.Equal(x.Data, inverted.Data) {
+		t.Errorf("arrays of shapes %v and %v", x.Shape, inverted.Shape)
+	}
+	f, err := os.Open(filepath.Join(out, "contact.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := png.Decode(f); err != nil {
+		t.Error(err)
+	}
+	if code, message := call(t, "invert", model, "--data", data, "-o", filepath.Join(dir, "two"), "--limit", "3", "--preprocess", "none", "--steps", "5",
+		"--against", other, "--controversial", "--norm", "l2", "--radius", "1"); code != 0 {
+		t.Fatal(message)
+	}
+}
+
+// An inversion that is stopped leaves a checkpoint and no results, and the same command goes on from it.
+func TestInvertResumes(t *testing.T) {
+	dir := t.TempDir()
+	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
+	args := func(out string) []string {
+		return []string{"invert", model, "--data", data, "-o", out, "--layer", "conv", "--preprocess", "none", "--steps", "3000", "--optimiser", "paper"}
+	}
+	stopped, whole := filepath.Join(dir, "stopped"), filepath.Join(dir, "whole")
+	checkpoint := filepath.Join(stopped, "checkpoint.bin")
+	there := func() bool {
+		_, err := os.Stat(checkpoint)
+		return err == nil
+	}
+	for patience := 200 * time.Millisecond; !there(); patience += patience / 2 { // until the stop comes in the middle of the search
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := execute(ctx, args(stopped))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("stopped after %v: %v", patience, err)
+		}
+	}
+	for _, out := range []string{stopped, whole} {
+		if code, message := call(t, args(out)...); code != 0 {
+			t.Fatal(message)
+		}
+	}
+	if there() {
+		t.Error("the checkpoint is still there")
+	}
+	for _, name := range []string{"inverted.npy", "contact.png"} {
+		a, err := os.ReadFile(filepath.Join(stopped, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a, b) {
+			t.Errorf("%s of a search that was resumed differs", name)
+		}
+	}
+}
+
+func TestInvertErrors(t *testing.T) {
+	dir := t.TempDir()
+	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
+	out := filepath.Join(dir, "out")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{model, "-o", out}, 2, "--data is missing"},
+		{[]string{model, "--data", data}, 2, "--out is missing"},
+		{[]string{model, "--data", data, "-o", out, "--start", "dream"}, 2, "--start is one of"},
+		{[]string{model, "--data", data, "-o", out, "--optimiser", "sgd"}, 2, `optimiser "sgd"`},
+		{[]string{model, "--data", data, "-o", out, "--limit", "0"}, 2, "--limit is 0"},
+		{[]string{model, "--data", data, "-o", out, "--controversial"}, 2, "--against"},
+		{[]string{model, "--data", data, "-o", out, "--norm", "l2"}, 2, "radius"},
+		{[]string{model, "--data", dir + "/nothing", "-o", out, "--preprocess", "none"}, 1, "no such file"},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "con"}, 1, "con"},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "all"}, 1, "name one"},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "cub"}, 1, `no preset "cub"`},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--against", dir + "/b.onnx"}, 1, "b.onnx"},
+	} {
+		code, message := call(t, append([]string{"invert"}, c.args...)...)
+		if code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%q: %d, %q; want %d, %q", c.args, code, message, c.code, c.want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// An inversionSummary is what an inversion has come to, as summary.json has it.
+type inversionSummary struct {
+	Model     string           `json:"model"`
+	SHA256    string           `json:"sha256"`
+	Layer     string           `json:"layer"`
+	Against   string           `json:"against,omitempty"`
+	Other     string           `json:"againstLayer,omitempty"`
+	Data      string           `json:"data"`
+	Start     string           `json:"start"`
+	Optimiser string           `json:"optimiser"`
+	Steps     int              `json:"steps"`
+	StepSize  float64          `json:"stepSize"`
+	Norm      string           `json:"norm,omitempty"`
+	Radius    float64          `json:"radius,omitempty"`
+	Seed      uint64           `json:"seed"`
+	Samples   []inversionOfOne `json:"samples"`
+}
+
+// An inversionOfOne is that of one picture. Distances are in the layer's l2 norm; relative ones are divided by the norm of
+// the representation of x, and null where that is zero.
+type inversionOfOne struct {
+	Name          string   `json:"name"`
+	Index         int      `json:"index"`
+	Label         *int     `json:"label,omitempty"`
+	Distance      float64  `json:"distance"`
+	Relative      *float64 `json:"relativeDistance"`
+	OtherRelative *float64 `json:"againstRelativeDistance,omitempty"`
+	Input         float64  `json:"inputDistance"` // |x - x'|_2
+	Dropped       bool     `json:"dropped,omitempty"`
+}
+
+func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Found) (*inversionSummary, error) {
+	o, err := f.options().Resolved()
+	if err != nil {
+		return nil, err
+	}
+	s := &inversionSummary{Model: path, SHA256: objective[0].Model.SHA256(), Layer: objective[0].Layer.Name, Data: f.data, Start: f.start,
+		Optimiser: string(o.Optimiser), Steps: o.Steps, StepSize: o.StepSize, Norm: f.norm, Radius: f.radius, Seed: f.seed}
+	if len(objective) > 1 {
+		s.Against, s.Other = f.against, objective[1].Layer.Name
+	}
+	for i, sample := range samples {
+		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: apart(x.At(i).Data, found.Pictures.At(i).Data)}
+		if sample.Label != dataset.NoLabel {
+			one.Label = &samples[i].Label
+		}
+		s.Samples = append(s.Samples, one)
+	}
+	for _, i := range found.Dropped {
+		s.Samples[i].Dropped = true
+	}
+	for k, term := range objective {
+		want, err := invert.Represent(ctx, term.Model, term.Layer, x)
+		if err != nil {
+			return nil, err
+		}
+		got, err := invert.Represent(ctx, term.Model, term.Layer, found.Pictures)
+		if err != nil {
+			return nil, err
+		}
+		for i := range s.Samples {
+			one := &s.Samples[i]
+			d, norm := apart(want.At(i).Data, got.At(i).Data), apart(want.At(i).Data, make([]float32, len(want.At(i).Data)))
+			var relative *float64
+			if r := d / norm; !math.IsNaN(r) && !math.IsInf(r, 0) {
+				relative = &r
+			}
+			if k > 0 {
+				one.OtherRelative = relative
+				continue
+			}
+			one.Relative = relative
+			if !math.IsNaN(d) && !math.IsInf(d, 0) {
+				one.Distance = d
+			}
+		}
+	}
+	return s, nil
+}
+
+// apart is the l2 distance of two vectors.
+func apart(v, w []float32) float64 {
+	var sum float64
+	for i := range v {
+		d := float64(v[i]) - float64(w[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+func (s *inversionSummary) print(w io.Writer, folder string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "picture\tdistance\trelative\tfrom x\t")
+	if s.Against != "" {
+		fmt.Fprint(t, "relative, against\t")
+	}
+	fmt.Fprintln(t)
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.4g", *v)
+	}
+	dropped := 0
+	for _, one := range s.Samples {
+		if one.Dropped {
+			dropped++
+			fmt.Fprintf(t, "%s\tdropped: NaN or infinity\t\t\t\n", one.Name)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%.4g\t%s\t%.4g\t", one.Name, one.Distance, number(one.Relative), one.Input)
+		if s.Against != "" {
+			fmt.Fprintf(t, "%s\t", number(one.OtherRelative))
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if dropped > 0 {
+		fmt.Fprintf(w, "warning: %d of %d pictures were dropped\n", dropped, len(s.Samples))
+	}
+	_, err := fmt.Fprintf(w, "wrote %s: contact.png, x.npy, inverted.npy, distances.npy, summary.json\n", folder)
+	return err
+}
