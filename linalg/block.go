@@ -54,11 +54,7 @@ func CentreWide(rows []float64, p int) Block {
 func centre[T float32 | float64](rows []T, p int) []float64 {
 	n := len(rows) / p
 	mean := make([]float64, p)
-	for i := range n {
-		for j, v := range rows[i*p : (i+1)*p] {
-			mean[j] += float64(v)
-		}
-	}
+	sumRows(mean, rows)
 	m := make([]T, p)
 	for j := range m {
 		mean[j] /= float64(n)
@@ -71,6 +67,22 @@ func centre[T float32 | float64](rows []T, p int) []float64 {
 		}
 	}
 	return mean
+}
+
+// sumRows adds up the rows of a matrix of len(sum) columns, four at a time.
+func sumRows[T float32 | float64](sum []float64, rows []T) {
+	p := len(sum)
+	for ; len(rows) >= 4*p; rows = rows[4*p:] {
+		a, b, c, d := rows[:p], rows[p:2*p], rows[2*p:3*p], rows[3*p:4*p]
+		for j := range sum {
+			sum[j] += float64(a[j]) + float64(b[j]) + float64(c[j]) + float64(d[j])
+		}
+	}
+	for ; len(rows) >= p; rows = rows[p:] {
+		for j, v := range rows[:p] {
+			sum[j] += float64(v)
+		}
+	}
 }
 
 // N is the number of observations.
