@@ -156,6 +156,13 @@ func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest
 	return f, nil
 }
 
+func pictures(n int64) string {
+	if n == 1 {
+		return "1 picture"
+	}
+	return fmt.Sprintf("%d pictures", n)
+}
+
 // readLabels goes through a file once: it keeps the labels, checks them and hashes everything.
 func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, classes int, d digest) error {
 	info, err := f.file.Stat()
@@ -165,8 +172,8 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 	size := info.Size()
 	n := size / int64(record)
 	if size%int64(record) != 0 || n == 0 {
-		return fmt.Errorf("%d bytes, which is no whole number of %s records of %d bytes; %d pictures would be %d bytes",
-			size, kind, record, max(n, 1), max(n, 1)*int64(record))
+		return fmt.Errorf("%d bytes, which is no whole number of %s records of %d bytes; %s would be %d bytes",
+			size, kind, record, pictures(max(n, 1)), max(n, 1)*int64(record))
 	}
 	d.add(f.name, size)
 	const chunk = 256 // records

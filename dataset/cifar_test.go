@@ -122,7 +122,7 @@ func TestCIFARRefused(t *testing.T) {
 	}{
 		{"nothing", CIFAROptions{}, "no file or folder"},
 		{"missing", CIFAROptions{Paths: []string{filepath.Join(dir, "no.bin")}}, "no such file"},
-		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes, which is no whole number of CIFAR-10 records of 3073 bytes; 1 pictures would be 3073 bytes"},
+		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes, which is no whole number of CIFAR-10 records of 3073 bytes; 1 picture would be 3073 bytes"},
 		{"empty", CIFAROptions{Paths: []string{file("empty.bin", nil)}}, "0 bytes"},
 		{"label", CIFAROptions{Paths: []string{file("label.bin", bytes.Repeat([]byte{10}, 3073))}}, "record 0: label 10, but CIFAR-10 has 10 classes"},
 		{"folder", CIFAROptions{Paths: []string{dir}}, "no file test_batch.bin"},

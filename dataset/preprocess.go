@@ -55,6 +55,20 @@ func Preset(name string) (Preprocess, error) {
 	return p, nil
 }
 
+// A KeyError is an error that one value of a preprocessing is the cause of.
+type KeyError struct {
+	Key string // as study files name it, for instance "mean"
+	Err error
+}
+
+func (e *KeyError) Error() string { return e.Err.Error() }
+
+func (e *KeyError) Unwrap() error { return e.Err }
+
+func keyError(key, format string, args ...any) error {
+	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
 // Check reports a preprocessing that does not fit pictures of the given number of channels.
 func (p Preprocess) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
@@ -67,29 +81,29 @@ func (p Preprocess) Check(channels int) error {
 		return err
 	}
 	if i := slices.Index(p.Std, 0); i >= 0 {
-		return fmt.Errorf("preprocess: std[%d] is 0, and values are divided by it", i)
+		return keyError("std", "preprocess: std[%d] is 0, and values are divided by it", i)
 	}
 	switch p.Order {
 	case "", "rgb":
 	case "bgr":
 		if channels != 3 {
-			return fmt.Errorf("preprocess: order bgr needs 3 channels and the model takes %d", channels)
+			return keyError("order", "preprocess: order bgr needs 3 channels and the model takes %d", channels)
 		}
 	default:
-		return fmt.Errorf("preprocess: order %q is not known: rgb or bgr", p.Order)
+		return keyError("order", "preprocess: order %q is not known: rgb or bgr", p.Order)
 	}
 	if low, high := p.Bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
-		return fmt.Errorf("preprocess: range [%v, %v] is empty: low comes before high", low, high)
+		return keyError("range", "preprocess: range [%v, %v] is empty: low comes before high", low, high)
 	}
 	return nil
 }
 
 func checkPerChannel(name string, v []float32, channels int) error {
 	if n := len(v); n > 1 && n != channels {
-		return fmt.Errorf("preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
+		return keyError(name, "preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
 	}
 	if i := slices.IndexFunc(v, func(x float32) bool { return x-x != 0 }); i >= 0 {
-		return fmt.Errorf("preprocess: %s[%d] is %v", name, i, v[i])
+		return keyError(name, "preprocess: %s[%d] is %v", name, i, v[i])
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 		return nil, err
 	}
 	if m.graph, err = m.graph.WithAxes(m.axes()); err != nil {
-		return nil, err
+		return nil, setting(err, "axes")
 	}
 	if err := m.findScores(); err != nil {
 		return nil, err

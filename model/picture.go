@@ -43,16 +43,16 @@ func (m *Model) findInputs() error {
 	}
 	m.batch = max(port.Shape[0].Size, 0)
 	if m.picture, err = newPicture(port, layout, m.options); err != nil {
-		return err
+		return setting(err, "preprocess")
 	}
 	m.fixed, err = fixedInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
-	return err
+	return setting(err, "inputs")
 }
 
 // pictureInput finds the input that can take a picture, and whether its channels come first or last.
 func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
-		return onnx.Port{}, "", fmt.Errorf("layout %q: it is NCHW or NHWC", l)
+		return onnx.Port{}, "", setting(fmt.Errorf("layout %q: it is NCHW or NHWC", l), "layout")
 	}
 	if len(inputs) == 0 {
 		return onnx.Port{}, "", errors.New("has no input")
@@ -68,7 +68,7 @@ func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	case len(found) > 1:
 		return onnx.Port{}, "", fmt.Errorf("several inputs could take a picture (%s): choose one by input, and give the others values by inputs", list(found))
 	case len(found) == 0 && o.Input != "":
-		return onnx.Port{}, "", fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs))
+		return onnx.Port{}, "", setting(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
 		return onnx.Port{}, "", fmt.Errorf("no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has %s", list(inputs))
 	}
@@ -169,7 +169,11 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	case model == 0:
 		return 0, fmt.Errorf("input %v has no room for a picture", port)
 	case preprocess != 0 && preprocess != model:
-		return 0, fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d: say preprocess: {..., crop: %d}", what, preprocess, port, model, model)
+		key := "crop"
+		if what == "channels" {
+			key = what
+		}
+		return 0, &dataset.KeyError{Key: key, Err: fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", what, preprocess, port, model, key, model)}
 	}
 	return model, nil
 }

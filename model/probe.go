@@ -58,16 +58,16 @@ func (m *Model) reachable() ([]onnx.Layer, error) {
 // choose applies the caller's patterns.
 func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
 	chosen := map[string]bool{}
-	for _, pattern := range m.options.Layers {
+	for i, pattern := range m.options.Layers {
 		matched, err := m.graph.Select(pattern)
 		if err != nil {
-			return nil, err
+			return nil, setting(err, layerSetting(i)...)
 		}
 		usable := 0
 		for _, l := range matched {
 			ok := shapes[l.Name] != nil
 			if !ok && l.Name == pattern {
-				return nil, fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the picture", l.Name)
+				return nil, setting(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the picture", l.Name), layerSetting(i)...)
 			}
 			chosen[l.Name] = chosen[l.Name] || ok
 			if ok {
@@ -75,7 +75,7 @@ func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer,
 			}
 		}
 		if usable == 0 {
-			return nil, fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the picture", pattern, len(matched))
+			return nil, setting(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the picture", pattern, len(matched)), layerSetting(i)...)
 		}
 	}
 	var layers []onnx.Layer

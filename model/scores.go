@@ -30,7 +30,7 @@ func (m *Model) findScores() error {
 	switch m.options.Scores {
 	case "", logits, probabilities, none:
 	default:
-		return fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores)
+		return setting(fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores), "scores")
 	}
 	outputs := m.graph.Outputs()
 	if len(outputs) == 0 {
@@ -39,7 +39,7 @@ func (m *Model) findScores() error {
 	i := 0
 	if name := m.options.Output; name != "" {
 		if i = slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == name }); i < 0 {
-			return fmt.Errorf("has no output %q: it has %s", name, list(outputs))
+			return setting(fmt.Errorf("has no output %q: it has %s", name, list(outputs)), "output")
 		}
 	}
 	if m.options.Output == "" {
@@ -70,7 +70,7 @@ func (s *scores) settle(shape []int, stated bool) error {
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
 	case stated:
-		return fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape)
+		return setting(fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape), "scores")
 	default:
 		s.kind = none
 	}

@@ -37,7 +37,7 @@ func (r *Runtime) useDevice(o *binding.SessionOptions, name string) error {
 		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s", name, r.path, d.provider)
 	}
 	if err := d.use(o); err != nil {
-		return fmt.Errorf("device %q: %w", name, oneLine(err))
+		return fmt.Errorf("device %q: the ONNX Runtime library %s cannot use %s on this machine (%w): install what it needs, name another library by --onnxruntime, or leave --device out", name, r.path, d.provider, oneLine(err))
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
@@ -215,7 +217,7 @@ func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
 		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device})
 	if err != nil {
-		return nil, err
+		return nil, spec.place(err)
 	}
 	if spec.SHA256 != "" && spec.SHA256 != m.SHA256() {
 		return nil, spec.ONNX.errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), spec.SHA256)
@@ -227,6 +229,27 @@ func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error
 		}
 	}
 	return open, err
+}
+
+// place points at the value of the entry that an error of model.Open comes from, where it comes from one: as near to it as
+// the entry names it.
+func (m Model) place(err error) error {
+	var from *model.SettingError
+	if !errors.As(err, &from) || m.node == nil {
+		return err
+	}
+	at := m.node
+	for _, step := range from.Path {
+		next := at.Get(step)
+		if i, no := strconv.Atoi(step); no == nil && at.Kind == config.List && i < len(at.Items) {
+			next = at.Items[i]
+		}
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return at.Errorf("%v", err)
 }
 
 // chosen are the layers of an open model that patterns match.

@@ -219,13 +219,25 @@ func (d *openData) under(classes int) *openData {
 		}
 	}
 	if err != nil {
-		out.mismatch = err
+		out.mismatch = d.spec.place(err)
 		out.source, err = dataset.MapClasses(d.source, slices.Repeat([]int{dataset.NoLabel}, len(names)), outputNames(nil, nil, classes))
 		if err != nil {
 			panic(err) // no label is always a label
 		}
 	}
 	return &out
+}
+
+// place points at classes, or at the entry where they are not named.
+func (d Data) place(err error) error {
+	at := d.node
+	if at == nil {
+		return err
+	}
+	if classes := at.Get("classes"); classes != nil {
+		at = classes
+	}
+	return at.Errorf("%v", err)
 }
 
 // outputs tells which output of a model each class of the data is, and whether other outputs are left out.

@@ -130,6 +130,9 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		}
 		open, err := s.openModel(m, size, o)
 		if err == nil {
+			err = p.oneSize(ctx, open)
+		}
+		if err == nil {
 			p.models = append(p.models, open)
 			continue
 		}

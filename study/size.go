@@ -1,0 +1,38 @@
+package study
+
+import (
+	"context"
+	"fmt"
+)
+
+// oneSize checks that all data of the study have pictures of one size, where neither a model nor its preprocessing says
+// which: sizes do not mix in a batch, and layers of one model would have other shapes on other data.
+func (p *Plan) oneSize(ctx context.Context, m *openModel) error {
+	if f := m.model.Frame(); f.Height > 0 || f.Resize > 0 {
+		return nil
+	}
+	first := p.data[0].size(ctx)
+	for _, d := range p.data[1:] {
+		size := d.size(ctx)
+		if size == first || size == [2]int{} || first == [2]int{} {
+			continue
+		}
+		at := m.spec.node
+		if given := at.Get("preprocess"); given != nil {
+			at = given
+		}
+		return at.Errorf("model %s takes pictures of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
+			m.spec.Name, p.data[0].spec.Name, sides(first), d.spec.Name, sides(size), square(first))
+	}
+	return nil
+}
+
+func sides(size [2]int) string { return fmt.Sprintf("%d x %d", size[0], size[1]) }
+
+// square is a size as crop takes it.
+func square(size [2]int) string {
+	if size[0] == size[1] {
+		return fmt.Sprint(size[0])
+	}
+	return fmt.Sprintf("[%d, %d]", size[0], size[1])
+}
