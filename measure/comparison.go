@@ -85,8 +85,9 @@ type NonFiniteIn struct {
 	Side  Side
 	Layer int // index into the layers of that side
 	Index int // of the first sample concerned
+	Name  string
 }
 
 func (e *NonFiniteIn) Error() string {
-	return fmt.Sprintf("NaN or infinity in the activations of sample %d", e.Index)
+	return fmt.Sprintf("NaN or infinity in the activations of sample %s", sampleName(e.Index, e.Name))
 }

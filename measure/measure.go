@@ -129,10 +129,18 @@ type Accumulator interface {
 type NonFinite struct {
 	View  string // "clean" or "moved"
 	Index int    // of the first sample concerned
+	Name  string // of that sample; the caller adds it
 }
 
 func (e *NonFinite) Error() string {
-	return fmt.Sprintf("NaN or infinity in the activations of sample %d (%s view)", e.Index, e.View)
+	return fmt.Sprintf("NaN or infinity in the activations of sample %s (%s view)", sampleName(e.Index, e.Name), e.View)
+}
+
+func sampleName(index int, name string) string {
+	if name == "" {
+		return fmt.Sprint(index)
+	}
+	return fmt.Sprintf("%d, %s", index, name)
 }
 
 // ErrTooFew is returned by Scores where the samples seen are too few for the statistic.

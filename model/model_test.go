@@ -18,7 +18,12 @@ import (
 // save writes the graph that make builds to a file.
 func save(t testing.TB, make func(b *onnx.Builder)) string {
 	t.Helper()
-	b := onnx.NewBuilder(onnx.DefaultOpset)
+	return saveOpset(t, onnx.DefaultOpset, make)
+}
+
+func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
+	t.Helper()
+	b := onnx.NewBuilder(opset)
 	make(b)
 	m, err := b.Model()
 	if err != nil {
@@ -149,6 +154,12 @@ func TestOpenErrors(t *testing.T) {
 	pair := save(t, func(b *onnx.Builder) {
 		b.Output("y", b.Add(b.Input("left", onnx.Float, -1, 3, 4, 4), b.Input("right", onnx.Float, -1, 3, 4, 4)))
 	})
+	foreign := save(t, func(b *onnx.Builder) {
+		b.NeedDomain("com.example", 1)
+		b.Output("y", b.Node("com.example", "Frobnicate", 1, nil, b.Input("x", onnx.Float, -1, 3, 4, 4))[0])
+	})
+	unknown := save(t, func(b *onnx.Builder) { b.Output("y", b.Op("Frobnicate", nil, b.Input("x", onnx.Float, -1, 3, 4, 4))) })
+	newer := saveOpset(t, 99, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4))) })
 	text := filepath.Join(t.TempDir(), "text.onnx")
 	if err := os.WriteFile(text, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -160,6 +171,9 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"missing":        {filepath.Join(t.TempDir(), "none.onnx"), model.Options{}, "no such file"},
 		"text":           {text, model.Options{}, "text file"},
+		"foreign op":     {foreign, model.Options{}, "the engine lacks an operator of the model: com.example:Frobnicate"},
+		"unknown op":     {unknown, model.Options{}, "the engine lacks an operator of the model: Frobnicate"},
+		"newer opset":    {newer, model.Options{}, "it is written for opset 99 of ai.onnx, and this ONNX Runtime knows those up to "},
 		"tokens":         {tokens, model.Options{}, "no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has tokens int64[batch 128]"},
 		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take a picture"},
 		"two pictures":   {pair, model.Options{}, "several inputs could take a picture (left float[batch 3 4 4], right float[batch 3 4 4])"},

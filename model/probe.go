@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
@@ -167,10 +167,27 @@ func (m *Model) newProber(names []string) (*prober, error) {
 // newSession opens a session of the engine, with an error that speaks of operators as users do.
 func (m *Model) newSession(graph *onnx.Model, verbatim bool) (*ort.Session, error) {
 	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
-	if err != nil && strings.Contains(err.Error(), "is not a registered function/op") {
-		return nil, fmt.Errorf("the engine lacks an operator of the model: %w", err)
+	if err != nil {
+		return nil, plain(err)
 	}
-	return s, err
+	return s, nil
+}
+
+var (
+	unknownOp = regexp.MustCompile(`(?:No Op registered for|Fatal error:) ([^\s()]+)(?: with domain_version of|\(.*\) is not a registered function/op)`)
+	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
+)
+
+// plain is an error of the engine in words that users know.
+func plain(err error) error {
+	text := err.Error()
+	if m := unknownOp.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("the engine lacks an operator of the model: %s", m[1])
+	}
+	if m := newOpset.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("it is written for opset %s of %s, and this ONNX Runtime knows those up to %s: export it for one of them, or name a newer library by --onnxruntime", m[1], m[2], m[3])
+	}
+	return err
 }
 
 // shapes runs n black pictures.

@@ -185,7 +185,7 @@ func (f *feeder) updateTask(t *task, it *load) error {
 			z = append(z, f.reader(r).tensor(r, f.views[it.view]).Slice(from, end))
 		}
 		if err := f.accs[t].update(places{it.place[from:], it.index[from:], it.label[from:]}, z); err != nil {
-			return t.explain(err)
+			return t.explain(it.named(err))
 		}
 	}
 	t.seen = max(t.seen, it.end)

@@ -106,7 +106,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 			return context.Cause(ctx)
 		default:
 			f := scores.Failure{Key: failureKey("data", d.Name), Data: d.Name}
-			if err := p.fail(f, fmt.Errorf("data %s: %w", d.Name, err)); err != nil {
+			if err := p.fail(f, within("data "+d.Name, err)); err != nil {
 				return err
 			}
 		}

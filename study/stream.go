@@ -12,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -26,6 +27,25 @@ type load struct {
 	inputs [][]tensor.Tensor // for each model of the pass; none where it need not run
 	ops    []transform.Op    // for on: activations
 	end    int               // places below this have been dealt with, unreadable samples among them
+}
+
+// named adds the name of the sample to an error of NaN or infinity.
+func (l *load) named(err error) error {
+	name := func(index int) string {
+		if i := slices.Index(l.index, index); i >= 0 && i < len(l.names) {
+			return l.names[i]
+		}
+		return ""
+	}
+	var bad *measure.NonFinite
+	var badIn *measure.NonFiniteIn
+	switch {
+	case errors.As(err, &bad):
+		bad.Name = name(bad.Index)
+	case errors.As(err, &badIn):
+		badIn.Name = name(badIn.Index)
+	}
+	return err
 }
 
 // A stream hands out loads, prepared ahead of the engine on other goroutines.

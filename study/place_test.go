@@ -1,0 +1,114 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// What is found out only once a model is open is told with its place in the study file, as any other slip is.
+func TestSettingsThatDoNotFitAModelAreToldWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "net", testmodel.Options{})
+	for _, c := range []struct{ data, model, place, want string }{
+		{"", "preprocess: {preset: none, mean: [1, 2]}", "study.yaml:4:66: ", "mean has 2 values"},
+		{"", "preprocess: {std: 0}", "study.yaml:4:51: ", "std[0] is 0"},
+		{"", "preprocess: {crop: 64}", "study.yaml:4:52: ", "crop: 16"},
+		{"", "preprocess: {channels: 1}", "study.yaml:4:56: ", "channels: 3"},
+		{"", "layers: [conv, \"nope*\"]", "study.yaml:4:48: ", `no layer matches "nope*"`},
+		{"", "input: z", "study.yaml:4:40: ", `no input "z"`},
+		{"", "output: z", "study.yaml:4:41: ", `no output "z"`},
+		{"", "inputs: {z: 1}", "study.yaml:4:42: ", `no further input "z"`},
+		{"", "axes: {conv: NCZZ}", "study.yaml:4:40: ", "other letters"},
+		{", classes: [a, b]", "layers: [conv]", "study.yaml:2:76: ", "classes"},
+	} {
+		s := parseIn(t, dir, `name: place
+data: [{name: shapes, shapes: {n: 20, size: 16, kinds: [square]}`+c.data+`}]
+models:
+  - {name: net, onnx: net.onnx, `+c.model+`}
+transforms: [{name: turned, rotate: 90}]
+measures: [accuracy, distance]
+`)
+		_, err := NewPlan(t.Context(), s, options(t))
+		if err == nil {
+			var p *Plan
+			if p, err = NewPlan(t.Context(), s, options(t)); err == nil {
+				defer p.Close()
+				err = p.failures.causes[0]
+			}
+		}
+		if msg := err.Error(); !strings.HasPrefix(msg, filepath.Join(dir, c.place)) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
+			t.Errorf("%s: the error is %q, want %q and %q in one line", c.model+c.data, msg, c.place, c.want)
+		}
+	}
+}
+
+func saveGraph(t *testing.T, path string, make func(b *onnx.Builder)) {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	make(b)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err == nil {
+		err = os.WriteFile(path, raw, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAModelOfAnySizeWantsDataOfOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	saveGraph(t, filepath.Join(dir, "free.onnx"), func(b *onnx.Builder) {
+		b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1)))
+	})
+	text := `name: sizes
+data:
+  - {name: small, shapes: {n: 20, size: 16}}
+  - {name: large, shapes: {n: 20, size: 24}}
+models: [{name: free, onnx: free.onnx}]
+transforms: [{name: turned, rotate: 90}]
+measures: [distance]
+`
+	_, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
+	if err == nil || !strings.Contains(err.Error(), "data small are 16 x 16, of data large 24 x 24: choose one by preprocess: {crop: 16}") {
+		t.Errorf("error %v", err)
+	}
+	p, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(text, "free.onnx}", "free.onnx, preprocess: {crop: 16}}", 1)), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+}
+
+func TestNaNIsToldWithTheNameOfTheSample(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	saveGraph(t, filepath.Join(dir, "log.onnx"), func(b *onnx.Builder) {
+		b.Output("log", b.Op("Log", nil, b.Sub(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Scalar(0.5)))) // of dark pixels NaN
+		b.Output("y", b.Relu("log"))
+	})
+	for _, measure := range []string{"distance", "seis"} {
+		s := parseIn(t, dir, `name: log
+data: [{name: shapes, shapes: {n: 40, size: 16}}]
+models: [{name: log, onnx: log.onnx, layers: [log, output]}]
+transforms: [{name: turned, rotate: 90}]
+measures: [`+measure+`]
+`)
+		o := options(t)
+		o.FailFast = true
+		_, err := Run(t.Context(), s, filepath.Join(dir, measure), o)
+		if err == nil || !strings.Contains(err.Error(), "NaN or infinity in the activations of sample") || !strings.Contains(err.Error(), ", shapes#") {
+			t.Errorf("%s: error %v", measure, err)
+		}
+	}
+}
