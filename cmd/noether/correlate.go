@@ -19,7 +19,7 @@ import (
 
 func correlateCommand() *cobra.Command {
 	var x, y, by, group string
-	var linear, asJSON bool
+	var linear, aboveNull, asJSON bool
 	var options correlation.Options
 	c := &cobra.Command{
 		Use:   "correlate RUN [RUN...]",
@@ -51,7 +51,7 @@ A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.
 			if group != "" {
 				relation.Group = func(model string) string { return tags[model][group] }
 			}
-			options.Logit = !linear
+			options.Logit, relation.AboveNull = !linear, aboveNull
 			return correlate(relation, rows, options, asJSON)
 		},
 	}
@@ -60,6 +60,7 @@ A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.
 	f.StringVar(&y, "y", "accuracy.clean", "what it is to tell")
 	f.StringVar(&by, "by", "model", "what the points are: model or data")
 	f.StringVar(&group, "group", "", "a tag of the models, shown beside each point")
+	f.BoolVar(&aboveNull, "above-null", false, "take from the score what chance alone gives, its null")
 	f.BoolVar(&linear, "linear", false, "leave the accuracy as it is, instead of on the logit scale")
 	f.IntVar(&options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
 	f.Uint64Var(&options.Seed, "seed", 1, "of the resampling")
@@ -155,7 +156,7 @@ func correlate(r correlation.Relation, rows []scores.Row, o correlation.Options,
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
 	of := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
 	out := correlationResult{
-		By: string(r.By), Of: set.Name, X: r.X.String(), Y: r.Y.String(), N: len(set.Points),
+		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points),
 		Pearson:   of(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
 		Spearman:  of(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
 		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
@@ -166,6 +167,13 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, of(y.Value, y.Low, y.High)})
 	}
 	return out
+}
+
+func nameOf(r correlation.Relation) string {
+	if r.AboveNull {
+		return r.X.String() + " above its null"
+	}
+	return r.X.String()
 }
 
 func printCorrelations(results []correlationResult) error {

@@ -2,6 +2,7 @@ package correlation
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -19,6 +20,9 @@ const (
 type Relation struct {
 	X, Y scores.Selector
 	By   By
+	// AboveNull takes from X what chance alone gives: a model whose predictions have all become one class agrees with
+	// itself whatever the input, and its null says so.
+	AboveNull bool
 	// Group returns what a point is coloured by; may be nil.
 	Group func(model string) string
 }
@@ -62,6 +66,12 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 			sets = append(sets, Set{Name: name})
 		}
 		p := Point{Label: label, X: x.Value}
+		if r.AboveNull {
+			if math.IsNaN(x.Null) {
+				return nil, fmt.Errorf("%s of model %s on %s has no null", r.X, x.Model, x.Data)
+			}
+			p.X -= x.Null
+		}
 		if r.Group != nil {
 			p.Group = r.Group(x.Model)
 		}

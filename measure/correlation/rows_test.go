@@ -2,6 +2,7 @@ package correlation
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/noether-ml/noether/scores"
@@ -34,6 +35,16 @@ func TestSets(t *testing.T) {
 	sets, err = Relation{X: x, Y: y, By: ByData}.Sets(rows)
 	if err != nil || len(sets) != 5 || len(sets[2].Points) != 2 || len(sets[2].Unlabelled) != 1 || sets[2].Unlabelled[0].Label != "d2" {
 		t.Fatalf("by data: %+v, %v", sets, err)
+	}
+	for i := range rows {
+		rows[i].Null = 0.5
+	}
+	if sets, err = (Relation{X: x, Y: y, By: ByModel, AboveNull: true}).Sets(rows); err != nil || sets[1].Points[3].X != 30.5 {
+		t.Errorf("above the null: %+v, %v", sets, err)
+	}
+	rows[0].Null = math.NaN()
+	if _, err := (Relation{X: x, Y: y, By: ByModel, AboveNull: true}).Sets(rows); err == nil {
+		t.Error("above no null: no error")
 	}
 	if _, err := (Relation{X: x, Y: y, By: "x"}).Sets(rows); err == nil {
 		t.Error("by x: no error")
