@@ -134,10 +134,14 @@ func finish(tasks []Task, costs []Cost) {
 		t := &tasks[i]
 		slices.SortFunc(t.Models, func(a, b string) int { return cmp.Compare(place[a], place[b]) })
 		for _, m := range t.Models {
-			if !costs[place[m]].Measured {
+			c := costs[place[m]]
+			if c.whole() == 0 {
+				continue // it has nothing to do, or does not open
+			}
+			if !c.Measured {
 				t.Seconds = 0
 			}
-			if costs[place[m]].Memory == 0 {
+			if c.Memory == 0 {
 				t.Memory = 0
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -6,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -131,7 +135,7 @@ func TestBatchScript(t *testing.T) {
 					raw, _ := os.ReadFile(log)
 					return strings.Contains(string(raw), "up")
 				})
-				if err := cmd.Process.Signal(usr1); err != nil {
+				if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -147,5 +151,15 @@ func executable(t *testing.T, path, body string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// waitFor waits until something is so, for half a minute at the most.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waiting in vain for " + what)
+		}
 	}
 }

@@ -3,22 +3,8 @@ package cluster
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
-
-const usr1 = syscall.SIGUSR1
-
-// waitFor waits until something is so, for half a minute at the most.
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waiting in vain for " + what)
-		}
-	}
-}
 
 func TestParseSbatch(t *testing.T) {
 	t.Parallel()

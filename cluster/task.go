@@ -30,6 +30,7 @@ type TaskState struct {
 	State   string    `json:"state"`
 	Job     string    `json:"job,omitempty"` // of the scheduler
 	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
 	Start   int       `json:"start"` // counted from 1: how often the task has started
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
@@ -109,7 +110,7 @@ func newDiary(run string, submission, number int) *diary {
 	d := &diary{path: taskFile(run, submission, number)}
 	before, _, _ := readTask(d.path) // where it cannot be read this is a first start
 	host, _ := os.Hostname()
-	d.now = TaskState{State: Running, Job: slurmJob(), Host: host, Start: before.Start + 1, Started: time.Now().UTC()}
+	d.now = TaskState{State: Running, Job: slurmJob(), Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -238,7 +239,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	if err != nil {
 		return nil, err
 	}
-	left := 0
+	left := len(plan.Failed())
 	for _, w := range work {
 		left += w.Cells
 	}
@@ -262,6 +263,12 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	costs, err := cluster.Costs(ctx, work, calibrate)
 	if err != nil {
 		return nil, err
+	}
+	for _, failed := range plan.Failed() {
+		note(failed.What() + " fails here, and probably there: " + failed.Error)
+		if failed.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == failed.Model }) {
+			costs = append(costs, cluster.Cost{Model: failed.Model, Note: "it does not open here"})
+		}
 	}
 	n := p.Tasks
 	if n == 0 {

@@ -1,0 +1,340 @@
+//go:build linux
+
+package cluster_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/cluster/slurmtest"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/scores"
+)
+
+// Three models under four transformations.
+const realStudy = `name: three models
+data: [{name: shapes, shapes: {n: 4096, size: 16}}]
+models:
+  - {name: a, onnx: a.onnx, layers: [conv, penultimate]}
+  - {name: b, onnx: b.onnx, layers: [conv, penultimate]}
+  - {name: c, onnx: c.onnx, layers: [conv, penultimate]}
+transforms: [{name: turn, rotate: {values: [10, 20, 30, 40]}}]
+measures: [accuracy, effective-invariance, distance, seis: {interval: false}]
+batch: 8
+`
+
+// A bench is a study, the program, a cluster, and what one machine makes of the study.
+type bench struct {
+	slurm        *slurmtest.Cluster
+	dir, program string
+	env          []string
+	want         []scores.Row
+}
+
+// The tests share a Slurm and run side by side: it has jobs enough to order while its controller is killed.
+func TestSlurm(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a real Slurm takes a minute")
+	}
+	library, _, err := ort.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{slurm: slurmtest.Start(t), dir: t.TempDir()}
+	b.env = b.slurm.Env("ONNXRUNTIME_LIB="+library, "XDG_CONFIG_HOME="+filepath.Join(b.dir, "config"))
+	b.program = filepath.Join(b.dir, "noether")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.program, "../cmd/noether").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		testmodel.Write(t, b.dir, name, testmodel.Options{})
+	}
+	b.write(t, "study.yaml", realStudy)
+	b.write(t, "profile.yaml", "cpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 10m\n")
+	whole := filepath.Join(b.dir, "whole")
+	b.mustRun(t, "run", filepath.Join(b.dir, "study.yaml"), "-o", whole)
+	b.want = readRows(t, whole)
+
+	t.Run("twelve shards, one killed, the controller restarted, three merges", func(t *testing.T) {
+		t.Parallel()
+		b.twelveShards(t)
+	})
+	t.Run("out of memory, with a model that does not load", func(t *testing.T) {
+		t.Parallel()
+		b.outOfMemory(t)
+	})
+	t.Run("out of time, then cancelled", func(t *testing.T) {
+		t.Parallel()
+		b.outOfTime(t)
+	})
+}
+
+func (b *bench) twelveShards(t *testing.T) {
+	run := filepath.Join(b.dir, "twelve")
+	s := b.submit(t, "study.yaml", run, "--tasks", "12")
+	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Whole() {
+		t.Fatalf("the tasks are %+v", s.Tasks)
+	}
+	for range 2 { // beside the submission's own
+		b.slurm.Run("sbatch", "--dependency=afterany:"+s.Jobs[0].ID, filepath.Join(run, "cluster", "1", "merge.sbatch"))
+	}
+	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "on their way") {
+		t.Errorf("submitting twice exits with %d: %s", code, out)
+	}
+	killed := b.killInTheMiddle(t, run, s)
+	b.slurm.RestartController()
+	status := b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return !s.Active() && s.Merge == cluster.Done })
+	if status.Count(cluster.Done) != 12 {
+		t.Errorf("the tasks are %+v", status.Tasks)
+	}
+	if task := status.Tasks[killed-1]; task.Start < 2 {
+		t.Errorf("task %d was killed and has started %d times", killed, task.Start)
+	}
+	waitUntil(t, "the other merges to end", func() bool {
+		return !strings.Contains(b.slurm.Run("squeue", "--noheader", "--format=%j|%T|"), "merge")
+	})
+	b.sameScores(t, run)
+	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.bin")); len(left) > 0 {
+		t.Errorf("states are left: %v", left)
+	}
+	if out, code := b.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "every task is done") {
+		t.Errorf("retrying what is done exits with %d: %s", code, out)
+	}
+	logs, code := b.run(t, "cluster", "logs", run, "--task", strconv.Itoa(killed), "--merge", "--lines", "1000")
+	if code != 0 || !strings.Contains(logs, "was killed (exit code 137") || !strings.Contains(logs, "scores.csv") {
+		t.Errorf("the logs are %s", logs)
+	}
+}
+
+// killInTheMiddle kills a task by SIGKILL once it has saved something, and returns its number.
+func (b *bench) killInTheMiddle(t *testing.T, run string, s *cluster.Submission) (killed int) {
+	t.Helper()
+	waitUntil(t, "a task to save something", func() bool {
+		for i, task := range s.Tasks {
+			saved, _ := filepath.Glob(filepath.Join(run, "states", "*."+task.Shard.String()+".bin"))
+			state, ok := readTaskFile(run, i+1)
+			if ok && state.State == cluster.Running && len(saved) > 0 && syscall.Kill(state.PID, syscall.SIGKILL) == nil {
+				killed = i + 1
+				return true
+			}
+		}
+		return false
+	})
+	return killed
+}
+
+func (b *bench) outOfMemory(t *testing.T) {
+	b.write(t, "broken.onnx", "no model")
+	b.write(t, "with-broken.yaml", strings.Replace(realStudy, "transforms:", "  - {name: broken, onnx: broken.onnx}\ntransforms:", 1))
+	run := filepath.Join(b.dir, "memory")
+	s := b.submit(t, "with-broken.yaml", run, "--tasks", "6", "--mem", "24MiB") // less than the program alone takes
+	status := b.await(t, run, "tasks to be killed", func(s *cluster.Status) bool { return !s.Active() && s.Merge == "missing" })
+	if status.Count(cluster.Killed) == 0 {
+		t.Fatalf("no task was killed: %+v", status.Tasks)
+	}
+	if out, _ := b.run(t, "cluster", "logs", run); !strings.Contains(out, "memory limit") {
+		t.Errorf("it was not for memory: %s", out)
+	}
+	if out, code := b.run(t, "cluster", "retry", run, "--mem", "400MiB"); code != 0 {
+		t.Fatalf("retrying: %s", out)
+	}
+	status = b.await(t, run, "the retry to end", func(s *cluster.Status) bool {
+		return !s.Active() && s.Merge != cluster.Queued && s.Merge != cluster.Running
+	})
+	for i, task := range status.Tasks {
+		want := cluster.Done
+		if slices.Contains(s.Tasks[i].Models, "broken") {
+			want = cluster.Failed
+		}
+		if task.State != want {
+			t.Errorf("task %d is %s (%s), not %s", i+1, task.State, task.Note, want)
+		}
+	}
+	if out, code := b.run(t, "merge", run); code != 1 || !strings.Contains(out, "broken") {
+		t.Errorf("merging without a model exits with %d: %s", code, out)
+	}
+	b.sameScores(t, run)
+}
+
+// A task that is held up beyond its time limit saves when it is warned, queues itself again and goes on. Meanwhile the
+// other task is cancelled, and goes on by a retry.
+func (b *bench) outOfTime(t *testing.T) {
+	run := filepath.Join(b.dir, "time")
+	b.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")
+	b.submit(t, "study.yaml", run, "--profile", filepath.Join(b.dir, "slow.yaml"), "--tasks", "2")
+	var held cluster.TaskState
+	waitUntil(t, "a task to save something", func() bool {
+		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))
+		var ok bool
+		held, ok = readTaskFile(run, 1)
+		return ok && len(saved) > 0 && syscall.Kill(held.PID, syscall.SIGSTOP) == nil
+	})
+	waitUntil(t, "the warning", func() bool { return pendingTERM(held.PID) })
+	if err := syscall.Kill(held.PID, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	status := b.await(t, run, "the task to queue itself again", func(s *cluster.Status) bool {
+		return s.Tasks[0].State == cluster.Queued // having been running
+	})
+	job := status.Tasks[0].Job
+	if out, code := b.run(t, "cluster", "cancel", run); code != 0 {
+		t.Fatal(out)
+	}
+	status = b.await(t, run, "all to be cancelled", func(s *cluster.Status) bool { return !s.Active() })
+	if n := status.Count(cluster.Cancelled); n == 0 || n+status.Count(cluster.Done) != 2 {
+		t.Errorf("after cancelling, the tasks are %+v", status.Tasks)
+	}
+	if out, code := b.run(t, "cluster", "retry", run, "--time", "10m"); code != 0 {
+		t.Fatal(out)
+	}
+	status = b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return s.Merge == cluster.Done && !s.Active() })
+	if status.Tasks[0].Job == job || status.Tasks[0].Start != 2 {
+		t.Errorf("the task that was held up: %+v", status.Tasks[0])
+	}
+	b.sameScores(t, run)
+}
+
+// pendingTERM reports whether SIGTERM waits for a stopped process.
+func pendingTERM(pid int) bool {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return true // gone: the test will say so
+	}
+	for line := range strings.Lines(string(raw)) {
+		if mask, ok := strings.CutPrefix(line, "ShdPnd:"); ok {
+			bits, _ := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return bits&(1<<(uint(syscall.SIGTERM)-1)) != 0
+		}
+	}
+	return false
+}
+
+func (b *bench) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the program and returns what it prints and its exit code.
+func (b *bench) run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), b.program, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = b.env, &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func (b *bench) mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	out, code := b.run(t, args...)
+	if code != 0 {
+		t.Fatalf("noether %s: %s", strings.Join(args, " "), out)
+	}
+	return out
+}
+
+func (b *bench) submit(t *testing.T, study, run string, more ...string) *cluster.Submission {
+	t.Helper()
+	args := append([]string{"cluster", "submit", filepath.Join(b.dir, study), "--slurm", "-o", run, "--profile", filepath.Join(b.dir, "profile.yaml")}, more...)
+	b.mustRun(t, args...)
+	r, err := cluster.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Submission(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// await waits until a submission's status, as the program tells it, is as wanted.
+func (b *bench) await(t *testing.T, run, what string, is func(*cluster.Status) bool) *cluster.Status {
+	t.Helper()
+	var s *cluster.Status
+	waitUntil(t, what, func() bool {
+		time.Sleep(200 * time.Millisecond) // asking is work too
+		cmd := exec.CommandContext(t.Context(), b.program, "cluster", "status", run, "--json")
+		cmd.Env = b.env
+		raw, err := cmd.Output()
+		if err != nil {
+			return false // the controller is being restarted
+		}
+		s = new(cluster.Status)
+		if err := json.Unmarshal(raw, s); err != nil {
+			t.Fatal(err)
+		}
+		return is(s)
+	}, func() any { raw, _ := json.MarshalIndent(s, "", " "); return string(raw) })
+	return s
+}
+
+func waitUntil(t *testing.T, what string, is func() bool, said ...func() any) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(30 * time.Millisecond) {
+		if time.Now().After(end) {
+			for _, s := range said {
+				t.Log(s())
+			}
+			t.Fatalf("waiting in vain for %s", what)
+		}
+	}
+}
+
+func readTaskFile(run string, number int) (s cluster.TaskState, ok bool) {
+	raw, err := os.ReadFile(filepath.Join(run, "cluster", "1", "tasks", strconv.Itoa(number)+".json"))
+	return s, err == nil && json.Unmarshal(raw, &s) == nil
+}
+
+func readRows(t *testing.T, run string) []scores.Row {
+	t.Helper()
+	f, err := os.Open(filepath.Join(run, "scores.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := scores.ReadCSV(f)
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	return rows
+}
+
+// sameScores holds a run to what one machine makes of the study, to 1e-6.
+func (b *bench) sameScores(t *testing.T, run string) {
+	t.Helper()
+	got := readRows(t, run)
+	if len(got) != len(b.want) {
+		t.Fatalf("%d rows, not %d", len(got), len(b.want))
+	}
+	same := func(a, b float64) bool {
+		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-6*max(1, math.Abs(a))
+	}
+	for i, w := range b.want {
+		g := got[i]
+		if g.Model != w.Model || g.Measure != w.Measure || g.Layer != w.Layer || g.Parameter != w.Parameter || g.Statistic != w.Statistic || g.N != w.N {
+			t.Fatalf("row %d is %+v, not %+v", i, g, w)
+		}
+		if !same(w.Value, g.Value) || !same(w.Low, g.Low) || !same(w.High, g.High) || !same(w.Null, g.Null) {
+			t.Errorf("%s %s of %s %s at %s: %v [%v, %v] null %v, not %v [%v, %v] null %v", w.Measure, w.Statistic, w.Model, w.Layer, w.Parameter,
+				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
+		}
+	}
+}
