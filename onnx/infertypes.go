@@ -85,6 +85,10 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		if i == 1 {
 			return Bool
 		}
+	case "LayerNormalization":
+		if i > 0 {
+			return attribute("stash_type", Float)
+		}
 	case "If", "Loop", "Scan":
 		return bodyType(n, i)
 	}

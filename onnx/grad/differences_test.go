@@ -28,6 +28,7 @@ type operand struct {
 	ints   []int64
 	bools  []bool
 	narrow bool // ints are of 32 bits
+	double bool // floats are of 64 bits
 	given  bool // floats are not differentiated by
 	fixed  bool // always a constant of the graph
 }
@@ -45,11 +46,19 @@ func (o operand) elementType() onnx.Type {
 	case o.bools != nil:
 		return onnx.Bool
 	}
+	if o.double {
+		return onnx.Double
+	}
 	return onnx.Float
 }
 
 // constant makes the operand a weight of a graph.
 func (o operand) constant(b *onnx.Builder, name string) onnx.Value {
+	return b.Initializer(o.proto(name))
+}
+
+// proto is the operand as a constant in a file.
+func (o operand) proto(name string) *pb.TensorProto {
 	t := &pb.TensorProto{Name: &name, RawData: []byte{}}
 	kind := int32(o.elementType())
 	t.DataType = &kind
@@ -57,6 +66,10 @@ func (o operand) constant(b *onnx.Builder, name string) onnx.Value {
 		t.Dims = append(t.Dims, int64(d))
 	}
 	for _, v := range o.floats {
+		if o.double {
+			t.RawData = binary.LittleEndian.AppendUint64(t.RawData, math.Float64bits(float64(v)))
+			continue
+		}
 		t.RawData = binary.LittleEndian.AppendUint32(t.RawData, math.Float32bits(v))
 	}
 	for _, v := range o.ints {
@@ -69,7 +82,7 @@ func (o operand) constant(b *onnx.Builder, name string) onnx.Value {
 	for _, v := range o.bools {
 		t.RawData = append(t.RawData, map[bool]byte{true: 1}[v])
 	}
-	return b.Initializer(t)
+	return t
 }
 
 func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
@@ -80,6 +93,12 @@ func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 			list[i] = int32(v)
 		}
 		return ort.Wrap(rt, list, o.shape...)
+	case o.double:
+		list := make([]float64, len(o.floats))
+		for i, v := range o.floats {
+			list[i] = float64(v)
+		}
+		return ort.Wrap(rt, list, o.shape...)
 	case o.ints != nil:
 		return ort.Wrap(rt, o.ints, o.shape...)
 	case o.bools != nil:
@@ -88,7 +107,7 @@ func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 	return ort.Wrap(rt, slices.Clone(o.floats), o.shape...) // BatchNormalization in training writes to its inputs
 }
 
-// A trial is one node with drawn attributes and operands.
+// A trial is one node, or a small graph, with drawn attributes and operands.
 type trial struct {
 	attrs    onnx.Attrs
 	operands []operand
@@ -96,6 +115,9 @@ type trial struct {
 	loss     []int                        // the outputs that the loss reads; nil: all
 	space    bool                         // of the sizes, only those of batch and space may be free
 	known    func(operand, axis int) bool // sizes that are always declared; nil: none has to be
+
+	// graph makes the result in place of one node, the same each time that it is called.
+	graph func(b *onnx.Builder, in []onnx.Value) onnx.Value
 }
 
 func (tr trial) String() string {
@@ -113,6 +135,7 @@ func (tr trial) String() string {
 type form struct {
 	opset     int
 	constants []bool
+	byNode    bool // constants are made by nodes
 	free      func(operand, axis int) bool
 }
 
@@ -128,6 +151,7 @@ func (tr trial) plain(opset int) form {
 // drawn is another form of the same trial.
 func (tr trial) drawn(opset int, r *rand.Rand) form {
 	f := tr.plain(opset)
+	f.byNode = r.IntN(3) == 0
 	for i := range f.constants {
 		f.constants[i] = f.constants[i] || i > 0 && r.IntN(2) == 0
 	}
@@ -162,6 +186,8 @@ func (tr trial) node(b *onnx.Builder, op string, f form) (in, out []onnx.Value) 
 		name := fmt.Sprintf("x%d", i)
 		switch {
 		case o.absent():
+		case f.constants[i] && f.byNode:
+			in[i] = b.Op("Constant", onnx.Attrs{"value": o.proto(name)})
 		case f.constants[i]:
 			in[i] = o.constant(b, name)
 		default:
@@ -173,6 +199,9 @@ func (tr trial) node(b *onnx.Builder, op string, f form) (in, out []onnx.Value) 
 			}
 			in[i] = b.Input(name, o.elementType(), shape...)
 		}
+	}
+	if tr.graph != nil {
+		return in, []onnx.Value{tr.graph(b, in)}
 	}
 	return in, b.Ops(op, max(1, tr.outputs), tr.attrs, in...)
 }

@@ -120,7 +120,7 @@ func (c *call) total(terms []onnx.Value) onnx.Value {
 }
 
 // layerNormalization: y = scale hat + bias, with x standardised over the axes from one on. The operator's two further
-// outputs are the mean and the inverse deviation, so neither is computed again.
+// outputs are the mean and the inverse deviation, so neither is computed again; but these are float32 even of float64.
 func layerNormalization(c *call) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
@@ -132,8 +132,13 @@ func layerNormalization(c *call) {
 	}
 	axes := upTo(rank)[axis(c.attr("axis", -1), rank):]
 	x, dy := c.x(0), c.dy(0)
-	mean, inverse := c.AddOutput(c.y(0), 1), c.AddOutput(c.y(0), 2)
-	hat := c.Mul(c.Sub(x, mean), inverse)
+	var hat, inverse onnx.Value
+	if c.static.Type(string(x)) == onnx.Double {
+		hat, inverse = c.standardised(x, axes)
+	} else {
+		inverse = c.AddOutput(c.y(0), 2)
+		hat = c.Mul(c.Sub(x, c.AddOutput(c.y(0), 1)), inverse)
+	}
 	c.give(0, func() onnx.Value { return c.standardisedInput(c.Mul(dy, c.x(1)), hat, inverse, axes) })
 	c.give(1, func() onnx.Value { return c.sumTo(c.Mul(dy, hat), c.shape(x), c.x(1)) })
 	c.give(2, func() onnx.Value { return c.sumTo(dy, c.shape(x), c.x(2)) })
