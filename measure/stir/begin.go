@@ -1,0 +1,26 @@
+package stir
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// begin is where an inversion starts. The noise of a picture depends on the key and the picture alone, so that both directions and
+// all layers of a study start from the same.
+func (r *run) begin(kind string) (tensor.Tensor, error) {
+	start := invert.Kind(r.settings.Start)
+	if kind == Controversial {
+		start = invert.Near
+	}
+	k := r.job.Key
+	return invert.Start(start, r.x, func(i int) *rand.Rand {
+		index := -1
+		if i >= 0 {
+			index = r.samples[i].Index
+		}
+		return keyed.Rand(k.Seed, "stir: start", string(start), k.Data, k.Trial, index)
+	})
+}

@@ -1,0 +1,66 @@
+package stir
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Between computes what the invariances of a are worth to b: the scores of each layer of a with each of b, on pictures in
+// memory, n x c x h x w with values in [0, 1] at the frame of a. The seed decides the noise that inversions start from. The
+// other direction is Between with a and b in each other's place; a study does both, repeats them and keeps checkpoints.
+func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
+	m, err := New(s)
+	if err != nil {
+		return nil, fmt.Errorf("stir: %w", err)
+	}
+	if x.Rank() != 4 || !slices.Equal(x.Shape[1:], a.Model.PictureShape()) {
+		return nil, fmt.Errorf("stir: pictures of shape %v, and model %s takes n x %v", x.Shape, a.Name, a.Model.PictureShape())
+	}
+	source := pictures{x}
+	j := &procedure.Job{
+		A: a, B: b, Key: measure.Key{Seed: seed}, Data: source,
+		Progress: func(int64, string) {},
+		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+			var list []dataset.Sample
+			for _, i := range places {
+				sample, err := source.At(ctx, i, f)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, sample)
+			}
+			return list, nil
+		},
+	}
+	for i := range a.Layers {
+		for k := range b.Layers {
+			j.Pairs = append(j.Pairs, [2]int{i, k})
+		}
+	}
+	if why := m.Skip(j); why != "" {
+		return nil, fmt.Errorf("stir: %s", why)
+	}
+	scores, err := m.Run(ctx, j)
+	if err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("stir: %w", err)
+	}
+	return scores, err
+}
+
+// pictures are samples in memory.
+type pictures struct{ x tensor.Tensor }
+
+func (p pictures) Len() int            { return p.x.Shape[0] }
+func (p pictures) Classes() []string   { return nil }
+func (p pictures) Factors() []string   { return nil }
+func (p pictures) Fingerprint() string { return "" }
+
+func (p pictures) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	return dataset.Sample{Index: i, Name: fmt.Sprintf("picture %d", i), Input: p.x.At(i), Label: dataset.NoLabel}, nil
+}

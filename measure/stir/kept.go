@@ -1,0 +1,135 @@
+package stir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// kept is the checkpoint of a job: the inversions that are done, and the checkpoint of the one in hand.
+type kept struct {
+	to    procedure.Checkpoint
+	shape []int                    // of the pictures
+	done  map[string]*invert.Found // by the names of inversions
+	now   []byte
+}
+
+const (
+	keptKind    = "stir"
+	keptVersion = 1
+	mostKept    = 1 << 16 // inversions of one job
+)
+
+// readKept reads what an earlier run of the same job has saved.
+func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
+	k := &kept{to: from, shape: shape, done: map[string]*invert.Found{}}
+	if from == nil {
+		return k, nil
+	}
+	data, err := from.Load()
+	if err != nil || data == nil {
+		return k, err
+	}
+	r, err := state.NewReader(data, keptKind, keptVersion)
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	if !slices.Equal(r.Ints(), shape) {
+		return k, nil // of other pictures: some could not be read then, or cannot now
+	}
+	for range min(r.Int(), mostKept) {
+		name := r.String()
+		k.done[name] = readFound(r, shape)
+	}
+	k.now = []byte(r.String())
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return k, nil
+}
+
+// add keeps what an inversion has found.
+func (k *kept) add(name string, f *invert.Found) error {
+	k.done[name] = f
+	return k.Save(nil)
+}
+
+// Load is the state of the inversion in hand.
+func (k *kept) Load() ([]byte, error) {
+	if len(k.now) == 0 {
+		return nil, nil
+	}
+	return k.now, nil
+}
+
+// Save replaces the state of the inversion in hand.
+func (k *kept) Save(now []byte) error {
+	k.now = now
+	if k.to == nil {
+		return nil
+	}
+	w := state.NewWriter(keptKind, keptVersion)
+	w.Ints(k.shape)
+	w.Int(len(k.done))
+	for _, name := range slices.Sorted(maps.Keys(k.done)) {
+		w.String(name)
+		writeFound(w, k.done[name])
+	}
+	w.String(string(now))
+	return k.to.Save(w.Bytes())
+}
+
+// readFound reads what an inversion of pictures of that shape has found.
+func readFound(r *state.Reader, shape []int) *invert.Found {
+	f := &invert.Found{Pictures: tensor.New(shape...), Loss: make([]float64, shape[0])}
+	r.Float32sInto(f.Pictures.Data)
+	r.FloatsInto(f.Loss)
+	for i, v := range f.Loss {
+		if v != v {
+			f.Dropped = append(f.Dropped, i)
+		}
+	}
+	return f
+}
+
+func writeFound(w *state.Writer, f *invert.Found) {
+	w.Float32s(f.Pictures.Data)
+	w.Floats(f.Loss)
+}
+
+const (
+	sharedKind    = "stir: inversion"
+	sharedVersion = 1
+)
+
+// loadShared is an inversion that a job with another second model has saved, nil if there is none.
+func loadShared(from procedure.Checkpoint, shape []int) (*invert.Found, error) {
+	data, err := from.Load()
+	if err != nil || data == nil {
+		return nil, err
+	}
+	r, err := state.NewReader(data, sharedKind, sharedVersion)
+	if err != nil {
+		return nil, fmt.Errorf("reading a shared inversion: %w", err)
+	}
+	if !slices.Equal(r.Ints(), shape) {
+		return nil, nil
+	}
+	f := readFound(r, shape)
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading a shared inversion: %w", err)
+	}
+	return f, nil
+}
+
+func saveShared(to procedure.Checkpoint, f *invert.Found) error {
+	w := state.NewWriter(sharedKind, sharedVersion)
+	w.Ints(f.Pictures.Shape)
+	writeFound(w, f)
+	return to.Save(w.Bytes())
+}

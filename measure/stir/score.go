@@ -1,0 +1,252 @@
+package stir
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// plainSimilarity is that of m1(X) and m2(X), which knows nothing of invariances.
+func (r *run) plainSimilarity(ctx context.Context) ([]measure.PairScore, error) {
+	var out []measure.PairScore
+	for _, p := range r.job.Pairs {
+		found, err := r.similarity(ctx, r.a.layers[p[0]], r.b.layers[p[1]])
+		if err != nil {
+			return nil, fmt.Errorf("similarity of layers %q and %q: %w", r.job.A.Layers[p[0]].Name, r.job.B.Layers[p[1]].Name, err)
+		}
+		for _, s := range found {
+			s.Variant, s.Statistic = s.Statistic, "similarity"
+			if s.Variant == similarity.LinearCKA {
+				s.Variant, s.Statistic = "", "cka"
+			}
+			out = append(out, measure.PairScore{A: p[0], B: p[1], Score: s})
+		}
+	}
+	return out, nil
+}
+
+// similarity compares two representations of the same n pictures.
+func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Score, error) {
+	a, err := similarity.Of(x.Data, x.Shape[0], x.Shape[1])
+	if err != nil {
+		return nil, err
+	}
+	b, err := similarity.Of(y.Data, y.Shape[0], y.Shape[1])
+	if err != nil {
+		return nil, err
+	}
+	o := similarity.Options{Settings: similarity.Defaults(), Memory: r.job.Memory, Names: [2]string{"X", "X'"}}
+	o.Statistics = r.settings.Similarity
+	o.Seed = keyed.Rand(r.job.Key.Seed, "stir: similarity", r.job.Key.Data, r.job.Key.Trial).Uint64()
+	return similarity.Compare(ctx, a, b, o)
+}
+
+// score looks at what an inversion has found with both models.
+func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]measure.PairScore, error) {
+	rows, warnings := r.rows(found)
+	if len(rows) < 2 {
+		return nil, fmt.Errorf("%w: the loss of %d of %d pictures became NaN or infinite", measure.ErrTooFew, len(found.Dropped), len(r.samples))
+	}
+	a, b, err := r.look(ctx, pick(found.Pictures, rows))
+	if err != nil {
+		return nil, err
+	}
+	common := r.common(v, rows, pick(found.Pictures, rows), a, b)
+	for i := range common {
+		common[i].Warnings = append(common[i].Warnings, warnings...)
+	}
+	missed := r.missed(common)
+	var out []measure.PairScore
+	for _, p := range v.pairs {
+		if v.kind != Controversial {
+			similar, err := r.similarity(ctx, pick(r.b.layers[p[1]], rows), b.layers[p[1]])
+			if err != nil {
+				return nil, fmt.Errorf("similarity of layer %q of %s on x and x': %w", r.job.B.Layers[p[1]].Name, r.job.B.Name, err)
+			}
+			for _, s := range similar {
+				s.Variant, s.Statistic = s.Statistic, statistic(v.kind)
+				if s.Variant == similarity.LinearCKA {
+					s.Variant = ""
+				}
+				s.Warnings = append(append(s.Warnings, warnings...), missed...)
+				out = append(out, measure.PairScore{A: p[0], B: p[1], Score: s})
+			}
+		}
+		for _, s := range common {
+			out = append(out, measure.PairScore{A: p[0], B: p[1], Score: s})
+		}
+	}
+	return out, nil
+}
+
+func statistic(kind string) string {
+	if kind == Adversarial {
+		return "stir-adversarial"
+	}
+	return "stir"
+}
+
+// rows are the samples that were not dropped, and a warning for those that were.
+func (r *run) rows(found *invert.Found) (rows []int, warnings []string) {
+	dropped := map[int]bool{}
+	for _, i := range found.Dropped {
+		dropped[i] = true
+	}
+	for i := range r.samples {
+		if !dropped[i] {
+			rows = append(rows, i)
+		}
+	}
+	if n := len(found.Dropped); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d pictures are left out: their loss became NaN or infinite (the first is %s)", n, len(r.samples), r.samples[found.Dropped[0]].Name))
+	}
+	return rows, warnings
+}
+
+// pick are some rows of a tensor.
+func pick(t tensor.Tensor, rows []int) tensor.Tensor {
+	if len(rows) == t.Shape[0] {
+		return t
+	}
+	out := tensor.New(append([]int{len(rows)}, t.Shape[1:]...)...)
+	for i, row := range rows {
+		copy(out.At(i).Data, t.At(row).Data)
+	}
+	return out
+}
+
+// common are the scores that say how an inversion went.
+func (r *run) common(v inversion, rows []int, pictures tensor.Tensor, a, b *view) []measure.Score {
+	variant := ""
+	if v.kind != Arbitrary {
+		variant = v.kind
+	}
+	relative, input, missed := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+	for i, row := range rows {
+		relative[i] = ratio(distance(a.layers[v.a].At(i).Data, r.a.layers[v.a].At(row).Data), length(r.a.layers[v.a].At(row).Data))
+		input[i] = distance(pictures.At(i).Data, r.x.At(row).Data)
+		missed[i] = number(relative[i] > r.settings.Delta)
+	}
+	scores := []measure.Score{
+		mean("representation-distance", relative, math.Inf(1)),
+		proportion("missed", missed),
+		mean("input-distance", input, math.Inf(1)),
+	}
+	if r.comparable() {
+		agree := make([]float64, len(rows))
+		for i := range agree {
+			agree[i] = number(a.class[i] == b.class[i])
+		}
+		scores = append(scores, proportion("agreement", agree))
+	}
+	for i := range scores {
+		scores[i].Variant = variant
+	}
+	return scores
+}
+
+// comparable reports whether the two models score the same number of classes.
+func (r *run) comparable() bool {
+	count := func(all int, kept []int) int {
+		if kept != nil {
+			return len(kept)
+		}
+		return all
+	}
+	a, b := count(r.job.A.Model.Classes(), r.job.A.Outputs), count(r.job.B.Model.Classes(), r.job.B.Outputs)
+	return a == b && r.a.class != nil && r.b.class != nil
+}
+
+// missed is a warning where samples did not come under delta.
+func (r *run) missed(common []measure.Score) []string {
+	share := common[1].Value
+	if share == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.3g %% of the pictures did not get within %v of the reference model's representation (relative distance): take more steps, or optimiser adam", 100*share, r.settings.Delta)}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// ratio is d / of; a representation of zero is at no relative distance from itself, and infinitely far from any other.
+func ratio(d, of float64) float64 {
+	if d == 0 {
+		return 0
+	}
+	return d / of
+}
+
+func length(v []float32) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+func distance(v, w []float32) float64 {
+	var sum float64
+	for i, x := range v {
+		d := float64(x) - float64(w[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+// mean is a mean over samples from 0 to high, with a jackknife interval.
+func mean(statistic string, v []float64, high float64) measure.Score {
+	s := measure.Plain(statistic, average(v), len(v))
+	s.Min, s.Max = 0, high
+	if math.IsInf(s.Value, 0) {
+		s.Value = math.NaN()
+		s.Warnings = append(s.Warnings, "the representation of some picture is zero, and no other is at a finite relative distance from it")
+		return s
+	}
+	s.Replicates = leaveOut(v)
+	if low, top := measure.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
+		s.Low, s.High = max(low, 0), min(top, high)
+	}
+	return s
+}
+
+// proportion is a mean of zeros and ones.
+func proportion(statistic string, v []float64) measure.Score {
+	s := mean(statistic, v, 1)
+	s.Low, s.High = measure.Wilson(s.Value, len(v))
+	return s
+}
+
+func average(v []float64) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// leaveOut are the means without one group each. Samples come in random order, so runs of them are groups.
+func leaveOut(v []float64) []measure.Replicate {
+	groups := min(measure.MaxGroups, len(v))
+	var out []measure.Replicate
+	total := average(v) * float64(len(v))
+	for g := range groups {
+		part := v[g*len(v)/groups : (g+1)*len(v)/groups]
+		left := len(v) - len(part)
+		if left == 0 {
+			return nil
+		}
+		out = append(out, measure.Replicate{Value: (total - average(part)*float64(len(part))) / float64(left), Left: len(part)})
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package stir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/measure/similarity"
+)
+
+// How x' is found.
+const (
+	Arbitrary     = "arbitrary"     // from the start, at m1's representation of x
+	Adversarial   = "adversarial"   // from the start, and as far as can be from m2's representation of x
+	Controversial = "controversial" // the same, from x and a little noise
+)
+
+// Settings are those of the measure.
+type Settings struct {
+	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"pictures at most: the first of the random order"`
+	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`
+	Similarity []string `key:"similarity" json:"similarity" default:"[linear-cka]" doc:"similarities of m2(X) and m2(X'): any of the measure similarity"`
+	Start      string   `key:"start" json:"start" default:"noise" enum:"noise|normal|white|black|one|shuffled" doc:"where arbitrary and adversarial inversion begin: uniform integers 0 to 255 (the paper), N(0, 1) (the authors' code), white, black, one noise for all pictures, the pictures in another order"`
+	Optimiser  string   `key:"optimiser" json:"optimiser" default:"paper" enum:"paper|adam" doc:"paper: steps of one length along the gradient; adam: the same distance in a tenth of the steps"`
+	Steps      int      `key:"steps" json:"steps" min:"1" doc:"1000, or 150 with adam"`
+	StepSize   float64  `key:"step-size" json:"stepSize" min:"0" doc:"0.5, the length of a step in the picture's l2 norm; with adam 0.01, the change of a pixel"`
+	Normalised bool     `key:"normalised" json:"normalised" doc:"adversarial and controversial: distances relative to the representation of x, and m2's weighted by beta, as in the authors' code"`
+	Beta       float64  `key:"beta" json:"beta" default:"0.1" min:"0" doc:"with normalised: the weight of m2's distance"`
+	Delta      float64  `key:"delta" json:"delta" default:"0.1" min:"0" doc:"the relative distance of m1's representations under which x' counts as the same to m1 (equation 2)"`
+	Batch      int      `key:"batch" json:"batch" min:"1" doc:"pictures that go through the engine together; by the model's size where not given"`
+}
+
+// Defaults are the paper's settings.
+func Defaults() Settings {
+	return Settings{Images: 1000, Inversions: []string{Arbitrary}, Similarity: []string{similarity.LinearCKA},
+		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: 0.1, Delta: 0.1}
+}
+
+func (s Settings) check() error {
+	if len(s.Inversions) == 0 {
+		return errors.New("no inversions: name some of arbitrary, adversarial, controversial")
+	}
+	for i, kind := range s.Inversions {
+		if !slices.Contains([]string{Arbitrary, Adversarial, Controversial}, kind) {
+			return fmt.Errorf("inversion %q: it is arbitrary, adversarial or controversial", kind)
+		}
+		if slices.Contains(s.Inversions[:i], kind) {
+			return fmt.Errorf("inversion %s is named twice", kind)
+		}
+	}
+	if len(s.Similarity) == 0 {
+		return fmt.Errorf("no similarity: name some of %s", strings.Join(similarity.Names(), ", "))
+	}
+	for i, name := range s.Similarity {
+		if !slices.Contains(similarity.Names(), name) {
+			return fmt.Errorf("similarity %q: there are %s", name, strings.Join(similarity.Names(), ", "))
+		}
+		if slices.Contains(s.Similarity[:i], name) {
+			return fmt.Errorf("similarity %s is named twice", name)
+		}
+	}
+	switch {
+	case s.Images < 2:
+		return fmt.Errorf("%d images: a similarity needs two at least", s.Images)
+	case !slices.Contains(invert.Kinds(), invert.Kind(s.Start)):
+		return fmt.Errorf("start %q: it is one of %v", s.Start, invert.Kinds())
+	case !(s.Delta > 0):
+		return fmt.Errorf("delta is %v: it must be above 0", s.Delta)
+	case s.Normalised && !(s.Beta > 0):
+		return fmt.Errorf("beta is %v: it must be above 0", s.Beta)
+	}
+	_, err := s.options().Resolved()
+	return err
+}
+
+// options are those of the search.
+func (s Settings) options() invert.Options {
+	return invert.Options{Optimiser: invert.Optimiser(s.Optimiser), Steps: s.Steps, StepSize: s.StepSize, Batch: s.Batch}
+}

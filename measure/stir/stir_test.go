@@ -1,0 +1,488 @@
+package stir_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/measure/stir"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+const side = 6
+
+// build opens a model of grey pictures of 6 x 6 whose output "z" is what make makes.
+func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
+	t.Helper()
+	return buildOf(t, name, onnx.DefaultOpset, side, make)
+}
+
+func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
+	t.Helper()
+	b := onnx.NewBuilder(opset)
+	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, side, side)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name+".onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, name, path, "z")
+}
+
+func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
+}
+
+// linear is a random map of some pixels to d numbers.
+func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
+	return func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		r := keyed.Rand(1, name)
+		w := tensor.New(side*side, d)
+		for i := from * d; i < to*d; i++ {
+			w.Data[i] = float32(r.NormFloat64())
+		}
+		return b.MatMul(b.Flatten(x, 1), b.Const("w", w))
+	}
+}
+
+func constant(b *onnx.Builder, x onnx.Value) onnx.Value {
+	return b.Add(b.Mul(b.Flatten(x, 1), b.Scalar(0)), b.Scalar(2))
+}
+
+func random(n int) tensor.Tensor {
+	t, r := tensor.New(n, 1, side, side), keyed.Rand(5)
+	for i := range t.Data {
+		t.Data[i] = r.Float32()
+	}
+	return t
+}
+
+func adam() stir.Settings {
+	s := stir.Defaults()
+	s.Optimiser = "adam"
+	return s
+}
+
+func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
+	t.Helper()
+	scores, err := stir.Between(t.Context(), a, b, x, s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
+// value is a statistic of the first pair that has it.
+func value(t testing.TB, scores []measure.PairScore, statistic, variant string) measure.Score {
+	t.Helper()
+	for _, s := range scores {
+		if s.Statistic == statistic && s.Variant == variant {
+			return s.Score
+		}
+	}
+	t.Fatalf("no score %s %s among %v", statistic, variant, scores)
+	return measure.Score{}
+}
+
+// A model shares its own invariances.
+func TestModelWithItself(t *testing.T) {
+	t.Parallel()
+	m := build(t, "m", linear("m", 0, 36, 5))
+	for _, s := range []stir.Settings{adam(), stir.Defaults()} {
+		if s.Optimiser == "paper" {
+			s.Steps, s.StepSize = 300, 0.02
+		}
+		scores := between(t, m, m, random(40), s)
+		if v := value(t, scores, "stir", ""); v.Value < 0.999 || v.N != 40 {
+			t.Errorf("%s: STIR of a model with itself is %v", s.Optimiser, v)
+		}
+		if v := value(t, scores, "cka", "").Value; math.Abs(v-1) > 1e-6 {
+			t.Errorf("CKA of a model with itself is %v", v)
+		}
+		if d := value(t, scores, "representation-distance", ""); d.Value > 0.1 || !(d.Low < d.Value && d.Value < d.High) {
+			t.Errorf("representation distance %v", d)
+		}
+		if v := value(t, scores, "missed", ""); v.Value != 0 {
+			t.Errorf("%v of the samples missed delta", v.Value)
+		}
+		if v := value(t, scores, "agreement", ""); v.Value != 1 {
+			t.Errorf("a model agrees with itself on %v", v.Value)
+		}
+		if v := value(t, scores, "input-distance", ""); v.Value < 1 || v.Value > 6 {
+			t.Errorf("input distance %v: noise stays where the model does not see it", v.Value)
+		}
+	}
+}
+
+// A constant model shares every invariance of any other, and not the reverse.
+func TestConstantModel(t *testing.T) {
+	t.Parallel()
+	m, c := build(t, "m", linear("m", 0, 36, 5)), build(t, "c", constant)
+	x := random(60)
+	if v := value(t, between(t, m, c, x, adam()), "stir", ""); v.Value != 1 {
+		t.Errorf("STIR(constant | m) is %v, want 1", v.Value)
+	}
+	back := between(t, c, m, x, adam())
+	if v := value(t, back, "stir", ""); v.Value > 0.5 {
+		t.Errorf("STIR(m | constant) is %v: noise is not what m sees in x", v.Value)
+	}
+	if v := value(t, back, "representation-distance", ""); v.Value != 0 {
+		t.Errorf("to a constant model all is the same: distance %v", v.Value)
+	}
+	if v := value(t, back, "cka", ""); v.Value != 0 {
+		t.Errorf("CKA with a constant model is %v, want 0", v.Value)
+	}
+}
+
+// Models that look at different pixels share nothing; one that sees less shares the invariances of one that sees more, and not
+// the reverse.
+func TestNestedInvariances(t *testing.T) {
+	t.Parallel()
+	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
+	x := random(80)
+	s := adam()
+	s.Steps = 400
+	if v := value(t, between(t, all, half, x, s), "stir", ""); v.Value < 0.98 {
+		t.Errorf("STIR(half | all) is %v: what all pixels fix, half of them do", v.Value)
+	}
+	down := value(t, between(t, half, all, x, s), "stir", "").Value
+	apart := value(t, between(t, half, other, x, s), "stir", "").Value
+	if down > 0.9 || apart > 0.6 || apart > down {
+		t.Errorf("STIR(all | half) is %v and STIR(other | half) %v", down, apart)
+	}
+}
+
+// Adversarial inversion finds other pictures than arbitrary inversion, at the same distance from the reference model's
+// representation, and controversial stimuli are near x.
+func TestAdversarialInversion(t *testing.T) {
+	t.Parallel()
+	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
+	s := adam()
+	s.Inversions = []string{stir.Arbitrary, stir.Adversarial, stir.Controversial}
+	s.Steps = 300
+	s.Normalised, s.Beta = true, 0.1
+	scores := between(t, a, b, random(60), s)
+	if arbitrary, adversarial := value(t, scores, "stir", ""), value(t, scores, "stir-adversarial", ""); arbitrary.Value == adversarial.Value {
+		t.Errorf("STIR is %v with either inversion", arbitrary.Value)
+	}
+	if d := value(t, scores, "representation-distance", stir.Adversarial).Value; d > 0.15 {
+		t.Errorf("adversarial pictures are %v from the reference model's representation", d)
+	}
+	if near, far := value(t, scores, "input-distance", stir.Controversial).Value, value(t, scores, "input-distance", stir.Adversarial).Value; near <= 0 || near >= far {
+		t.Errorf("controversial stimuli are %v from x, adversarial ones %v", near, far)
+	}
+	// Without normalising, the second term has no bound: with as much weight as the first it wins.
+	s.Normalised, s.Inversions = false, []string{stir.Adversarial}
+	plain := between(t, a, b, random(60), s)
+	d := value(t, plain, "representation-distance", stir.Adversarial)
+	if w := value(t, plain, "stir-adversarial", ""); d.Value < 0.1 || len(w.Warnings) == 0 || !strings.Contains(strings.Join(w.Warnings, " "), "did not get within 0.1") {
+		t.Errorf("representation distance %v, warnings %q", d.Value, w.Warnings)
+	}
+}
+
+// What the paper finds for two networks trained alike: CKA is high, STIR much lower.
+func TestTrainedNetworks(t *testing.T) {
+	t.Parallel()
+	a, b := resnet(t, "resnet20"), resnet(t, "resnet32")
+	s := adam()
+	s.Steps, s.Delta = 25, 0.3
+	scores := between(t, a, b, cifar(t, 16), s)
+	cka, shared := value(t, scores, "cka", "").Value, value(t, scores, "stir", "").Value
+	if !(cka > 0.8 && shared < cka-0.2) {
+		t.Errorf("CKA is %v, STIR %v", cka, shared)
+	}
+	if v := value(t, scores, "missed", "").Value; v > 0.1 {
+		t.Errorf("%v of the pictures are far from the reference model's representation", v)
+	}
+}
+
+func resnet(t testing.TB, name string) procedure.Subject {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},
+		Preprocess: dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
+}
+
+func cifar(t testing.TB, n int) tensor.Tensor {
+	t.Helper()
+	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dataset.Close(src)
+	x := tensor.New(n, 3, 32, 32)
+	for i := range n {
+		s, err := src.At(t.Context(), i, dataset.Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(x.At(i).Data, s.Input.Data)
+	}
+	return x
+}
+
+// Too few steps are warned of, with the share.
+func TestMissedDelta(t *testing.T) {
+	t.Parallel()
+	m := build(t, "m", linear("m", 0, 36, 5))
+	s := stir.Defaults()
+	s.Steps = 1
+	scores := between(t, m, m, random(20), s)
+	missed := value(t, scores, "missed", "").Value
+	w := value(t, scores, "stir", "").Warnings
+	if missed == 0 || len(w) == 0 || !strings.Contains(w[len(w)-1], "did not get within 0.1") {
+		t.Errorf("missed %v, warnings %q", missed, w)
+	}
+}
+
+// Samples whose loss is not finite are left out and named.
+func TestDroppedSamples(t *testing.T) {
+	t.Parallel()
+	m := build(t, "m", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		// The root of the mean less 0.44: NaN for dark pictures, such as some noise.
+		bright := b.Sqrt(b.Sub(b.ReduceMean(b.Flatten(x, 1), true, 1), b.Scalar(0.44)))
+		return b.Concat(1, bright, b.Slice(b.Flatten(x, 1), 1, 0, 4, 1))
+	})
+	x := random(30)
+	for i := range x.Data {
+		x.Data[i] = 0.5 + x.Data[i]/2
+	}
+	s := adam()
+	s.Steps = 20
+	scores := between(t, m, m, x, s)
+	v := value(t, scores, "stir", "")
+	if v.N >= 30 || v.N < 10 || len(v.Warnings) == 0 || !strings.Contains(v.Warnings[0], "pictures are left out: their loss became NaN or infinite (the first is picture ") {
+		t.Errorf("n = %d, warnings %q", v.N, v.Warnings)
+	}
+}
+
+// Models of other sizes see x and x' resized alike.
+func TestDifferentSizes(t *testing.T) {
+	t.Parallel()
+	small := build(t, "small", linear("s", 0, 36, 36))
+	large := buildOf(t, "large", onnx.DefaultOpset, 2*side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	s := adam()
+	s.Steps = 600
+	if v := value(t, between(t, small, large, random(50), s), "stir", ""); v.Value < 0.97 {
+		t.Errorf("STIR(large | small) is %v: the small model loses nothing", v.Value)
+	}
+	s.Inversions = []string{stir.Adversarial}
+	if _, err := stir.Between(t.Context(), small, large, random(5), s, 1); err == nil || !strings.Contains(err.Error(), "different sizes") {
+		t.Errorf("adversarial inversion of different sizes: %v", err)
+	}
+}
+
+// Every layer of one with every layer of the other.
+func TestGridOfLayers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := open(t, "a", testmodel.Write(t, dir, "a", testmodel.Options{}), "conv", "op:Relu")
+	b := open(t, "b", testmodel.Write(t, dir, "b", testmodel.Options{}), "conv", "op:Relu", "logits")
+	x, r := tensor.New(12, 3, 16, 16), keyed.Rand(2)
+	for i := range x.Data {
+		x.Data[i] = r.Float32()
+	}
+	s := adam()
+	s.Steps = 5
+	seen := map[[2]int]bool{}
+	for _, score := range between(t, a, b, x, s) {
+		if score.Statistic == "stir" {
+			seen[[2]int{score.A, score.B}] = true
+			if !(score.Value >= 0 && score.Value <= 1) {
+				t.Errorf("STIR of layers %d and %d is %v", score.A, score.B, score.Value)
+			}
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d of 6 pairs of layers have a score", len(seen))
+	}
+}
+
+// memory is a checkpoint.
+type memory struct{ state []byte }
+
+func (m *memory) Load() ([]byte, error) { return m.state, nil }
+func (m *memory) Save(s []byte) error   { m.state = s; return nil }
+
+// A job that is stopped anywhere and done again gives the scores of one that was not, and does nothing twice.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
+	s := adam()
+	s.Steps, s.Inversions = 12, []string{stir.Arbitrary, stir.Adversarial}
+	x := random(20)
+	want := between(t, a, b, x, s)
+	m, err := stir.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stop := range []int64{300, 900, 1300} {
+		ctx, cancel := context.WithCancel(t.Context())
+		j := job(a, b, x)
+		ticks := 0
+		j.Progress = func(done int64, _ string) {
+			if done >= stop {
+				cancel()
+			}
+		}
+		if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		j.Progress = func(done int64, _ string) { ticks++ }
+		got, err := m.Run(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ticks > 30-int(stop)/100 {
+			t.Errorf("stopped at %d, the rest took %d steps", stop, ticks)
+		}
+		for i := range want {
+			if got[i].Value != want[i].Value || got[i].Statistic != want[i].Statistic {
+				t.Errorf("stopped at %d and resumed: %v, want %v", stop, got[i], want[i])
+			}
+		}
+	}
+}
+
+func job(a, b procedure.Subject, x tensor.Tensor) *procedure.Job {
+	return &procedure.Job{A: a, B: b, Pairs: [][2]int{{0, 0}}, Key: measure.Key{Seed: 1}, Checkpoint: &memory{}, Data: source{x},
+		Progress: func(int64, string) {},
+		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+			var list []dataset.Sample
+			for _, i := range places {
+				s, _ := source{x}.At(ctx, i, f)
+				list = append(list, s)
+			}
+			return list, nil
+		}}
+}
+
+type source struct{ x tensor.Tensor }
+
+func (s source) Len() int            { return s.x.Shape[0] }
+func (s source) Classes() []string   { return nil }
+func (s source) Factors() []string   { return nil }
+func (s source) Fingerprint() string { return "" }
+func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	return dataset.Sample{Index: i, Input: s.x.At(i), Label: i % 3}, nil
+}
+
+// Jobs that differ in the second model share the inversion of the first.
+func TestSharedInversion(t *testing.T) {
+	t.Parallel()
+	a, b, c := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12)), build(t, "c", linear("c", 0, 36, 12))
+	s := adam()
+	s.Steps = 12
+	m, err := stir.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := random(20)
+	files := map[string]*memory{}
+	shared := func(key string) procedure.Checkpoint {
+		if files[key] == nil {
+			files[key] = &memory{}
+		}
+		return files[key]
+	}
+	for _, other := range []procedure.Subject{b, c} {
+		j, ticks := job(a, other, x), 0
+		j.Shared = shared
+		j.Progress = func(int64, string) { ticks++ }
+		got, err := m.Run(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Name == "c" && ticks > 3 {
+			t.Errorf("the inversion was not shared: %d steps", ticks)
+		}
+		for i, want := range between(t, a, other, x, s) {
+			if got[i].Value != want.Value {
+				t.Errorf("%s: shared %v, alone %v", other.Name, got[i], want)
+			}
+		}
+	}
+	if len(files) != 1 {
+		t.Errorf("%d files are shared", len(files))
+	}
+}
+
+func TestSettingsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*stir.Settings){
+		`inversion "fast"`:    func(s *stir.Settings) { s.Inversions = []string{"fast"} },
+		"named twice":         func(s *stir.Settings) { s.Inversions = []string{"arbitrary", "arbitrary"} },
+		"no inversions":       func(s *stir.Settings) { s.Inversions = nil },
+		`similarity "cosine"`: func(s *stir.Settings) { s.Similarity = []string{"cosine"} },
+		"no similarity":       func(s *stir.Settings) { s.Similarity = nil },
+		"1 images":            func(s *stir.Settings) { s.Images = 1 },
+		`start "dream"`:       func(s *stir.Settings) { s.Start = "dream" },
+		"delta is 0":          func(s *stir.Settings) { s.Delta = 0 },
+		"beta is -1":          func(s *stir.Settings) { s.Normalised, s.Beta = true, -1 },
+		`optimiser "sgd"`:     func(s *stir.Settings) { s.Optimiser = "sgd" },
+		"-3 steps":            func(s *stir.Settings) { s.Steps = -3 },
+	} {
+		s := stir.Defaults()
+		change(&s)
+		if _, err := stir.New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	m := build(t, "m", linear("m", 0, 36, 5))
+	if _, err := stir.Between(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one picture has no similarity") {
+		t.Errorf("one picture: %v", err)
+	}
+	if _, err := stir.Between(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
+		t.Errorf("pictures of another shape: %v", err)
+	}
+	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
+	})
+	if _, err := stir.Between(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the picture") {
+		t.Errorf("a layer without a gradient: %v", err)
+	}
+	old := buildOf(t, "old", 13, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	s := adam()
+	s.Inversions = []string{stir.Adversarial}
+	if _, err := stir.Between(t.Context(), m, old, random(5), s, 1); err == nil || !strings.Contains(err.Error(), "opset") {
+		t.Errorf("two operator sets: %v", err)
+	}
+	infinite := build(t, "infinite", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
+	})
+	if _, err := stir.Between(t.Context(), m, infinite, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), `model infinite, layer "z": NaN or infinity`) {
+		t.Errorf("NaN in a layer: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package stir
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A view is what a model sees in pictures.
+type view struct {
+	layers []tensor.Tensor // n x d each
+	class  []int           // predicted; nil where the model scores no classes
+}
+
+// look reads both models on pictures at A's frame. B gets them resized to its own.
+func (r *run) look(ctx context.Context, pictures tensor.Tensor) (a, b *view, err error) {
+	if a, err = see(ctx, r.job.A, pictures, measure.SideA); err != nil {
+		return nil, nil, err
+	}
+	r.work += int64(pictures.Shape[0])
+	if b, err = see(ctx, r.job.B, pictures, measure.SideB); err != nil {
+		return nil, nil, err
+	}
+	r.work += int64(pictures.Shape[0])
+	r.job.Progress(r.work, "")
+	return a, b, nil
+}
+
+const batch = 32
+
+// see runs a model on n pictures with values in [0, 1].
+func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side measure.Side) (*view, error) {
+	n := pictures.Shape[0]
+	v := &view{}
+	for _, l := range s.Layers {
+		v.layers = append(v.layers, tensor.New(n, tensor.Size(l.Shape)))
+	}
+	classes := s.Model.Classes() > 0
+	session, err := s.Model.NewSession(s.Layers, classes)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(min(n, batch))
+	if err != nil {
+		return nil, err
+	}
+	for at := 0; at < n; at += buf.Cap() {
+		end := min(at+buf.Cap(), n)
+		part, err := framed(s, pictures, at, end)
+		if err != nil {
+			return nil, err
+		}
+		if err := session.Run(ctx, part, buf); err != nil {
+			return nil, err
+		}
+		for k := range s.Layers {
+			z := buf.Layer(k)
+			if i := z.Finite(); i >= 0 {
+				return nil, fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: at + i/(len(z.Data)/(end-at))})
+			}
+			copy(v.layers[k].Slice(at, end).Data, z.Data)
+		}
+		if !classes {
+			continue
+		}
+		logs, err := buf.LogProbs(s.Outputs)
+		if err != nil {
+			return nil, err
+		}
+		for i := range end - at {
+			v.class = append(v.class, largest(logs.At(i).Data))
+		}
+	}
+	return v, nil
+}
+
+// framed are some pictures at the model's size and channels.
+func framed(s procedure.Subject, pictures tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
+	shape := s.Model.PictureShape()
+	frame := dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: s.Model.Frame().Interpolation}
+	list := make([]tensor.Tensor, to-from)
+	for i := range list {
+		var err error
+		if list[i], err = frame.Tensor(pictures.At(from + i)); err != nil {
+			return nil, fmt.Errorf("pictures for model %s: %w", s.Name, err)
+		}
+	}
+	return list, nil
+}
+
+// largest is the first index of the largest value.
+func largest(v []float32) int {
+	at := 0
+	for i, x := range v {
+		if x > v[at] {
+			at = i
+		}
+	}
+	return at
+}
