@@ -82,14 +82,14 @@ func (s *Static) Type(name string) Type { return s.types[name] }
 // nothing is known about it, and else a number that it shares with the dimensions that are always as long.
 func (s *Static) Shape(name string) []int { return s.shapes[name] }
 
+// Names are the names of all tensors, sorted.
+func (s *Static) Names() []string { return slices.Sorted(maps.Keys(s.types)) }
+
 // Has reports whether the graph has a tensor of that name.
 func (s *Static) Has(name string) bool {
 	_, ok := s.types[name]
 	return ok
 }
-
-// Names are the names of all tensors, sorted.
-func (s *Static) Names() []string { return slices.Sorted(maps.Keys(s.types)) }
 
 // Values are the elements of a small constant or of the result of shape arithmetic, where all of them are known.
 func (s *Static) Values(name string) ([]float64, bool) {
@@ -140,37 +140,46 @@ func (b *Builder) Nodes() []*pb.NodeProto { return slices.Clip(b.model.proto.Gra
 
 // InputLike declares an input of the type and shape of a tensor of the graph, as far as they are known.
 func (b *Builder) InputLike(name string, v Value) Value {
-	v, ok := b.Find(v)
+	like, ok := b.Find(v)
 	if !ok {
 		b.fail("input %q is to be like %q, which does not exist", name, v)
 	}
 	if !b.take(name) {
 		return ""
 	}
-	s := b.Static()
-	dims := b.declaredShape(v)
-	if shape := s.Shape(string(v)); dims == nil && shape != nil {
-		dims = make([]Dim, len(shape))
-		for i, d := range shape {
-			dims[i].Size = max(d, -1)
-			if i == 0 && d < 0 {
-				dims[i].Symbol = "batch"
-			}
-		}
-	}
 	g := b.model.proto.Graph
-	g.Input = append(g.Input, valueInfo(name, s.Type(string(v)), dims))
+	g.Input = append(g.Input, b.infoLike(name, like))
 	return Value(name)
 }
 
-// declaredShape is the shape that the graph declares for an output, nil where it does not.
-func (b *Builder) declaredShape(v Value) []Dim {
-	for _, p := range b.model.Outputs() {
-		if p.Name == string(v) {
-			return p.Shape
+// OutputLike is Output with the shape declared that another tensor has, and the type.
+func (b *Builder) OutputLike(name string, v, like Value) {
+	b.Output(name, v)
+	like, _ = b.Find(like)
+	if b.err == nil {
+		g := b.model.proto.Graph
+		last := len(g.Output) - 1
+		g.Output[last] = b.infoLike(g.Output[last].GetName(), like)
+	}
+}
+
+// infoLike declares a tensor with the type and the shape of another. Free dimensions keep the names that the graph
+// declares.
+func (b *Builder) infoLike(name string, v Value) *pb.ValueInfoProto {
+	for _, p := range slices.Concat(b.model.Inputs(), b.model.Outputs()) {
+		if p.Name == string(v) && p.Shape != nil {
+			return valueInfo(name, p.Type, p.Shape)
 		}
 	}
-	return nil
+	s := b.Static()
+	var dims []Dim
+	if shape := s.Shape(string(v)); shape != nil {
+		dims = make([]Dim, len(shape))
+		for i, d := range shape {
+			dims[i].Size = max(d, -1)
+		}
+	}
+	return valueInfo(name, s.Type(string(v)), dims)
 }
 
 // Inputs are the inputs so far.

@@ -27,7 +27,8 @@ type rule func(c *call)
 type call struct {
 	*onnx.Builder
 	*tape
-	node *pb.NodeProto
+	node  *pb.NodeProto
+	index int // of the node
 }
 
 // scopeOf is where the gradient's nodes are named: after the node.

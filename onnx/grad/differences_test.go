@@ -533,3 +533,27 @@ func TestOperators(t *testing.T) {
 		})
 	}
 }
+
+// runPlain returns the elements of the outputs of a program, all of them float32.
+func (p *program) runPlain(t testing.TB, feed map[string]operand) [][]float32 {
+	t.Helper()
+	in := make([]*ort.Value, len(p.inputs))
+	out := make([]*ort.Value, len(p.session.Outputs()))
+	for i, name := range p.inputs {
+		v, err := feed[name].value(p.rt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		in[i] = v
+	}
+	if err := p.session.Run(context.Background(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	results := make([][]float32, len(out))
+	for i, v := range out {
+		results[i] = slices.Clone(v.Tensor().Data)
+		v.Close()
+	}
+	return results
+}

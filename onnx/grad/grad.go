@@ -22,7 +22,7 @@ type Options struct {
 
 // Add returns a model that computes what m does and, as further outputs in the order of By, the gradients of Of.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
-	o, err := o.resolved(m)
+	o, err := o.Defaults(m)
 	if err != nil {
 		return nil, fmt.Errorf("adding gradients: %w", err)
 	}
@@ -43,17 +43,25 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 		return nil, err
 	}
 	for i, g := range gradients {
-		name := o.Names[o.By[i]]
-		if name == "" {
-			name = "grad/" + o.By[i]
-		}
-		b.Output(name, g)
+		b.OutputLike(o.Name(o.By[i]), g, by[i])
 	}
-	return b.Model()
+	g, err := b.Model()
+	if err != nil {
+		return nil, fmt.Errorf("adding gradients: %w", err)
+	}
+	return g, nil
 }
 
-// resolved fills in what is left out.
-func (o Options) resolved(m *onnx.Model) (Options, error) {
+// Name is the name of the output that holds the gradient by a tensor.
+func (o Options) Name(by string) string {
+	if name := o.Names[by]; name != "" {
+		return name
+	}
+	return "grad/" + by
+}
+
+// Defaults fills in Of and By where they are left out, or says why a model has no default for them.
+func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	if o.Of == "" {
 		outputs := m.Outputs()
 		if len(outputs) != 1 {

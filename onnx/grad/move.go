@@ -1,9 +1,11 @@
 package grad
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 )
 
 // transpose puts the axes back.
@@ -32,38 +34,84 @@ func concat(c *call) {
 		return
 	}
 	at := axis(c.attr("axis", 1), rank)
-	for i := range c.node.Input {
-		c.give(i, func() onnx.Value { return c.part(i, at) })
+	first := 0
+	if joined, n := c.prefix(); n > 0 {
+		c.tape.add(joined, c.part(0, n, at))
+		first = n
+	}
+	for i := first; i < len(c.node.Input); i++ {
+		c.give(i, func() onnx.Value { return c.part(i, i+1, at) })
 	}
 }
 
-// part is the part of dy that belongs to the i-th operand of a Concat.
-func (c *call) part(i, at int) onnx.Value {
+// prefix is what an earlier Concat has made of the first n operands, if there is one. Their gradient goes there: in a
+// network whose layers each read all those before, every layer would otherwise be cut out of every later one.
+func (c *call) prefix() (joined onnx.Value, n int) {
+	for n := len(c.node.Input) - 1; n > 1; n-- {
+		if maker, ok := c.joins[joinOf(c.node, n)]; ok && maker < c.index {
+			joined := onnx.Value(c.nodes[maker].Output[0])
+			if c.active[joined] && !c.asked[joined] { // what is asked for is the gradient of those that read it
+				return joined, n
+			}
+		}
+	}
+	return "", 0
+}
+
+// joinOf says what a Concat of the first n operands of a node would make.
+func joinOf(n *pb.NodeProto, operands int) string {
+	return fmt.Sprintf("%d %q", onnx.AttrInt(n, "axis", 1), n.Input[:operands])
+}
+
+// joinsOf are the first nodes that join some tensors, by what they join.
+func joinsOf(nodes []*pb.NodeProto) map[string]int {
+	joins := map[string]int{}
+	for i, n := range nodes {
+		if n.GetOpType() != "Concat" || len(n.Output) != 1 {
+			continue
+		}
+		key := joinOf(n, len(n.Input))
+		if _, ok := joins[key]; !ok {
+			joins[key] = i
+		}
+	}
+	return joins
+}
+
+// part is the part of dy that belongs to the operands of a Concat from i to the one before end.
+func (c *call) part(i, end, at int) onnx.Value {
 	if len(c.node.Input) == 1 {
 		return c.dy(0)
 	}
-	start, known := 0, true
-	for k := range i + 1 {
-		d := -1
+	sizes, known := make([]int, end), true
+	for k := range end {
+		sizes[k] = -1
 		if s := c.shape(c.x(k)); len(s) > at {
-			d = s[at]
+			sizes[k] = s[at]
 		}
-		if known = known && d >= 0; known && k < i {
-			start += d
-		}
+		known = known && sizes[k] >= 0
 	}
 	if known {
-		return c.Slice(c.dy(0), at, start, start+c.shape(c.x(i))[at], 1)
+		start := total(sizes[:i])
+		return c.Slice(c.dy(0), at, start, start+total(sizes[i:]), 1)
 	}
 	if c.Opset() < 10 {
 		c.fail("before opset 10, the sizes that it joins must be fixed")
 		return ""
 	}
-	from := c.Ints(0)
-	for k := range i {
-		from = c.Add(from, c.size(c.x(k), at))
+	ends := []onnx.Value{c.Ints(0)}
+	for k := range end {
+		ends = append(ends, c.Add(ends[k], c.size(c.x(k), at)))
 	}
-	return c.Op("Slice", nil, c.dy(0), from, c.Add(from, c.size(c.x(i), at)), c.Ints(at))
+	return c.Op("Slice", nil, c.dy(0), ends[i], ends[end], c.Ints(at))
+}
+
+func total(list []int) int {
+	sum := 0
+	for _, v := range list {
+		sum += v
+	}
+	return sum
 }
 
 // size is the length of an axis of a tensor: int64 of one element.

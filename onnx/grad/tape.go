@@ -16,7 +16,9 @@ type tape struct {
 	nodes  []*pb.NodeProto
 	makers map[onnx.Value]*pb.NodeProto
 	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
+	asked  map[onnx.Value]bool       // to be differentiated by
 	sums   map[onnx.Value]onnx.Value // gradients so far
+	joins  map[string]int            // see joinsOf
 	err    error
 
 	// pullback is Pullback, for rules that write a node out and differentiate that.
@@ -30,12 +32,14 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
 		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
+		asked: map[onnx.Value]bool{},
 	}
+	t.joins = joinsOf(t.nodes)
 	for _, v := range by {
 		if err := t.differentiable(t.now(v), "by"); err != nil {
 			return nil, err
 		}
-		t.active[t.now(v)] = true
+		t.active[t.now(v)], t.asked[t.now(v)] = true, true
 	}
 	for _, v := range y {
 		if err := t.differentiable(t.now(v), "of"); err != nil {
@@ -155,7 +159,7 @@ func (t *tape) add(v, term onnx.Value) {
 func (t *tape) walk() {
 	for i := len(t.nodes) - 1; i >= 0 && t.err == nil; i-- {
 		n := t.nodes[i]
-		c := &call{tape: t, node: n}
+		c := &call{tape: t, node: n, index: i}
 		flows := false
 		for _, out := range n.Output {
 			_, flowing := t.sums[onnx.Value(out)]

@@ -1,0 +1,184 @@
+package grad_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// line is y = relu(x w + 1), with x of n x 2 and w of 2 x 2, and the indices of its columns.
+func line(t *testing.T) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 2)
+	w := b.Const("weights", tensor.Tensor{Shape: []int{2, 2}, Data: []float32{1, 2, 3, 4}})
+	b.Output("y", b.Relu(b.Add(b.MatMul(x, w), b.Scalar(1))))
+	b.Output("best", b.Op("ArgMax", onnx.Attrs{"axis": 1}, "y"))
+	b.Output("relu of x", b.Relu(x))
+	return build(t, b)
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	m := line(t)
+	g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x", "weights"}, Names: map[string]string{"weights": "dw"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Outputs()) != 3 || len(m.Inputs()) != 1 {
+		t.Error("the model that was differentiated has changed")
+	}
+	var ports []string
+	for _, p := range slices.Concat(g.Inputs(), g.Outputs()) {
+		ports = append(ports, p.String())
+	}
+	want := "x float[batch 2]; r float[? 2]; y float; best int64; relu of x float; grad/x float[batch 2]; dw float[2 2]"
+	if got := strings.Join(ports, "; "); got != want {
+		t.Errorf("inputs and outputs are\n%s\nwant\n%s", got, want)
+	}
+	p := compile(t, mustCut(t, g, "grad/x", "dw"))
+	out := p.runPlain(t, map[string]operand{
+		"x": {shape: []int{2, 2}, floats: []float32{1, 1, 1, -2}}, // y = relu(5, 7; -4, -5)
+		"r": {shape: []int{2, 2}, floats: []float32{1, 10, 100, 1000}},
+	})
+	if want := []float32{21, 43, 0, 0}; !slices.Equal(out[0], want) {
+		t.Errorf("the gradient by x is %v, want %v", out[0], want)
+	}
+	if want := []float32{1, 10, 1, 10}; !slices.Equal(out[1], want) {
+		t.Errorf("the gradient by the weights is %v, want %v", out[1], want)
+	}
+}
+
+func TestAddErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		o    grad.Options
+		want string
+	}{
+		{grad.Options{By: []string{"x"}}, "3 outputs"},
+		{grad.Options{Of: "y", By: []string{"x", "x"}}, "twice"},
+		{grad.Options{Of: "yy", Cotangent: "r", By: []string{"x"}}, `near it: ["y"`},
+		{grad.Options{Of: "y", By: []string{"weigths"}}, `near it: ["weights"`},
+		{grad.Options{Of: "best", By: []string{"x"}}, "holds int64"},
+		{grad.Options{Of: "y", By: []string{"best"}}, "holds int64"},
+		{grad.Options{Of: "y", By: []string{"x"}, Names: map[string]string{"x": "y"}}, "exists already"},
+	} {
+		if _, err := grad.Add(line(t), c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error is %v, want one line with %q", c.o, err, c.want)
+		}
+	}
+}
+
+// What does not lead to the result has a gradient of zeros, of its shape.
+func TestUnreached(t *testing.T) {
+	t.Parallel()
+	g, err := grad.Add(line(t), grad.Options{Of: "relu of x", By: []string{"weights", "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := compile(t, mustCut(t, g, "grad/weights", "grad/x")).runPlain(t, map[string]operand{"x": {shape: []int{1, 2}, floats: []float32{3, -3}}})
+	if want := make([]float32, 4); !slices.Equal(out[0], want) {
+		t.Errorf("the gradient by the weights is %v, want %v", out[0], want)
+	}
+	if want := []float32{1, 0}; !slices.Equal(out[1], want) {
+		t.Errorf("the gradient by x is %v, want %v", out[1], want)
+	}
+}
+
+// An operator without a rule is an error only where a gradient must flow through it.
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, 1, 2)
+	odd := b.Op("Det", nil, b.Input("m", onnx.Float, 1, 3, 3))
+	y := b.Mul(x, odd)
+	if _, err := grad.Of(b, y, "", x); err != nil {
+		t.Errorf("no gradient flows through Det, and yet: %v", err)
+	}
+	_, err := grad.Of(b, y, "", "m")
+	if err == nil || !strings.Contains(err.Error(), `node "Det" (Det)`) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error is %v, want one line that names the node", err)
+	}
+}
+
+// Gradients of gradients come by differentiating again: of sum(tanh(x)^2), twice.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, 4)
+	y := b.ReduceSum(b.Pow(b.Tanh(x), b.Scalar(2)), false)
+	first, err := grad.Of(b, y, "", x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := grad.Of(b, first[0], "", x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Output("second", second[0])
+	points := []float32{-1, 0, 0.5, 2}
+	got := compile(t, build(t, b)).runPlain(t, map[string]operand{"x": {shape: []int{4}, floats: points}})[0]
+	for i, p := range points {
+		th := math.Tanh(float64(p))
+		slope := 1 - th*th
+		if want := 2*slope*slope - 4*th*th*slope; math.Abs(float64(got[i])-want) > 1e-5 {
+			t.Errorf("at %g the second derivative is %g, want %g", p, got[i], want)
+		}
+	}
+}
+
+func TestPullback(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, 2)
+	a, c := b.Mul(x, x), b.Exp(x)
+	dx, err := grad.Pullback(b, []onnx.Value{a, c, a}, []onnx.Value{"", b.Scalar(3), b.Full(1, 2)}, x, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Output("dx", dx[0])
+	b.Output("da", dx[1])
+	got := compile(t, build(t, b)).runPlain(t, map[string]operand{"x": {shape: []int{2}, floats: []float32{0, 2}}})
+	if want := []float32{3, 8 + 3*float32(math.Exp(2))}; math.Abs(float64(got[0][0]-want[0])) > 1e-6 || math.Abs(float64(got[0][1]-want[1])) > 1e-5 {
+		t.Errorf("dx is %v, want %v", got[0], want)
+	}
+	if want := []float32{2, 2}; !slices.Equal(got[1], want) {
+		t.Errorf("da is %v, want %v", got[1], want)
+	}
+	if _, err := grad.Pullback(b, []onnx.Value{a}, nil, x); err == nil {
+		t.Error("a tensor without a cotangent is no error")
+	}
+}
+
+// Equal nodes are written once, however often gradients are asked for.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3)
+	y := b.Sigmoid(b.Mul(x, x))
+	count := func() int { return len(b.Nodes()) }
+	if _, err := grad.Of(b, y, "", x); err != nil {
+		t.Fatal(err)
+	}
+	once := count()
+	if _, err := grad.Of(b, y, "", x); err != nil {
+		t.Fatal(err)
+	}
+	if count() != once {
+		t.Errorf("%d nodes after differentiating again, %d before", count(), once)
+	}
+}
+
+func mustCut(t *testing.T, m *onnx.Model, names ...string) *onnx.Model {
+	t.Helper()
+	cut, err := m.WithOutputs(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cut
+}
