@@ -137,7 +137,7 @@ func TestPullback(t *testing.T) {
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, 2)
 	a, c := b.Mul(x, x), b.Exp(x)
-	dx, err := grad.Pullback(b, []onnx.Value{a, c, a}, []onnx.Value{"", b.Scalar(3), b.Full(1, 2)}, x, a)
+	dx, err := grad.Pullback(b, []onnx.Value{a, c, a}, []onnx.Value{"", b.Full(3, 2), b.Full(1, 2)}, x, a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// A gradientModel is what grad tells of the model that it has written.
+type gradientModel struct {
+	Path      string            `json:"path"`
+	Of        string            `json:"of"`
+	Cotangent string            `json:"cotangent,omitempty"` // absent: all weights are 1
+	Gradients map[string]string `json:"gradients"`           // the output, by what it is the gradient by
+	Nodes     int               `json:"nodes"`
+	Added     int               `json:"added"` // of these, by differentiating
+	Inputs    []port            `json:"inputs"`
+	Outputs   []port            `json:"outputs"`
+}
+
+func gradCommand() *cobra.Command {
+	var out string
+	var o grad.Options
+	var sum, asJSON bool
+	c := &cobra.Command{
+		Use:   "grad MODEL",
+		Short: "Write a model that also computes its gradients",
+		Long: `Differentiates a model: writes an ONNX model that computes what MODEL does and, as further outputs, the
+gradients of a tensor by inputs, weights or any tensor between. It runs wherever the model does.
+
+Unless the tensor is a single number, the new model has one more input, the cotangent: the derivative of
+some loss by each element of the tensor. --sum takes ones instead.`,
+		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight",
+		Args:    usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef(c, "say by -o where to write the model")
+			}
+			if sum && o.Cotangent != "" {
+				return usagef(c, "--sum and --cotangent exclude each other")
+			}
+			written, err := differentiate(args[0], out, o, sum)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				e := json.NewEncoder(os.Stdout)
+				e.SetIndent("", " ")
+				return e.Encode(written)
+			}
+			return printGradients(os.Stdout, written)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&out, "output", "o", "", "where to write the model")
+	f.StringVar(&o.Of, "of", "", "the tensor to differentiate (default: the model's only output)")
+	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, tensors between (default: the model's only input)")
+	f.StringVar(&o.Cotangent, "cotangent", "", `the input, or a tensor of the model, that weighs the elements (default: a new input "cotangent/TENSOR")`)
+	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// differentiate writes the model with gradients.
+func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, error) {
+	m, err := onnx.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := besideWeights(m, path, out); err != nil {
+		return nil, err
+	}
+	if o, err = o.Defaults(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if o.Cotangent == "" && !sum && !isNumber(m, o.Of) {
+		o.Cotangent = "cotangent/" + o.Of
+	}
+	g, err := grad.Add(m, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	raw, err := g.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(out, raw); err != nil {
+		return nil, fmt.Errorf("writing the model: %w", err)
+	}
+	written := &gradientModel{
+		Path: out, Of: o.Of, Cotangent: o.Cotangent, Gradients: map[string]string{}, Nodes: len(g.Nodes()),
+		Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
+	}
+	for _, by := range o.By {
+		written.Gradients[by] = o.Name(by)
+	}
+	return written, nil
+}
+
+// besideWeights makes sure that the new model finds the files that hold the weights, and is not written over the old.
+func besideWeights(m *onnx.Model, path, out string) error {
+	from, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if to, err := os.Stat(out); err == nil && os.SameFile(from, to) {
+		return fmt.Errorf("%s is the model itself: write to another file", out)
+	}
+	if m.ExternalDir() == "" {
+		return nil
+	}
+	here, err := os.Stat(m.ExternalDir())
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(filepath.Dir(out)); err != nil || !os.SameFile(here, there) {
+		return fmt.Errorf("%s keeps weights in %s beside it: write the new model into the folder %s, too",
+			path, strings.Join(m.ExternalFiles(), ", "), m.ExternalDir())
+	}
+	return nil
+}
+
+// isNumber reports whether a tensor is known to have one element.
+func isNumber(m *onnx.Model, name string) bool {
+	shape := m.Static().Shape(name)
+	for _, d := range shape {
+		if d != 1 {
+			return false
+		}
+	}
+	return shape != nil
+}
+
+func printGradients(w io.Writer, m *gradientModel) error {
+	fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	names := map[string]string{}
+	for by, name := range m.Gradients {
+		names[name] = "gradient by " + by
+	}
+	for _, p := range m.Inputs {
+		what := ""
+		if p.Name == m.Cotangent {
+			what = "weighs the elements of " + m.Of
+		}
+		fmt.Fprintf(t, "input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, what)
+	}
+	for _, p := range m.Outputs {
+		fmt.Fprintf(t, "output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
+	}
+	return t.Flush()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+)
+
+func TestGrad(t *testing.T) {
+	dir := t.TempDir()
+	model := testmodel.Write(t, dir, "m", testmodel.Options{})
+	out := filepath.Join(dir, "g.onnx")
+	if code, message := call(t, "grad", model, "-o", out); code != 0 {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	g, err := onnx.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x, cotangent/logits -> logits, grad/x" {
+		t.Errorf("by default: %s", got)
+	}
+	if code, message := call(t, "grad", model, "-o", out, "--of", "conv", "--by", "w,b", "--sum", "--json"); code != 0 {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	if g, err = onnx.Read(out); err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x -> logits, grad/w, grad/b" {
+		t.Errorf("of a layer by weights: %s", got)
+	}
+}
+
+func portsOf(m *onnx.Model) string {
+	names := func(ports []onnx.Port) string {
+		var list []string
+		for _, p := range ports {
+			list = append(list, p.Name)
+		}
+		return strings.Join(list, ", ")
+	}
+	return names(m.Inputs()) + " -> " + names(m.Outputs())
+}
+
+func TestGradErrors(t *testing.T) {
+	dir := t.TempDir()
+	model := testmodel.Write(t, dir, "m", testmodel.Options{})
+	out := filepath.Join(dir, "g.onnx")
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{model, 2, "-o"},
+		{model + " -o " + out + " --sum --cotangent r", 2, "exclude"},
+		{model + " -o " + out + " --of logitz", 1, `near it: ["logits"`},
+		{model + " -o " + model, 1, "another file"},
+		{filepath.Join(dir, "none.onnx") + " -o " + out, 1, "no such file"},
+		{model + " -o " + filepath.Join(dir, "none", "g.onnx"), 1, "no such file"},
+	} {
+		code, message := call(t, append([]string{"grad"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(message, c.want) || strings.Contains(message, "\n") {
+			t.Errorf("grad %s: exit %d, %q; want %d and one line with %q", c.args, code, message, c.code, c.want)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a model was written where an error was returned")
+	}
+}
