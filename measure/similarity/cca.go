@@ -111,16 +111,15 @@ func (m *pair) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	}
 	weights := weigh.of(c)
 	e := estimate{value: weightedMean(c.rho, weights)}
-	for _, shuffled := range m.null {
-		n, err := correlate(x, y, shuffled.Data)
+	var nulls []float64
+	for _, shuffled := range m.shuffles() {
+		n, err := correlate(x, y, shuffled)
 		if err != nil {
 			return estimate{}, err
 		}
-		e.null += weightedMean(n.rho, weigh.of(n)) / float64(len(m.null))
+		nulls = append(nulls, weightedMean(n.rho, weigh.of(n)))
 	}
-	if len(m.null) == 0 {
-		e.null = math.NaN()
-	}
+	e.null = sum(nulls) / float64(len(nulls)) // NaN of none
 	e.warnings = canonicalWarnings(m, x, y)
 	m.leaves(func(g, left int) {
 		rho, lost := m.correlationsWithout(g, c)

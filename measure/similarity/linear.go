@@ -1,8 +1,6 @@
 package similarity
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/linalg"
@@ -22,17 +20,16 @@ func (m *pair) procrustes() (estimate, error) {
 		return estimate{}, err
 	}
 	nuclear := sum(s)
-	e := estimate{value: ratio(nuclear, traces[0], traces[1]), null: math.NaN()}
-	for i, shuffled := range m.null {
-		s, err := linalg.SingularValues(mat.NewDense(p, q, append([]float64(nil), shuffled.Data...)))
+	e := estimate{value: ratio(nuclear, traces[0], traces[1])}
+	var nulls []float64
+	for _, shuffled := range m.shuffles() {
+		s, err := linalg.SingularValues(mat.NewDense(p, q, shuffled))
 		if err != nil {
 			return estimate{}, err
 		}
-		if i == 0 {
-			e.null = 0
-		}
-		e.null += ratio(sum(s), traces[0], traces[1]) / float64(len(m.null))
+		nulls = append(nulls, ratio(sum(s), traces[0], traces[1]))
 	}
+	e.null = sum(nulls) / float64(len(nulls)) // NaN of none
 	if len(m.groups) == 0 {
 		return e, nil
 	}

@@ -89,10 +89,10 @@ type pair struct {
 	groupNorms []*quartic
 }
 
-func newPair(x, y *side, draws int, debiased bool) *pair {
+func newPair(x, y *side, groups, draws int, debiased bool) *pair {
 	p, q := x.all.P, y.all.P
 	out := &pair{x: x, y: y, xy: linalg.NewJoint[float64](p, q)}
-	for range x.groups {
+	for range groups {
 		out.groups = append(out.groups, linalg.NewJoint[float32](p, q))
 	}
 	for range draws {
@@ -100,7 +100,7 @@ func newPair(x, y *side, draws int, debiased bool) *pair {
 	}
 	if debiased {
 		out.norms = newQuartic(p, q)
-		for range x.groups {
+		for range groups {
 			out.groupNorms = append(out.groupNorms, newQuartic(p, q))
 		}
 	}
@@ -131,6 +131,26 @@ func (m *pair) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scrat
 			null.Add(x.block, y.block.Permuted(cycle(draw, n)), nil, scratch)
 		}
 	}
+}
+
+// shuffles are the moments between x and y of pairs that do not belong together, one for each draw. An observation that had no other
+// to be paired with is stood for by the others.
+func (m *pair) shuffles() [][]float64 {
+	var out [][]float64
+	for _, null := range m.null {
+		if null.N == 0 {
+			continue
+		}
+		data := append([]float64(nil), null.Data...)
+		if null.N < m.xy.N {
+			scale := float64(m.xy.N) / float64(null.N)
+			for i := range data {
+				data[i] *= scale
+			}
+		}
+		out = append(out, data)
+	}
+	return out
 }
 
 // cycle is a permutation of one cycle, uniformly drawn (Sattolo 1986): for n of 2 or more, nothing stays in its place.
@@ -164,7 +184,7 @@ func gather(ctx context.Context, x, y *sample, sx, sy *side, o needs) (*pair, er
 	if fresh[1] {
 		sy = newSide(y.p, o.groups(), o.debiased)
 	}
-	m := newPair(sx, sy, o.draws, o.debiased)
+	m := newPair(sx, sy, o.groups(), o.draws, o.debiased)
 	scratch := new(linalg.Scratch)
 	readers := [2]reader{newReader(x, y, o), newReader(y, x, o)}
 	err := walk(ctx, x.n, min(chunkOf(x.p), chunkOf(y.p)), o.cuts, func(from, to, group int) error {
@@ -242,4 +262,35 @@ func (r reader) read(from, to int) (chunk, error) {
 		narrow[i] = float32(v)
 	}
 	return narrowChunk(narrow, r.s.p), nil
+}
+
+// merge adds the moments of other observations.
+func (s *side) merge(o *side) {
+	if s.norms != nil {
+		s.norms.merge(scatterMoments(s.all), o.norms, scatterMoments(o.all))
+	}
+	s.all.Merge(o.all)
+	for g, part := range s.groups {
+		if s.norms != nil {
+			s.groupNorms[g].merge(scatterMoments(part), o.groupNorms[g], scatterMoments(o.groups[g]))
+		}
+		part.Merge(o.groups[g])
+	}
+}
+
+// merge adds the moments between other observations.
+func (m *pair) merge(o *pair) {
+	if m.norms != nil {
+		m.norms.merge(jointMoments(m.xy), o.norms, jointMoments(o.xy))
+	}
+	m.xy.Merge(o.xy)
+	for g, part := range m.groups {
+		if m.norms != nil {
+			m.groupNorms[g].merge(jointMoments(part), o.groupNorms[g], jointMoments(o.groups[g]))
+		}
+		part.Merge(o.groups[g])
+	}
+	for i, null := range m.null {
+		null.Merge(o.null[i])
+	}
 }

@@ -176,3 +176,21 @@ func timesTransposed[T float32 | float64](data []T, p, q int, d []float64) []flo
 }
 
 func sqrt(v float64) float64 { return math.Sqrt(max(v, 0)) }
+
+// merge adds the quartic of other observations; both have the moments that are given.
+func (t *quartic) merge(m moments, o *quartic, om moments) {
+	if om.n == 0 {
+		return
+	}
+	a := t.moved(m, shift(m.n, m.meanX, om.n, om.meanX), shift(m.n, m.meanY, om.n, om.meanY))
+	b := o.moved(om, shift(om.n, om.meanX, m.n, m.meanX), shift(om.n, om.meanY, m.n, m.meanY))
+	*t = quartic{a.ab + b.ab, added(a.g, b.g), added(a.h, b.h), a.a + b.a, a.b + b.b}
+}
+
+func added(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range out {
+		out[i] = a[i] + b[i]
+	}
+	return out
+}

@@ -1,0 +1,322 @@
+package similarity
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func made(t testing.TB, s Settings) measure.Comparison {
+	t.Helper()
+	m, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// tensors draws activations that share latent variables, one tensor for each shape.
+func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
+	g := rand.New(rand.NewPCG(seed, 11))
+	z := normal(g, n, 4)
+	var out []tensor.Tensor
+	for _, shape := range shapes {
+		p := tensor.Size(shape)
+		x := product2(z, normal(g, 4, p))
+		x.Add(x, normal(g, n, p))
+		y := tensor.New(append([]int{n}, shape...)...)
+		for i, v := range x.RawMatrix().Data {
+			y.Data[i] = max(0, float32(v)+0.5)
+		}
+		out = append(out, y)
+	}
+	return out
+}
+
+func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
+	var out []onnx.Layer
+	for i, name := range strings.Fields(names) {
+		a := axes
+		if len(shapes[i]) == 1 {
+			a = "NC"
+		}
+		out = append(out, onnx.Layer{Name: name, Shape: shapes[i], Axes: a})
+	}
+	return out
+}
+
+func everyPair(a, b int) [][2]int {
+	var out [][2]int
+	for i := range a {
+		for j := range b {
+			out = append(out, [2]int{i, j})
+		}
+	}
+	return out
+}
+
+// Scores depend on the samples alone: on no batch, part, order, stop or neighbour in the grid.
+func TestGridKeepsItsPromises(t *testing.T) {
+	t.Parallel()
+	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
+	const n = 203
+	grid := measure.Grid{
+		A: layers("NCHW", "a b", shapesA...), B: layers("NCHW", "c d", shapesB...), Pairs: everyPair(2, 2), Layout: measure.NewLayout(n),
+	}
+	settings := func(statistics ...string) Settings {
+		s := Defaults()
+		s.Statistics, s.Neighbours, s.Samples = statistics, 4, 60
+		return s
+	}
+	moments := []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
+	for name, c := range map[string]measuretest.GridCase{
+		"minibatches": {Comparison: made(t, settings(MinibatchCKA)), Grid: grid},
+		"values":      {Comparison: made(t, settings(append(moments, RSA, RBFCKA, MutualKNN, MinibatchCKA)...)), Grid: grid, Tolerance: 1e-6},
+		// Values would take more than moments without groups.
+		"moments":        {Comparison: made(t, settings(moments...)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
+		"moments of CKA": {Comparison: made(t, settings(LinearCKA, DebiasedCKA)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.A, c.B = tensors(1, n, shapesA...), tensors(2, n, shapesB...)
+			measuretest.RunGrid(t, c)
+		})
+	}
+	t.Run("self", func(t *testing.T) {
+		t.Parallel()
+		self := grid
+		self.B, self.Self = grid.A, true
+		z := tensors(1, n, shapesA...)
+		measuretest.RunGrid(t, measuretest.GridCase{Comparison: made(t, settings(MinibatchCKA, LinearCKA)), Grid: self, A: z, B: z, Tolerance: 1e-6})
+	})
+}
+
+func bounded(g measure.Grid, bytes int64) measure.Grid {
+	g.Budget = bytes
+	return g
+}
+
+// scoresOf feeds a grid in its order.
+func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.Tensor) map[[2]int]map[string]measure.Score {
+	t.Helper()
+	acc, err := m.New(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := 0; from < g.Layout.N; from += 50 {
+		to := min(from+50, g.Layout.N)
+		batch := &measure.PairBatch{}
+		for p := from; p < to; p++ {
+			batch.Place, batch.Index, batch.Label = append(batch.Place, p), append(batch.Index, p), append(batch.Label, -1)
+		}
+		for _, z := range a {
+			batch.A = append(batch.A, z.Slice(from, to))
+		}
+		for _, z := range b {
+			batch.B = append(batch.B, z.Slice(from, to))
+		}
+		if err := acc.Update(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scores, err := acc.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[[2]int]map[string]measure.Score{}
+	for _, s := range scores {
+		key := [2]int{s.A, s.B}
+		if out[key] == nil {
+			out[key] = map[string]measure.Score{}
+		}
+		out[key][s.Statistic] = s.Score
+	}
+	return out
+}
+
+// The numbers of a grid, from values and from moments, are those of the matrices.
+func TestGridGivesWhatMatricesGive(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	shapes := [][]int{{2, 2, 2}, {5}}
+	a, b := tensors(3, n, shapes...), tensors(4, n, shapes[:1]...)
+	s := everything()
+	g := measure.Grid{A: layers("NCHW", "a b", shapes...), B: layers("NCHW", "c", shapes...), Pairs: everyPair(2, 1), Layout: measure.NewLayout(n)}
+	for name, budget := range map[string]int64{"values": 0, "moments": 12000} {
+		got := scoresOf(t, made(t, s), bounded(g, budget), a, b)
+		for pair, scores := range got {
+			x, y := source(t, a[pair[0]].Data, tensor.Size(shapes[pair[0]])), source(t, b[0].Data, 8)
+			for _, k := range kinds() {
+				if k.name == MinibatchCKA || budget > 0 && k.form == ofPairs {
+					continue
+				}
+				want, err := Value(context.Background(), k.name, x, y, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				score := scores[k.name]
+				if math.Abs(score.Value-want) > 1e-6 || score.N != n || math.IsNaN(score.Null) {
+					t.Errorf("%s of %v from %s: %+v, want %v", k.name, pair, name, score, want)
+				}
+				if budget == 0 && !(score.Low < score.Value && score.Value < score.High) {
+					t.Errorf("%s of %v from %s: no interval: %+v", k.name, pair, name, score)
+				}
+			}
+			// An unbiased estimate of the same thing.
+			if d := math.Abs(scores[MinibatchCKA].Value - scores[DebiasedCKA].Value); d > 0.1 {
+				t.Errorf("minibatch CKA of %v is off by %v", pair, d)
+			}
+		}
+	}
+}
+
+// With groups or without, moments give intervals as wide as values do.
+func TestMomentsWithGroups(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	shapes := [][]int{{4}}
+	a, b := tensors(5, n, shapes...), tensors(6, n, shapes...)
+	s := everything()
+	s.Statistics = []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
+	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
+	m := made(t, s).(*family)
+	if p := m.plan(g, 0); !p.moments || !p.groups || p.keep > 0 {
+		t.Fatalf("%d samples of 4 variables are planned as %+v", n, p)
+	}
+	scores := scoresOf(t, m, g, a, b)[[2]int{0, 0}]
+	x, y := source(t, a[0].Data, 4), source(t, b[0].Data, 4)
+	want, err := Compare(context.Background(), x, y, Options{Settings: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range want {
+		got := scores[w.Statistic]
+		width, wanted := got.High-got.Low, w.High-w.Low
+		if math.Abs(got.Value-w.Value) > 1e-6 || !(width > wanted/2 && width < wanted*2) || len(got.Replicates) != 20 {
+			t.Errorf("%s: %+v from moments, %+v from the matrices", w.Statistic, got, w)
+		}
+	}
+}
+
+func TestPooling(t *testing.T) {
+	t.Parallel()
+	const n = 120
+	s := Defaults()
+	s.Pool, s.Statistics = "mean", []string{LinearCKA}
+	first := tensors(7, n, []int{3, 4, 5})[0]
+	last := tensor.New(n, 4, 5, 3) // the same with channels last
+	pooled := tensor.New(n, 3)
+	for i := range n {
+		for c := range 3 {
+			for k := range 20 {
+				v := first.Data[(i*3+c)*20+k]
+				last.Data[(i*20+k)*3+c] = v
+				pooled.Data[i*3+c] += v / 20
+			}
+		}
+	}
+	other := tensors(8, n, []int{6})
+	for axes, z := range map[onnx.Axes]tensor.Tensor{"NCHW": first, "NHWC": last, "NC": pooled} {
+		g := measure.Grid{
+			A: []onnx.Layer{{Name: "a", Shape: z.Shape[1:], Axes: axes}}, B: layers("", "b", []int{6}), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n),
+		}
+		got := scoresOf(t, made(t, s), g, []tensor.Tensor{z}, other)[[2]int{0, 0}][LinearCKA].Value
+		want, err := Value(context.Background(), LinearCKA, source(t, pooled.Data, 3), source(t, other[0].Data, 6), s)
+		if err != nil || math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s: %v, want %v, %v", axes, got, want, err)
+		}
+	}
+}
+
+// What does not fit the bound is refused with a reason and a remedy, and the rest is computed.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	shapes := [][]int{{3, 10, 10}}
+	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
+	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
+	s := everything()
+	for _, budget := range []int64{0, 4 * n * 600, 4*n*600 - 1} {
+		scores := scoresOf(t, made(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
+		for _, name := range Names() {
+			refused := math.IsNaN(scores[name].Value)
+			if want := budget == 4*n*600-1 && name != MinibatchCKA; refused != want {
+				t.Errorf("%s within %d bytes: %+v", name, budget, scores[name])
+			}
+			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {
+				t.Errorf("%s is refused for %v", name, scores[name].Warnings)
+			}
+		}
+	}
+	s.Statistics = []string{LinearCKA}
+	if why := made(t, s).Skip(bounded(g, 1000)); !strings.Contains(why, "beyond the memory bound") {
+		t.Errorf("skipped for %q", why)
+	}
+	few := bounded(g, 0)
+	few.Layout = measure.NewLayout(40)
+	if why := made(t, Defaults()).Skip(few); !strings.Contains(why, "80 samples") {
+		t.Errorf("skipped for %q", why)
+	}
+}
+
+func TestGridErrors(t *testing.T) {
+	t.Parallel()
+	shapes := [][]int{{3}, {2}}
+	g := measure.Grid{A: layers("", "a b", shapes...), B: layers("", "c d", shapes...), Pairs: everyPair(2, 2), Layout: measure.NewLayout(100)}
+	fresh := func() measure.GridAccumulator {
+		acc, err := made(t, Defaults()).New(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return acc
+	}
+	batch := func(change func(b *measure.PairBatch)) *measure.PairBatch {
+		b := &measure.PairBatch{Place: []int{5, 6}, Index: []int{14, 15}, Label: []int{-1, -1}, A: tensors(1, 2, shapes...), B: tensors(2, 2, shapes...)}
+		change(b)
+		return b
+	}
+	var e *measure.NonFiniteIn
+	err := fresh().Update(batch(func(b *measure.PairBatch) { b.B[1].Data[3] = float32(math.Inf(1)) }))
+	if !errors.As(err, &e) || e.Side != measure.SideB || e.Layer != 1 || e.Index != 15 {
+		t.Errorf("infinity in the second layer of B gives %v", err)
+	}
+	for name, b := range map[string]*measure.PairBatch{
+		"missing layer": batch(func(b *measure.PairBatch) { b.A = b.A[:1] }),
+		"shape":         batch(func(b *measure.PairBatch) { b.A[0] = tensor.New(2, 4) }),
+		"samples":       batch(func(b *measure.PairBatch) { b.A[0] = tensor.New(3, 3) }),
+		"order":         batch(func(b *measure.PairBatch) { slices.Reverse(b.Place) }),
+		"place":         batch(func(b *measure.PairBatch) { b.Place[1] = 100 }),
+		"negative":      batch(func(b *measure.PairBatch) { b.Place[0] = -1 }),
+	} {
+		if err := fresh().Update(b); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	twice := fresh()
+	for i := range 2 {
+		if err := twice.Update(batch(func(*measure.PairBatch) {})); (err != nil) != (i == 1) {
+			t.Errorf("the same samples for the %d. time give %v", i+1, err)
+		}
+	}
+	other := g
+	other.Layout = measure.NewLayout(101)
+	acc, err := made(t, Defaults()).New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh().Merge(acc); err == nil {
+		t.Error("states of different layouts merge")
+	}
+	if _, err := New(Settings{}); err == nil {
+		t.Error("empty settings pass")
+	}
+}
