@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/seis"
+	"github.com/noether-ml/noether/measure/similarity"
 )
 
 // A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
@@ -26,5 +27,6 @@ func Families() []Family {
 		family("prediction-divergence", "How far do the predicted probabilities move under T?", plain(prediction.Divergence)),
 		family("distance", "How far does a layer's activation move under T?", plain(distance.New)),
 		family("seis", "Is a layer's spatial information still there after T, and in the same place?", plain(seis.New)),
+		family("similarity", "How alike are two representations of the same inputs?", similarity.New),
 	}
 }
