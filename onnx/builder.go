@@ -192,8 +192,15 @@ func (b *Builder) Int(v int) Value {
 	return b.shared(fmt.Sprintf("int %d", v), intProto("", nil, []int{v}))
 }
 
+// maxFull is how many elements a constant of one number may have: kernels of ones have as many as kernels.
+const maxFull = 1 << 26
+
 // Full is a float32 constant all of whose elements are one number; equal ones are one tensor.
 func (b *Builder) Full(v float32, shape ...int) Value {
+	if n, err := elements(int64s(shape)); err != nil || n > maxFull {
+		b.fail("a constant of shape %v is too large", shape)
+		return ""
+	}
 	t := tensor.New(shape...)
 	for i := range t.Data {
 		t.Data[i] = v

@@ -30,7 +30,7 @@ func convTranspose(c *call) {
 		return
 	}
 	f := c.filter(kernel)
-	if !c.transposedPads(&f) {
+	if !c.sound(f) || !c.transposedPads(&f) {
 		return
 	}
 	n := len(f.kernel)

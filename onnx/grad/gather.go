@@ -6,6 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// listed is how long an axis may be for a constant that has a number for each of its places.
+const listed = 1 << 20
+
 // gather adds each slice of the gradient at the place that it was taken from.
 func gather(c *call) {
 	c.give(0, func() onnx.Value {
@@ -42,6 +45,9 @@ func (c *call) gatherKnown(at, picked int) (g onnx.Value, done bool) {
 	}
 	if len(runsOf(places)) <= 3 {
 		return c.ungather(g, at, places, n), true
+	}
+	if n > listed {
+		return "", false
 	}
 	source := slices.Repeat([]int{len(places)}, n)
 	for i, p := range places {
@@ -105,11 +111,12 @@ func (c *call) oneHot(n, places, index onnx.Value) onnx.Value {
 
 // counting is 0, 1, ... n-1, where n is the length of an axis of the node's first input.
 func (c *call) counting(axis int) onnx.Value {
-	if n := c.shape(c.x(0))[axis]; n >= 0 {
+	n := c.shape(c.x(0))[axis]
+	if n >= 0 && n <= listed {
 		return c.Ints(upTo(n)...)
 	}
 	if c.Opset() < 11 {
-		c.fail("before opset 11, the axis that it picks from must have a fixed size")
+		c.fail("before opset 11, the axis that it picks from must have a fixed size, of %d at most", listed)
 		return ""
 	}
 	return c.countingTo(c.size(c.x(0), axis))

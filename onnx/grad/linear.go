@@ -20,8 +20,8 @@ func (c *call) identityMatrix(axis int) onnx.Value {
 
 // constantIdentity is the identity before opset 9, which brought the operators that make one.
 func (c *call) constantIdentity(n int) onnx.Value {
-	if n < 0 {
-		c.fail("before opset 9, its sizes must be fixed")
+	if n < 0 || n*n > listed {
+		c.fail("before opset 9, its sizes must be fixed, and small")
 		return ""
 	}
 	eye := tensor.New(n, n)

@@ -32,6 +32,10 @@ func (c *call) maxPoolUnfolded() onnx.Value {
 		return ""
 	}
 	n, taps := len(f.kernel), tensor.Size(f.kernel)
+	if taps > 1<<11 {
+		c.fail("before opset 16, windows of %d places are too large", taps)
+		return ""
+	}
 	eye := c.eye(f.kernel)
 	unfold := func(v onnx.Value) onnx.Value {
 		attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": f.pads()}

@@ -28,6 +28,9 @@ func pad(c *call) {
 			before, after := pads[k], pads[len(shape)+k]
 			switch {
 			case before == 0 && after == 0:
+			case shape[k] > listed || before > listed || after > listed:
+				c.fail("in mode %s, axes and padding of more than %d places are not supported", mode, listed)
+				return ""
 			case shape[k] >= 0:
 				g = c.ungather(g, k, padSources(mode, before, after, shape[k]), shape[k])
 			default:

@@ -61,6 +61,8 @@ func (c *call) recurrence(activations []string) (recurrence, bool) {
 		r.hidden = s[2]
 	}
 	switch {
+	case r.steps > 1<<12:
+		c.fail("gradients write its %d steps out, which are too many", r.steps)
 	case r.steps < 1 || r.hidden < 1:
 		c.fail("gradients need the number of steps, the first axis of its input, to be fixed")
 	case c.attr("layout", 0) != 0:

@@ -29,7 +29,7 @@ func slice(c *call) {
 				return "" // nothing was taken
 			case k.known && k.size >= 0 && k.step == 1:
 				g = c.padAxis(g, k.axis, k.from, k.size-k.from-k.many)
-			case k.known && k.size >= 0:
+			case k.known && k.size >= 0 && k.size <= listed:
 				g = c.spaced(g, k)
 			case c.Opset() < 11:
 				c.fail("before opset 11, its starts and ends, and the axes that it cuts, must be fixed")

@@ -26,10 +26,29 @@ func (c *call) filter(kernel []int) filter {
 	}
 }
 
+// sound complains about a geometry that no operator has, or that is too large to be written out.
+func (c *call) sound(f filter) bool {
+	taps := 1
+	for i, k := range f.kernel {
+		if k == 0 || k < -1 || f.strides[i] < 1 || f.dilations[i] < 1 || max(k, f.dilations[i]) > listed {
+			taps = listed + 1
+			break
+		}
+		taps = min(taps*max(k, 1), listed+1)
+	}
+	if taps > listed {
+		c.fail("its kernel %v, strides %v and dilations %v are zero, negative or too large", f.kernel, f.strides, f.dilations)
+	}
+	return taps <= listed
+}
+
 // filterOf is filter where auto_pad may ask for padding instead, given the node's input; it fails where the padding
 // cannot be told.
 func (c *call) filterOf(x onnx.Value, kernel []int) (filter, bool) {
 	f, n := c.filter(kernel), len(kernel)
+	if !c.sound(f) {
+		return f, false
+	}
 	auto := c.attrString("auto_pad", "NOTSET")
 	if auto == "NOTSET" {
 		return f, true
