@@ -25,6 +25,7 @@ type Record struct {
 	Warnings []string      `json:"warnings,omitempty"`
 	Used     *Resources    `json:"used,omitempty"`   // by the run that wrote the record
 	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
+	Keys     []string      `json:"keys,omitempty"`   // of the cells planned, while the run is going on: the folder may hold others of an earlier study
 	Resolved string        `json:"-"`                // the text of study.yaml as resolved
 }
 

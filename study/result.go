@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -288,16 +289,36 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
+// Unmerged is the number of files in a run folder that hold what parts of the samples have gathered, each of one cell and one
+// part, and that wait for Merge.
+func Unmerged(dir string) (int, error) {
+	files, err := Folder{dir}.list("states", "", ".bin")
+	n := 0
+	for _, file := range files {
+		if _, part, ok := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".bin"), "."); ok && part != (Part{}).String() {
+			n++
+		}
+	}
+	return n, err
+}
+
 // readUnfinished makes rows of the cells that a run on its way has finished.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
 		return nil, err
 	}
+	planned := make(map[string]bool, len(r.Keys))
+	for _, key := range r.Keys {
+		planned[key] = true
+	}
 	var cells []scores.Cell
 	for _, file := range files {
 		if strings.HasSuffix(file, ".samples.json") {
 			continue
+		}
+		if r.Keys != nil && !planned[strings.TrimSuffix(filepath.Base(file), ".json")] {
+			continue // of the study as it was before
 		}
 		c, err := scores.ReadCell(file)
 		if err != nil {
@@ -361,6 +382,10 @@ func (r *runner) record(done bool) scores.Record {
 	if done {
 		now := time.Now().UTC()
 		out.Finished = &now
+	} else if p.only == nil { // else others fill the folder with theirs
+		for _, c := range p.Cells {
+			out.Keys = append(out.Keys, c.Key)
+		}
 	}
 	for _, m := range r.missing {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))

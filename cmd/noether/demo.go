@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,7 @@ import (
 
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Measure two small models, one of them rotation-invariant by construction",
@@ -28,21 +30,26 @@ both, says so in words, and writes a report.`,
 			if err != nil {
 				return err
 			}
-			return runDemo(c.Context(), out, o)
+			return runDemo(c.Context(), out, o, asJSON)
 		},
 	}
 	c.Flags().StringVarP(&out, "out", "o", filepath.Join("runs", "demo"), "the run folder")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func runDemo(ctx context.Context, out string, o study.Options) error {
+func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
-	fmt.Println("Two classifiers of figures look at the world through the same Gabor filters, twelve orientations in")
-	fmt.Println("five scales. One keeps the orientations apart; the other takes the strongest at each place, and so")
-	fmt.Println("cannot tell which way a figure is turned.")
-	fmt.Println()
+	var words io.Writer = os.Stdout
+	if asJSON {
+		words = io.Discard
+	}
+	fmt.Fprintln(words, "Two classifiers of figures look at the world through the same Gabor filters, twelve orientations in")
+	fmt.Fprintln(words, "five scales. One keeps the orientations apart; the other takes the strongest at each place, and so")
+	fmt.Fprintln(words, "cannot tell which way a figure is turned.")
+	fmt.Fprintln(words)
 	files, err := demo.Build(ctx, o.Runtime, filepath.Join(out, "models"))
 	if err != nil {
 		return err
@@ -58,14 +65,14 @@ func runDemo(ctx context.Context, out string, o study.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := show(result, out, false); err != nil {
+	if err := show(result, out, asJSON); err != nil {
 		return err
 	}
-	return verdict(result.Rows)
+	return verdict(words, result.Rows)
 }
 
 // verdict says in words what the demo's numbers show.
-func verdict(rows []scores.Row) error {
+func verdict(words io.Writer, rows []scores.Row) error {
 	ei, upright := map[string]scores.Row{}, map[string]scores.Row{}
 	quarter := map[string]scores.Row{}
 	for _, r := range rows {
@@ -79,11 +86,11 @@ func verdict(rows []scores.Row) error {
 		}
 	}
 	a, b := ei["oriented"], ei["invariant"]
-	fmt.Printf("\nUpright, both know the figures (%.0f %% and %.0f %% right). Turned, they part: averaged over twelve angles,\n", 100*upright["oriented"].Value, 100*upright["invariant"].Value)
-	fmt.Printf("the effective invariance of invariant is %.3f [%.3f, %.3f], that of oriented %.3f [%.3f, %.3f].\n", b.Value, b.Low, b.High, a.Value, a.Low, a.High)
+	fmt.Fprintf(words, "\nUpright, both know the figures (%.0f %% and %.0f %% right). Turned, they part: averaged over twelve angles,\n", 100*upright["oriented"].Value, 100*upright["invariant"].Value)
+	fmt.Fprintf(words, "the effective invariance of invariant is %.3f [%.3f, %.3f], that of oriented %.3f [%.3f, %.3f].\n", b.Value, b.Low, b.High, a.Value, a.Low, a.High)
 	if b.Low <= a.High {
 		return fmt.Errorf("the demo's models do not differ as they were built to: %v against %v", b.Value, a.Value)
 	}
-	fmt.Printf("At a quarter turn it is %.3f against %.3f. (A half turn changes neither: an orientation has no head and no tail.)\n", quarter["invariant"].Value, quarter["oriented"].Value)
+	fmt.Fprintf(words, "At a quarter turn it is %.3f against %.3f. (A half turn changes neither: an orientation has no head and no tail.)\n", quarter["invariant"].Value, quarter["oriented"].Value)
 	return nil
 }

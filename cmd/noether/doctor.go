@@ -107,12 +107,21 @@ func printFindings(found []finding) {
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  usageArgs(cobra.NoArgs),
-		Run:   func(*cobra.Command, []string) { fmt.Println("noether", version()) },
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return json.NewEncoder(os.Stdout).Encode(map[string]string{"noether": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
+			_, err := fmt.Println("noether", version())
+			return err
+		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 // version is that of the module, or of the commit that the program was built from.

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -46,14 +48,37 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	if err := report.Failures(os.Stdout, plan.Failed(), report.Options{}); err != nil {
 		return err
 	}
-	for _, k := range plan.Skips {
-		where := k.Model
-		if k.Layer != "" {
-			where += " " + k.Layer
-		}
-		fmt.Printf("skipped: %s of %s on %s: %s\n", k.Measure, where, k.Data, k.Why)
+	for _, line := range skipLines(plan.Skips) {
+		fmt.Println("skipped:", line)
 	}
 	return nil
+}
+
+// skipLines say what is skipped, a line for all layers of a model that are skipped for one reason.
+func skipLines(skips []scores.Skip) []string {
+	layers := map[scores.Skip][]string{}
+	var order []scores.Skip
+	for _, k := range skips {
+		layer := k.Layer
+		k.Layer = ""
+		if layers[k] == nil {
+			order = append(order, k)
+		}
+		layers[k] = append(layers[k], layer)
+	}
+	const named = 3
+	var out []string
+	for _, k := range order {
+		where, names := k.Model, layers[k]
+		switch {
+		case len(names) > named:
+			where += fmt.Sprintf(" at %d layers (%s, ...)", len(names), strings.Join(names[:named], ", "))
+		case names[0] != "":
+			where += " at " + strings.Join(names, ", ")
+		}
+		out = append(out, fmt.Sprintf("%s of %s on %s: %s", k.Measure, where, k.Data, k.Why))
+	}
+	return out
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,7 @@ import (
 
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
-	var force bool
+	var force, asJSON bool
 	c := &cobra.Command{
 		Use:     "init MODEL DATA",
 		Short:   "Write a commented study file for a model and data",
@@ -32,6 +33,9 @@ func initCommand(engine *engineFlags) *cobra.Command {
 				return err
 			}
 			if out == "" || out == "-" {
+				if asJSON {
+					return json.NewEncoder(os.Stdout).Encode(written{Study: text})
+				}
 				_, err = fmt.Print(text)
 				return err
 			}
@@ -42,15 +46,26 @@ func initCommand(engine *engineFlags) *cobra.Command {
 				_, err := io.WriteString(w, text)
 				return err
 			})
-			if err == nil {
+			switch {
+			case err != nil:
+			case asJSON:
+				err = json.NewEncoder(os.Stdout).Encode(written{out, text})
+			default:
 				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
 			}
 			return err
 		},
 	}
 	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: print it)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the file's name and its text")
 	c.Flags().BoolVar(&force, "force", false, "write over a file that exists")
 	return c
+}
+
+// written is what init has written, as JSON.
+type written struct {
+	File  string `json:"file,omitempty"` // none where it is printed only
+	Study string `json:"study"`          // the text
 }
 
 // guessStudy opens the model to see what can be measured of it. Paths are made relative to the study's folder.

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,7 +255,8 @@ func TestJSONIsJSON(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	for _, args := range [][]string{
 		{"run", study, "-o", run, "--json"}, {"report", run, "--json"}, {"run", study, "--dry-run", "--json"},
-		{"inspect", filepath.Join(dir, "good.onnx"), "--json"}, {"doctor", "--json"}, {"schema"},
+		{"inspect", filepath.Join(dir, "good.onnx"), "--json"}, {"doctor", "--json"}, {"schema"}, {"version", "--json"},
+		{"init", filepath.Join(dir, "good.onnx"), filepath.Join(dir, "photos"), "--json"},
 	} {
 		text, err := output(t, args...)
 		if err != nil {
@@ -313,12 +315,62 @@ func TestReportOfAHalfFinishedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	record.Finished, record.Done = nil, 1
+	for _, c := range cells {
+		record.Keys = append(record.Keys, strings.TrimSuffix(filepath.Base(c), ".json"))
+	}
 	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
 		t.Fatal(err)
 	}
 	text, err := output(t, "report", run)
 	if err != nil || !strings.Contains(text, "1 of 6 cells") || strings.Contains(text, "scores.csv") {
 		t.Errorf("%v: %s", err, text)
+	}
+	record.Keys = record.Keys[1:] // as if the cell that is left were of the study before it was changed
+	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := output(t, "report", run, "--json")
+	if strings.Contains(before, `"statistic"`) {
+		t.Errorf("a cell of another study is listed: %.300s", before)
+	}
+}
+
+func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run, "--shard", "1/2"); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "report", run); code != 1 || !strings.HasSuffix(message, "noether merge "+run) {
+		t.Errorf("exit %d: %s", code, message)
+	}
+	if code, message := call(t, "run", study, "-o", run, "--shard", "2/2"); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "merge", run); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "report", run); code != 0 {
+		t.Error(message)
+	}
+}
+
+func TestSkipsAreGroupedByTheirReason(t *testing.T) {
+	t.Parallel()
+	var skips []scores.Skip
+	for i := range 5 {
+		skips = append(skips, scores.Skip{Model: "net", Layer: fmt.Sprintf("fc%d", i), Data: "d", Measure: "seis", Why: "it has no space"})
+	}
+	skips = append(skips, scores.Skip{Model: "net", Layer: "gap", Data: "d", Measure: "seis", Why: "it has a single position"},
+		scores.Skip{Model: "net", Data: "d", Measure: "accuracy", Why: "the data have no labels"})
+	want := []string{
+		"seis of net at 5 layers (fc0, fc1, fc2, ...) on d: it has no space",
+		"seis of net at gap on d: it has a single position",
+		"accuracy of net on d: the data have no labels",
+	}
+	if got := skipLines(skips); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

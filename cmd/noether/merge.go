@@ -82,6 +82,18 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			waiting := 0
+			if result.Record.Finished == nil {
+				if waiting, err = study.Unmerged(args[0]); err != nil {
+					return err
+				}
+			}
+			if waiting > 0 && len(result.Rows) == 0 {
+				return fmt.Errorf("%s holds shards and no scores yet: noether merge %s", args[0], args[0])
+			}
+			if waiting > 0 {
+				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])
+			}
 			return show(result, args[0], asJSON)
 		},
 	}

@@ -155,16 +155,11 @@ func (t table) rows(null bool) []measure.Score {
 func (t table) row(statistic string, of func(result) float64) measure.Score {
 	s := measure.Plain(statistic, of(t.scores), t.n)
 	s.Null, s.Warnings = of(t.null), t.warnings
+	s.Min, s.Max = 0, 1
 	for i, r := range t.replicates {
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r), Left: t.left[i]})
 	}
 	s.Low, s.High = measure.Jackknife(s.Value, s.N, s.Replicates)
-	// Comparisons with NaN are false, so an interval that is not there stays so.
-	if s.Low < 0 {
-		s.Low = 0
-	}
-	if s.High > 1 {
-		s.High = 1
-	}
+	s.Low, s.High = max(s.Low, s.Min), min(s.High, s.Max) // NaN stays NaN
 	return s
 }

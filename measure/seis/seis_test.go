@@ -116,6 +116,11 @@ func TestIdentityIsInvariant(t *testing.T) {
 	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, z)
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-6)
 	near(t, "invariance", got["invariance"].Value, 1, 1e-6)
+	for _, name := range []string{"equivariance", "invariance"} {
+		if s := got[name]; s.Min != 0 || s.Max != 1 { // what intervals of means over trials are clipped to
+			t.Errorf("%s ranges from %v to %v, want 0 to 1", name, s.Min, s.Max)
+		}
+	}
 	if !has(got["invariance"], "tie") || has(got["equivariance"], "tie") {
 		t.Errorf("warnings %q and %q", got["invariance"].Warnings, got["equivariance"].Warnings)
 	}

@@ -1,0 +1,99 @@
+package model_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Protobuf ends at 2 GB; weights beside the file do not. The weights are a hole in a file, all zeros but for their last row,
+// which the model adds to its input.
+func TestModelAbove2GB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a file of 2.2 GB, a hole for the most part")
+	}
+	const width, rows = 16, 35_000_000
+	const size = 4 * width * rows
+	dir := t.TempDir()
+	weights, err := os.Create(filepath.Join(dir, "weights.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer weights.Close()
+	if err := weights.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	last := make([]byte, 4*width)
+	for i := range width {
+		copy(last[4*i:], []byte{0, 0, 0x40, 0x40}) // 3
+	}
+	if _, err := weights.WriteAt(last, size-int64(len(last))); err != nil {
+		t.Skipf("the file system has no room for a hole: %v", err)
+	}
+	path := filepath.Join(dir, "big.onnx")
+	if err := os.WriteFile(path, bigModel(t, width, rows), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"output"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out, err := s.NewBuffers(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.New(3, 2, width)
+	x.Data[5] = 1
+	if err := s.Run(t.Context(), []tensor.Tensor{x}, out); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range out.Layer(0).Data {
+		if want := x.Data[i] + 3; v != want {
+			t.Fatalf("value %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+// bigModel is x + the last row of weights that lie in weights.bin.
+func bigModel(t *testing.T, width, rows int) []byte {
+	t.Helper()
+	text := func(key, value string) *pb.StringStringEntryProto {
+		return &pb.StringStringEntryProto{Key: &key, Value: &value}
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	row := b.Op("Gather", nil, b.Const("weights", tensor.New(1, width)), b.Int(rows-1))
+	b.Output("y", b.Add(b.Input("x", onnx.Float, -1, 3, 2, width), row))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p pb.ModelProto
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		t.Fatal(err)
+	}
+	w := p.Graph.Initializer[slices.IndexFunc(p.Graph.Initializer, func(w *pb.TensorProto) bool { return w.GetName() == "weights" })]
+	w.Dims, w.RawData, w.FloatData, w.DataLocation = []int64{int64(rows), int64(width)}, nil, nil, pb.TensorProto_EXTERNAL.Enum()
+	w.ExternalData = []*pb.StringStringEntryProto{text("location", "weights.bin")}
+	if raw, err = proto.Marshal(&p); err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
