@@ -27,7 +27,11 @@ func (m *Model) graft(b *onnx.Builder, pictures onnx.Value, n int, tensors []str
 	if m.batch > 0 && n != m.batch {
 		return nil, fmt.Errorf("takes %d pictures at a time, not %d", m.batch, n)
 	}
-	part, err := m.graph.WithOutputs(tensors)
+	whole, err := m.whole()
+	if err != nil {
+		return nil, err
+	}
+	part, err := whole.WithOutputs(tensors)
 	if err != nil {
 		return nil, err
 	}

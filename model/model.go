@@ -26,6 +26,7 @@ type Options struct {
 	Threads    int                  // for the engine; 0: one for each core
 	Device     string               // for the engine; "": cpu
 	Spin       bool                 // the engine's threads wait busily: for runs that follow each other without a pause
+	Reread     bool                 // let go of the weights after opening, and read them again for each session: for many models at once
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
@@ -75,7 +76,29 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	if m.sha256, err = graph.SHA256(); err != nil {
 		return nil, err
 	}
+	if o.Reread {
+		m.graph = m.graph.WithoutWeights()
+	}
 	return m, nil
+}
+
+// whole is the graph with its weights, read again where they were let go.
+func (m *Model) whole() (*onnx.Model, error) {
+	if !m.options.Reread {
+		return m.graph, nil
+	}
+	graph, err := read(m.graph.Path())
+	if err != nil {
+		return nil, err
+	}
+	sum, err := graph.SHA256()
+	if err != nil {
+		return nil, err
+	}
+	if sum != m.sha256 {
+		return nil, errors.New("the file has changed since it was opened")
+	}
+	return graph.WithAxes(m.axes())
 }
 
 // read is onnx.Read with an error that leaves the path to Open.
@@ -111,7 +134,7 @@ func (m *Model) Frame() dataset.Frame { return m.picture.frame }
 // Input describes the input that takes pictures, for instance "x float[batch 3 32 32]".
 func (m *Model) Input() onnx.Port { return m.picture.port }
 
-// Graph is the model's graph.
+// Graph is the model's graph; with Options.Reread, without its weights.
 func (m *Model) Graph() *onnx.Model { return m.graph }
 
 // SHA256 is the hash of the model's files, in hexadecimal.

@@ -77,7 +77,11 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 
 // cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank.
 func (m *Model) cut(s *Session) (*onnx.Model, error) {
-	b := onnx.Extend(m.graph)
+	whole, err := m.whole()
+	if err != nil {
+		return nil, err
+	}
+	b := onnx.Extend(whole)
 	names := make([]string, len(s.outputs))
 	for i, o := range s.outputs {
 		names[i] = o.name

@@ -27,20 +27,23 @@ func createFolder(dir string) (Folder, error) {
 	if err != nil {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
+	if info, err := probe.Stat(); err == nil {
+		f.sweep(info.ModTime())
+	}
 	probe.Close()
-	f.sweep()
 	return f, os.Remove(probe.Name())
 }
 
 // staleAfter is how old a temporary file is that no living run still writes.
 const staleAfter = time.Hour
 
-// sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody.
-func (f Folder) sweep() {
+// sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody. now is by the
+// clock that stamps the folder's files: this machine's may be hours from it, and a living run's file would look old.
+func (f Folder) sweep(now time.Time) {
 	for _, sub := range []string{"", "cells", "states", "shared"} {
 		files, _ := f.list(sub, ".", ".tmp")
 		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > staleAfter {
+			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > staleAfter {
 				os.Remove(file)
 			}
 		}

@@ -215,7 +215,8 @@ func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error
 		wanted = append(slices.Clip(layers), "penultimate")
 	}
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
-		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device})
+		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device,
+		Reread: len(s.Models) > 1})
 	if err != nil {
 		return nil, spec.place(err)
 	}

@@ -282,6 +282,9 @@ has more to do.`,
 			o.Progress = progress
 			err = cluster.RunTask(c.Context(), run, number, task, o)
 			done()
+			if err == nil {
+				note(fmt.Sprintf("task %d of %s is done", task, run))
+			}
 			return err
 		},
 	}

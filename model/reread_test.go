@@ -1,0 +1,59 @@
+package model_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A model whose weights were let go computes what it would have computed, and not with another file's weights.
+func TestReread(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := testmodel.Write(t, dir, "m", testmodel.Options{})
+	compute := func(reread bool) []float32 {
+		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, Reread: reread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.NewSession(m.Layers(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		buf, err := s.NewBuffers(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := tensor.New(3, 16, 16)
+		for i := range x.Data {
+			x.Data[i] = float32(i%7) / 7
+		}
+		if err := s.Run(t.Context(), []tensor.Tensor{x}, buf); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(buf.Layer(0).Data)
+	}
+	if want, got := compute(false), compute(true); !slices.Equal(want, got) {
+		t.Error("weights that were read again give other activations")
+	}
+
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, Reread: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{Poison: 1})
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.NewSession(m.Layers(), false); err == nil || !strings.Contains(err.Error(), "has changed") || !strings.Contains(err.Error(), filepath.Base(path)) {
+		t.Errorf("a file that has changed: %v", err)
+	}
+}

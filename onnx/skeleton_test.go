@@ -1,0 +1,45 @@
+package onnx_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// Without its weights a model has the form that it had.
+func TestWithoutWeights(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"cifar_resnet20", "mobilenet_v3_small", "tiny_swin", "tiny_vit"} {
+		m, err := onnx.Read(testdata.Path(t, "nets", name, "model.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := m.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare := m.WithoutWeights()
+		if diff := cmp.Diff(m.Layers(), bare.Layers()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if diff := cmp.Diff(m.Inputs(), bare.Inputs()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if m.Parameters() != bare.Parameters() || m.Opset() != bare.Opset() || m.Path() != bare.Path() {
+			t.Errorf("%s: %d parameters of opset %d, not %d of %d", name, bare.Parameters(), bare.Opset(), m.Parameters(), m.Opset())
+		}
+		raw, err := bare.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(raw) > len(before)/2 {
+			t.Errorf("%s: %d bytes remain of %d", name, len(raw), len(before))
+		}
+		if after, err := m.Bytes(); err != nil || len(after) != len(before) {
+			t.Errorf("%s itself has lost its weights", name)
+		}
+	}
+}

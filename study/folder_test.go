@@ -1,0 +1,34 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// What is old is decided by the clock that stamps the files, whatever this machine's says.
+func TestSweepSparesWhatIsAlive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := createFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := time.Now().Add(-30 * time.Hour) // the file server's clock
+	for name, age := range map[string]time.Duration{"states/.alive.bin.1.tmp": 10 * time.Minute, "states/.dead.bin.1.tmp": 2 * time.Hour, "cells/old.json": 200 * time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, server.Add(-age), server.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.sweep(server)
+	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
