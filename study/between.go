@@ -243,7 +243,9 @@ func addPairs(schema map[string]any, use use) {
 		"description": "pairs of models: [a, b], [[a, b], [a, c]], or all",
 		"anyOf":       []any{map[string]any{"const": "all"}, pair, map[string]any{"type": "array", "items": pair, "minItems": 1}},
 	}
-	keys["layers"] = map[string]any{"enum": pairings, "description": "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"}
+	layers := config.Words(pairings)
+	layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
+	keys["layers"] = layers
 	if use == always {
 		required, _ := schema["required"].([]string)
 		schema["required"] = append(required, "between")

@@ -5,8 +5,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/measure/robust"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/measure/stir"
 )
 
 // A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
@@ -28,5 +30,7 @@ func Families() []Family {
 		family("distance", "How far does a layer's activation move under T?", plain(distance.New)),
 		family("seis", "Is a layer's spatial information still there after T, and in the same place?", plain(seis.New)),
 		family("similarity", "How alike are two representations of the same inputs?", similarity.New),
+		family("stir", "Which inputs are the same to one model, and are they the same to another?", stir.New),
+		family("robust-accuracy", "Is the class still right after the worst small change of the picture?", robust.New),
 	}
 }

@@ -76,7 +76,7 @@ func structSchema(t reflect.Type) map[string]any {
 func (f field) schema() map[string]any {
 	s := Schema(f.typ)
 	if f.enum != nil {
-		s = map[string]any{"enum": f.enum}
+		s = Words(f.enum)
 	}
 	if f.doc != "" {
 		s["description"] = f.doc
@@ -88,6 +88,14 @@ func (f field) schema() map[string]any {
 		s["maximum"] = hi
 	}
 	return s
+}
+
+// Words is the schema of one of several words, or of a variable that stands for one.
+func Words(words []string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"enum": words},
+		map[string]any{"type": "string", "pattern": oneVariable.String()},
+	}}
 }
 
 // orVariable is a scalar of a type, or a variable that stands for one.
