@@ -54,7 +54,7 @@
 //
 // The interval is a delete-a-group jackknife over ten groups of samples. Each group's moments are kept besides the
 // total, in float32, where memory allows. A replicate takes a group out of the moments of the coordinates in U and
-// U', and the canonical correlations and vectors are computed anew. Of U and U' themselves only the end is: which of
+// U', and the canonical correlations and vectors are computed anew, in float32. Of U and U' only the end is: which of
 // the last patterns, and of the next few beyond, belong to them without the group (linalg.Frame). That takes a tenth
 // of the time of computing all anew; TestReplicatesMatchTheExactOnes compares the widths.
 package seis
