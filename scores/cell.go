@@ -2,6 +2,7 @@ package scores
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/measure"
@@ -52,22 +53,29 @@ func (c Cell) Rows(study string) []Row {
 	return rows
 }
 
-// Table returns the rows of a study: those of the cells, then the means over values, then the means over trials
-// of both. Within each the order is that of the cells, so models, layers and values stay as the study has them. A mean
-// that a failed cell belongs to is left out: over the others alone it would be another number under the same name.
+// Table returns the rows of a study: those of the cells and of what is derived from them.
 func Table(study string, cells []Cell, failed ...Failure) []Row {
+	var rows []Row
+	for _, c := range Derived(cells, failed...) {
+		rows = append(rows, c.Rows(study)...)
+	}
+	return rows
+}
+
+// Derived returns the cells, then their means over values, then the means over trials of both. Within each the order is
+// that of the cells, so models, layers and values stay as the study has them. A mean that a failed cell belongs to is left out: over
+// the others alone it would be another number under the same name.
+func Derived(cells []Cell, failed ...Failure) []Cell {
 	values := OverValues(cells)
 	trials := append(OverTrials(cells), OverTrials(values)...)
 	lacking := meansOf(failed)
-	var rows []Row
-	for i, group := range [][]Cell{cells, values, trials} {
-		for _, c := range group {
-			if i == 0 || !lacking[c.identity()] {
-				rows = append(rows, c.Rows(study)...)
-			}
+	all := slices.Clone(cells)
+	for _, c := range append(values, trials...) {
+		if !lacking[c.identity()] {
+			all = append(all, c)
 		}
 	}
-	return rows
+	return all
 }
 
 // meansOf are the identities of every mean that some failed cell belongs to.

@@ -1,0 +1,113 @@
+package scores
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// cellOf has one score whose groups of ten samples have the given means.
+func cellOf(model string, groups ...float64) Cell {
+	n := 10 * len(groups)
+	var sum float64
+	for _, g := range groups {
+		sum += g / float64(len(groups))
+	}
+	s := measure.Score{Statistic: "ei", Value: sum, N: n, Null: math.NaN()}
+	for _, g := range groups {
+		rest := (sum*float64(len(groups)) - g) / float64(len(groups)-1)
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: rest, Left: 10})
+	}
+	s.Low, s.High = measure.Jackknife(s.Value, n, s.Replicates)
+	return Cell{Model: model, Data: "d", Transform: "t", Measure: "effective-invariance",
+		Layers: []Layer{{Depth: NoDepth, Scores: []measure.Score{s}}}}
+}
+
+// Two models whose scores vary much from group to group, and always by the same amount from each other: only the paired
+// interval shows it. By hand, differences 0.01, 0.02, 0.03 have the mean 0.02 and the standard error 0.01 / sqrt 3, with t = 4.3027.
+func TestDiffIsPaired(t *testing.T) {
+	t.Parallel()
+	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
+	apart := Comparison{}.Diff(a, b)
+	if len(apart) != 1 || apart[0].Paired || apart[0].Beyond() || math.Abs(apart[0].Value-.02) > 1e-12 {
+		t.Fatalf("%+v", apart)
+	}
+	paired := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, b)[0]
+	half := 4.302652730 * .01 / math.Sqrt(3)
+	if !paired.Paired || math.Abs(paired.Low-(.02-half)) > 1e-8 || math.Abs(paired.High-(.02+half)) > 1e-8 {
+		t.Errorf("%+v, want 0.02 +- %g", paired, half)
+	}
+	same := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, a)[0]
+	if same.Value != 0 || same.Beyond() {
+		t.Errorf("a run differs from itself: %+v", same)
+	}
+}
+
+func TestDiffMatches(t *testing.T) {
+	t.Parallel()
+	a, b := []Cell{cellOf("old", .1, .2), cellOf("gone", .1, .2)}, []Cell{cellOf("new", .3, .4)}
+	if d := (Comparison{}).Diff(a, b); len(d) != 0 {
+		t.Errorf("models of other names match: %+v", d)
+	}
+	d := Comparison{Models: map[string]string{"old": "new"}}.Diff(a, b)
+	if len(d) != 1 || d[0].A.Model != "old" || d[0].B.Model != "new" || math.Abs(d[0].Value-.2) > 1e-12 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestCondition(t *testing.T) {
+	t.Parallel()
+	sure := func(v float64) Difference {
+		return Difference{A: ei("m", "d", "rotation", "", 0, 0), Value: v, Low: v - .001, High: v + .001}
+	}
+	vague := sure(-.5)
+	vague.Low, vague.High = -1, 0
+	differences := []Difference{sure(-.05), sure(-.01), sure(.1), vague, sure(-.3)}
+	for text, want := range map[string][]float64{
+		"effective-invariance.ei < -0.02":          {-.3, -.05},
+		"effective-invariance.ei@rotation<-0.02!":  {-.5, -.3, -.05},
+		"effective-invariance.ei > 0.05":           {.1},
+		" effective-invariance.ei@rotation > 0.5 ": nil,
+	} {
+		c, err := ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failing, err := c.Failing(differences)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(failing) != len(want) {
+			t.Fatalf("%s: %+v", text, failing)
+		}
+		for i := range want {
+			if failing[i].Value != want[i] {
+				t.Errorf("%s: %+v", text, failing[i])
+			}
+		}
+		if again, err := ParseCondition(c.String()); err != nil || again != c {
+			t.Errorf("%s reads back as %+v, %v", c, again, err)
+		}
+	}
+	c, _ := ParseCondition("seis.equivariance < 0")
+	if _, err := c.Failing(differences); err == nil || !strings.Contains(err.Error(), "effective-invariance.ei") {
+		t.Errorf("a condition on nothing: %v", err)
+	}
+	for _, text := range []string{"", "ei < 1", "a.b", "a.b < x", "a.b < NaN", "a.b = 3", "< 1"} {
+		if c, err := ParseCondition(text); err == nil {
+			t.Errorf("%q: %+v", text, c)
+		}
+	}
+}
+
+func FuzzCondition(f *testing.F) {
+	f.Add("effective-invariance.ei@rotation=90/relu < -0.02!")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCondition(text)
+		if err == nil && (math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0)) {
+			t.Fatalf("%q: %+v", text, c)
+		}
+	})
+}
