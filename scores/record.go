@@ -12,6 +12,7 @@ import (
 // which bytes, and what was left out. A report is made from rows and a record alone.
 type Record struct {
 	Study    string        `json:"study"`
+	Seed     uint64        `json:"seed"`
 	Noether  string        `json:"noether"` // version of this program
 	Started  time.Time     `json:"started"`
 	Finished *time.Time    `json:"finished,omitempty"` // absent while the run is going on
@@ -25,7 +26,7 @@ type Record struct {
 	Warnings []string      `json:"warnings,omitempty"`
 	Used     *Resources    `json:"used,omitempty"`   // by the run that wrote the record
 	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
-	Keys     []string      `json:"keys,omitempty"`   // of the cells planned, while the run is going on: the folder may hold others of an earlier study
+	Keys     []string      `json:"keys,omitempty"`   // of the cells planned: the folder may hold others of an earlier study
 	Resolved string        `json:"-"`                // the text of study.yaml as resolved
 }
 

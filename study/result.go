@@ -302,8 +302,26 @@ func Unmerged(dir string) (int, error) {
 	return n, err
 }
 
+// ReadCells reads the cells of a run folder, with the means that are derived from them: scores with the replicates that intervals
+// of differences want, which the rows of ReadResult have no longer.
+func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
+	f := Folder{dir}
+	record, err := scores.ReadRecord(f.path("run.json"))
+	if err != nil {
+		return nil, record, fmt.Errorf("%s is no run folder: %w", dir, err)
+	}
+	cells, err := f.readCells(record)
+	return scores.Derived(cells, record.Failed...), record, err
+}
+
 // readUnfinished makes rows of the cells that a run on its way has finished.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
+	cells, err := f.readCells(r)
+	return scores.Table(r.Study, cells, r.Failed...), err
+}
+
+// readCells reads the finished cells of the study as it is now.
+func (f Folder) readCells(r scores.Record) ([]scores.Cell, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
 		return nil, err
@@ -326,7 +344,7 @@ func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 		}
 		cells = append(cells, c)
 	}
-	return scores.Table(r.Study, cells, r.Failed...), nil
+	return cells, nil
 }
 
 func (f Folder) readScores() ([]scores.Row, error) {
@@ -367,7 +385,7 @@ func (r *runner) writeRecord(done bool) (scores.Record, error) {
 
 func (r *runner) record(done bool) scores.Record {
 	p := r.plan
-	out := scores.Record{Study: p.Study.Name, Noether: r.o.Version, Started: r.started, Cells: len(p.Cells), Engine: r.o.Record, Skipped: p.Skips, Missing: r.missing}
+	out := scores.Record{Study: p.Study.Name, Seed: p.Study.Seed, Noether: r.o.Version, Started: r.started, Cells: len(p.Cells), Engine: r.o.Record, Skipped: p.Skips, Missing: r.missing}
 	for _, c := range p.Cells {
 		if c.done {
 			out.Done++
@@ -382,7 +400,8 @@ func (r *runner) record(done bool) scores.Record {
 	if done {
 		now := time.Now().UTC()
 		out.Finished = &now
-	} else if p.only == nil { // else others fill the folder with theirs
+	}
+	if p.only == nil { // else others fill the folder with theirs
 		for _, c := range p.Cells {
 			out.Keys = append(out.Keys, c.Key)
 		}
