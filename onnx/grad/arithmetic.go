@@ -13,8 +13,8 @@ func sub(c *call) {
 }
 
 func mul(c *call) {
-	c.give(0, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(1)), 0) })
-	c.give(1, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(0)), 1) })
+	c.give(0, func() onnx.Value { return c.unbroadcast(c.Mul(c.dyBeside(c.x(1)), c.x(1)), 0) })
+	c.give(1, func() onnx.Value { return c.unbroadcast(c.Mul(c.dyBeside(c.x(0)), c.x(0)), 1) })
 }
 
 // div: y = a / b, da = dy / b, db = -da y.

@@ -9,11 +9,16 @@ import (
 // unbroadcast sums g, the gradient of the node's first output as an element-wise operator has it, over the axes along
 // which its i-th input was repeated, so that it has that input's shape.
 func (c *call) unbroadcast(g onnx.Value, i int) onnx.Value {
+	return c.sumTo(g, c.broadcastInputs(), c.x(i))
+}
+
+// broadcastInputs is the shape that the node's inputs are broadcast to.
+func (c *call) broadcastInputs() []int {
 	var shapes [][]int
 	for _, k := range c.inputs() {
 		shapes = append(shapes, c.shape(c.x(k)))
 	}
-	return c.sumTo(g, broadcastShape(shapes...), c.x(i))
+	return broadcastShape(shapes...)
 }
 
 // broadcastShape is the shape of what shapes are broadcast to: nil where a rank is not known, and -1 for a dimension that

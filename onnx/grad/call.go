@@ -63,7 +63,16 @@ func (c *call) y(i int) onnx.Value {
 }
 
 // dy is the gradient of the i-th output, empty where none flows to it.
-func (c *call) dy(i int) onnx.Value { return c.sums[c.y(i)] }
+func (c *call) dy(i int) onnx.Value { return c.whole(c.y(i)) }
+
+// dyBeside is the gradient of the first output for a product with v: where v has the shape of that output, the gradient
+// may be one that has yet to be repeated to it.
+func (c *call) dyBeside(v onnx.Value) onnx.Value {
+	if equalShapes(c.shape(v), c.broadcastInputs()) {
+		return c.narrow(c.y(0))
+	}
+	return c.dy(0)
+}
 
 // needs reports whether the gradient of the i-th input is wanted.
 func (c *call) needs(i int) bool { return c.active[c.x(i)] }
@@ -76,6 +85,16 @@ func (c *call) give(i int, f func() onnx.Value) {
 	}
 	if g := f(); g != "" && c.tape.err == nil {
 		c.tape.add(c.x(i), g)
+	}
+}
+
+// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which it is repeated.
+func (c *call) giveRepeated(i int, f func() onnx.Value) {
+	if !c.needs(i) {
+		return
+	}
+	if g := f(); g != "" && c.tape.err == nil {
+		c.tape.addRepeated(c.x(i), g)
 	}
 }
 

@@ -12,14 +12,14 @@ type slope func(c *call, x, y onnx.Value) onnx.Value
 // chain is the rule of a function of one number: dx = dy f'(x).
 func chain(f slope) rule {
 	return func(c *call) {
-		c.give(0, func() onnx.Value { return c.Mul(c.dy(0), f(c, c.x(0), c.y(0))) })
+		c.give(0, func() onnx.Value { return c.Mul(c.dyBeside(c.x(0)), f(c, c.x(0), c.y(0))) })
 	}
 }
 
 // over is chain for a slope that is written as its reciprocal: dx = dy / f(x).
 func over(f slope) rule {
 	return func(c *call) {
-		c.give(0, func() onnx.Value { return c.Div(c.dy(0), f(c, c.x(0), c.y(0))) })
+		c.give(0, func() onnx.Value { return c.Div(c.dyBeside(c.x(0)), f(c, c.x(0), c.y(0))) })
 	}
 }
 
@@ -133,16 +133,18 @@ func pow(c *call) {
 
 // powConstant is dy b a^(b-1) for a known b other than 0, with products instead of powers where that is the same.
 func (c *call) powConstant(b float64) onnx.Value {
-	a, dy := c.x(0), c.dy(0)
+	if b == 1 {
+		return c.dy(0)
+	}
+	a := c.x(0)
+	dy := c.dyBeside(a)
 	switch b {
-	case 1:
-		return dy
 	case 2:
-		return c.times(c.Mul(dy, a), 2)
+		return c.Mul(c.times(dy, 2), a)
 	case 3:
-		return c.times(c.Mul(dy, c.square(a)), 3)
+		return c.Mul(c.times(dy, 3), c.square(a))
 	case 0.5:
 		return c.Div(dy, c.times(c.y(0), 2))
 	}
-	return c.times(c.Mul(dy, c.Pow(a, c.num(b-1))), b)
+	return c.Mul(c.times(dy, b), c.Pow(a, c.num(b-1)))
 }

@@ -8,7 +8,7 @@ import (
 
 // globalAveragePool spreads the gradient of a mean evenly.
 func globalAveragePool(c *call) {
-	c.give(0, func() onnx.Value {
+	c.giveRepeated(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -16,13 +16,13 @@ func globalAveragePool(c *call) {
 		shape := c.shape(c.x(0))
 		if !fixed(shape[2:]) {
 			ones := c.filled(1, c.x(0))
-			return c.Mul(ones, c.Div(c.dy(0), c.ReduceSum(ones, true, upTo(rank)[2:]...)))
+			return c.Div(c.dy(0), c.ReduceSum(ones, true, upTo(rank)[2:]...))
 		}
 		count := 1
 		for _, d := range shape[2:] {
 			count *= d
 		}
-		return c.expandLike(c.times(c.dy(0), 1/float64(count)), c.x(0))
+		return c.times(c.dy(0), 1/float64(count))
 	})
 }
 

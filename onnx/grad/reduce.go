@@ -28,8 +28,8 @@ func (c *call) reducedAxes(rank int) ([]int, bool) {
 // shape of x.
 type reduction struct {
 	*call
-	x, y, dy onnx.Value
-	axes     []int // none: the node leaves x as it is, but for the function that the operator applies to the sum
+	x, dy onnx.Value
+	axes  []int // none: the node leaves x as it is, but for the function that the operator applies to the sum
 }
 
 // sum adds up over the axes of the reduction and keeps them.
@@ -40,38 +40,63 @@ func (r reduction) sum(x onnx.Value) onnx.Value {
 	return r.ReduceSum(x, true, r.axes...)
 }
 
-// reducing is the rule of a reduction with a gradient that is broadcast to the shape of x.
+// reducing is the rule of a reduction with a gradient of the shape of x.
 func reducing(f func(r reduction) onnx.Value) rule {
 	return func(c *call) {
 		c.give(0, func() onnx.Value {
-			rank, ok := c.rank(c.x(0))
+			r, ok := c.reduction()
 			if !ok {
 				return ""
 			}
-			axes, ok := c.reducedAxes(rank)
-			if !ok {
-				return ""
-			}
-			kept := func(v onnx.Value) onnx.Value { // with the axes, of size 1, that the node has removed
-				if c.attr("keepdims", 1) == 0 && len(axes) > 0 {
-					return c.Unsqueeze(v, axes...)
-				}
-				return v
-			}
-			return f(reduction{call: c, x: c.x(0), y: kept(c.y(0)), dy: kept(c.dy(0)), axes: axes})
+			return f(r)
 		})
 	}
 }
 
-// repeated is a gradient that all elements share.
-func (r reduction) repeated(g onnx.Value) onnx.Value {
-	if len(r.axes) == 0 {
-		return g
+// repeating is the rule of a reduction of which all elements that are reduced share one gradient.
+func repeating(f func(r reduction) onnx.Value) rule {
+	return func(c *call) {
+		if !c.needs(0) {
+			return
+		}
+		r, ok := c.reduction()
+		switch {
+		case !ok:
+		case len(r.axes) == 0:
+			c.give(0, func() onnx.Value { return f(r) })
+		default:
+			c.giveRepeated(0, func() onnx.Value { return f(r) })
+		}
 	}
-	return r.expandLike(g, r.x)
 }
 
-func sumGradient(r reduction) onnx.Value { return r.repeated(r.dy) }
+// reduction reads a node that reduces.
+func (c *call) reduction() (reduction, bool) {
+	rank, ok := c.rank(c.x(0))
+	if !ok {
+		return reduction{}, false
+	}
+	axes, ok := c.reducedAxes(rank)
+	if !ok {
+		return reduction{}, false
+	}
+	r := reduction{call: c, x: c.x(0), axes: axes}
+	r.dy = r.kept(c.dy(0))
+	return r, true
+}
+
+// kept gives a tensor of the output's shape the axes, of size 1, that the node has removed.
+func (r reduction) kept(v onnx.Value) onnx.Value {
+	if r.attr("keepdims", 1) == 0 && len(r.axes) > 0 {
+		return r.Unsqueeze(v, r.axes...)
+	}
+	return v
+}
+
+// y is the node's output, likewise.
+func (r reduction) y() onnx.Value { return r.kept(r.call.y(0)) }
+
+func sumGradient(r reduction) onnx.Value { return r.dy }
 
 // meanGradient: each element has its share. Where the shape is not fixed the count is that of the run.
 func meanGradient(r reduction) onnx.Value {
@@ -80,16 +105,16 @@ func meanGradient(r reduction) onnx.Value {
 		d := r.shape(r.x)[a]
 		if d <= 0 {
 			ones := r.filled(1, r.x)
-			return r.repeated(r.Div(r.dy, r.sum(ones)))
+			return r.Div(r.dy, r.sum(ones))
 		}
 		count *= d
 	}
-	return r.repeated(r.times(r.dy, 1/float64(count)))
+	return r.times(r.dy, 1/float64(count))
 }
 
 // extremeGradient: the elements that attain the maximum, or the minimum, share its gradient evenly.
 func extremeGradient(r reduction) onnx.Value {
-	attains := r.mask(r.equal(r.x, r.y))
+	attains := r.mask(r.equal(r.x, r.y()))
 	return r.Mul(attains, r.Div(r.dy, r.sum(attains)))
 }
 
@@ -120,7 +145,7 @@ func l1Gradient(r reduction) onnx.Value { return r.Mul(r.sign(r.x), r.dy) }
 
 // l2Gradient: y = |x|, dx = dy x / y, which is 0 for x = 0.
 func l2Gradient(r reduction) onnx.Value {
-	length := r.choose(r.equal(r.y, r.num(0)), r.num(1), r.y)
+	length := r.choose(r.equal(r.y(), r.num(0)), r.num(1), r.y())
 	return r.Mul(r.x, r.Div(r.dy, length))
 }
 
@@ -128,8 +153,8 @@ func sumSquareGradient(r reduction) onnx.Value { return r.Mul(r.x, r.times(r.dy,
 
 // logSumGradient: y = log(sum x), dx = dy / sum x.
 func logSumGradient(r reduction) onnx.Value {
-	return r.repeated(r.Mul(r.dy, r.Exp(r.Neg(r.y))))
+	return r.Mul(r.dy, r.Exp(r.Neg(r.y())))
 }
 
 // logSumExpGradient: y = log(sum e^x), dx = dy e^(x-y).
-func logSumExpGradient(r reduction) onnx.Value { return r.Mul(r.Exp(r.Sub(r.x, r.y)), r.dy) }
+func logSumExpGradient(r reduction) onnx.Value { return r.Mul(r.Exp(r.Sub(r.x, r.y())), r.dy) }

@@ -11,9 +11,9 @@ import (
 func relu(c *call) {
 	c.give(0, func() onnx.Value {
 		if c.blocked() {
-			return c.Mul(c.dy(0), c.blockedMask())
+			return c.Mul(c.dyBeside(c.x(0)), c.blockedMask())
 		}
-		return c.Mul(c.dy(0), c.mask(c.greater(c.y(0), c.num(0))))
+		return c.Mul(c.dyBeside(c.x(0)), c.mask(c.greater(c.y(0), c.num(0))))
 	})
 }
 

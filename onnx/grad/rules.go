@@ -13,10 +13,10 @@ var rules = map[string]rule{
 	// matrix.go
 	"Gemm": gemm, "MatMul": matMul,
 	// reduce.go
-	"ReduceL1": reducing(l1Gradient), "ReduceL2": reducing(l2Gradient), "ReduceLogSum": reducing(logSumGradient),
+	"ReduceL1": reducing(l1Gradient), "ReduceL2": reducing(l2Gradient), "ReduceLogSum": repeating(logSumGradient),
 	"ReduceLogSumExp": reducing(logSumExpGradient), "ReduceMax": reducing(extremeGradient),
-	"ReduceMean": reducing(meanGradient), "ReduceMin": reducing(extremeGradient), "ReduceProd": reducing(prodGradient),
-	"ReduceSum": reducing(sumGradient), "ReduceSumSquare": reducing(sumSquareGradient),
+	"ReduceMean": repeating(meanGradient), "ReduceMin": reducing(extremeGradient), "ReduceProd": reducing(prodGradient),
+	"ReduceSum": repeating(sumGradient), "ReduceSumSquare": reducing(sumSquareGradient),
 	// elementwise.go
 	"Abs": chain(absSlope), "Acos": over(acosOver), "Acosh": over(acoshOver), "Asin": over(asinOver),
 	"Asinh": over(asinhOver), "Atan": over(atanOver), "Atanh": over(atanhOver), "Cos": chain(cosSlope),

@@ -21,6 +21,10 @@ type tape struct {
 	joins  map[string]int            // see joinsOf
 	err    error
 
+	// Gradients that have yet to be repeated to the shape of their tensor: a sum with another one, or a product, does
+	// that by itself.
+	repeats map[onnx.Value]onnx.Value
+
 	// pullback is Pullback, for rules that write a node out and differentiate that.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
@@ -31,7 +35,7 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	}
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
-		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{},
+		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{}, repeats: map[onnx.Value]onnx.Value{},
 		asked: map[onnx.Value]bool{},
 	}
 	t.joins = joinsOf(t.nodes)
@@ -149,10 +153,41 @@ func (t *tape) seed(y, dy onnx.Value) {
 
 // add adds a term to the gradient of v.
 func (t *tape) add(v, term onnx.Value) {
-	if sum, ok := t.sums[v]; ok {
+	if sum := t.narrow(v); sum != "" {
 		term = t.b.Add(sum, term)
 	}
 	t.sums[v] = term
+	delete(t.repeats, v)
+}
+
+// addRepeated adds a term that has as many axes as v, some of size 1, and is to be repeated along these.
+func (t *tape) addRepeated(v, term onnx.Value) {
+	if t.sums[v] != "" {
+		t.add(v, term)
+		return
+	}
+	if sum := t.repeats[v]; sum != "" {
+		term = t.b.Add(sum, term)
+	}
+	t.repeats[v] = term
+}
+
+// narrow is the gradient of v so far, perhaps to be repeated; empty where there is none.
+func (t *tape) narrow(v onnx.Value) onnx.Value {
+	if sum := t.sums[v]; sum != "" {
+		return sum
+	}
+	return t.repeats[v]
+}
+
+// whole is the gradient of v so far, of its shape; empty where there is none.
+func (t *tape) whole(v onnx.Value) onnx.Value {
+	if g := t.repeats[v]; g != "" {
+		c := &call{Builder: t.b, tape: t}
+		t.sums[v] = c.expandLike(g, v)
+		delete(t.repeats, v)
+	}
+	return t.sums[v]
 }
 
 // walk applies the rule of each node through which a gradient flows, the last first.
@@ -162,8 +197,7 @@ func (t *tape) walk() {
 		c := &call{tape: t, node: n, index: i}
 		flows := false
 		for _, out := range n.Output {
-			_, flowing := t.sums[onnx.Value(out)]
-			flows = flows || flowing
+			flows = flows || t.narrow(onnx.Value(out)) != ""
 		}
 		if !flows || !t.reached(n) || constantNearby[n.GetOpType()] {
 			continue
@@ -201,7 +235,7 @@ func (t *tape) reached(n *pb.NodeProto) bool {
 
 // gradient is the whole gradient of v: zero where nothing flowed to it.
 func (t *tape) gradient(v onnx.Value) onnx.Value {
-	if g, ok := t.sums[v]; ok {
+	if g := t.whole(v); g != "" {
 		return g
 	}
 	c := &call{Builder: t.b, tape: t}
