@@ -95,8 +95,8 @@ var known = []Measure{
 		Reading:  "1: one representation is the other, up to what the statistic disregards (rotation and scale for CKA, any invertible linear map for CCA). The null pairs each sample with another one: a similarity at its null is chance. A high similarity on the data does not say that two models are invariant to the same things.",
 		Statistics: []Statistic{
 			{"linear-cka", "linear CKA", "The cosine between the two centred Gram matrices.", 0, 1, Higher},
-			{"debiased-cka", "debiased CKA", "Linear CKA from unbiased estimates: 0 on average for representations that have nothing in common.", unbounded, 1, Higher},
-			{"minibatch-cka", "minibatch CKA", "Debiased CKA from the averages over minibatches.", unbounded, 1, Higher},
+			{"debiased-cka", "debiased CKA", "Linear CKA from unbiased estimates: 0 on average for representations that have nothing in common.", -1, 1, Higher},
+			{"minibatch-cka", "minibatch CKA", "Debiased CKA from the averages over minibatches.", -1, 1, Higher},
 			{"rbf-cka", "RBF CKA", "CKA of Gram matrices of a Gaussian kernel, which looks at near neighbours.", 0, 1, Higher},
 			{"svcca", "SVCCA", "Mean canonical correlation of the principal subspaces that hold most of the variance.", 0, 1, Higher},
 			{"pwcca", "PWCCA", "Mean canonical correlation, weighted by how much of the first representation each direction accounts for.", 0, 1, Higher},

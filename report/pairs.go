@@ -37,9 +37,10 @@ func (s series) withoutSelf() series {
 	return s
 }
 
-func isSelf(r scores.Row) bool {
-	return r.OtherModel != "" && r.Model == r.OtherModel && r.Layer == r.OtherLayer
-}
+func isSelf(r scores.Row) bool { return isOwn(r) && r.Layer == r.OtherLayer }
+
+// isOwn reports whether a model is compared with itself.
+func isOwn(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
 // grid describes the pairs of layers of two models.
 func (w wording) grid(s series, about Statistic) finding {
@@ -51,7 +52,11 @@ func (w wording) grid(s series, about Statistic) finding {
 	if span <= steady*about.width(high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", number(low.Value), number(high.Value), plural(len(s.rows), "pair"))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
+	weight := span / about.width(high.Value)
+	if isOwn(high) {
+		weight /= 2 // how the layers of one model differ is seldom what was asked
+	}
+	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: weight}
 }
 
 // pairOf names the two layers of a row in a sentence.

@@ -124,6 +124,9 @@ measures:
   - prediction-divergence    # how far do the probabilities move?
 {{- end}}
   - distance                 # how far does each layer's activation move?
+  # - similarity             # how alike are a layer's representations of x and T(x)?
+  # - similarity: {between: all}   # with more models: each layer of one with each of another
+  # - stir: {between: all, images: 200, optimiser: adam}   # do models ignore the same things?
 {{- if .G.Space}}
   - seis                     # is spatial information still there (equivariance), and in place (invariance)?
 {{- end}}

@@ -43,7 +43,7 @@ export function heat(tiles: Tile[], statistic: Statistic): VisualizationSpec {
     to: shorten(t.other, 60),
   }));
   const ys = [...new Set(drawn.map((t) => t.y))], xs = [...new Set(drawn.map((t) => t.x))].sort(byDepth);
-  const unit = statistic.range[1] === 1 && (statistic.range[0] ?? 0) >= 0 && drawn.every((t) => t.value! >= 0);
+  const unit = statistic.range[1] === 1 && drawn.every((t) => t.value! >= 0); // debiased statistics may fall below 0
   const axis = { labelExpr: "split(datum.label, ' ')[0]", labelOverlap: true, labelAngle: 0, domain: false, ticks: false, labelPadding: 5 };
   return {
     data: { values: drawn },
