@@ -15,7 +15,6 @@ type engine struct {
 	session *ort.Session
 	names   []string
 	in      []*ort.Value
-	out     *ort.Value   // of the losses
 	own     []*ort.Value // to close
 	cache   map[string]*ort.Value
 }

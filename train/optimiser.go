@@ -60,7 +60,7 @@ func (o SGD) check() error {
 		return fmt.Errorf("the momentum is %g: it is from 0 to below 1", o.Momentum)
 	}
 	if o.Nesterov && o.Momentum == 0 {
-		return errors.New("Nesterov's momentum is no momentum where that is 0")
+		return errors.New("momentum by Nesterov is none where the momentum is 0")
 	}
 	return checkRates(o.Rate, o.WeightDecay)
 }

@@ -39,9 +39,7 @@ type program struct {
 // newProgram finds out what is trained.
 func newProgram(spec Spec) (*program, error) {
 	p := &program{spec: spec}
-	for _, port := range spec.Model.Inputs() {
-		p.inputs = append(p.inputs, port)
-	}
+	p.inputs = spec.Model.Inputs()
 	outputs := spec.Model.Outputs()
 	switch {
 	case spec.Output != "":
