@@ -1,9 +1,6 @@
 package study
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Work is what is left of a study for one model to do: its own cells, and those that compare it with later models. It
 // is what Run does with Options.Only naming that model.
@@ -19,11 +16,13 @@ type Work struct {
 }
 
 // Work tells what each model of the plan has to do, in the order of the study, without running anything. What the run
-// folder dir holds already is left out.
+// folder dir, unless it is "", holds already is left out.
 func (p *Plan) Work(dir string, o Options) ([]Work, error) {
 	r := &runner{plan: p, folder: Folder{dir}, o: o}
-	if err := r.resume(); err != nil {
-		return nil, err
+	if dir != "" {
+		if err := r.resume(); err != nil {
+			return nil, err
+		}
 	}
 	var out []Work
 	for _, m := range p.models {
@@ -52,7 +51,10 @@ func (p *Plan) Prepare(dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{plan: p, folder: folder, o: o, accs: map[*task]accumulator{}, started: time.Now().UTC()}
+	r, err := newRunner(p, folder, o)
+	if err != nil {
+		return err
+	}
 	if err := r.resume(); err != nil {
 		return err
 	}

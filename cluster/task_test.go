@@ -1,0 +1,350 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study"
+)
+
+const smallStudy = `name: small
+data: [{name: shapes, shapes: {n: 300, size: 16}}]
+models:
+  - {name: a, onnx: a.onnx, layers: [conv]}
+  - {name: b, onnx: b.onnx, layers: [conv]}
+transforms: [{name: turn, rotate: {values: [10, 20]}}]
+measures: [accuracy, distance]
+batch: 16
+`
+
+// prepared is a run folder with a submission of tasks.
+func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Submission, o study.Options) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		testmodel.Write(t, dir, name, testmodel.Options{})
+	}
+	st, err := study.Parse(filepath.Join(dir, "study.yaml"), []byte(smallStudy), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = study.Options{Runtime: orttest.Load(t), Threads: 1}
+	plan, err := study.NewPlan(t.Context(), st, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	run = filepath.Join(dir, "run")
+	if err := plan.Prepare(run, o); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ParseProfile("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Kubernetes = KubernetesProfile{Image: "noether", Claim: "shared", Mount: dir}
+	record, s, err := New(run, st.Name, Submission{Scheduler: scheduler, Profile: p, Tasks: tasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.write(run); err != nil {
+		t.Fatal(err)
+	}
+	return run, s, o
+}
+
+var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Part{Index: 1, Of: 2}}, {Models: []string{"b"}, Shard: study.Part{Index: 2, Of: 2}}}
+
+// The pods of an Indexed Job, and the merge that waits for them.
+func TestTasksWithoutAScheduler(t *testing.T) {
+	run, s, o := prepared(t, "kubernetes", smallTasks...)
+	if err := (Kubernetes{}).Submit(run, &Record{Version: recordVersion, Study: "small", Submissions: []Submission{*s}}, s); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := Find(t.Context(), run, s); err != nil || status.Count(Queued) != 3 || !status.Active() {
+		t.Fatalf("before: %+v, %v", status, err)
+	}
+	for i := range smallTasks {
+		t.Setenv("JOB_COMPLETION_INDEX", fmt.Sprint(i))
+		if err := RunTask(t.Context(), run, 0, OwnTask(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, err := Wait(t.Context(), run, s, time.Millisecond)
+	if err != nil || status.Count(Done) != 3 || status.Active() {
+		t.Fatalf("after: %+v, %v", status, err)
+	}
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := study.Merge(t.Context(), st, []string{run}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := study.Run(t.Context(), st, filepath.Join(t.TempDir(), "whole"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Rows) != len(want.Rows) {
+		t.Fatalf("%d rows, not %d", len(got.Rows), len(want.Rows))
+	}
+	for i := range want.Rows {
+		if d := got.Rows[i].Value - want.Rows[i].Value; d > 1e-6 || d < -1e-6 {
+			t.Errorf("row %d: %v, not %v", i, got.Rows[i].Value, want.Rows[i].Value)
+		}
+	}
+	if status, err = Find(t.Context(), run, s); err != nil || status.Merge != Done || status.Done != status.Cells {
+		t.Errorf("at last: %+v, %v", status, err)
+	}
+}
+
+func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
+	t.Parallel()
+	run, s, o := prepared(t, "kubernetes", smallTasks...)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := o
+	stopped.Progress = func(p study.Progress) {
+		if p.Done > p.Total/2 {
+			cancel()
+		}
+	}
+	if err := RunTask(ctx, run, 1, 1, stopped); !errors.Is(err, ErrStopped) {
+		t.Fatalf("a task that was told to stop: %v", err)
+	}
+	status, err := Find(t.Context(), run, s)
+	if err != nil || status.Tasks[0].State != Stopped || !status.Tasks[0].Unfinished() {
+		t.Fatalf("%+v, %v", status.Tasks[0], err)
+	}
+	if work := workOf(t, run, o); work[0].Forwards == 0 || work[0].Forwards >= 900 || work[1].Forwards != 900 {
+		t.Errorf("the work that is left is %+v", work)
+	}
+	left := o
+	var total int64
+	left.Progress = func(p study.Progress) { total = p.Total }
+	if err := RunTask(t.Context(), run, 1, 1, left); err != nil {
+		t.Fatal(err)
+	}
+	if total == 0 || total >= 900 {
+		t.Errorf("it has %d samples left of 900: nothing was kept", total)
+	}
+	if status, _ = Find(t.Context(), run, s); status.Tasks[0].State != Done || status.Tasks[0].Start != 2 {
+		t.Errorf("%+v", status.Tasks[0])
+	}
+}
+
+// workOf is what is left to do of a run folder's study.
+func workOf(t *testing.T, run string, o study.Options) []study.Work {
+	t.Helper()
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := study.NewPlan(t.Context(), st, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	work, err := plan.Work(run, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return work
+}
+
+func TestTaskThatFailsSaysWhy(t *testing.T) {
+	t.Parallel()
+	run, s, o := prepared(t, "kubernetes", smallTasks...)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(run), "b.onnx"), []byte("no model"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := RunTask(t.Context(), run, 1, 2, o); err == nil {
+		t.Fatal("a model that does not load is no error")
+	}
+	if err := RunTask(t.Context(), run, 1, 1, o); err != nil {
+		t.Errorf("the model that loads: %v", err)
+	}
+	status, err := Find(t.Context(), run, s)
+	if err != nil || status.Tasks[1].State != Failed || !strings.Contains(status.Tasks[1].Note, "b.onnx") || status.Tasks[0].State != Done {
+		t.Errorf("%+v, %v", status.Tasks, err)
+	}
+	for _, bad := range [][2]int{{1, 0}, {1, 4}, {2, 1}, {-1, 1}} {
+		if err := RunTask(t.Context(), run, bad[0], bad[1], o); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("task %d of submission %d: %v", bad[1], bad[0], err)
+		}
+	}
+}
+
+// What is said of tasks follows from what they say and what the scheduler says, whichever is there.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
+	running := map[jobTask]queued{{"7", 1}: {State: "RUNNING"}}
+	pending := map[jobTask]queued{{"7", 1}: {State: "PENDING", Reason: "Priority"}}
+	ends := func(string) map[int]string { return map[int]string{1: "OUT_OF_MEMORY"} }
+	cancelled := &now
+	for name, c := range map[string]struct {
+		scheduler string
+		jobs      []Job
+		cancelled *time.Time
+		queue     map[jobTask]queued
+		said      string // "": nothing
+		ago       time.Duration
+		want      string
+		note      string
+	}{
+		"not submitted":               {"slurm", nil, nil, map[jobTask]queued{}, "", 0, Lost, "not submitted"},
+		"waits":                       {"slurm", job, nil, pending, "", 0, Queued, "Priority"},
+		"runs":                        {"slurm", job, nil, running, Running, 0, Running, ""},
+		"waits to go on":              {"slurm", job, nil, pending, Stopped, 0, Queued, "Priority"},
+		"waits after failing":         {"slurm", job, nil, pending, Failed, 0, Queued, "Priority"},
+		"done and still in the queue": {"slurm", job, nil, running, Done, 0, Done, ""},
+		"killed":                      {"slurm", job, nil, map[jobTask]queued{}, Running, 0, Killed, "out of memory"},
+		"died before it spoke":        {"slurm", job, nil, map[jobTask]queued{}, "", 0, Lost, "out of memory"},
+		"stopped":                     {"slurm", job, nil, map[jobTask]queued{}, Stopped, 0, Stopped, ""},
+		"failed":                      {"slurm", job, nil, map[jobTask]queued{}, Failed, 0, Failed, "because"},
+		"cancelled":                   {"slurm", job, cancelled, map[jobTask]queued{}, Stopped, 0, Cancelled, ""},
+		"being cancelled":             {"slurm", job, cancelled, running, Running, 0, Running, ""},
+		"silent controller":           {"slurm", job, nil, nil, "", 0, Unknown, ""},
+		"silent controller, running":  {"slurm", job, nil, nil, Running, time.Hour, Running, ""},
+		"pod to come":                 {"kubernetes", nil, nil, nil, "", 0, Queued, ""},
+		"pod that runs":               {"kubernetes", nil, nil, nil, Running, time.Minute, Running, ""},
+		"pod that is silent":          {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "silent for 1h0m0s"},
+	} {
+		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends, now: now, jobs: map[int]string{}}
+		for _, j := range c.jobs {
+			l.jobs[1] = j.ID
+		}
+		task := TaskStatus{Number: 1, TaskState: TaskState{State: c.said}}
+		if c.said == Failed {
+			task.Error = "because"
+		}
+		l.settle(&task, c.said != "", now.Add(-c.ago))
+		if task.State != c.want || !strings.Contains(task.Note, c.note) || c.note == "" && task.Note != "" {
+			t.Errorf("%s: %s (%s), not %s (%s)", name, task.State, task.Note, c.want, c.note)
+		}
+	}
+}
+
+func TestDamagedTaskFiles(t *testing.T) {
+	t.Parallel()
+	run, s, _ := prepared(t, "kubernetes", smallTasks...)
+	for i, text := range []string{"", "{", `{"state": "done\u001b[2J", "error": "a\nb\u001b[2J"}`} {
+		if err := os.WriteFile(taskFile(run, 1, i+1), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, err := Find(t.Context(), run, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(status)
+	if err != nil || status.Count(Done) != 0 || strings.Contains(string(raw), "u001b[2J\",\"error") {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	raw, err := json.Marshal(Record{Version: 1, Study: "s", Submissions: []Submission{{Number: 1, Scheduler: "slurm",
+		Tasks: smallTasks, Jobs: []Job{{ID: "7", Tasks: []int{1, 2, 3}, Merge: "8"}}}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte(`{"version":1,"submissions":[{"number":1,"tasks":[{"models":["a"],"shard":{"index":2,"of":1}}]}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := parseRecord(raw)
+		if err != nil {
+			return
+		}
+		for i := range r.Submissions {
+			s := &r.Submissions[i]
+			for n := range s.Tasks {
+				if _, err := s.task(n + 1); err != nil {
+					t.Error(err)
+				}
+			}
+			l := lookup{submission: s}
+			l.merge()
+			s.askMemory()
+			s.askTime()
+		}
+	})
+}
+
+func TestReadRecord(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Read(dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	for _, text := range []string{"", "[]", `{"version": 2}`, `{"version":1,"submissions":[{"number":2}]}`, `{"version":1,"submissions":[{"number":1,"tasks":[{}]}]}`,
+		`{"version":1,"submissions":[{"number":1,"jobs":[{"id":"1","tasks":[1]}]}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, "cluster.json"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Read(dir); err == nil || !strings.Contains(err.Error(), "cluster.json") {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
+	}
+}
+
+func TestCalibrate(t *testing.T) {
+	t.Parallel()
+	run, _, o := prepared(t, "slurm", smallTasks...)
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := workOf(t, run, o)
+	if len(work) != 2 || work[0].Forwards != 900 || work[0].Cells != 4 || work[0].Blocks != 20 {
+		t.Fatalf("the work is %+v", work)
+	}
+	costs, err := Costs(t.Context(), work, func(ctx context.Context, w study.Work) (Cost, error) {
+		if w.Model == "b" {
+			return Cost{}, errors.New("not today")
+		}
+		return Calibrate(ctx, st, w, o)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := costs[0], costs[1]
+	if !a.Measured || a.Samples <= 0 || a.Samples > 60 || a.Blocks != 20 {
+		t.Errorf("what was measured: %+v", a)
+	}
+	// Both models are of one size: the guess has the scale of what was measured.
+	if b.Measured || b.Note != "not today" || b.Samples < a.whole()*0.99 || b.Samples > a.whole()*1.01 {
+		t.Errorf("what was guessed: %+v beside %+v", b, a)
+	}
+	if left, _ := filepath.Glob(filepath.Join(run, "cells", "*")); len(left) > 0 {
+		t.Errorf("a calibration leaves %v in the run folder", left)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Costs(ctx, work, func(context.Context, study.Work) (Cost, error) { return Cost{}, ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled calibration: %v", err)
+	}
+}
+
+// A watch adds up a trial of two passes: opening, batches, scores.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	w := watch{first: 3 * time.Second, firstN: 10, feeding: 2 * time.Second, fed: 20, between: 5 * time.Second, betweenFirst: 10}
+	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
+	// A sample takes 0.1 s, so opening took 2 of the first 3 seconds, and scores 4 of the 5 between, for 2 cells of 8.
+	want := Cost{Model: "m", Open: 2, Samples: 100, Scores: 16, Blocks: 5, Measured: true}
+	if got != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+}
