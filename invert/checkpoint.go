@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -25,14 +24,14 @@ func (r *run) save() error {
 	}
 	w := state.NewWriter(stateKind, stateVersion)
 	w.String(r.fingerprint())
-	w.Int(r.s.n)
+	w.Int(r.s.batch())
 	w.Int(r.batch)
 	w.Int(r.at)
-	done := min(r.batch*r.s.n, r.samples())
+	done := min(r.batch*r.s.batch(), r.samples())
 	w.Float32s(r.pictures.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
 	for i := range r.s.step.state {
-		w.Float32s(ort.Data[float32](r.state[r.at%2][i]))
+		w.Float32s(r.state[r.at%2][i])
 	}
 	if err := r.p.Checkpoint.Save(w.Bytes()); err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
@@ -53,7 +52,7 @@ func (r *run) restore() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading the checkpoint: %w", err)
 	}
-	if f.String() != r.fingerprint() || f.Int() != r.s.n {
+	if f.String() != r.fingerprint() || f.Int() != r.s.batch() {
 		return false, nil
 	}
 	batch, at := f.Int(), f.Int()
@@ -61,11 +60,11 @@ func (r *run) restore() (bool, error) {
 		return false, fmt.Errorf("reading the checkpoint: batch %d, step %d are out of range", batch, at)
 	}
 	r.batch, r.at = batch, at
-	done := batch * r.s.n
+	done := batch * r.s.batch()
 	f.Float32sInto(r.pictures.Slice(0, done).Data)
 	f.Float32sInto(r.loss[:done])
 	for i := range r.s.step.state {
-		f.Float32sInto(ort.Data[float32](r.state[at%2][i]))
+		f.Float32sInto(r.state[at%2][i])
 	}
 	if err := f.Close(); err != nil {
 		return false, fmt.Errorf("reading the checkpoint: %w", err)

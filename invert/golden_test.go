@@ -19,7 +19,7 @@ var cifarPreprocess = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, S
 func cifarModel(t testing.TB, name string) *model.Model {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"),
-		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess})
+		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	Steps     int       // 1,000, or 150 with Adam
 	StepSize  float64   // 0.5, or 0.01 with Adam
 	Ball      Ball
-	// Batch is the number of samples that go through the engine together; 0: as many as keep its activations within 512
+	// Batch is the number of samples of one run of the engine, of which as many go side by side as there are cores; 0: as many as keep its activations within 512
 	// MiB, at most 32. Samples do not depend on each other, but the engine may round differently for another size.
 	Batch int
 	// SaveEvery is how often a search with a checkpoint saves it; 0: every 15 seconds.

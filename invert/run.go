@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -22,11 +23,14 @@ type run struct {
 	batch, at int // the batch in hand and its step
 	saved     time.Time
 
-	// What is bound: tensors of the state twice, read from one place and written to the other in turn.
-	state              [2][]*ort.Value
-	rates, fixed, read []*ort.Value
-	in, out            [2][]*ort.Value
+	// The tensors of the batch in hand; those of the state twice, read from one place and written to the other in turn.
+	state              [2][][]float32
+	rates, fixed, read [][]float32
+	lanes              []lane
 }
+
+// A lane is what one of the runs side by side reads and writes: its rows of the tensors, on either side.
+type lane struct{ in, out [2][]*ort.Value }
 
 func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
 	return &run{s: s, p: p, targets: targets, saved: time.Now(),
@@ -35,10 +39,12 @@ func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
 
 func (r *run) samples() int { return r.p.Pictures.Shape[0] }
 
-func (r *run) batches() int { return (r.samples() + r.s.n - 1) / r.s.n }
+func (r *run) batches() int { return (r.samples() + r.s.batch() - 1) / r.s.batch() }
 
 // rows are the samples of the batch in hand; the last one stands in for those that are missing to a full batch.
-func (r *run) rows() (from, to int) { return r.batch * r.s.n, min((r.batch+1)*r.s.n, r.samples()) }
+func (r *run) rows() (from, to int) {
+	return r.batch * r.s.batch(), min((r.batch+1)*r.s.batch(), r.samples())
+}
 
 func (r *run) run(ctx context.Context) error {
 	if err := r.bind(); err != nil {
@@ -62,51 +68,65 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// bind makes the tensors that the engine reads and writes.
+// bind makes the tensors and presents each lane's rows to the engine.
 func (r *run) bind() error {
-	var err error
-	value := func(shape []int) *ort.Value {
-		if err != nil {
-			return nil
+	step, lanes := r.s.step, r.s.lanes
+	rows := func(ports []port) [][]float32 {
+		var list [][]float32
+		for _, p := range ports {
+			list = append(list, make([]float32, lanes*tensor.Size(p.shape)))
 		}
-		var v *ort.Value
-		v, err = r.s.model.Runtime().NewValue(onnx.Float, shape...)
-		return v
+		return list
 	}
-	step := r.s.step
-	for _, p := range step.state {
-		r.state[0] = append(r.state[0], value(p.shape))
-		r.state[1] = append(r.state[1], value(p.shape))
-	}
+	r.state = [2][][]float32{rows(step.state), rows(step.state)}
+	r.fixed = rows(step.targets)
 	for _, p := range step.rates {
-		r.rates = append(r.rates, value(p.shape))
+		r.rates = append(r.rates, make([]float32, tensor.Size(p.shape))) // all lanes share them
 	}
-	for _, p := range step.targets {
-		r.fixed = append(r.fixed, value(p.shape))
-	}
-	r.read = []*ort.Value{value([]int{r.s.n, 1}), value([]int{r.s.n, 1})} // loss and slope
-	byName := map[string]*ort.Value{}
-	for i, p := range step.rates {
-		byName[p.name] = r.rates[i]
-	}
-	for i, p := range step.targets {
-		byName[p.name] = r.fixed[i]
-	}
-	for side := range 2 {
-		for i, p := range step.state {
-			byName[p.name] = r.state[side][i]
+	looks := []port{{"loss", []int{r.s.n, 1}}, {"slope", []int{r.s.n, 1}}}
+	r.read = rows(looks)
+	r.lanes = make([]lane, lanes)
+	for k := range r.lanes {
+		for side := range 2 {
+			tensors := map[string][]float32{}
+			note := func(ports []port, data [][]float32) {
+				for i, p := range ports {
+					tensors[p.name] = data[i]
+				}
+			}
+			note(step.state, r.state[side])
+			note(step.targets, r.fixed)
+			note(step.rates, r.rates)
+			for _, p := range r.s.inputs {
+				if err := r.present(&r.lanes[k].in[side], k, p, tensors[p.name]); err != nil {
+					return err
+				}
+			}
+			note(step.state, r.state[1-side])
+			note(looks, r.read)
+			for _, p := range slices.Concat(step.state, looks) {
+				if err := r.present(&r.lanes[k].out[side], k, p, tensors[p.name]); err != nil {
+					return err
+				}
+			}
 		}
-		for _, p := range r.s.inputs {
-			r.in[side] = append(r.in[side], byName[p.name])
-		}
-		r.out[side] = append(append(r.out[side], r.state[1-side]...), r.read...)
 	}
+	return nil
+}
+
+// present adds a lane's rows of a tensor to a list of what the engine reads or writes.
+func (r *run) present(list *[]*ort.Value, lane int, p port, data []float32) error {
+	if size := tensor.Size(p.shape); len(data) > size {
+		data = data[lane*size : (lane+1)*size]
+	}
+	v, err := ort.Wrap(r.s.model.Runtime(), data, p.shape...)
+	*list = append(*list, v)
 	return err
 }
 
 func (r *run) free() {
-	for _, list := range [][]*ort.Value{r.state[0], r.state[1], r.rates, r.fixed, r.read} {
-		for _, v := range list {
+	for _, l := range r.lanes {
+		for _, v := range slices.Concat(l.in[0], l.in[1], l.out[0], l.out[1]) {
 			v.Close()
 		}
 	}
@@ -116,7 +136,7 @@ func (r *run) free() {
 func (r *run) begin() {
 	r.at = 0
 	for i, p := range r.s.step.state {
-		v := ort.Data[float32](r.state[0][i])
+		v := r.state[0][i]
 		switch p.name {
 		case "x", "best":
 			r.copyRows(v, r.p.Start)
@@ -133,7 +153,7 @@ func (r *run) begin() {
 // fill gives the engine the targets of the batch in hand.
 func (r *run) fill() {
 	for i, t := range r.targets {
-		r.copyRows(ort.Data[float32](r.fixed[i]), t)
+		r.copyRows(r.fixed[i], t)
 	}
 }
 
@@ -152,10 +172,10 @@ func (r *run) descend(ctx context.Context) error {
 	from, to := r.rows()
 	for ; r.at <= o.Steps; r.at++ {
 		for i, p := range r.s.step.rates {
-			ort.Data[float32](r.rates[i])[0] = o.rateAt(p.name, r.at)
+			r.rates[i][0] = o.rateAt(p.name, r.at)
 		}
 		side := r.at % 2
-		if err := r.s.session.Run(ctx, r.in[side], r.out[side]); err != nil {
+		if err := r.step(ctx, side); err != nil {
 			return err
 		}
 		if r.at == 0 {
@@ -176,9 +196,26 @@ func (r *run) descend(ctx context.Context) error {
 	return nil
 }
 
+// step runs the lanes side by side.
+func (r *run) step(ctx context.Context, side int) error {
+	errs := make([]error, len(r.lanes))
+	var wait sync.WaitGroup
+	for k := range r.lanes[1:] {
+		wait.Go(func() { errs[k+1] = r.s.session.Run(ctx, r.lanes[k+1].in[side], r.lanes[k+1].out[side]) })
+	}
+	errs[0] = r.s.session.Run(ctx, r.lanes[0].in[side], r.lanes[0].out[side])
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkSlope complains where not one of the first samples has a gradient.
 func (r *run) checkSlope(n int) error {
-	for _, v := range ort.Data[float32](r.read[1])[:n] {
+	for _, v := range r.read[1][:n] {
 		if v != 0 {
 			return nil
 		}
@@ -190,7 +227,7 @@ func (r *run) checkSlope(n int) error {
 	if r.s.options.Ball != (Ball{}) {
 		targets = targets[1:]
 	}
-	return r.s.objective.idle(ort.Data[float32](r.read[0])[:n], targets)
+	return r.s.objective.idle(r.read[0][:n], targets)
 }
 
 // report tells how far the search has come; side is where the engine wrote.
@@ -202,7 +239,7 @@ func (r *run) report(side int) {
 	each := int64(r.s.options.Steps + 1)
 	p := Progress{Done: int64(from)*each + int64(r.at+1)*int64(to-from), Total: int64(r.samples()) * each}
 	finite := 0
-	for _, v := range ort.Data[float32](r.tensorOf("key", side))[:to-from] {
+	for _, v := range r.tensorOf("key", side)[:to-from] {
 		if v-v == 0 {
 			p.Loss += float64(v)
 			finite++
@@ -213,7 +250,7 @@ func (r *run) report(side int) {
 }
 
 // tensorOf is a tensor of the state.
-func (r *run) tensorOf(name string, side int) *ort.Value {
+func (r *run) tensorOf(name string, side int) []float32 {
 	for i, p := range r.s.step.state {
 		if p.name == name {
 			return r.state[side][i]
@@ -227,10 +264,10 @@ func (r *run) tensorOf(name string, side int) *ort.Value {
 func (r *run) keep() {
 	from, to := r.rows()
 	side := (r.s.options.Steps + 1) % 2
-	copy(r.pictures.Slice(from, to).Data, ort.Data[float32](r.tensorOf("best", side)))
-	copy(r.loss[from:to], ort.Data[float32](r.tensorOf("key", side)))
+	copy(r.pictures.Slice(from, to).Data, r.tensorOf("best", side))
+	copy(r.loss[from:to], r.tensorOf("key", side))
 	for i := from; i < to; i++ {
-		last := ort.Data[float32](r.read[0])[i-from] + ort.Data[float32](r.read[1])[i-from]
+		last := r.read[0][i-from] + r.read[1][i-from]
 		if last-last != 0 {
 			r.loss[i] = float32(math.NaN())
 		}

@@ -18,6 +18,7 @@ type Search struct {
 	model     *model.Model // that decides the frame
 
 	n       int // samples of a run of the engine
+	lanes   int // runs side by side
 	step    *step
 	inputs  []port // of the graph, in order
 	session *ort.Session
@@ -99,15 +100,14 @@ const (
 	mostSamples     = 32
 )
 
-// sizeFor is the number of samples that go through the engine together where there are n in all: batches of about one size,
-// since what is missing in the last is filled up.
-func (s *Search) sizeFor(n int) int {
-	if b := s.model.Batch(); b > 0 {
-		return b
-	}
+// sizes are the samples of a run of the engine, and the runs side by side, where there are samples in all. A run on one
+// core beside another wastes less of the cores than one run on all: operators are short. The rows that fill up the last
+// runs are kept few.
+func (s *Search) sizes(samples int) (n, lanes int) {
+	lanes = max(1, min(s.model.Lanes(), samples))
 	for _, m := range s.objective.models() {
-		if m.Batch() > 0 {
-			return m.Batch()
+		if b := m.Batch(); b > 0 {
+			return b, min(lanes, (samples+b-1)/b)
 		}
 	}
 	most := s.options.Batch
@@ -118,13 +118,21 @@ func (s *Search) sizeFor(n int) int {
 		}
 		most = int(min(mostSamples, max(1, mostActivations/max(1, 2*each))))
 	}
-	batches := (n + most - 1) / most
-	return (n + batches - 1) / batches
+	lanes = min(lanes, most)
+	least := (samples + most - 1) / most // rounds of runs
+	waste := samples * lanes
+	for rounds := least; rounds < least+4; rounds++ {
+		each := (samples + rounds*lanes - 1) / (rounds * lanes)
+		if w := rounds*lanes*each - samples; w < waste {
+			n, waste = each, w
+		}
+	}
+	return n, lanes
 }
 
-// open makes a session for n samples at a time.
-func (s *Search) open(n int) error {
-	if s.session != nil && s.n == n {
+// open makes a session for runs of n samples.
+func (s *Search) open(n, lanes int) error {
+	if s.session != nil && s.n == n && s.lanes == lanes {
 		return nil
 	}
 	if err := s.Close(); err != nil {
@@ -137,12 +145,20 @@ func (s *Search) open(n int) error {
 	if s.inputs, err = step.inputs(graph.Inputs()); err != nil {
 		return err
 	}
-	if s.session, err = s.model.Engine(graph, true); err != nil {
+	o := s.model.EngineOptions()
+	if lanes == s.model.Lanes() {
+		o.Threads = 1
+	}
+	o.Spin = true
+	if s.session, err = s.model.Runtime().NewSession(graph, o); err != nil {
 		return fmt.Errorf("model %s: %w", s.model.Graph().Path(), err)
 	}
-	s.n, s.step = n, step
+	s.n, s.lanes, s.step = n, lanes, step
 	return nil
 }
+
+// batch is the number of samples that are in hand together.
+func (s *Search) batch() int { return s.n * s.lanes }
 
 // Run searches. It returns within a second of the context's end, with the context's error, having saved the checkpoint.
 func (s *Search) Run(ctx context.Context, p Problem) (*Found, error) {
@@ -151,7 +167,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Found, error) {
 	}
 	targets, err := s.targets(ctx, p)
 	if err == nil {
-		err = s.open(s.sizeFor(p.Pictures.Shape[0]))
+		err = s.open(s.sizes(p.Pictures.Shape[0]))
 	}
 	if err != nil {
 		return nil, s.explain(ctx, err)

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
@@ -59,10 +60,21 @@ func (m *Model) Batch() int { return m.batch }
 // PictureShape is the shape of one picture: c x h x w.
 func (m *Model) PictureShape() []int { return m.picture.shape() }
 
-// Engine opens a session for a graph that was built around the model, on the device and with the threads that the model was
-// opened with. The engine's threads wait busily if spin is set: see ort.Options.
-func (m *Model) Engine(graph *onnx.Model, spin bool) (*ort.Session, error) {
-	return m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Spin: spin})
+// EngineOptions are those for sessions of graphs that are built around the model: its device and threads.
+func (m *Model) EngineOptions() ort.Options {
+	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
+}
+
+// Lanes is the number of cores that the engine was given, on which as many runs can go side by side; 1 on other devices
+// than processors.
+func (m *Model) Lanes() int {
+	switch {
+	case m.options.Device != "" && m.options.Device != "cpu":
+		return 1
+	case m.options.Threads > 0:
+		return m.options.Threads
+	}
+	return runtime.NumCPU()
 }
 
 // Runtime is the engine's library.

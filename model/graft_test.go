@@ -74,7 +74,7 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := m.Engine(graph, false)
+	session, err := m.Runtime().NewSession(graph, m.EngineOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
