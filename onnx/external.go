@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -98,6 +101,32 @@ func (m *Model) ExternalDir() string {
 
 // ExternalFiles are the names of the files, relative to ExternalDir, that hold weights of the model; sorted.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
+
+// ListExternal lists the files, relative to its folder, that the model in a file keeps weights in, sorted. It does not want them to
+// be there: it is for whoever is to bring them.
+func ListExternal(path string) ([]string, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading model %s: %w", path, err)
+	}
+	p := new(pb.ModelProto)
+	if err := proto.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("reading model %s: is not an ONNX model, or it is truncated", path)
+	}
+	files := map[string]bool{}
+	err = eachTensor(p, func(t *pb.TensorProto, where string) error {
+		if !external(t) {
+			return nil
+		}
+		s, err := spanOf(t)
+		if err != nil {
+			return fmt.Errorf("reading model %s: %s %w", path, where, err)
+		}
+		files[s.file] = true
+		return nil
+	})
+	return slices.Sorted(maps.Keys(files)), err
+}
 
 // SHA256 is the hash, in hexadecimal, of the model's file followed by its external files in the order of their names.
 // It is that of the files: a model that was cut or extended has the hash of the one it stems from. For a model from

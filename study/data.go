@@ -11,7 +11,7 @@ type Data struct {
 	CIFAR10  *cifarKeys    `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
 	CIFAR100 *cifarKeys    `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
 	IDX      *idxKeys      `key:"idx" doc:"MNIST and its kin: the file of images (.gz too)"`
-	Images   *imagesKeys   `key:"images" doc:"a folder of images, with a class a folder, synset names, or a CSV of labels"`
+	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
@@ -23,6 +23,7 @@ type Data struct {
 	Limit       int          `key:"limit" min:"1" doc:"the first so many samples"`
 	Stratified  bool         `key:"stratified" doc:"the limit takes as many samples of each class"`
 	Classes     []string     `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
+	SHA256      string       `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
 	Fingerprint string       `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file

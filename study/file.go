@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/fetch"
 )
 
 // A Study is a study file: which models are measured on which data, under which transformations, by which measures.
@@ -26,6 +27,9 @@ type Study struct {
 
 	path string       // of the study file; relative paths are relative to its folder
 	node *config.Node // the file as it was read
+
+	cache   *fetch.Cache // of what the study names by URL
+	noCache error        // why there is none
 }
 
 // DefaultMemory is the bound on accumulators where a study names none.
@@ -152,7 +156,7 @@ func (s *Study) resolve(path string) string {
 			return filepath.Join(home, path[2:])
 		}
 	}
-	if filepath.IsAbs(path) {
+	if filepath.IsAbs(path) || fetch.IsURL(path) {
 		return path
 	}
 	return filepath.Join(filepath.Dir(s.path), path)

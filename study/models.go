@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ import (
 // A Model is an entry of models.
 type Model struct {
 	Name       string            `key:"name,required" doc:"name in the scores"`
-	ONNX       Path              `key:"onnx,required" doc:"the model's file"`
+	ONNX       Path              `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
 	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
 	Preprocess Preprocess        `key:"preprocess" doc:"what stands between a picture in [0, 1] and the model's input"`
 	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | penultimate | output"`
@@ -176,25 +177,13 @@ func (Path) JSONSchema() map[string]any { return map[string]any{"type": "string"
 // errorf places an error at the path in the study file.
 func (p Path) errorf(format string, args ...any) error { return p.node.Errorf(format, args...) }
 
-// find is the path as it can be opened; that nothing is there is an error with the place in the study file.
-func (s *Study) find(p Path) (string, error) {
-	path := s.resolve(p.text)
-	if _, err := os.Stat(path); err != nil {
-		if os.IsNotExist(err) {
-			return "", p.errorf("no such file or folder: %s", path)
-		}
-		return "", p.errorf("%v", err)
-	}
-	return path, nil
-}
-
 // openModel opens a model entry: graph, preprocessing, layers. Pictures have the given size where neither says which.
-func (s *Study) openModel(spec Model, size [2]int, o Options) (*openModel, error) {
-	path, err := s.find(spec.ONNX)
+func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, o Options) (*openModel, error) {
+	path, err := s.findModel(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	pre, err := s.preprocessFor(spec, path, o)
+	pre, err := s.preprocessFor(ctx, spec, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -261,10 +250,10 @@ func chosen(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 }
 
 // preprocessFor is the preprocessing of the entry, else that of a preprocessor_config.json beside the model, else none.
-func (s *Study) preprocessFor(spec Model, path string, o Options) (dataset.Preprocess, error) {
+func (s *Study) preprocessFor(ctx context.Context, spec Model, path string, o Options) (dataset.Preprocess, error) {
 	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
 	case spec.Preprocess.config != nil:
-		file, err := s.find(*spec.Preprocess.config)
+		file, err := s.find(ctx, *spec.Preprocess.config, "")
 		if err != nil {
 			return dataset.Preprocess{}, err
 		}

@@ -68,38 +68,38 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 	}
 	switch {
 	case d.CIFAR10 != nil:
-		paths, err := s.findAll(d.CIFAR10.Files)
+		paths, err := s.findAll(ctx, d, d.CIFAR10.Files)
 		if err != nil {
 			return nil, err
 		}
 		return opened(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: paths, Part: d.CIFAR10.Part, Coarse: d.CIFAR10.Labels == "coarse"}))
 	case d.CIFAR100 != nil:
-		paths, err := s.findAll(d.CIFAR100.Files)
+		paths, err := s.findAll(ctx, d, d.CIFAR100.Files)
 		if err != nil {
 			return nil, err
 		}
 		return opened(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: paths, Part: d.CIFAR100.Part, Coarse: d.CIFAR100.Labels == "coarse"}))
 	case d.IDX != nil:
-		paths, err := s.findAll([]Path{d.IDX.Images}, d.IDX.Labels)
+		paths, err := s.findAll(ctx, d, []Path{d.IDX.Images}, d.IDX.Labels)
 		if err != nil {
 			return nil, err
 		}
 		return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: paths[0], Labels: paths[1], Part: d.IDX.Part}))
 	case d.Images != nil:
-		paths, err := s.findAll([]Path{d.Images.Folder}, d.Images.Labels)
+		paths, err := s.findAll(ctx, d, []Path{d.Images.Folder}, d.Images.Labels)
 		if err != nil {
 			return nil, err
 		}
 		return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: d.Images.Layout}))
 	case d.Arrays != nil:
 		k := d.Arrays
-		paths, err := s.findAll([]Path{k.Inputs}, k.Labels)
+		paths, err := s.findAll(ctx, d, []Path{k.Inputs}, k.Labels)
 		if err != nil {
 			return nil, err
 		}
 		return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
 	case d.Pairs != nil:
-		return s.openPairs(ctx, d.Pairs)
+		return s.openPairs(ctx, d, d.Pairs)
 	case d.Shapes != nil:
 		k := d.Shapes
 		return opened(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
@@ -133,10 +133,13 @@ func (d Data) kinds() []string {
 }
 
 // findAll finds files that must be there, and optional ones ("" where they are not named).
-func (s *Study) findAll(paths []Path, optional ...*Path) ([]string, error) {
+func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*Path) ([]string, error) {
+	if d.SHA256 != "" && len(paths) != 1 {
+		return nil, d.node.Get("sha256").Errorf("sha256 is of one file, and this entry names %d: write #sha256=... behind each URL", len(paths))
+	}
 	var out []string
 	for _, p := range paths {
-		found, err := s.find(p)
+		found, err := s.find(ctx, p, d.SHA256)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +150,7 @@ func (s *Study) findAll(paths []Path, optional ...*Path) ([]string, error) {
 			out = append(out, "")
 			continue
 		}
-		found, err := s.find(*p)
+		found, err := s.find(ctx, *p, "")
 		if err != nil {
 			return nil, err
 		}
@@ -157,8 +160,8 @@ func (s *Study) findAll(paths []Path, optional ...*Path) ([]string, error) {
 }
 
 // openPairs opens two folders, or two files of arrays, as pairs.
-func (s *Study) openPairs(ctx context.Context, k *pairsKeys) (dataset.Source, error) {
-	paths, err := s.findAll([]Path{k.Clean, k.Moved})
+func (s *Study) openPairs(ctx context.Context, d Data, k *pairsKeys) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Clean, k.Moved})
 	if err != nil {
 		return nil, err
 	}

@@ -94,6 +94,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	ctx, opened := span(ctx, "open")
 	defer func() { end(opened, err) }()
 	s := p.Study
+	s.openCache(func(text string) { o.warn("%s", text) })
 	for _, d := range s.Data {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := s.openModel(m, size, o)
+		open, err := s.openModel(ctx, m, size, o)
 		if err == nil {
 			err = p.oneSize(ctx, open)
 		}

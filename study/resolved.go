@@ -1,8 +1,6 @@
 package study
 
 import (
-	"path/filepath"
-
 	"github.com/noether-ml/noether/internal/config"
 )
 
@@ -11,9 +9,7 @@ import (
 func (p *Plan) resolved() (string, error) {
 	s := p.Study
 	for _, path := range s.paths() {
-		if abs, err := filepath.Abs(s.resolve(path.text)); err == nil {
-			path.node.Text = abs
-		}
+		path.node.Text = s.absolute(path.text)
 	}
 	// What keys depend on is written out, lest a default of another version make other cells of it.
 	s.node.SetInt("seed", int64(s.Seed))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -410,7 +411,7 @@ func (r *runner) record(done bool) scores.Record {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
 	for _, m := range p.models {
-		model := scores.ModelRecord{Name: m.spec.Name, Path: m.spec.ONNX.text, SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}
+		model := scores.ModelRecord{Name: m.spec.Name, Path: shown(m.spec.ONNX.text), SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}
 		for _, l := range m.model.Layers() {
 			model.Layers = append(model.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
 		}
@@ -429,6 +430,14 @@ func (r *runner) record(done bool) scores.Record {
 			Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()})
 	}
 	return out
+}
+
+// shown is a path for people: a URL without what may be secret in it.
+func shown(path string) string {
+	if fetch.IsURL(path) {
+		return fetch.Redact(path)
+	}
+	return path
 }
 
 // some lists the first names of many.

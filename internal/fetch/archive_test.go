@@ -1,0 +1,183 @@
+package fetch
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A member is a file of an archive, or a link where it has a target.
+type member struct{ name, text, link string }
+
+func tarOf(t testing.TB, compress bool, members ...member) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(&out)
+	if compress {
+		w = tar.NewWriter(z)
+	}
+	for _, m := range members {
+		h := &tar.Header{Name: m.name, Mode: 0o644, Size: int64(len(m.text)), Typeflag: tar.TypeReg}
+		if m.link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, m.link
+		} else if strings.HasSuffix(m.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte(m.text))
+	}
+	w.Close()
+	if compress {
+		z.Close()
+	}
+	return out.Bytes()
+}
+
+func zipOf(t testing.TB, members ...member) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, m := range members {
+		h := &zip.FileHeader{Name: m.name, Method: zip.Deflate}
+		if m.link != "" {
+			h.SetMode(fs.ModeSymlink | 0o777)
+			m.text = m.link
+		}
+		f, err := w.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(m.text))
+	}
+	w.Close()
+	return out.Bytes()
+}
+
+func TestArchives(t *testing.T) {
+	t.Parallel()
+	photos := []member{{name: "photos/", text: ""}, {name: "photos/cat/a.png", text: "cat"}, {name: "./photos/dog/b.png", text: "dog"}}
+	served := map[string][]byte{
+		"/p.tar": tarOf(t, false, photos...), "/p.tar.gz": tarOf(t, true, photos...), "/p.TGZ": tarOf(t, true, photos...), "/p.zip": zipOf(t, photos...),
+		"/flat.zip": zipOf(t, member{name: "a.png", text: "a"}, member{name: "b.png", text: "b"}),
+	}
+	c := newCache(t)
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) { w.Write(served[r.URL.Path]) })
+	for _, name := range []string{"/p.tar", "/p.tar.gz", "/p.TGZ", "/p.zip"} {
+		dir, err := c.Tree(t.Context(), s.URL+name, "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "dog", "b.png")); err != nil || string(got) != "dog" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dir, err := c.Tree(t.Context(), s.URL+"/flat.zip", hexSum(served["/flat.zip"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
+		t.Errorf("%v", files)
+	}
+	if _, err := c.Tree(t.Context(), s.URL+"/p.rar", ""); err == nil || !strings.Contains(err.Error(), "no archive") {
+		t.Errorf("an archive of another kind: %v", err)
+	}
+}
+
+// No archive writes outside its folder, or more than the bounds.
+func TestHostileArchives(t *testing.T) {
+	t.Parallel()
+	zeros := strings.Repeat("\x00", 1<<20)
+	many := make([]member, 30)
+	for i := range many {
+		many[i] = member{name: strings.Repeat("x", i+1), text: "x"}
+	}
+	for name, c := range map[string]struct {
+		members []member
+		says    string
+	}{
+		"a path upwards":           {[]member{{name: "../evil", text: "x"}}, "leaves its folder"},
+		"a path upwards inside":    {[]member{{name: "a/../../evil", text: "x"}}, "leaves its folder"},
+		"an absolute path":         {[]member{{name: "/tmp/evil", text: "x"}}, "leaves its folder"},
+		"a path of another system": {[]member{{name: `..\evil`, text: "x"}}, "leaves its folder"},
+		"a link":                   {[]member{{name: "a", link: "/etc"}, {name: "a/passwd", text: "x"}}, "a link or a device"},
+		"a bomb":                   {[]member{{name: "a", text: zeros}, {name: "b", text: zeros}}, "more than 1048576 bytes"},
+		"too many files":           {many, "more than 20 files"},
+		"a file that is a folder":  {[]member{{name: "a", text: "x"}, {name: "a/b", text: "x"}}, "unpacking"},
+	} {
+		for kind, raw := range map[string][]byte{".tar.gz": tarOf(t, true, c.members...), ".zip": zipOf(t, c.members...)} {
+			t.Run(name+kind, func(t *testing.T) {
+				t.Parallel()
+				top := t.TempDir()
+				dir := filepath.Join(top, "in")
+				archive := filepath.Join(top, "x"+kind)
+				if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(archive, raw, 0o666)); err != nil {
+					t.Fatal(err)
+				}
+				err := Unpack(t.Context(), archive, "x"+kind, dir, 1<<20, 20)
+				if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %v, want %q", err, c.says)
+				}
+				if files, _ := os.ReadDir(top); len(files) != 2 {
+					t.Errorf("it wrote outside: %v", files)
+				}
+			})
+		}
+	}
+}
+
+func TestDamagedArchives(t *testing.T) {
+	t.Parallel()
+	for kind, raw := range map[string][]byte{".tar": tarOf(t, false, member{name: "a", text: strings.Repeat("x", 3000)}),
+		".tgz": tarOf(t, true, member{name: "a", text: strings.Repeat("x", 3000)}), ".zip": zipOf(t, member{name: "a", text: "x"})} {
+		c := newCache(t)
+		s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) { w.Write(raw[:len(raw)/2]) })
+		if _, err := c.Tree(t.Context(), s.URL+"/a"+kind, ""); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if left, _ := filepath.Glob(c.path("content", "*", "*tree*")); len(left) > 0 {
+			t.Errorf("%s: half an archive is left: %v", kind, left)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	file := filepath.Join(t.TempDir(), "a.tar")
+	if err := os.WriteFile(file, tarOf(t, false, member{name: "a", text: "x"}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unpack(ctx, file, "a.tar", t.TempDir(), 1<<20, 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	f.Add(tarOf(f, false, member{name: "../a", text: "x"}), ".tar")
+	f.Add(tarOf(f, true, member{name: "a/b", text: "x"}), ".tgz")
+	f.Add(zipOf(f, member{name: "a", text: "x"}), ".zip")
+	f.Fuzz(func(t *testing.T, raw []byte, kind string) {
+		top := t.TempDir()
+		dir, archive := filepath.Join(top, "in"), filepath.Join(top, "archive")
+		if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(archive, raw, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		Unpack(t.Context(), archive, "x"+kind, dir, 1<<16, 50)
+		if files, _ := os.ReadDir(top); len(files) != 2 {
+			t.Fatalf("it wrote outside: %v", files)
+		}
+		if size := diskUse(dir); size > 1<<16+1 {
+			t.Fatalf("it wrote %d bytes", size)
+		}
+	})
+}

@@ -1,0 +1,371 @@
+// Package fetch brings files that a study names by URL to this machine: models, arrays, archives of images.
+//
+// Understood are https:// (and http:// where the content's SHA-256 is given), and s3://, gs:// and file:// by
+// gocloud.dev/blob. What is fetched is kept in the user's cache under the SHA-256 of its content, so that one download
+// serves every run and every process of a machine. A download is bounded in size and time, goes on where it was
+// interrupted, and is verified where the hash is known. The cache is bounded too: what was used least recently goes first, and
+// never what some process still uses.
+//
+// A server is not trusted: redirects lead from https to https alone, bodies end at the bound whatever they claim, names of files
+// come from the URL and not from the server, and an archive writes nothing outside its own folder (see Tree).
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+)
+
+// A Cache fetches files and keeps them. The zero values of its bounds stand for the defaults.
+type Cache struct {
+	Dir      string        // where it keeps them
+	Size     int64         // bytes that it keeps at most; 100 GB
+	MaxFile  int64         // bytes of one file, and of all that an archive holds; 50 GB
+	MaxFiles int           // files of an archive; two million
+	Timeout  time.Duration // of a download with all its retries; six hours
+	Stall    time.Duration // without a byte, after which a download is tried again; a minute
+	Retries  int           // after the first try; 4
+	Pause    time.Duration // before the first retry, doubled each time; a second
+
+	Client *http.Client                                                    // nil: one that honours the proxy settings of the environment
+	Bucket func(ctx context.Context, address string) (*blob.Bucket, error) // nil: blob.OpenBucket
+	Log    func(what string)                                               // told of downloads; may be nil
+}
+
+// Default is the cache of the user: the folder noether/files of the user's cache, or NOETHER_CACHE, of NOETHER_CACHE_SIZE
+// bytes.
+func Default() (*Cache, error) {
+	dir := os.Getenv("NOETHER_CACHE")
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("there is no folder to keep downloads in: set NOETHER_CACHE (%w)", err)
+		}
+		dir = filepath.Join(user, "noether", "files")
+	}
+	c := &Cache{Dir: dir}
+	if text := os.Getenv("NOETHER_CACHE_SIZE"); text != "" {
+		if _, err := fmt.Sscan(text, &c.Size); err != nil || c.Size <= 0 {
+			return nil, fmt.Errorf("NOETHER_CACHE_SIZE is %q; it is a number of bytes", text)
+		}
+	}
+	return c, nil
+}
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
+
+// IsURL tells a URL from a path.
+func IsURL(text string) bool { return scheme.MatchString(text) }
+
+// Redact is a URL without what must not be shown: user, password, and the query, which may be a signature.
+func Redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		before, _, _ := strings.Cut(text, "?")
+		return before
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// A target is a URL taken apart.
+type target struct {
+	url    *url.URL
+	text   string // for people
+	name   string // of the file
+	sha256 string // that it must have; "" where nobody knows
+}
+
+func parse(text, sum string) (target, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return target{}, fmt.Errorf("%q is not a URL", Redact(text))
+	}
+	if given, ok := strings.CutPrefix(u.Fragment, "sha256="); ok {
+		if sum != "" && sum != given {
+			return target{}, fmt.Errorf("%s has two different SHA-256: %s and %s", Redact(text), given, sum)
+		}
+		sum = given
+	}
+	sum = strings.ToLower(sum)
+	if raw, err := hex.DecodeString(sum); err != nil || sum != "" && len(raw) != sha256.Size {
+		return target{}, fmt.Errorf("%q is no SHA-256: it has 64 hexadecimal digits", sum)
+	}
+	u.Fragment = ""
+	t := target{url: u, text: Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
+	switch {
+	case u.Scheme == "http" && sum == "":
+		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
+	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "file" && u.Scheme != "mem":
+		return t, fmt.Errorf("%s: known are https://, s3://, gs:// and file://", t.text)
+	case u.Host == "" && u.Scheme != "file":
+		return t, fmt.Errorf("%s names no host", t.text)
+	case u.Host != "" && u.Scheme == "file":
+		return t, fmt.Errorf("%s names a host: write file:///PATH", t.text)
+	case strings.HasSuffix(u.Path, "/") || t.name == "/" || t.name == "." || !plainName(t.name):
+		return t, fmt.Errorf("%s names no file: a folder is fetched as an archive (tar, tar.gz, tgz or zip)", t.text)
+	}
+	return t, nil
+}
+
+// plainName tells a name that is one file's in any folder of any system.
+func plainName(name string) bool {
+	return filepath.IsLocal(name) && !strings.ContainsAny(name, `/\:`+"\x00") && len(name) <= 200 && !strings.HasPrefix(name, ".")
+}
+
+// File is the path of a file with the content of a URL, and under its name. sum is the SHA-256 that it must have, or "";
+// it may stand in the URL too, as #sha256=HEX. A file whose hash is known is fetched once; of others the server is asked
+// whether they have changed, and what was fetched before serves where it cannot be asked.
+func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
+	t, err := parse(address, sum)
+	if err != nil {
+		return "", err
+	}
+	sum, err = c.content(ctx, t)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", t.text, err)
+	}
+	return c.named(sum, t.name)
+}
+
+// content fetches a URL, unless the cache has it, and returns the hash of its content.
+func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
+	if t.sha256 != "" && c.has(t.sha256) {
+		return t.sha256, nil
+	}
+	if err := c.prepare(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the download took longer than %v", c.timeout()))
+	defer cancel()
+	// One process of a machine fetches, and the others wait for it. Where the file system knows no locks each fetches.
+	unlock := lockFor(ctx, c.path("urls", key(t)+".lock"))
+	defer unlock()
+	if t.sha256 != "" && c.has(t.sha256) {
+		return t.sha256, nil
+	}
+	known, err := c.lookup(t)
+	if err != nil || !c.has(known.SHA256) {
+		known = entry{}
+	}
+	fresh, err := c.download(ctx, t, known)
+	switch {
+	case err == nil:
+	case known.SHA256 != "" && t.sha256 == "" && !isPermanent(err) && ctx.Err() == nil:
+		c.log("%s cannot be reached (%v): what was fetched %s serves", t.text, err, known.When.Format(time.DateOnly))
+		return known.SHA256, nil
+	default:
+		return "", err
+	}
+	if t.sha256 != "" && fresh.SHA256 != t.sha256 {
+		return "", otherHash(fresh.SHA256, t.sha256)
+	}
+	if err := c.note(t, fresh); err != nil {
+		return "", err
+	}
+	c.evict()
+	return fresh.SHA256, nil
+}
+
+// download gets a URL's content into the cache; known is what the cache has of it, and serves if it has not changed.
+func (c *Cache) download(ctx context.Context, t target, known entry) (entry, error) {
+	part := c.path("parts", key(t))
+	pause := c.pause()
+	var last error
+	for try := 0; try <= c.retries(); try++ {
+		if try > 0 {
+			c.log("%s: %v; trying again", t.text, last)
+			if err := sleep(ctx, pause); err != nil {
+				return entry{}, errors.Join(context.Cause(ctx), last)
+			}
+			pause = min(2*pause, time.Minute)
+		}
+		got, err := c.attempt(ctx, t, known, part)
+		if err == nil || isPermanent(err) { // else another run may go on from the part
+			os.Remove(part)
+			os.Remove(part + ".version")
+			return got, err
+		}
+		if ctx.Err() != nil {
+			return entry{}, context.Cause(ctx)
+		}
+		last = err
+	}
+	return entry{}, fmt.Errorf("%w (tried %d times)", last, c.retries()+1)
+}
+
+// attempt tries a download once, going on from where the part file ends.
+func (c *Cache) attempt(ctx context.Context, t target, known entry, part string) (entry, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte came for %v", c.stall())) })
+	defer watch.stop()
+	version, _ := os.ReadFile(part + ".version")
+	offset := int64(0)
+	if info, err := os.Stat(part); err == nil && len(version) > 0 {
+		offset = info.Size()
+	}
+	body, err := c.open(ctx, t, request{unless: known.Version, offset: offset, version: string(version)})
+	if err != nil {
+		return entry{}, causeOf(ctx, err)
+	}
+	if body.unchanged {
+		return known, nil
+	}
+	defer body.Close()
+	if body.size > c.maxFile() {
+		return entry{}, c.tooLarge()
+	}
+	if body.offset == 0 {
+		c.log("fetching %s%s", t.text, sizeText(body.size))
+	}
+	if err := os.WriteFile(part+".version", []byte(body.version), 0o666); err != nil {
+		return entry{}, &permanent{err}
+	}
+	n, err := c.fill(part, body, watch)
+	if err == nil && ctx.Err() != nil { // a server that is hung up on may end its answer as if it were whole
+		err = ctx.Err()
+	}
+	if err != nil {
+		return entry{}, causeOf(ctx, err)
+	}
+	if body.size >= 0 && n != body.size {
+		return entry{}, fmt.Errorf("it ended after %d of %d bytes", n, body.size)
+	}
+	sum, err := c.keep(part)
+	if err != nil {
+		return entry{}, &permanent{err}
+	}
+	return entry{URL: t.text, SHA256: sum, Version: body.version, Size: n}, nil
+}
+
+// fill writes a body behind what the part file has of it, and returns how long the file is then.
+func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return 0, &permanent{err}
+	}
+	defer f.Close()
+	if err := f.Truncate(body.offset); err != nil {
+		return 0, &permanent{err}
+	}
+	if _, err := f.Seek(body.offset, io.SeekStart); err != nil {
+		return 0, &permanent{err}
+	}
+	room := c.maxFile() - body.offset
+	n, err := io.Copy(f, io.LimitReader(watch.reader(body), room+1))
+	switch {
+	case n > room:
+		return 0, c.tooLarge()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, errors.New("it was cut short")
+	case err != nil:
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, &permanent{err}
+	}
+	return body.offset + n, nil
+}
+
+func (c *Cache) tooLarge() error {
+	return &permanent{fmt.Errorf("it is larger than %d bytes, the most that is fetched", c.maxFile())}
+}
+
+// A permanent error is one that another try would meet again.
+type permanent struct{ error }
+
+func (p *permanent) Unwrap() error { return p.error }
+
+func isPermanent(err error) bool {
+	var p *permanent
+	return errors.As(err, &p)
+}
+
+// causeOf is why a context ended, where that is why an operation failed.
+func causeOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !isPermanent(err) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A watch calls a function where nothing is read for a while.
+type watch struct {
+	timer *time.Timer
+	every time.Duration
+}
+
+func newWatch(every time.Duration, late func()) *watch {
+	return &watch{time.AfterFunc(every, late), every}
+}
+
+func (w *watch) stop() { w.timer.Stop() }
+
+func (w *watch) reader(r io.Reader) io.Reader { return &watched{r, w} }
+
+type watched struct {
+	r io.Reader
+	w *watch
+}
+
+func (r *watched) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if n > 0 {
+		r.w.timer.Reset(r.w.every)
+	}
+	return n, err
+}
+
+func sizeText(n int64) string {
+	if n < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f MB)", float64(n)/1e6)
+}
+
+func (c *Cache) log(format string, args ...any) {
+	if c.Log != nil {
+		c.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+func (c *Cache) maxFile() int64         { return or(c.MaxFile, 50e9) }
+func (c *Cache) maxFiles() int          { return or(c.MaxFiles, 2_000_000) }
+func (c *Cache) size() int64            { return or(c.Size, 100e9) }
+func (c *Cache) timeout() time.Duration { return or(c.Timeout, 6*time.Hour) }
+func (c *Cache) stall() time.Duration   { return or(c.Stall, time.Minute) }
+func (c *Cache) retries() int           { return or(c.Retries, 4) }
+func (c *Cache) pause() time.Duration   { return or(c.Pause, time.Second) }

@@ -1,0 +1,447 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+)
+
+var content1 = bytes.Repeat([]byte("noether "), 5000)
+
+func hexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// newCache is a cache that is quick to give up.
+func newCache(t *testing.T) *Cache {
+	t.Helper()
+	return &Cache{Dir: t.TempDir(), Retries: 2, Pause: time.Millisecond, Stall: 300 * time.Millisecond, Timeout: 20 * time.Second, MaxFile: 1 << 20}
+}
+
+// serve starts a TLS server that a cache trusts.
+func serve(t *testing.T, c *Cache, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewTLSServer(handler)
+	t.Cleanup(s.Close)
+	c.Client = s.Client()
+	return s
+}
+
+// want fetches a URL and compares the content.
+func want(t *testing.T, c *Cache, url, sum string, data []byte) string {
+	t.Helper()
+	path, err := c.File(t.Context(), url, sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%s has %d bytes, want %d (%v)", path, len(got), len(data), err)
+	}
+	return path
+}
+
+// refuse fetches what must not be had, and wants one line that says why and has no secret in it.
+func refuse(t *testing.T, c *Cache, url, sum string, says ...string) {
+	t.Helper()
+	path, err := c.File(t.Context(), url, sum)
+	if err == nil {
+		t.Fatalf("%s is had, at %s", url, path)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error is %q", err)
+	}
+}
+
+func TestFileIsFetchedOnceAndVerified(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	var gets atomic.Int64
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		gets.Add(1)
+		w.Header().Set("ETag", `"one"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content1))
+	})
+	url := s.URL + "/models/net.onnx?token=secret"
+	path := want(t, c, url, hexSum(content1), content1)
+	if filepath.Base(path) != "net.onnx" {
+		t.Errorf("the file is called %s", path)
+	}
+	want(t, c, url, hexSum(content1), content1)
+	want(t, c, url+"#sha256="+hexSum(content1), "", content1)
+	want(t, c, s.URL+"/elsewhere.onnx", hexSum(content1), content1)
+	if n := gets.Load(); n != 1 {
+		t.Errorf("%d requests for a content that is known", n)
+	}
+	want(t, c, url, "", content1) // the server is asked, and says that nothing has changed
+	s.Close()
+	want(t, c, url, "", content1) // and what was fetched serves where it cannot be asked
+	refuse(t, c, s.URL+"/new.onnx", "", "tried 3 times")
+	if left, _ := filepath.Glob(c.path("parts", "*")); len(left) > 0 {
+		t.Errorf("parts are left: %v", left)
+	}
+}
+
+func TestChangedContentIsFetchedAgain(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	var version atomic.Int64
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", fmt.Sprintf(`"%d"`, version.Load()))
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(fmt.Sprint("content ", version.Load())))
+	})
+	want(t, c, s.URL+"/x.npy", "", []byte("content 0"))
+	version.Store(1)
+	want(t, c, s.URL+"/x.npy", "", []byte("content 1"))
+}
+
+func TestDownloadGoesOnWhereItWasCut(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	var ranges []string
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		ranges = append(ranges, r.Header.Get("Range"))
+		w.Header().Set("ETag", `"one"`)
+		if len(ranges) == 1 { // half of it, then the connection breaks
+			w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
+			w.Write(content1[:len(content1)/2])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content1))
+	})
+	want(t, c, s.URL+"/x", "", content1)
+	if len(ranges) != 2 || ranges[0] != "" || !strings.HasPrefix(ranges[1], "bytes=") || ranges[1] == "bytes=0-" {
+		t.Errorf("asked for %q", ranges)
+	}
+}
+
+func TestOtherVersionIsNotAppended(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	n := 0
+	other := bytes.ToUpper(content1)
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		if n++; n == 1 {
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
+			w.Write(content1[:1000])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("ETag", `"two"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(other))
+	})
+	want(t, c, s.URL+"/x", "", other)
+}
+
+func TestHostileServers(t *testing.T) {
+	t.Parallel()
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		for chunk := make([]byte, 1<<16); ; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	redirect := func(to string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+		}
+	}
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		says  []string
+	}{
+		"endless body":           {endless, []string{"larger than 1048576 bytes"}},
+		"claims too much":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "99999999999") }, []string{"larger than"}},
+		"redirect to a file":     {redirect("file:///etc/passwd?secret"), []string{"redirected to file:///etc/passwd", "only https"}},
+		"redirect to plain http": {redirect("http://localhost/x"), []string{"redirected to http://localhost/x"}},
+		"redirect to itself":     {redirect("/x"), []string{"redirected more than 5 times"}},
+		"not there":              {http.NotFound, []string{"404 Not Found"}},
+		"forbidden":              {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, []string{"403"}},
+		"always busy":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503", "tried 3 times"}},
+		"truncated": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			w.Write([]byte("short"))
+		}, []string{"cut short", "tried 3 times"}},
+		"says nothing": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"no byte came for 300ms"}},
+		"stops in the middle": {func(w http.ResponseWriter, r *http.Request) {
+			w.Write([]byte("some"))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, []string{"no byte came for 300ms"}},
+		"range that was not asked for": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }, []string{"206"}},
+		"another file":                 {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("other")) }, []string{hexSum(content1), hexSum([]byte("other")), "another file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cache := newCache(t)
+			s := serve(t, cache, c.serve)
+			sum := ""
+			if name == "another file" {
+				sum = hexSum(content1)
+			}
+			refuse(t, cache, s.URL+"/x?key=secret", sum, c.says...)
+		})
+	}
+	t.Run("a certificate that nobody knows", func(t *testing.T) {
+		t.Parallel()
+		cache := newCache(t)
+		s := serve(t, cache, http.NotFound)
+		cache.Client = nil
+		refuse(t, cache, s.URL+"/x", "", "certificate")
+	})
+	t.Run("slow drip", func(t *testing.T) {
+		t.Parallel()
+		cache := newCache(t)
+		cache.Timeout = 500 * time.Millisecond
+		s := serve(t, cache, func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				w.Write([]byte("."))
+				w.(http.Flusher).Flush()
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+		refuse(t, cache, s.URL+"/x", "", "took longer than 500ms")
+	})
+}
+
+func TestBadURLs(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	for url, says := range map[string]string{
+		"http://host/x":             "not encrypted",
+		"ftp://host/x":              "known are https://",
+		"https:///x":                "names no host",
+		"https://user:secret@host/": "names no file",
+		"s3://bucket/folder/":       "names no file",
+		"https://host/..":           "names no file",
+		"https://host/a%5Cb":        "names no file",
+		"https://host/.hidden":      "names no file",
+		"file://host/x":             "names a host",
+		"https://host/x#sha256=12":  "no SHA-256",
+		"https://host/x#sha256=" + strings.Repeat("z", 64): "no SHA-256",
+		"https://ho st/x?secret":                           "no URL",
+	} {
+		_, err := c.File(t.Context(), url, "")
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", url, err)
+		} else if !strings.Contains(err.Error(), says) && says != "no URL" {
+			t.Errorf("%s: %v does not say %q", url, err, says)
+		}
+	}
+	if IsURL("models/a.onnx") || IsURL(`C:\models\a.onnx`) || IsURL("c:/x") || !IsURL("s3://b/x") {
+		t.Error("URLs and paths are mixed up")
+	}
+}
+
+func TestCancelledDownloadEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	c.Stall = time.Minute
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := c.File(ctx, s.URL+"/x", ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	bucket := memblob.OpenBucket(nil)
+	if err := bucket.WriteAll(t.Context(), "models/net.onnx", content1, nil); err != nil {
+		t.Fatal(err)
+	}
+	opened := ""
+	c.Bucket = func(_ context.Context, address string) (*blob.Bucket, error) {
+		opened = address
+		return blob.PrefixedBucket(bucket, ""), nil
+	}
+	path, err := c.File(t.Context(), "mem://store/models/net.onnx?region=x", "")
+	if err != nil || opened != "mem://store?region=x" {
+		t.Fatalf("%v, opened %q", err, opened)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content1) {
+		t.Error("the content differs")
+	}
+	bucket = memblob.OpenBucket(nil)
+	refuse(t, c, "mem://store/none", "", "there is no such file")
+
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a b.npy"), content1, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	files := newCache(t)
+	want(t, files, "file://"+filepath.ToSlash(dir)+"/a%20b.npy", "", content1)
+	want(t, files, "file://"+filepath.ToSlash(dir)+"/a%20b.npy", "", content1)
+	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
+}
+
+// A server that knows as much of S3 as reading an object takes.
+func TestS3(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	var ranged atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/bucket/models/net.onnx" || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("ETag", `"one"`)
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" || r.Header.Get("Range") == "bytes=0-" {
+			if ranged.Add(1) == 1 {
+				w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
+				w.Write(content1[:1000])
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		}
+		http.ServeContent(w, r, "", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), bytes.NewReader(content1))
+	}))
+	defer s.Close()
+	c := newCache(t)
+	query := "?region=us-east-1&use_path_style=true&disable_https=true&endpoint=" + s.URL
+	want(t, c, "s3://bucket/models/net.onnx"+query, "", content1)
+	refuse(t, c, "s3://bucket/models/none.onnx"+query, "", "there is no such file")
+}
+
+func TestManyProcessesFetchOnce(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	var gets atomic.Int64
+	s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) {
+		gets.Add(1)
+		time.Sleep(50 * time.Millisecond)
+		w.Write(content1)
+	})
+	var wait sync.WaitGroup
+	for range 8 {
+		other := *c // as another process has it
+		wait.Go(func() {
+			if _, err := other.File(t.Context(), s.URL+"/x", hexSum(content1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if gets.Load() != 1 {
+		t.Errorf("%d downloads", gets.Load())
+	}
+}
+
+func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	c.Size = 25_000
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, strings.Repeat(r.URL.Path, 10_000/len(r.URL.Path)))
+	})
+	for i := range 4 {
+		path, err := c.File(t.Context(), fmt.Sprintf("%s/%d", s.URL, i), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As if another process had fetched it an hour ago, and were no more.
+		dir := filepath.Dir(path)
+		held.Lock()
+		if i < 3 {
+			held.locks[filepath.Join(dir, "used")].Close()
+			delete(held.locks, filepath.Join(dir, "used"))
+		}
+		held.Unlock()
+		past := time.Now().Add(time.Duration(i-10) * time.Hour)
+		if i == 1 {
+			past = time.Now() // the second was used again
+		}
+		os.Chtimes(filepath.Join(dir, "used"), past, past)
+	}
+	c.evict()
+	left, _ := filepath.Glob(c.path("content", "*", "data"))
+	if len(left) != 2 {
+		t.Errorf("%d contents are left of 4 that are two too many", len(left))
+	}
+	c.Size = 1
+	c.evict()
+	if left, _ := filepath.Glob(c.path("content", "*", "data")); len(left) != 1 {
+		t.Errorf("%d contents are left; the one in use should be", len(left))
+	}
+}
+
+func TestModelsBringTheirFiles(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	weights := "weights 1"
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/m/net.onnx":
+			w.Write([]byte("graph"))
+		case "/m/data/net.bin":
+			io.WriteString(w, weights)
+		case "/m/alone.onnx":
+			w.Write([]byte("alone"))
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	list := func(names ...string) func(string) ([]string, error) {
+		return func(string) ([]string, error) { return names, nil }
+	}
+	path, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := func(path string) string {
+		raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "data", "net.bin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if beside(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
+		t.Errorf("%s", path)
+	}
+	weights = "weights 2" // the same graph with other weights is another model, and the first stays what it was
+	second, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
+	if err != nil || beside(second) != "weights 2" || beside(path) != "weights 1" {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("alone")), list()); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("a model of another hash: %v", err)
+	}
+	for _, name := range []string{"../x", "/etc/passwd", `a\b`, "none.bin"} {
+		if _, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list(name)); err == nil {
+			t.Errorf("weights in %s are had", name)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+//go:build unix
+
+package fetch
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFor waits for a lock until the context ends. It goes with its process, so that a dead one holds nothing. Where the
+// file system knows no locks there is none.
+func lockFor(ctx context.Context, path string) (unlock func()) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return func() {}
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || err != unix.EWOULDBLOCK || sleep(ctx, 100*time.Millisecond) != nil {
+			return func() { f.Close() }
+		}
+	}
+}
+
+// lockShared holds a file until it is closed, or the process ends; nil where that cannot be.
+func lockShared(path string) io.Closer {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// tryLock reports whether nobody holds a file.
+func tryLock(path string) (lock io.Closer, free bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil, false
+	}
+	return f, true
+}
