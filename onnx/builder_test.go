@@ -68,6 +68,7 @@ func TestBuilderKeepsTheFirstMistake(t *testing.T) {
 		{"no such tensor", func(b *onnx.Builder, x onnx.Value) { b.Scope("s").Add(x, "z") }, `input 1 of node "s/Add" is "z", which does not exist`},
 		{"attribute", func(b *onnx.Builder, x onnx.Value) { b.Op("Foo", onnx.Attrs{"a": 'c'}, x) }, `node "Foo": attribute a cannot hold a int32`},
 		{"name taken", func(b *onnx.Builder, _ onnx.Value) { b.Input("x", onnx.Float, 1) }, `tensor "x" exists already`},
+		{"too large", func(b *onnx.Builder, _ onnx.Value) { b.Full(1, 1<<20, 1<<20) }, "[1048576 1048576] is too large"},
 		{"no name", func(b *onnx.Builder, _ onnx.Value) { b.Input("", onnx.Float, 1) }, "needs a name"},
 		{"values", func(b *onnx.Builder, _ onnx.Value) { b.Const("w", tensor.Tensor{Shape: []int{2}}) }, `constant "w" has shape [2] but 0 values`},
 		{"output", func(b *onnx.Builder, _ onnx.Value) { b.Output("y", "z") }, `output "y" is "z", which does not exist`},

@@ -16,3 +16,19 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNear(t *testing.T) {
+	t.Parallel()
+	names := []string{"logits", "hidden", "layer1/Conv", "layer1/Conv_bias", "hidden", "pixels"}
+	for word, want := range map[string]string{"logit": "logits", "LAYER1/CONV": "layer1/Conv", "hiden": "hidden", "pixel": "pixels"} {
+		if near := Near(word, names, 2); len(near) != 2 || near[0] != want {
+			t.Errorf("near %q are %q, want %q first", word, near, want)
+		}
+	}
+	if near := Near("x", nil, 3); len(near) != 0 {
+		t.Errorf("of no words %q are near", near)
+	}
+	if near := Near("h", names, 10); len(near) != 5 {
+		t.Errorf("%q: words are listed once", near)
+	}
+}
