@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/transform"
@@ -289,5 +290,23 @@ func TestTableOfPresets(t *testing.T) {
 		if !slices.Equal(listed, append(p.Mean, p.Std...)) {
 			t.Errorf("preset %s has mean %v and deviation %v: %s", name, p.Mean, p.Std, line)
 		}
+	}
+}
+
+// The page on gradients names every operator that gradients flow through, and no other.
+func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
+	t.Parallel()
+	_, table, ok := strings.Cut(page(t, "gradients.md"), "## Operators")
+	if !ok {
+		t.Fatal("gradients.md has no section Operators")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| [^|]+ \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
+		listed = append(listed, regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`).FindAllString(row[1], -1)...)
+	}
+	slices.Sort(listed)
+	if want := grad.Operators(); !slices.Equal(listed, want) {
+		t.Errorf("gradients.md lists\n%v\nand the package has\n%v", listed, want)
 	}
 }

@@ -1,5 +1,13 @@
 package grad
 
+import (
+	"maps"
+	"slices"
+)
+
+// Operators are the names of the operators that gradients flow through, sorted.
+func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
+
 // rules are the operators that gradients flow through.
 var rules = map[string]rule{
 	// arithmetic.go
