@@ -321,3 +321,29 @@ func TestProceduresAreInADryRun(t *testing.T) {
 		t.Errorf("the cost is %+v", cost)
 	}
 }
+
+func TestWorkOfModelsCountsProceduresAndPairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	o := options(t)
+	s := procedureStudy(t, dir, &brightness{pair: true, images: 40})
+	s.Measures = append(s.Measures, correlationEntry(t, correlation{}, "between: [big, one]"))
+	p, err := NewPlan(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	work, err := p.Work(t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150 samples, clean and under
+	// two rotations in two trials.
+	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2*2)}
+	for _, w := range work {
+		if w.Forwards != want[w.Model] {
+			t.Errorf("%s: %d samples, want %d", w.Model, w.Forwards, want[w.Model])
+		}
+	}
+}

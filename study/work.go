@@ -34,6 +34,10 @@ func (p *Plan) Work(dir string, o Options) ([]Work, error) {
 		w.Cells = len(cells)
 		for _, c := range cells {
 			w.Blocks = max(w.Blocks, c.Data.layout.Blocks())
+			if c.work != nil {
+				w.Passes++
+				w.Forwards += c.work.procedure.Work(&c.work.job)
+			}
 		}
 		for _, pass := range passes(cells, int64(p.Study.Memory), o.Part) {
 			w.Passes++
