@@ -23,6 +23,7 @@ type Options struct {
 const (
 	defaultWidth = 100
 	longestList  = 12 // of warnings and of skipped measures
+	mostColumns  = 5  // of statistics side by side; of more, those that say how a measure turned out
 )
 
 // Terminal prints the overview of a run: for every measure a table of its statistics by model and transformation,
@@ -157,7 +158,11 @@ func (p *printer) predictions(m Measure) grid {
 	type key struct{ model, data, transform, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: []string{"model", "data", "transform", "variant"}}
 	place := make(map[key]int)
-	for column, s := range m.Statistics {
+	statistics := m.Statistics
+	if len(statistics) > mostColumns {
+		statistics = m.headline()
+	}
+	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
 		for _, one := range seriesOf(p.shown, m.Name, s.Name) {
 			k := key{one.model, one.data, one.transform, one.variant}
@@ -167,7 +172,7 @@ func (p *printer) predictions(m Measure) grid {
 				place[k] = i
 				g.rows = append(g.rows, gridRow{
 					labels: []string{k.model, k.data, k.transform, k.variant},
-					values: make([]gridValue, len(m.Statistics)),
+					values: make([]gridValue, len(statistics)),
 				})
 			}
 			v := valueOf(one.rows[0])
@@ -176,7 +181,7 @@ func (p *printer) predictions(m Measure) grid {
 		}
 	}
 	g.hoist()
-	g.caption = append(g.caption, "n = "+p.observations(m, m.Statistics))
+	g.caption = append(g.caption, "n = "+p.observations(m, statistics))
 	return g
 }
 

@@ -77,19 +77,20 @@ export function curves(points: Point[], models: string[], statistic: Statistic, 
   return { data: { values: drawn }, width: 'container', height: 230, autosize: { type: 'fit-x', contains: 'padding' }, layer: layers } as unknown as VisualizationSpec;
 }
 
-/** Dots with intervals: a line for each transformation, a dot for each model. */
+/** Dots with intervals: a line for each transformation with a dot for each model, or a line for each model where nothing is moved. */
 export function dots(points: Point[], models: string[], statistic: Statistic): VisualizationSpec {
   const drawn = points.filter((p) => p.value !== null);
   const present = models.filter((m) => drawn.some((p) => p.model === m));
   const y = { field: 'row', type: 'nominal', sort: null, title: null, axis: { labelLimit: 140, domain: false, ticks: false, labelPadding: 8, labelFontSize: 13 } };
-  const yOffset = { field: 'model', type: 'nominal', sort: present, scale: { paddingOuter: 0.6 } };
+  const several = drawn.some((p) => p.row !== p.model);
+  const yOffset = several ? { field: 'model', type: 'nominal', sort: present, scale: { paddingOuter: 0.6 } } : undefined;
   const x = { ...valueAxis(statistic), title: statistic.title };
-  const base = { y, yOffset, color: colour(models) };
+  const base = { y, ...(yOffset && { yOffset }), color: colour(models) };
   const step = Math.max(9, Math.min(20, 44 / Math.max(1, present.length)));
   return {
     data: { values: drawn },
     width: 'container',
-    height: step * (present.length + 1) * new Set(drawn.map((p) => p.row)).size,
+    height: (several ? step * (present.length + 1) : 22) * new Set(drawn.map((p) => p.row)).size,
     autosize: { type: 'fit-x', contains: 'padding' },
     layer: [
       ...(drawn.some((p) => p.low !== null) ? [{

@@ -158,7 +158,10 @@ export class Section {
   private predictionPanels() {
     const shown = this.chosen((row) => this.scores.shown(row) === Shown.overview);
     if (shown.length === 0) return [];
-    const panels = [{ title: 'all transformations', wide: true, spec: dots(this.points(shown, () => 0), this.models, this.statistic) }];
+    const points = this.points(shown, () => 0);
+    const moved = shown.some((row) => this.label(row) !== '');
+    if (!moved) for (const p of points) p.row = p.model;
+    const panels = [{ title: moved ? 'all transformations' : 'all models', wide: true, spec: dots(points, this.models, this.statistic) }];
     const valued = this.chosen((row) => this.scores.text('parameter', row) !== '');
     for (const [title, rows] of this.by(valued, (row) => this.scores.text('transform', row))) {
       if (this.scores.distinct('parameter', rows).length < 2) continue;
