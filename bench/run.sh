@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -12,6 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go test -c -o "$work/study.test" ./study
 go test -c -o "$work/model.test" ./model
+go test -c -o "$work/similarity.test" ./measure/similarity
 
 ours() { # FOLDER BINARY BENCHMARK
 	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
@@ -22,7 +23,7 @@ peer() {
 
 nproc | sed 's/^/cores: /'
 date -u +'%Y-%m-%d'
-for what in "${@:-taps ei seis}"; do
+for what in "${@:-taps ei seis similarity}"; do
 	for w in $what; do
 		case $w in
 		taps)
@@ -47,6 +48,16 @@ for what in "${@:-taps ei seis}"; do
 				ours study study.test "SEIS/$k\$"
 			done
 			peer seis cifar_resnet20 "$NOETHER_TESTDATA/cifar10/test_batch.bin" 2000
+			;;
+		similarity)
+			for size in 2000x512 10000x512 2000x2048 500x4096; do
+				arrays=$work/arrays$size
+				"$python" bench/arrays.py "$arrays" "${size%x*}" "${size#*x}"
+				for _ in $(seq "$rounds"); do
+					NOETHER_BENCH_ARRAYS=$arrays BENCHTIME=3x ours measure/similarity similarity.test Value
+					[ -z "${PEERS:-}" ] || echo "peer similarity $size: $("$python" "$PEERS/similarity.py" "$arrays/X.npy" "$arrays/Y.npy" | tr -d '\n')"
+				done
+			done
 			;;
 		esac
 	done

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -197,6 +198,7 @@ func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]me
 	if err != nil {
 		return nil, fmt.Errorf("--memory: %w", err)
 	}
+	debug.SetMemoryLimit(int64(memory)) // near it garbage is collected at once
 	var sources [2]similarity.Source
 	for i, name := range p {
 		a, err := dataset.OpenArray(ctx, name.path, name.key)

@@ -45,7 +45,7 @@ type kept struct {
 
 func newAccumulator(f *family, g measure.Grid) *accumulator {
 	a := &accumulator{family: f, grid: g}
-	_, a.units, a.of = unitsOf(g, f.settings)
+	a.units, a.of = unitsOf(g, f.settings)
 	n := len(a.units)
 	a.block.rows = make([][]float32, n)
 	a.kept = kept{limit: make([]int, n), rows: make([][]float32, n)}

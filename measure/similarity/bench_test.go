@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/linalg"
 )
 
@@ -47,17 +50,38 @@ func correlated(seed uint64, n, p, q int) (x, y []float32) {
 	return x, y
 }
 
-// The sizes that the peer is compared on: more samples than variables, and fewer.
+// arrays are the two of the folder that NOETHER_BENCH_ARRAYS names, X.npy and Y.npy, or drawn ones.
+func arrays(b *testing.B) map[string][2]Source {
+	b.Helper()
+	out := map[string][2]Source{}
+	if folder := os.Getenv("NOETHER_BENCH_ARRAYS"); folder != "" {
+		var pair [2]Source
+		for i, name := range []string{"X.npy", "Y.npy"} {
+			z, err := dataset.ReadArray(b.Context(), filepath.Join(folder, name), "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			pair[i] = source(b, z.Data, z.Shape[1])
+		}
+		n, p := pair[0].Dims()
+		out[fmt.Sprintf("%dx%d", n, p)] = pair
+		return out
+	}
+	for _, size := range []struct{ n, p int }{{2000, 512}, {500, 2048}} {
+		x, y := correlated(1, size.n, size.p, size.p)
+		out[fmt.Sprintf("%dx%d", size.n, size.p)] = [2]Source{source(b, x, size.p), source(b, y, size.p)}
+	}
+	return out
+}
+
+// BenchmarkValue times the statistics that the peer has.
 func BenchmarkValue(b *testing.B) {
 	accelerate()
-	for _, size := range []struct{ n, p int }{{2000, 512}, {10000, 512}, {2000, 2048}, {500, 4096}} {
-		x, y := correlated(1, size.n, size.p, size.p)
-		sx, _ := Of(x, size.n, size.p)
-		sy, _ := Of(y, size.n, size.p)
+	for size, pair := range arrays(b) {
 		for _, statistic := range []string{LinearCKA, DebiasedCKA, SVCCA, PWCCA, Procrustes} {
-			b.Run(fmt.Sprintf("%s/%dx%d", statistic, size.n, size.p), func(b *testing.B) {
+			b.Run(statistic+"/"+size, func(b *testing.B) {
 				for b.Loop() {
-					if _, err := Value(context.Background(), statistic, sx, sy, Defaults()); err != nil {
+					if _, err := Value(context.Background(), statistic, pair[0], pair[1], Defaults()); err != nil {
 						b.Fatal(err)
 					}
 				}

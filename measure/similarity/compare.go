@@ -149,7 +149,7 @@ const fewestGroups = 4
 // run fits a run to the statistics.
 func (o Options) run(wanted []kind, x, y Source) *run {
 	s := sizesOf(x, y)
-	r := &run{settings: o.Settings, seed: o.Seed, wide: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
+	r := &run{settings: o.Settings, seed: o.Seed, once: true, wide: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
 	for _, k := range wanted {
 		r.wide = r.wide || k.wide
 		r.debiased = r.debiased || k.name == DebiasedCKA
@@ -178,11 +178,14 @@ func cutEvenly(n, groups int) []int {
 }
 
 func (r *run) compute(ctx context.Context, x, y Source, order []int, names [2]string, wanted []kind, out estimates) error {
-	a, err := newSample(ctx, names[0], x, order)
-	if err != nil {
+	var a, b *sample
+	err := both(func() (err error) {
+		a, err = newSample(ctx, names[0], x, order)
 		return err
-	}
-	b, err := newSample(ctx, names[1], y, order)
+	}, func() (err error) {
+		b, err = newSample(ctx, names[1], y, order)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func everyPair(a, b int) [][2]int {
 func TestGridKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
-	const n = 203
+	const n = 123
 	grid := measure.Grid{
 		A: layers("NCHW", "a b", shapesA...), B: layers("NCHW", "c d", shapesB...), Pairs: everyPair(2, 2), Layout: measure.NewLayout(n),
 	}
@@ -241,15 +241,15 @@ func TestPooling(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	const n = 200
-	shapes := [][]int{{3, 10, 10}}
+	shapes := [][]int{{3, 7, 7}}
 	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	s := everything()
-	for _, budget := range []int64{0, 4 * n * 600, 4*n*600 - 1} {
+	for _, budget := range []int64{0, 4 * n * 294, 4*n*294 - 1} {
 		scores := scoresOf(t, made(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
 		for _, name := range Names() {
 			refused := math.IsNaN(scores[name].Value)
-			if want := budget == 4*n*600-1 && name != MinibatchCKA; refused != want {
+			if want := budget == 4*n*294-1 && name != MinibatchCKA; refused != want {
 				t.Errorf("%s within %d bytes: %+v", name, budget, scores[name])
 			}
 			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {

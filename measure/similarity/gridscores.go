@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -106,7 +107,7 @@ func enough(wanted []kind, n int, out estimates) []kind {
 }
 
 func (a *accumulator) fromMoments(i int, wanted []kind, out estimates) error {
-	m := a.pairs[i]
+	ctx, m := context.Background(), a.pairs[i]
 	m.ckas(wanted, out)
 	var canonical []kind
 	for _, k := range wanted {
@@ -115,7 +116,7 @@ func (a *accumulator) fromMoments(i int, wanted []kind, out estimates) error {
 		}
 	}
 	r := a.run(nil)
-	return r.canonicals(background(), m, r.newRepresentation(nil), r.newRepresentation(nil), canonical, out)
+	return r.canonicals(ctx, m, r.newRepresentation(nil), r.newRepresentation(nil), canonical, out)
 }
 
 // run fits a run to what the study wants.
@@ -179,7 +180,7 @@ func (a *accumulator) valuesBelow(limit int) *values {
 
 // fromValues computes statistics of a form from kept values.
 func (a *accumulator) fromValues(from *values, u, v int, wanted []kind, f form, out estimates) error {
-	n := len(from.order)
+	ctx, n := context.Background(), len(from.order)
 	if wanted = enough(wanted, n, out); len(wanted) == 0 {
 		return nil
 	}
@@ -189,18 +190,18 @@ func (a *accumulator) fromValues(from *values, u, v int, wanted []kind, f form, 
 			out[MutualKNN] = undefined(fmt.Sprintf("%d neighbours of %d samples: set fewer", a.family.settings.Neighbours, n))
 		}
 	}
-	x, err := a.representation(from, u)
+	x, err := a.representation(ctx, from, u)
 	if err != nil {
 		return err
 	}
-	y, err := a.representation(from, v)
+	y, err := a.representation(ctx, from, v)
 	if err != nil {
 		return err
 	}
 	if f == ofPairs {
-		err = from.run.fromPairs(background(), x, y, wanted, out)
+		err = from.run.fromPairs(ctx, x, y, wanted, out)
 	} else {
-		err = from.run.fromMoments(background(), x, y, wanted, out)
+		err = from.run.fromMoments(ctx, x, y, wanted, out)
 	}
 	if n < a.grid.Layout.N && f == ofPairs && n == a.family.settings.Samples {
 		for _, k := range wanted {
@@ -215,14 +216,14 @@ func (a *accumulator) fromValues(from *values, u, v int, wanted []kind, f form, 
 	return err
 }
 
-func (a *accumulator) representation(from *values, u int) (*representation, error) {
+func (a *accumulator) representation(ctx context.Context, from *values, u int) (*representation, error) {
 	if from.known[u] == nil {
 		p := a.units[u].p
 		source, err := Of(a.kept.rows[u], len(a.kept.rows[u])/p, p)
 		if err != nil {
 			return nil, err
 		}
-		s, err := newSample(background(), a.units[u].layer.Name, source, from.rows[u])
+		s, err := newSample(ctx, a.units[u].layer.Name, source, from.rows[u])
 		if err != nil {
 			return nil, err
 		}

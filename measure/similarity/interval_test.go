@@ -66,13 +66,13 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 				continue // shuffles mix minibatches too; its terms are those of debiased CKA
 			}
 			var values []float64
-			for range 150 {
+			for range 80 {
 				values = append(values, value5(t, name, x, rowsAt(y, g.Perm(size.n))))
 			}
 			mean, sd := stat.MeanStdDev(values, nil)
-			draws := 150.
+			draws := 80.
 			if k, _ := kindOf(name); k.shuffle {
-				draws = 1 / (1./150 + 1./10)
+				draws = 1 / (1./80 + 1./10)
 			}
 			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
 				t.Errorf("%s of %d x %d: null %v, but shuffles give %v +- %v", name, size.n, size.p, null, mean, sd/math.Sqrt(draws))
@@ -141,7 +141,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	g := rand.New(rand.NewPCG(23, 1))
 	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
 	values, widths := map[string][]float64{}, map[string]float64{}
-	const sets = 70
+	const sets = 50
 	for range sets {
 		x, y := sharing(g, 240, wx, wy)
 		for name, score := range compared(t, x, y, everything()) {

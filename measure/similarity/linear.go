@@ -15,7 +15,14 @@ func (m *pair) procrustes() (estimate, error) {
 	}
 	p, q := m.xy.P, m.xy.Q
 	traces := [2]float64{trace(m.x.all), trace(m.y.all)}
-	u, s, v, err := linalg.SVD(mat.NewDense(p, q, append([]float64(nil), m.xy.Data...)))
+	var u, v *mat.Dense
+	var s []float64
+	var err error
+	if product := mat.NewDense(p, q, append([]float64(nil), m.xy.Data...)); len(m.groups) > 0 {
+		u, s, v, err = linalg.SVD(product)
+	} else {
+		s, err = linalg.SingularValues(product)
+	}
 	if err != nil {
 		return estimate{}, err
 	}

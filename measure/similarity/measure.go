@@ -1,7 +1,6 @@
 package similarity
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -38,23 +37,18 @@ func (f *family) Skip(g measure.Grid) string {
 			return "the shape of the layer is not known"
 		}
 	}
-	why := ""
+	refused, why := f.plan(g, 0).refused, ""
 	for _, k := range f.settings.wanted(ofMoments, ofPairs, ofMinibatch) {
-		w := f.plan(g, 0).holdings(k)
-		if w == nil {
-			continue
-		}
-		if w.refused == "" {
+		if why = refused[k.form]; why == "" {
 			return ""
 		}
-		why = w.refused
 	}
 	return why
 }
 
 // Cost counts what is held of every layer and every pair, and a block of samples that is being filled.
 func (f *family) Cost(g measure.Grid) int64 {
-	_, units, of := unitsOf(g, f.settings)
+	units, of := unitsOf(g, f.settings)
 	b := int64(g.Layout.Block)
 	var total, widest int64
 	keep, sides := make([]int, len(units)), make([]int64, len(units))
@@ -88,16 +82,11 @@ type plan struct {
 	settings Settings
 	layout   measure.Layout
 	p, q     int
-	keep     int  // the samples of the first places whose values are kept
-	moments  bool // second moments are gathered
-	groups   bool // and those of the groups of the jackknife
-	refused  map[form]string
+	keep     int             // the samples of the first places whose values are kept
+	moments  bool            // second moments are gathered
+	groups   bool            // and those of the groups of the jackknife
+	refused  map[form]string // why there is nothing for the statistics of a form
 }
-
-// holding is what a statistic makes of a plan.
-type holding struct{ refused string }
-
-func (p plan) holdings(k kind) *holding { return &holding{p.refused[k.form]} }
 
 // plan lays out the i-th pair of a grid.
 func (f *family) plan(g measure.Grid, i int) plan {
@@ -203,6 +192,3 @@ func (p plan) wide() bool {
 func (p plan) shuffles() bool {
 	return slices.ContainsFunc(p.settings.wanted(ofMoments), func(k kind) bool { return k.shuffle })
 }
-
-// background is the context of what is computed without one.
-func background() context.Context { return context.Background() }

@@ -188,11 +188,14 @@ func gather(ctx context.Context, x, y *sample, sx, sy *side, o needs) (*pair, er
 	scratch := new(linalg.Scratch)
 	readers := [2]reader{newReader(x, y, o), newReader(y, x, o)}
 	err := walk(ctx, x.n, min(chunkOf(x.p), chunkOf(y.p)), o.cuts, func(from, to, group int) error {
-		cx, err := readers[0].read(from, to)
-		if err != nil {
+		var cx, cy chunk
+		err := both(func() (err error) {
+			cx, err = readers[0].read(from, to)
 			return err
-		}
-		cy, err := readers[1].read(from, to)
+		}, func() (err error) {
+			cy, err = readers[1].read(from, to)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -40,6 +40,7 @@ type run struct {
 	wide     bool  // products in float64
 	debiased bool  // gather what debiased CKA needs
 	null     bool  // shuffle pairs where the null has no closed form
+	once     bool  // there is but one pair: keep nothing large that one statistic alone needs
 	seed     uint64
 }
 
@@ -238,6 +239,13 @@ func (r *representation) neighbours(ctx context.Context) (neighbourLists, error)
 		r.near = &l
 	}
 	return *r.near, nil
+}
+
+// release lets go of what one statistic alone has needed, where no other pair will ask for it.
+func (r *representation) release() {
+	if r.run.once {
+		r.kernel, r.kernels, r.ranked, r.near = nil, nil, nil, nil
+	}
 }
 
 // gather computes the moments of two representations; what is of one of them alone is kept with it.

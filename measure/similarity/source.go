@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/keyed"
 )
 
-// A Source is a matrix of n observations (rows) of p variables whose rows are read when they are wanted, so that it
+// A Source is a matrix of n observations (rows) of p variables whose rows are read when they are wanted, by one goroutine or two, so that it
 // need not fit into memory.
 type Source interface {
 	// Dims returns the number of observations and of variables.
@@ -89,7 +89,11 @@ func newSample(ctx context.Context, name string, source Source, order []int) (*s
 				}
 				d := v - first[j]
 				s.mean[j] += d
-				low[j], high[j] = min(low[j], d), max(high[j], d)
+				if d < low[j] {
+					low[j] = d
+				} else if d > high[j] {
+					high[j] = d
+				}
 			}
 		}
 		return nil
@@ -148,6 +152,17 @@ func (s *sample) read(from, to int, dst []float64) error {
 
 // single reports whether products in float32 serve: where nothing is lost in it and nothing overflows or vanishes.
 func (s *sample) single() bool { return s.source.Single() && s.largest < 1e15 && s.largest > 1e-12 }
+
+// both runs two functions side by side and returns the first error.
+func both(f, g func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- g() }()
+	err := f()
+	if other := <-done; err == nil {
+		err = other
+	}
+	return err
+}
 
 // inOrder is the order of the rows themselves.
 func inOrder(n int) []int {

@@ -51,7 +51,7 @@ func (u unit) rows(dst []float32, z tensor.Tensor) []float32 {
 }
 
 // unitsOf lists the different layers of a grid, and which of them those of either side are: a layer on both sides of one model is one.
-func unitsOf(g measure.Grid, s Settings) (layers int, units []unit, of [2][]int) {
+func unitsOf(g measure.Grid, s Settings) (units []unit, of [2][]int) {
 	at := map[string]int{}
 	for side, list := range [][]onnx.Layer{g.A, g.B} {
 		for i, l := range list {
@@ -68,5 +68,5 @@ func unitsOf(g measure.Grid, s Settings) (layers int, units []unit, of [2][]int)
 			units = append(units, u)
 		}
 	}
-	return len(units), units, of
+	return units, of
 }
