@@ -23,15 +23,29 @@ func createFolder(dir string) (Folder, error) {
 			return f, fmt.Errorf("the run folder: %w", err)
 		}
 	}
-	probe, err := os.CreateTemp(filepath.Join(dir, "cells"), ".writable-*")
+	now, err := folderClock(filepath.Join(dir, "cells"))
 	if err != nil {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
-	if info, err := probe.Stat(); err == nil {
-		f.sweep(info.ModTime())
+	f.sweep(now)
+	return f, nil
+}
+
+// folderClock is the time by the clock that stamps the files of a folder. That it cannot be written is an error.
+func folderClock(dir string) (time.Time, error) {
+	probe, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return time.Time{}, err
 	}
-	probe.Close()
-	return f, os.Remove(probe.Name())
+	defer probe.Close()
+	info, err := probe.Stat()
+	if removing := os.Remove(probe.Name()); err == nil {
+		err = removing
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
 }
 
 // staleAfter is how old a temporary file is that no living run still writes.

@@ -145,10 +145,16 @@ func (f Folder) readCell(c *Cell) (scores.Cell, error) {
 	for _, t := range c.tasks {
 		layers += t.layers()
 	}
-	if c.work == nil && len(got.Layers) != layers || got.Model != want.Model || got.OtherModel != want.OtherModel || got.Measure != want.Measure {
+	if c.work == nil && len(got.Layers) != layers || !sameCell(got, want) {
 		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
 	}
 	return got, nil
+}
+
+// sameCell compares all that names a cell.
+func sameCell(a, b scores.Cell) bool {
+	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
+		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure
 }
 
 // finish writes what is made of all cells: the tables of scores and of samples, the study as resolved, the record.
@@ -200,10 +206,14 @@ func (r *runner) writeScores(of []*Cell) ([]scores.Row, error) {
 		cells = append(cells, cell)
 	}
 	rows := scores.Table(r.plan.Study.Name, cells, r.undone()...)
-	if err := r.folder.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
-		return nil, err
+	return rows, r.folder.writeTables(rows)
+}
+
+func (f Folder) writeTables(rows []scores.Row) error {
+	if err := f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
+		return err
 	}
-	return rows, r.folder.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
+	return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
 // undone are the failures, and the cells that are missing for another reason: what no mean is to be taken over.

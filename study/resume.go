@@ -112,12 +112,15 @@ func (r *runner) accumulator(t *task) (accumulator, error) {
 		t.seen, t.stored = 0, nil
 		return acc, nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer f.close()
+		err = guarded(func() error { return t.restore(acc, f) })
 	}
-	defer f.close()
-	if err := t.restore(acc, f); err != nil {
-		return nil, err
+	if err != nil { // what could be read of it is in the accumulator already
+		r.o.warn("%v; that layer starts afresh", err)
+		t.seen, t.stored = 0, nil
+		acc, err = t.open()
+		return acc, err
 	}
 	t.seen = f.entry(t.name()).Seen // another run may have saved since this one began
 	return acc, nil
@@ -134,7 +137,7 @@ func (t *task) restore(acc accumulator, f *stateFile) error {
 		err = acc.UnmarshalBinary(raw)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; remove it to start that cell afresh", f.f.Name(), err)
+		return fmt.Errorf("%s: layer %s: %w", f.f.Name(), t.name(), err)
 	}
 	return nil
 }

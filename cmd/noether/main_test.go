@@ -452,3 +452,29 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 		t.Errorf("exit %d: %s", code, text)
 	}
 }
+
+func TestCheckExitsByWhatItLeaves(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	if text, err := output(t, "check", run); err != nil || !strings.Contains(text, "as it should be") {
+		t.Errorf("%v: %s", err, text)
+	}
+	write(t, run, "cells/nonsense", nil)
+	text, err := output(t, "check", run, "--json")
+	if err == nil || !json.Valid([]byte(text)) || !strings.Contains(text, `"foreign"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if code, message := call(t, "check", run, "--fix"); code != 0 {
+		t.Error(message)
+	}
+	if code, message := call(t, "check", run); code != 0 {
+		t.Error(message)
+	}
+	if code, message := call(t, "check", dir); code != 1 || !strings.Contains(message, "no run folder") {
+		t.Errorf("exit %d: %s", code, message)
+	}
+}

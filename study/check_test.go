@@ -1,0 +1,180 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
+	t.Helper()
+	found, err := Check(t.Context(), dir, fix, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func wrongOf(found []Finding) map[string]string {
+	out := map[string]string{}
+	for _, f := range found {
+		if !f.Note {
+			out[filepath.ToSlash(f.File)] = f.Kind
+		}
+	}
+	return out
+}
+
+func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	text := studyText + "samples: true\n"
+	out := filepath.Join(dir, "run")
+	want := mustRun(t, parseIn(t, dir, text), out, o)
+	if found := mustCheck(t, out, true, o); len(found) > 0 {
+		t.Fatalf("a good folder: %+v", found)
+	}
+	part := o
+	part.Part = Part{1, 2}
+	shard := filepath.Join(dir, "shard")
+	mustRun(t, parseIn(t, dir, text), shard, part)
+	if found := mustCheck(t, shard, false, o); len(found) > 0 {
+		t.Fatalf("a good shard: %+v", found)
+	}
+
+	read := func(elem ...string) []byte {
+		raw, err := os.ReadFile(filepath.Join(elem...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	write := func(raw []byte, elem ...string) {
+		path := filepath.Join(elem...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, raw, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	var plain, sampled []string
+	for _, c := range cells {
+		if name := filepath.Base(c); strings.HasSuffix(name, ".samples.json") {
+			sampled = append(sampled, strings.TrimSuffix(name, ".samples.json"))
+		}
+	}
+	for _, c := range cells {
+		if key := strings.TrimSuffix(filepath.Base(c), ".json"); !strings.HasSuffix(key, ".samples") && !slices.Contains(sampled, key) {
+			plain = append(plain, key)
+		}
+	}
+	if len(plain) < 3 || len(sampled) < 2 {
+		t.Fatalf("%d cells without samples, %d with", len(plain), len(sampled))
+	}
+	nobody := strings.Repeat("0", 24)
+	states, _ := filepath.Glob(filepath.Join(shard, "states", plain[2]+".*.bin"))
+	state := read(states[0])
+	stateOf := filepath.Base(states[0])
+
+	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")            // cut short
+	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                 // another's
+	write([]byte("{"), out, "cells", sampled[0]+".samples.json")                                // damaged samples
+	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", nobody+".samples.json") // samples of nobody
+	write(read(out, "cells", plain[2]+".json"), out, "cells", strings.Repeat("1", 24)+".json")  // of an older study
+	write(nil, out, "cells", "notes.txt")
+	write(state[:len(state)-1], out, "states", nobody+".1of2.bin")
+	write(state, out, "states", strings.Repeat("2", 24)+".all.bin")
+	write(state, out, "states", stateOf) // of a cell that is done
+	write([]byte("x"), out, "failures", nobody+".json")
+	write([]byte("{}"), out, "failures", plain[2]+".json")
+	write(nil, out, "states", ".x.bin.1.tmp")
+	write(nil, out, "states", ".young.bin.1.tmp")
+	past := time.Now().Add(-2 * staleAfter)
+	os.Chtimes(filepath.Join(out, "states", ".x.bin.1.tmp"), past, past)
+
+	expected := map[string]string{
+		"cells/" + plain[0] + ".json":                    Damaged,
+		"cells/" + plain[1] + ".json":                    Foreign,
+		"cells/" + sampled[0] + ".json":                  Damaged,
+		"cells/" + sampled[0] + ".samples.json":          Damaged,
+		"cells/" + nobody + ".samples.json":              Unwanted,
+		"cells/notes.txt":                                Foreign,
+		"states/" + nobody + ".1of2.bin":                 Damaged,
+		"states/" + strings.Repeat("2", 24) + ".all.bin": Foreign,
+		"states/" + stateOf:                              Unwanted,
+		"failures/" + nobody + ".json":                   Damaged,
+		"failures/" + plain[2] + ".json":                 Unwanted,
+		"states/.x.bin.1.tmp":                            Temporary,
+	}
+	compare := func(what string, got map[string]string) {
+		t.Helper()
+		for file, kind := range expected {
+			if got[file] != kind {
+				t.Errorf("%s: %s is %q, want %q", what, file, got[file], kind)
+			}
+		}
+	}
+	before := read(out, "cells", plain[2]+".json")
+	compare("found", wrongOf(mustCheck(t, out, false, o)))
+	found := mustCheck(t, out, true, o)
+	compare("mended", wrongOf(found))
+	for _, f := range found {
+		if !f.Note && f.Mended == "" {
+			t.Errorf("not mended: %+v", f)
+		}
+	}
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == Old && f.Note && f.Mended == "" }) {
+		t.Errorf("the cell of an older study is not noted, or was touched: %+v", found)
+	}
+	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
+		t.Error("a good cell was touched")
+	}
+	read(out, "aside", "cells", plain[0]+".json")
+	read(out, "states", ".young.bin.1.tmp")
+	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
+		t.Errorf("after mending there is still %v", left)
+	}
+	again := mustRun(t, parseIn(t, dir, text), out, o)
+	sameScores(t, want.Rows, again.Rows, 1e-9)
+
+	write([]byte("study,model\n"), out, "scores.csv")
+	if got := wrongOf(mustCheck(t, out, true, o)); got["scores.csv"] != Lacking {
+		t.Errorf("a table that is cut short: %v", got)
+	}
+	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
+		t.Errorf("after mending the table there is still %v", left)
+	}
+}
+
+func TestCheckWithoutTheModels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	mustRun(t, parseIn(t, dir, studyText), out, o)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	found := mustCheck(t, out, false, o)
+	if len(found) != 1 || !found[0].Note || found[0].Kind != Unknown || !strings.Contains(found[0].Why, "small.onnx") {
+		t.Errorf("%+v", found)
+	}
+	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "no run folder") {
+		t.Errorf("a folder of something else: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
