@@ -163,9 +163,7 @@ func (r *runner) adoptCell(c *Cell) error {
 
 // mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.
 func (r *runner) mergeTasks(ctx context.Context, c *Cell, parts []*stateFile) error {
-	if r.o.BLAS != nil {
-		r.o.BLAS.SetThreads(max(1, r.o.cores()/min(len(c.tasks), r.o.cores())))
-	}
+	r.shareBLAS(min(len(c.tasks), r.o.cores()))
 	memory := int64(r.plan.Study.Memory)
 	room := semaphore.NewWeighted(memory)
 	group, layers := errgroup.WithContext(ctx)

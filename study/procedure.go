@@ -134,9 +134,7 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 		c.done = true
 		return nil
 	}
-	if r.o.BLAS != nil {
-		r.o.BLAS.SetThreads(r.o.cores())
-	}
+	r.shareBLAS(1)
 	job := c.work.job
 	job.Checkpoint, job.Read = &checkpoint{r, c, r.folder.state(c, Part{})}, c.read
 	job.Shared = func(key string) procedure.Checkpoint {

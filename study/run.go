@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -242,8 +243,14 @@ func (r *runner) shareCores(p *pass) {
 	for _, tasks := range p.tasks {
 		most = max(most, len(tasks))
 	}
-	cores := r.o.cores()
-	r.o.BLAS.SetThreads(max(1, cores/min(most, cores)))
+	r.shareBLAS(min(most, r.o.cores()))
+}
+
+// shareBLAS divides the cores between so many that use the BLAS side by side.
+func (r *runner) shareBLAS(workers int) {
+	if r.o.BLAS != nil && workers > 0 {
+		r.o.BLAS.SetThreads(max(1, r.o.cores()/workers))
+	}
 }
 
 // newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
@@ -306,11 +313,13 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 		accs[t] = r.accs[t]
 	}
 	close(next)
-	if r.o.BLAS != nil {
-		r.o.BLAS.SetThreads(max(1, r.o.cores()/min(len(tasks), r.o.cores())))
-	}
-	for range min(r.o.cores(), len(tasks)) {
+	workers := min(r.o.cores(), len(tasks))
+	r.shareBLAS(workers)
+	var busy atomic.Int32
+	busy.Store(int32(workers))
+	for range workers {
 		go func() {
+			defer func() { r.shareBLAS(int(busy.Add(-1))) }() // the last layers take over the cores of those that are done
 			for t := range next {
 				if ctx.Err() != nil {
 					return
