@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -13,6 +13,8 @@ trap 'rm -rf "$work"' EXIT
 go test -c -o "$work/study.test" ./study
 go test -c -o "$work/model.test" ./model
 go test -c -o "$work/similarity.test" ./measure/similarity
+go test -c -o "$work/invert.test" ./invert
+go test -c -o "$work/stir.test" ./measure/stir
 
 ours() { # FOLDER BINARY BENCHMARK
 	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
@@ -23,7 +25,7 @@ peer() {
 
 nproc | sed 's/^/cores: /'
 date -u +'%Y-%m-%d'
-for what in "${@:-taps ei seis similarity}"; do
+for what in "${@:-taps ei seis similarity invert stir}"; do
 	for w in $what; do
 		case $w in
 		taps)
@@ -58,6 +60,26 @@ for what in "${@:-taps ei seis similarity}"; do
 					[ -z "${PEERS:-}" ] || echo "peer similarity $size: $("$python" "$PEERS/similarity.py" "$arrays/X.npy" "$arrays/Y.npy" | tr -d '\n')"
 				done
 			done
+			;;
+		invert)
+			if [ -n "${PEERS:-}" ]; then
+				(cd "$PEERS" && "$python" export.py "$work/invert" resnet18:224 cifar_resnet18:32 >/dev/null)
+				for _ in $(seq "$rounds"); do
+					for row in "resnet18 224 8" "cifar_resnet18 32 32"; do
+						read -r net size batch <<<"$row"
+						NOETHER_BENCH_MODEL=$work/invert/$net/model.onnx NOETHER_BENCH_SIZE=$size NOETHER_BENCH_BATCH=$batch BENCHTIME=10x \
+							ours invert invert.test 'Step$'
+						peer invert "$net" "$size" "$batch"
+					done
+				done
+			else
+				BENCHTIME=40x ours invert invert.test 'Step$'
+			fi
+			;;
+		stir)
+			ours measure/stir stir.test 'STIR$'
+			NOETHER_BENCH_OPTIMISER=adam ours measure/stir stir.test 'STIR$'
+			[ -z "${PEERS:-}" ] || echo "peer stir: $("$python" bench/stir.py "$PEERS" "$NOETHER_TESTDATA/cifar10/test_batch.bin")"
 			;;
 		esac
 	done

@@ -1,0 +1,46 @@
+package stir_test
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/measure/stir"
+)
+
+// BenchmarkSTIR is a whole STIR of 100 pictures between a ResNet-20 and a ResNet-32, by the paper's 1,000 steps; with
+// NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS sets another number.
+func BenchmarkSTIR(b *testing.B) {
+	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, 100)
+	s := stir.Defaults()
+	if o := os.Getenv("NOETHER_BENCH_OPTIMISER"); o != "" {
+		s.Optimiser = o
+	}
+	if n, err := strconv.Atoi(os.Getenv("NOETHER_BENCH_STEPS")); err == nil {
+		s.Steps = n
+	}
+	before := processorTime(b)
+	for b.Loop() {
+		scores, err := stir.Between(b.Context(), one, other, x, s, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(value(b, scores, "representation-distance", "").Value, "distance")
+		v := value(b, scores, "stir", "")
+		b.ReportMetric(v.Value, "stir")
+		b.ReportMetric(v.Low, "low")
+		b.ReportMetric(v.High, "high")
+	}
+	b.ReportMetric((processorTime(b)-before).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
