@@ -219,6 +219,11 @@ func TestKeysOfStudyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := page(t, "study-files.md") + page(t, "data.md") + page(t, "preprocessing.md") + page(t, "transformations.md")
+	for name, p := range pages(t) {
+		if strings.HasPrefix(name, "measures/") {
+			text += p
+		}
+	}
 	n := 0
 	for key := range keys(schema.Properties) {
 		n++
