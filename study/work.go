@@ -84,5 +84,8 @@ func (s *Study) Trial(samples int) *Study {
 		out.Transforms = []Transform{t}
 	}
 	out.Trials = 1
+	if most := max(1, samples/4); out.Batch == 0 || out.Batch > most {
+		out.Batch = most // so that there are batches to tell apart from the first, which prepares
+	}
 	return &out
 }
