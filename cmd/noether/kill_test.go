@@ -73,15 +73,7 @@ batch: 4
 	if err := run(got).Run(); err != nil {
 		t.Fatal(err)
 	}
-	a, b := readScores(t, want), readScores(t, got)
-	if len(a) != len(b) {
-		t.Fatalf("%d rows against %d", len(b), len(a))
-	}
-	for i := range a {
-		if d := math.Abs(a[i].Value - b[i].Value); d > 1e-5*max(1, math.Abs(a[i].Value)) || math.IsNaN(a[i].Value) != math.IsNaN(b[i].Value) {
-			t.Errorf("%s %s of %q: %v against %v", a[i].Measure, a[i].Statistic, a[i].Layer, b[i].Value, a[i].Value)
-		}
-	}
+	sameRows(t, want, got)
 	if left, _ := filepath.Glob(filepath.Join(got, "states", "*.bin")); len(left) > 0 {
 		t.Errorf("states are left: %v", left)
 	}
@@ -94,6 +86,20 @@ batch: 4
 	}
 	if samples(want) == 0 || samples(got) == 0 {
 		t.Error("samples.parquet is empty")
+	}
+}
+
+// sameRows holds the scores of two run folders against each other.
+func sameRows(t *testing.T, want, got string) {
+	t.Helper()
+	a, b := readScores(t, want), readScores(t, got)
+	if len(a) != len(b) {
+		t.Fatalf("%d rows against %d", len(b), len(a))
+	}
+	for i := range a {
+		if d := math.Abs(a[i].Value - b[i].Value); d > 1e-5*max(1, math.Abs(a[i].Value)) || math.IsNaN(a[i].Value) != math.IsNaN(b[i].Value) {
+			t.Errorf("%s %s of %q: %v against %v", a[i].Measure, a[i].Statistic, a[i].Layer, b[i].Value, a[i].Value)
+		}
 	}
 }
 

@@ -1,0 +1,141 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// disk mounts a small file system; it skips, saying so, where that is not allowed.
+func disk(t *testing.T, size string) (dir string, remount func(options string, flags uintptr)) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	return dir, func(options string, flags uintptr) {
+		t.Helper()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fails wants a run to end with one line that says what, and no failure of a cell.
+func fails(t *testing.T, s *Study, dir string, o Options, says string) {
+	t.Helper()
+	_, err := Run(t.Context(), s, dir, o)
+	if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("error %v, want %q", err, says)
+	}
+	if failed, _ := filepath.Glob(filepath.Join(dir, "failures", "*")); len(failed) > 0 {
+		t.Errorf("the folder's fault is taken for one of cells: %v", failed)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	models := t.TempDir()
+	testmodel.Write(t, models, "small", testmodel.Options{})
+	o := options(t)
+	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "whole"), o)
+	// Full early, in the middle of states, and while tables are written.
+	for _, size := range []string{"8k", "64k", "256k", "1m"} {
+		t.Run(size, func(t *testing.T) {
+			dir, remount := disk(t, size)
+			out := filepath.Join(dir, "run")
+			o := o
+			o.Every = time.Nanosecond
+			fails(t, parseIn(t, models, studyText), out, o, "no space left on device")
+			for _, f := range mustCheck(t, dir+"/run", false, o) {
+				t.Errorf("a full disk leaves %+v", f)
+			}
+			remount("size=64m", 0)
+			sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
+			for _, f := range mustCheck(t, out, false, o) {
+				t.Errorf("in the end there is %+v", f)
+			}
+		})
+	}
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	t.Parallel()
+	models := t.TempDir()
+	testmodel.Write(t, models, "small", testmodel.Options{})
+	o := options(t)
+	dir, remount := disk(t, "64m")
+	out := filepath.Join(dir, "run")
+	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "whole"), o)
+	remount("", syscall.MS_RDONLY)
+	fails(t, parseIn(t, models, studyText), out, o, "read-only file system")
+	remount("", 0)
+	half := o // it becomes so in the middle
+	done := false
+	half.Every = time.Nanosecond
+	half.Progress = func(p Progress) {
+		if p.Done > 200 && !done {
+			done = true
+			remount("", syscall.MS_RDONLY)
+		}
+	}
+	s := parseIn(t, models, studyText+"batch: 16\n")
+	fails(t, s, out, half, "read-only file system")
+	remount("", 0)
+	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
+}
+
+// Where a record cannot take its name the run ends and says which; it goes on when that is mended.
+func TestRenameThatFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	cells, err := filepath.Glob(filepath.Join(dir, "whole", "cells", "*.json"))
+	if err != nil || len(cells) < 4 {
+		t.Fatal(err)
+	}
+	blocked := filepath.Join(out, "cells", filepath.Base(cells[3]))
+	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, parseIn(t, dir, studyText), out, o, filepath.Base(blocked))
+	if temp, _ := filepath.Glob(filepath.Join(out, "cells", ".*")); len(temp) > 0 {
+		t.Errorf("temporary files are left: %v", temp)
+	}
+	if err := os.RemoveAll(blocked); err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), out, o).Rows, 1e-5)
+}
+
+func TestTruncatedCellIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	out := filepath.Join(dir, "run")
+	want := mustRun(t, parseIn(t, dir, studyText), out, o)
+	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	for i, c := range cells {
+		info, err := os.Stat(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(c, info.Size()*int64(i)/int64(len(cells))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), out, o).Rows, 1e-9)
+}
