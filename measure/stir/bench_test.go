@@ -11,9 +11,14 @@ import (
 )
 
 // BenchmarkSTIR is a whole STIR of 100 pictures between a ResNet-20 and a ResNet-32, by the paper's 1,000 steps; with
-// NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS sets another number.
+// NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS and
+// NOETHER_BENCH_IMAGES set other numbers.
 func BenchmarkSTIR(b *testing.B) {
-	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, 100)
+	pictures := 100
+	if n, err := strconv.Atoi(os.Getenv("NOETHER_BENCH_IMAGES")); err == nil {
+		pictures = n
+	}
+	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, pictures)
 	s := stir.Defaults()
 	if o := os.Getenv("NOETHER_BENCH_OPTIMISER"); o != "" {
 		s.Optimiser = o
