@@ -95,7 +95,7 @@ func parse(text, sum string) (target, error) {
 		return target{}, fmt.Errorf("%q is not a URL", Redact(text))
 	}
 	if given, ok := strings.CutPrefix(u.Fragment, "sha256="); ok {
-		if sum != "" && sum != given {
+		if sum != "" && !strings.EqualFold(sum, given) {
 			return target{}, fmt.Errorf("%s has two different SHA-256: %s and %s", Redact(text), given, sum)
 		}
 		sum = given
@@ -219,6 +219,10 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 		offset = info.Size()
 	}
 	body, err := c.open(ctx, t, request{unless: known.Version, offset: offset, version: string(version)})
+	if errors.Is(err, errRange) { // a run that was killed had fetched all of it, or it is shorter now: from the start
+		os.Remove(part + ".version")
+		body, err = c.open(ctx, t, request{unless: known.Version})
+	}
 	if err != nil {
 		return entry{}, causeOf(ctx, err)
 	}

@@ -139,6 +139,31 @@ func TestDownloadGoesOnWhereItWasCut(t *testing.T) {
 	}
 }
 
+// A run that is killed between the last byte and the hash leaves a part that is whole, behind which a server has nothing.
+func TestDownloadGoesOnFromAllOfIt(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string][]byte{"whole": content1, "longer than the file is now": append(bytes.Clone(content1), "more"...)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCache(t)
+			s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("ETag", `"one"`)
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content1))
+			})
+			url := s.URL + "/x"
+			about, err := parse(url, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := c.path("parts", key(about))
+			if err := errors.Join(c.prepare(), os.WriteFile(file, part, 0o666), os.WriteFile(file+".version", []byte(`"one"`), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			want(t, c, url, "", content1)
+		})
+	}
+}
+
 func TestOtherVersionIsNotAppended(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -438,6 +463,14 @@ func TestModelsBringTheirFiles(t *testing.T) {
 	}
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "another file") {
 		t.Errorf("a model of another hash: %v", err)
+	}
+	noModel := func(string) ([]string, error) { return nil, errors.New("is no model") }
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("what is no model and has another hash: %v", err)
+	}
+	upper := strings.ToUpper(hexSum([]byte("alone")))
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx#sha256="+upper, strings.ToLower(upper), list()); err != nil {
+		t.Errorf("one hash in capitals and not: %v", err)
 	}
 	for _, name := range []string{"../x", "/etc/passwd", `a\b`, "none.bin"} {
 		if _, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list(name)); err == nil {

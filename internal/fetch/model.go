@@ -35,6 +35,9 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 		return "", err
 	}
 	names, err := external(file)
+	if err != nil && t.sha256 != "" && main != t.sha256 { // what is no model cannot be one with files beside it
+		err = otherHash(main, t.sha256)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}

@@ -94,6 +94,9 @@ func (c *Cache) openHTTP(ctx context.Context, t target, r request) (*body, error
 	case code == http.StatusNotModified && r.unless != "":
 		resp.Body.Close()
 		return &body{unchanged: true}, nil
+	case code == http.StatusRequestedRangeNotSatisfiable && r.offset > 0:
+		resp.Body.Close()
+		return nil, errRange
 	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
 		resp.Body.Close()
 		return nil, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
@@ -102,6 +105,9 @@ func (c *Cache) openHTTP(ctx context.Context, t target, r request) (*body, error
 		return nil, &permanent{fmt.Errorf("the server answers %s", resp.Status)}
 	}
 }
+
+// errRange is the error of a server that has nothing behind what was fetched before.
+var errRange = errors.New("the server has no more than what was fetched before")
 
 // strongTag is the version of an answer: an ETag that vouches for every byte.
 func strongTag(h http.Header) string {
