@@ -154,6 +154,8 @@ func (l *lookup) settle(t *TaskStatus, said bool, at time.Time) {
 		switch {
 		case !said:
 			t.State = Queued
+		case t.State == Stopped && l.now.Sub(at) <= lostAfter:
+			t.State, t.Note = Queued, "stopped; starts again" // a pod that was evicted: the merge waits for the next
 		case t.State == Running && l.now.Sub(at) > lostAfter:
 			t.State, t.Note = Killed, fmt.Sprintf("silent for %v", l.now.Sub(at).Round(time.Second))
 		}

@@ -122,7 +122,7 @@ func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
 		t.Fatalf("a task that was told to stop: %v", err)
 	}
 	status, err := Find(t.Context(), run, s)
-	if err != nil || status.Tasks[0].State != Stopped || !status.Tasks[0].Unfinished() {
+	if one := status.Tasks[0]; err != nil || one.TaskState.State != Stopped || one.State != Queued || !status.Active() {
 		t.Fatalf("%+v, %v", status.Tasks[0], err)
 	}
 	if work := workOf(t, run, o); work[0].Forwards == 0 || work[0].Forwards >= 900 || work[1].Forwards != 900 {
@@ -219,6 +219,8 @@ func TestStates(t *testing.T) {
 		"silent controller, running":  {"slurm", job, nil, nil, Running, time.Hour, Running, ""},
 		"pod to come":                 {"kubernetes", nil, nil, nil, "", 0, Queued, ""},
 		"pod that runs":               {"kubernetes", nil, nil, nil, Running, time.Minute, Running, ""},
+		"pod that was evicted":        {"kubernetes", nil, nil, nil, Stopped, time.Minute, Queued, "starts again"},
+		"pod that nobody restarts":    {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
 		"pod that is silent":          {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "silent for 1h0m0s"},
 	} {
 		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends, now: now, jobs: map[int]string{}}
