@@ -1,10 +1,13 @@
 package scores
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
+	"os"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/measure"
@@ -19,14 +22,37 @@ func WriteCell(path string, c Cell) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return atomicfile.Write(path, append(data, '\n'))
+	return atomicfile.Write(path, seal(data))
 }
 
 // ReadCell reads a cell that WriteCell wrote. A file that is cut short, altered or of another format is an error.
 func ReadCell(path string) (Cell, error) {
 	var c Cell
-	err := readJSON(path, &c)
-	return c, err
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, err // names the path
+	}
+	if err = strict(data, &c); err == nil && !sealed(data) {
+		err = errors.New("the file was altered: its checksum is another")
+	}
+	if err != nil {
+		return Cell{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// seal ends a JSON object by the checksum of what stands before it, so that a digit that has changed on a disk is found.
+func seal(object []byte) []byte {
+	before := object[:len(object)-1]
+	return fmt.Appendf(bytes.Clone(before), `,"crc32c":"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sealed reports whether an object has the checksum that seal gave it. One without a checksum, of an older program, passes.
+func sealed(data []byte) bool {
+	end := bytes.LastIndex(data, []byte(`,"crc32c":`))
+	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(seal(append(bytes.Clone(data[:end]), '}'))))
 }
 
 // A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. Being absent is told apart from null.
@@ -73,6 +99,7 @@ type cellJSON struct {
 	Trial      int         `json:"trial"`
 	Layers     []layerJSON `json:"layers"`
 	PeakMemory int64       `json:"peak_memory,omitempty"`
+	Checksum   string      `json:"crc32c,omitempty"` // see seal
 }
 
 type layerJSON struct {
@@ -100,7 +127,7 @@ type scoreJSON struct {
 
 // MarshalJSON encodes the cell so that NaN and infinities survive.
 func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory, ""}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {

@@ -291,6 +291,15 @@ func TestDamagedCellIsAnError(t *testing.T) {
 	refused("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": a number is missing`)
 	refused("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
 	refused("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "replicates make no sense")
+	refused("another digit", strings.Replace(whole, `"value":2`, `"value":3`, 1), "the file was altered")
+	refused("another checksum", strings.Replace(whole, `"crc32c":"`, `"crc32c":"x`, 1), "the file was altered")
+	bare := whole[:strings.Index(whole, `,"crc32c"`)] + "}\n" // as older programs wrote it
+	if err := os.WriteFile(path, []byte(bare), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scores.ReadCell(path); err != nil {
+		t.Errorf("without a checksum: %v", err)
+	}
 	if _, err := scores.ReadCell(path + ".none"); !os.IsNotExist(err) {
 		t.Errorf("no such file: %v", err)
 	}
