@@ -155,7 +155,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 		return err
 	}
 	if f.out == "" {
-		f.out = filepath.Join("runs", s.Name)
+		f.out = defaultFolder(s.Name)
 	}
 	run, err := filepath.Abs(f.out)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -59,6 +60,19 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 		}
 		return err
 	}, nil
+}
+
+// logged is an error from before start, for the log where there is to be one.
+func (f *observeFlags) logged(err error) error {
+	var usage *usageError
+	if f.log == "" || errors.As(err, &usage) {
+		return err
+	}
+	log, bad := observe.NewLogger(os.Stderr, f.log, f.level)
+	if bad != nil {
+		return err
+	}
+	return &loggedError{err, log}
 }
 
 // A loggedError goes to the log rather than to people.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,15 +47,15 @@ on where it was, and a study that has grown costs what is new.`,
 			}
 			s, err := loadStudy(c, args[0], vars, memory)
 			if err != nil {
-				return err
+				return watching.logged(err)
 			}
 			o, err := engine.open()
 			if err != nil {
-				return err
+				return watching.logged(err)
 			}
 			o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, only, complete, every, failFast
 			if out == "" {
-				out = filepath.Join("runs", s.Name)
+				out = defaultFolder(s.Name)
 			}
 			if dry {
 				return dryRun(c.Context(), s, out, o, asJSON)
@@ -79,6 +80,17 @@ on where it was, and a study that has grown costs what is new.`,
 	f.BoolVar(&failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// defaultFolder is the run folder of a study where none is given: a folder in runs, whatever the study calls itself.
+func defaultFolder(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == 0 {
+			return '-'
+		}
+		return r
+	}, name)
+	return filepath.Join("runs", cmp.Or(strings.TrimLeft(name, "."), "study"))
 }
 
 // loadStudy reads a study file with the values of its variables.

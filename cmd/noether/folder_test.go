@@ -1,0 +1,48 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// A study's name, which somebody else may have written, leads to no folder but one in runs.
+func TestDefaultFolderStaysInRuns(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"cifar rotation": "cifar rotation", "v1.2": "v1.2", "../../evil": "-..-evil", "/etc": "-etc", "..": "study", ".": "study", "": "study",
+		`a\..\b`: `a-..-b`, ".hidden": "hidden",
+	} {
+		if got := defaultFolder(name); got != filepath.Join("runs", want) {
+			t.Errorf("%q runs in %s", name, got)
+		}
+	}
+}
+
+// With --log json an error from before the run is a line of the log too.
+func TestEarlyErrorsAreLogged(t *testing.T) {
+	t.Parallel()
+	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var logged *loggedError
+	if got := (&observeFlags{log: "json", level: "info"}).logged(err); !asLogged(got, &logged) || !logged.log.Enabled(t.Context(), slog.LevelError) || !strings.Contains(got.Error(), "none.yaml") {
+		t.Errorf("with a log: %v", got)
+	}
+	if got := (&observeFlags{level: "info"}).logged(err); asLogged(got, &logged) {
+		t.Errorf("without a log: %v", got)
+	}
+	if got := (&observeFlags{log: "json", level: "info"}).logged(&usageError{nil, err}); asLogged(got, &logged) {
+		t.Errorf("a wrong call: %v", got)
+	}
+}
+
+func asLogged(err error, to **loggedError) bool {
+	l, ok := err.(*loggedError)
+	*to = l
+	return ok
+}
