@@ -72,7 +72,8 @@ type Drawing struct {
 // overlap have no sample in common, and shares that adjoin leave none out; part i of k is the share i/k to (i+1)/k.
 //
 // A stratified order mixes the classes evenly, so that every share has of each class what is due to it to within one sample
-// or two. It needs the labels: a source that is no Describer is read once for them.
+// or two; where many classes have a sample or two each, to within as many as there are classes. It needs the labels: a source that is
+// no Describer is read once for them.
 func Split(ctx context.Context, src Source, from, to float64, d Drawing) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: share %v to %v: it starts at 0 or later, and ends later and by 1", from, to)
