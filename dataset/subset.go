@@ -14,6 +14,7 @@ import (
 type subset struct {
 	Source
 	picks       []int
+	at          func() map[int]int // where each place of the source is among the picks
 	fingerprint string
 }
 
@@ -30,7 +31,7 @@ func Pick(src Source, places []int) (Source, error) {
 func choose(src Source, places []int) Source {
 	d := newDigest("subset")
 	d.add(src.Fingerprint(), places)
-	return subset{src, places, d.String()}
+	return subset{src, places, inverse(places), d.String()}
 }
 
 func (s subset) Len() int            { return len(s.picks) }

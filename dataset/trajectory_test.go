@@ -1,0 +1,57 @@
+package dataset
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/transform"
+)
+
+// line is a source whose samples are frames of scenes of five, with trajectories of a frame before and after.
+type line struct{ Source }
+
+func (line) Amounts() []float64 { return []float64{-1, 0, 1} }
+
+func (line) Trajectory(i int) []int {
+	if i%5 == 0 || i%5 == 4 {
+		return nil
+	}
+	return []int{i - 1, i, i + 1}
+}
+
+func TestTrajectoriesThroughSubsets(t *testing.T) {
+	t.Parallel()
+	shapes, err := OpenShapes(ShapesOptions{N: 20, Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := Source(line{shapes})
+	if got := Trajectory(Corrupt(src, transform.GaussianBlur{}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
+		t.Errorf("the trajectory of sample 7 is %v", got)
+	}
+	shuffled := Shuffle(src, 1)
+	picks := shuffled.(subset).picks
+	for i, p := range picks {
+		got, want := Trajectory(shuffled, i), src.(line).Trajectory(p)
+		if (got == nil) != (want == nil) {
+			t.Fatalf("place %d, sample %d: trajectory %v where the source has %v", i, p, got, want)
+		}
+		for j := range got {
+			if picks[got[j]] != want[j] {
+				t.Errorf("place %d, sample %d: trajectory %v leads to sample %d, not %d", i, p, got, picks[got[j]], want[j])
+			}
+		}
+	}
+	chosen, err := Pick(src, []int{8, 6, 7, 11, 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]int{nil, nil, {1, 2, 0}, nil, nil} {
+		if got := Trajectory(chosen, i); !slices.Equal(got, want) {
+			t.Errorf("place %d of some samples has the trajectory %v, not %v", i, got, want)
+		}
+	}
+	if Amounts(chosen) == nil || Amounts(shapes) != nil || Trajectory(shapes, 3) != nil {
+		t.Error("which sources have trajectories is told wrongly")
+	}
+}
