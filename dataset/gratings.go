@@ -167,20 +167,11 @@ func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err
 	}
-	g := s.Grating(i)
+	return s.draw(i, s.Grating(i), frame)
+}
+
+// picture is a grating at the size and with the channels of the source.
+func (s *Gratings) picture(g Grating) (tensor.Tensor, error) {
 	picture := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
-	if err := g.Draw(picture); err != nil {
-		return Sample{}, fmt.Errorf("gratings: drawing sample %d: %w", i, err)
-	}
-	input, err := frame.Tensor(picture)
-	if err != nil {
-		return Sample{}, fmt.Errorf("gratings: framing sample %d: %w", i, err)
-	}
-	return Sample{
-		Index:   i,
-		Name:    fmt.Sprintf("gratings#%d", i),
-		Input:   input,
-		Label:   NoLabel,
-		Factors: map[string]float64{"frequency": g.Frequency, "orientation": g.Orientation, "phase": g.Phase},
-	}, nil
+	return picture, g.Draw(picture)
 }
