@@ -6,6 +6,7 @@ import "math"
 type Score struct {
 	Statistic string  // the name in DESIGN's tables and in scores.csv, for instance "equivariance"
 	Variant   string  // tells variants of one measure apart; usually empty
+	Parameter string  // the value of the transformation's parameter, where one method scores several of them; usually empty, and the cell tells
 	Factor    string  // the part of the data or the factor that the score concerns, for instance "class=cat"; usually empty
 	Value     float64 // NaN where the statistic is not defined on these data; a warning then says why
 	Low, High float64 // a 95 % interval; NaN where there is none

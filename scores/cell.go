@@ -42,9 +42,13 @@ func (c Cell) Rows(study string) []Row {
 	var rows []Row
 	for _, l := range c.Layers {
 		for _, s := range l.Scores {
+			parameter := c.Parameter
+			if s.Parameter != "" {
+				parameter = s.Parameter
+			}
 			rows = append(rows, Row{
 				Study: study, Model: c.Model, Layer: l.Name, Depth: l.Depth, OtherModel: c.OtherModel, OtherLayer: l.Other,
-				Data: c.Data, Transform: c.Transform, Parameter: c.Parameter, Trial: c.Trial,
+				Data: c.Data, Transform: c.Transform, Parameter: parameter, Trial: c.Trial,
 				Measure: c.Measure, Variant: s.Variant, Factor: s.Factor, Statistic: s.Statistic,
 				Value: s.Value, Low: s.Low, High: s.High, Null: s.Null, N: s.N, Warning: strings.Join(s.Warnings, "; "),
 			})

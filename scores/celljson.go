@@ -112,6 +112,7 @@ type layerJSON struct {
 type scoreJSON struct {
 	Statistic  string   `json:"statistic"`
 	Variant    string   `json:"variant,omitempty"`
+	Parameter  string   `json:"parameter,omitempty"`
 	Factor     string   `json:"factor,omitempty"`
 	Value      number   `json:"value"`
 	Low        number   `json:"low"`
@@ -141,7 +142,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 func encodeScore(s measure.Score) scoreJSON {
 	num := func(v float64) number { return number{value: v} }
 	out := scoreJSON{
-		Statistic: s.Statistic, Variant: s.Variant, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
+		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
 		Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings,
 	}
 	for _, r := range s.Replicates {
@@ -188,7 +189,7 @@ func decodeScore(s scoreJSON) (measure.Score, error) {
 		return measure.Score{}, errors.New("its name, its count or its replicates make no sense")
 	}
 	out := measure.Score{
-		Statistic: s.Statistic, Variant: s.Variant, Factor: s.Factor, Value: s.Value.value, Low: s.Low.value, High: s.High.value,
+		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: s.Value.value, Low: s.Low.value, High: s.High.value,
 		Null: s.Null.value, Min: s.Min.value, Max: s.Max.value, N: s.N, Warnings: s.Warnings,
 	}
 	for i, r := range s.Replicates {

@@ -66,7 +66,11 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 }
 
 // scoreKey tells one score of a cell from the others.
-type scoreKey struct{ layer, other, variant, factor, statistic string }
+type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
+
+func keyOf(l Layer, s measure.Score) scoreKey {
+	return scoreKey{l.Name, l.Other, s.Variant, s.Parameter, s.Factor, s.Statistic}
+}
 
 // meanLayers returns the means of all scores that every cell of the group has.
 func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer {
@@ -74,7 +78,7 @@ func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer 
 	for _, c := range group {
 		for _, l := range c.Layers {
 			for _, s := range l.Scores {
-				key := scoreKey{l.Name, l.Other, s.Variant, s.Factor, s.Statistic}
+				key := keyOf(l, s)
 				found[key] = append(found[key], s)
 			}
 		}
@@ -83,7 +87,7 @@ func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer 
 	for _, l := range group[0].Layers {
 		means := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {
-			if same := found[scoreKey{l.Name, l.Other, s.Variant, s.Factor, s.Statistic}]; len(same) == len(group) {
+			if same := found[keyOf(l, s)]; len(same) == len(group) {
 				means.Scores = append(means.Scores, mean(same))
 			}
 		}

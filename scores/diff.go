@@ -51,7 +51,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 	for _, cell := range b {
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
-				other[key{cell.identity(), scoreKey{l.Name, l.Other, s.Variant, s.Factor, s.Statistic}}] = entry{cell, l, s}
+				other[key{cell.identity(), keyOf(l, s)}] = entry{cell, l, s}
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 		renamed.Model, renamed.OtherModel = c.rename(cell.Model), c.rename(cell.OtherModel)
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
-				match, ok := other[key{renamed.identity(), scoreKey{l.Name, l.Other, s.Variant, s.Factor, s.Statistic}}]
+				match, ok := other[key{renamed.identity(), keyOf(l, s)}]
 				if !ok {
 					continue
 				}

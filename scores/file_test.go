@@ -41,7 +41,7 @@ var aRow = rapid.Custom(func(t *rapid.T) scores.Row {
 var aScore = rapid.Custom(func(t *rapid.T) measure.Score {
 	v := func(name string) float64 { return number.Draw(t, name) }
 	s := measure.Score{
-		Statistic: "s" + text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Factor: text.Draw(t, "factor"),
+		Statistic: "s" + text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Parameter: text.Draw(t, "parameter"), Factor: text.Draw(t, "factor"),
 		Value: v("value"), Low: v("low"), High: v("high"), Null: v("null"), Min: v("min"), Max: v("max"),
 		N: rapid.IntRange(0, 1<<40).Draw(t, "n"), Warnings: rapid.SliceOfN(text, 0, 2).Draw(t, "warnings"),
 	}

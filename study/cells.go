@@ -75,7 +75,7 @@ func (p *Plan) addCellsOf(m *openModel, raw *openData) error {
 		case measure.Comparison:
 			err = each(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
 		case procedure.Procedure:
-			err = each(p.Study.runs(), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+			err = each(p.Study.runs(method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
 		}
 		if err != nil {
 			return err
@@ -94,20 +94,42 @@ func each(views []View, f func(View) error) error {
 	return nil
 }
 
-// runs are the repetitions of a procedure: views that move nothing, one for each trial.
-func (s *Study) runs() []View {
-	out := make([]View, s.Trials)
-	for trial := range out {
-		out[trial].Trial = trial
+// runs are the runs of a procedure: one for each trial, and where it wants a transformation one for each of them.
+func (s *Study) runs(method procedure.Procedure, d *openData) []View {
+	subjects := []View{{}}
+	switch {
+	case !method.Needs().Transform:
+	case d.spec.Pairs != nil:
+		subjects[0] = View{Transform: "pair", on: "input", per: "trial"}
+	case len(s.Transforms) > 0:
+		subjects = subjects[:0]
+		for _, t := range s.Transforms {
+			subjects = append(subjects, t.view())
+		}
+	}
+	var out []View
+	for _, v := range subjects {
+		for v.Trial = range s.Trials {
+			out = append(out, v)
+		}
 	}
 	return out
+}
+
+// view is the transformation with all its values.
+func (t *Transform) view() View {
+	var canonical []any
+	for _, c := range t.Cells {
+		canonical = append(canonical, []any{c.Parameter, c.Canonical})
+	}
+	return View{Transform: t.Name, on: t.On, per: t.Per, canonical: canonical, sweep: t.sweep()}
 }
 
 // addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each
 // transformation of both models' inputs.
 func (p *Plan) addCellsBetween(a, b *openModel, d *openData, spec MeasureSpec) error {
-	if _, ok := spec.Method.(procedure.Procedure); ok {
-		return each(p.Study.runs(), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+	if method, ok := spec.Method.(procedure.Procedure); ok {
+		return each(p.Study.runs(method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
 		d = p.under(d, a) // so that passes of the model's other cells serve these as well

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
@@ -58,10 +59,11 @@ type View struct {
 	Parameter string
 	Trial     int
 
-	on        string              // "input" or "activations"
-	law       transform.Transform // nil where nothing is moved, or where the data are pairs
-	per       string              // "sample" or "trial"
-	canonical any                 // what the cell's key depends on
+	on        string               // "input" or "activations"
+	law       transform.Transform  // nil where nothing is moved, or where the data are pairs
+	per       string               // "sample" or "trial"
+	canonical any                  // what the cell's key depends on
+	sweep     *procedure.Transform // of a procedure that wants the transformation with all its values
 }
 
 // openModel is a model of the study, opened.

@@ -37,6 +37,10 @@ func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec Measure
 		p.skip(c, "", why)
 		return nil
 	}
+	if why := v.cannotSweep(); needs.Transform && why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
 	if needs.Prediction && b != nil && b.model.Classes() == 0 {
 		p.skip(c, "", fmt.Sprintf("the model %s has no class scores", b.spec.Name))
 		return nil
@@ -58,9 +62,22 @@ func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec Measure
 	return nil
 }
 
+// cannotSweep tells why a procedure that moves inputs cannot do so under the view, "" where it can.
+func (v View) cannotSweep() string {
+	switch {
+	case v.Transform == "":
+		return "the study names no transformation"
+	case v.sweep == nil:
+		return "ready-made pairs are no transformation that could be drawn"
+	case v.on == "activations":
+		return "it moves inputs, and " + v.Transform + " is of activations"
+	}
+	return ""
+}
+
 // job describes the job of a cell on some data, but for what a run adds to it.
 func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, error) {
-	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data)}
+	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.sweep}
 	var err error
 	if c.Other == nil {
 		job.A.Layers = spec.layersOf(c.Model)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -266,10 +266,6 @@ func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error
 // sample's own. The value of a listed parameter is not part of the key, so a curve over values is drawn with the same
 // noise at each.
 func (p *pass) drawFor(v View, index int) transform.Op {
-	data := p.data().spec.Name
-	if v.per == "trial" {
-		op := v.law.Draw(keyed.Rand(p.seed, "transform", data, v.Transform, v.Trial))
-		return transform.Renew(op, keyed.Rand(p.seed, "noise", data, v.Transform, v.Trial, index))
-	}
-	return v.law.Draw(keyed.Rand(p.seed, "transform", data, v.Transform, v.Trial, index))
+	key := measure.Key{Seed: p.seed, Data: p.data().spec.Name, Transform: v.Transform, Trial: v.Trial}
+	return procedure.Draw(v.law, v.per == "trial", key, index)
 }

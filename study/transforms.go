@@ -1,10 +1,12 @@
 package study
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -25,6 +27,8 @@ type TransformCell struct {
 	Parameter string // the value, as written to scores; "" where there is only one
 	Law       transform.Transform
 	Canonical any // JSON that tells it from every other
+
+	number *transform.Law // what transform.Parameter of a draw lies within; nil where there is no such number
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -100,7 +104,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 		if t.On == "activations" && !transform.OnMaps(v.law) {
 			return n.Errorf("%s cannot be applied to activations: it is about pictures, not about places", kind.Text)
 		}
-		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Law: v.law, Canonical: v.canonical})
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Law: v.law, Canonical: v.canonical, number: v.number})
 	}
 	return nil
 }
@@ -110,6 +114,7 @@ type variant struct {
 	parameter []string
 	law       transform.Transform
 	canonical any
+	number    *transform.Law
 }
 
 // decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed values.
@@ -131,9 +136,41 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 		if err != nil {
 			return nil, errorAt(value, kind).Errorf("%v", err)
 		}
-		out = append(out, variant{c.parameter, law, []any{k.Name, canonicalArgs(c.args)}})
+		out = append(out, variant{c.parameter, law, []any{k.Name, canonicalArgs(c.args)}, numberOf(k, c.args, law)})
 	}
 	return out, nil
+}
+
+// numberOf is the law of the number that describes the transformation's draws: of the first of its short parameters. Nil where draws
+// have no such number.
+func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Law {
+	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
+		return nil
+	}
+	p, _ := k.Param(k.Short[0])
+	arg := args[p.Name]
+	if arg == nil {
+		arg = p.Default
+	}
+	if number, ok := arg.(transform.Law); ok {
+		return &number
+	}
+	return nil
+}
+
+// sweep is the transformation with all its values, as procedures see it.
+func (t *Transform) sweep() *procedure.Transform {
+	out := &procedure.Transform{Name: t.Name, PerTrial: t.Per == "trial", Range: t.Cells[0].number}
+	for _, c := range t.Cells {
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Law: c.Law})
+		if out.Range != nil && c.number != nil {
+			wide := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
+			out.Range = &wide
+		} else {
+			out.Range = nil
+		}
+	}
+	return out
 }
 
 // errorAt prefers the value's place, which an empty value does not have.

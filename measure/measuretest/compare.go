@@ -37,7 +37,7 @@ func (c promise) sameScores(t fataler, got, want []measure.PairScore) {
 }
 
 func (c promise) sameScore(a, b measure.Score) bool {
-	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Factor == b.Factor && a.N == b.N &&
+	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Parameter == b.Parameter && a.Factor == b.Factor && a.N == b.N &&
 		slices.Equal(a.Warnings, b.Warnings) &&
 		c.near(a.Value, b.Value) && c.near(a.Low, b.Low) && c.near(a.High, b.High) && c.near(a.Null, b.Null) &&
 		slices.EqualFunc(a.Replicates, b.Replicates, func(x, y measure.Replicate) bool {

@@ -2,7 +2,8 @@
 // such as the inversion of a representation or the training of a probe.
 //
 // A Procedure is given a Job: one or two models with their layers, a source of samples, and a place to keep a checkpoint.
-// It runs until it has its scores, or until its context ends; a later run finds the checkpoint and goes on from
+// A procedure that wants a transformation is given it whole, with its list of values or its range, so that it can follow a sample along
+// a trajectory, or draw a value for each. It runs until it has its scores, or until its context ends; a later run finds the checkpoint and goes on from
 // there. Procedures are seeded and repeatable on one machine: a resumed run gives the bits of an undisturbed one.
 package procedure
 
@@ -38,6 +39,7 @@ type Needs struct {
 	Directional bool   // the scores of (a, b) differ from those of (b, a)
 	Labels      bool   // samples must carry labels
 	Prediction  bool   // the models must score classes
+	Transform   bool   // a transformation: one job for each of the study, with all its values
 	Layers      string // how layers are paired where the study does not say: see Pairings. "": the procedure reads none
 	Samples     int    // at most so many samples: the first of the study's keyed order; 0: all
 }
@@ -51,10 +53,13 @@ const (
 
 // A Job is one run of a procedure.
 type Job struct {
-	A, B  Subject        // B is the zero Subject unless Needs.Pair
-	Pairs [][2]int       // which of A.Layers with which of B.Layers; without a pair of models, {i, i} for each layer
-	Key   measure.Key    // what random draws are keyed by; Trial tells repetitions apart
-	Data  dataset.Source // the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of model A
+	A, B  Subject     // B is the zero Subject unless Needs.Pair
+	Pairs [][2]int    // which of A.Layers with which of B.Layers; without a pair of models, {i, i} for each layer
+	Key   measure.Key // what random draws are keyed by; Trial tells repetitions apart
+	// Transform is the transformation that the job concerns; nil unless Needs.Transform. The samples come unmoved: a procedure moves them
+	// by what Draw returns.
+	Transform *Transform
+	Data      dataset.Source // the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of model A
 	// Read reads the samples at the given places of Data, in order, framed. Those that cannot be read are left out, noted
 	// in the run's record, and an error where they are more than 1 %.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)

@@ -1,0 +1,192 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// dimming is a procedure that wants a transformation: for each of its values, the mean value of the moved pictures.
+type dimming struct{ job *procedure.Transform }
+
+func (*dimming) Name() string               { return "dimming" }
+func (*dimming) Version() int               { return 1 }
+func (*dimming) Settings() any              { return nil }
+func (*dimming) Needs() procedure.Needs     { return procedure.Needs{Transform: true, Samples: 20} }
+func (*dimming) Skip(*procedure.Job) string { return "" }
+
+func (*dimming) Work(j *procedure.Job) int64 {
+	return int64(j.Data.Len() * len(j.Transform.Values))
+}
+
+func (d *dimming) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	d.job = j.Transform
+	var places []int
+	for i := range j.Data.Len() {
+		places = append(places, i)
+	}
+	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	if err != nil {
+		return nil, err
+	}
+	var out []measure.PairScore
+	for v, value := range j.Transform.Values {
+		var sum, n float64
+		for _, s := range samples {
+			moved := tensor.New(s.Input.Shape...)
+			j.Transform.Draw(j.Key, v, s.Index).Apply(moved, s.Input)
+			for _, x := range moved.Data {
+				sum += float64(x)
+				n++
+			}
+		}
+		score := measure.Plain("mean", sum/n, len(samples))
+		score.Parameter = value.Parameter
+		out = append(out, measure.PairScore{A: measure.WholeModel, B: measure.WholeModel, Score: score})
+	}
+	return out, nil
+}
+
+const sweepText = `name: sweep
+data: [{name: shapes, shapes: {n: 30, size: 16, seed: 2}}]
+models: [{name: one, onnx: one.onnx, layers: [output]}]
+transforms:
+  - {name: dim, brightness: {values: [0.25, 0.5]}}
+  - {name: drawn, brightness: [0.2, 0.8]}
+  - {name: two, affine: {rotate: [-10, 10]}}
+  - {name: maps, translate: 0.1, on: activations}
+trials: 2
+measures: [distance]
+`
+
+func sweepStudy(t *testing.T, dir, text string, d *dimming) *Study {
+	t.Helper()
+	s := parseIn(t, dir, text)
+	s.Measures = append(s.Measures, MeasureSpec{Method: d})
+	return s
+}
+
+func TestProceduresSeeTransformations(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	o := options(t)
+	result := mustRun(t, sweepStudy(t, dir, sweepText, &dimming{}), filepath.Join(dir, "run"), o)
+	found := map[string]float64{}
+	for _, r := range result.Rows {
+		if r.Measure == "dimming" {
+			found[fmt.Sprint(r.Transform, " ", r.Parameter, " ", r.Trial)] = r.Value
+		}
+	}
+	for _, want := range []string{"dim 0.25 0", "dim 0.5 1", "drawn  0", "drawn  1", "two  0", "dim 0.25 -1", "drawn  -1"} {
+		if _, ok := found[want]; !ok {
+			t.Errorf("there is no score of %q among %v", want, found)
+		}
+	}
+	if len(found) != 3*(2+1+1) {
+		t.Errorf("the scores are %v", found)
+	}
+	if a, b := found["dim 0.25 0"], found["dim 0.5 0"]; math.Abs(b-2*a) > 1e-7 || a == 0 {
+		t.Errorf("at half the brightness the mean is %v, at a quarter %v", b, a)
+	}
+	if found["drawn  0"] == found["drawn  1"] {
+		t.Error("both trials have the same draws")
+	}
+	skipped := slices.ContainsFunc(result.Record.Skipped, func(s scores.Skip) bool {
+		return s.Measure == "dimming" && s.Why == "it moves inputs, and maps is of activations"
+	})
+	if !skipped {
+		t.Errorf("skipped are %v", result.Record.Skipped)
+	}
+}
+
+// A procedure moves a sample as the passes of the same study do.
+func TestProceduresDrawAsPassesDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	p, err := NewPlan(t.Context(), sweepStudy(t, dir, strings.Replace(sweepText, "[0.2, 0.8]}", "[0.2, 0.8], per: trial}", 1), &dimming{}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	compared := 0
+	for _, pass := range passes(p.Cells, 1<<30, Part{}) {
+		pass.seed = p.Study.Seed
+		for _, v := range pass.views {
+			for _, c := range p.Cells {
+				if c.work == nil || c.View.Transform != v.Transform || c.View.Trial != v.Trial || v.Parameter != "" {
+					continue
+				}
+				job := c.work.job
+				a, _ := transform.Parameter(pass.drawFor(v, 7))
+				b, _ := transform.Parameter(job.Transform.Draw(job.Key, 0, 7))
+				if compared++; a != b {
+					t.Errorf("%s: a pass draws %v, and a procedure %v", v.Transform, a, b)
+				}
+			}
+		}
+	}
+	if compared != 4 {
+		t.Errorf("%d draws were compared", compared)
+	}
+}
+
+func TestRangeOfTransformations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"brightness: {values: [0.25, 3, 0.5]}":                      "[0.25, 3]",
+		"brightness: [0.2, 0.8]":                                    "[0.2, 0.8]",
+		"{name: x, rotate: {range: [-15, 15]}}":                     "[-15, 15]",
+		"affine: {rotate: [-10, 10]}":                               "none",
+		"grayscale":                                                 "none",
+		"sequence: [{brightness: [0.2, 0.8]}, {rotate: [-10, 10]}]": "none",
+	} {
+		s := parseIn(t, t.TempDir(), sweepText[:strings.Index(sweepText, "transforms")]+"measures: [distance]\ntransforms:\n  - "+text+"\n")
+		got := "none"
+		if r := s.Transforms[0].sweep().Range; r != nil {
+			got = r.String()
+		}
+		if got != want {
+			t.Errorf("%s: the range is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestSweepsDependOnTheirValues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	key := func(text string) string {
+		p, err := NewPlan(t.Context(), sweepStudy(t, dir, text, &dimming{}), options(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		i := slices.IndexFunc(p.Cells, func(c *Cell) bool { return c.work != nil && c.View.Transform == "dim" })
+		return p.Cells[i].Key
+	}
+	if key(sweepText) == key(strings.Replace(sweepText, "[0.25, 0.5]", "[0.25, 0.75]", 1)) {
+		t.Error("other values, and the same cell")
+	}
+	without := sweepStudy(t, dir, strings.Replace(sweepText[:strings.Index(sweepText, "transforms")], "\ntrials", "", 1)+"measures: [accuracy]\n", &dimming{})
+	p, err := NewPlan(t.Context(), without, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if len(p.Skips) != 1 || p.Skips[0].Why != "the study names no transformation" {
+		t.Errorf("skipped are %v", p.Skips)
+	}
+}
