@@ -115,6 +115,15 @@ func (r *Reader) Float32sInto(dst []float32) {
 	}
 }
 
+// Int32sInto reads a slice of 32-bit integers into dst; a slice of another length is an error and leaves dst as it is.
+func (r *Reader) Int32sInto(dst []int32) {
+	if b := r.takeExactly(len(dst), 4); b != nil {
+		for i := range dst {
+			dst[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
+}
+
 func getFloats(dst []float64, b []byte) {
 	for i := range dst {
 		dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))

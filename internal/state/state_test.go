@@ -21,6 +21,7 @@ func TestRoundTrip(t *testing.T) {
 		is := rapid.SliceOf(rapid.Int()).Draw(t, "ints")
 		fs := rapid.SliceOf(rapid.Float64()).Draw(t, "floats")
 		gs := rapid.SliceOf(rapid.Float32()).Draw(t, "float32s")
+		hs := rapid.SliceOf(rapid.Int32()).Draw(t, "int32s")
 
 		w := NewWriter("test", 3)
 		w.Int(i)
@@ -32,18 +33,20 @@ func TestRoundTrip(t *testing.T) {
 		w.Floats(fs)
 		w.Float32s(gs)
 		w.Float32s(gs)
+		w.Int32s(hs)
 
 		r, err := NewReader(w.Bytes(), "test", 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fs2, gs2 := make([]float64, len(fs)), make([]float32, len(gs))
+		fs2, gs2, hs2 := make([]float64, len(fs)), make([]float32, len(gs)), make([]int32, len(hs))
 		ok := r.Int() == i && r.Float() == f && r.Bool() == b && r.String() == s && slices.Equal(r.Ints(), is) &&
 			slices.Equal(r.Floats(), fs)
 		r.FloatsInto(fs2)
 		ok = ok && slices.Equal(r.Float32s(), gs)
 		r.Float32sInto(gs2)
-		if !ok || !slices.Equal(fs, fs2) || !slices.Equal(gs, gs2) {
+		r.Int32sInto(hs2)
+		if !ok || !slices.Equal(hs, hs2) || !slices.Equal(fs, fs2) || !slices.Equal(gs, gs2) {
 			t.Fatal("what was read is not what was written")
 		}
 		if err := r.Close(); err != nil {

@@ -11,7 +11,7 @@
 //	payload             what the caller wrote, in the caller's order
 //	checksum  4 bytes   CRC-32C of everything before it
 //
-// An int takes 8 bytes, a float64 8, a float32 4, a bool 1; strings and slices are their length as an int and
+// An int takes 8 bytes, a float64 8, a float32 and an int32 4, a bool 1; strings and slices are their length as an int and
 // then their elements. The payload carries no types and no names: a kind whose payload changes takes a new version.
 package state
 
@@ -85,6 +85,14 @@ func (w *Writer) Float32s(v []float32) {
 	b := w.slice(len(v), 4)
 	for i, x := range v {
 		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
+	}
+}
+
+// Int32s writes a slice of 32-bit integers.
+func (w *Writer) Int32s(v []int32) {
+	b := w.slice(len(v), 4)
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
 	}
 }
 

@@ -1,0 +1,195 @@
+package firing
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestThreshold(t *testing.T) {
+	t.Parallel()
+	up := make([]float32, 700)
+	for i := range up {
+		up[i] = float32(i)
+	}
+	for _, c := range []struct {
+		name   string
+		values []float32
+		q      float32
+		global float64
+	}{
+		{"all different", up, 693, 0.01},
+		{"seven of them are asked for", up[:601], 594, 7.0 / 601},
+		{"fewer than a hundred", up[:30], 29, 1.0 / 30},
+		{"constant", make([]float32, 500), 0, 1},
+		{"ties raise the rate", slices.Concat(make([]float32, 150), slices.Repeat([]float32{2}, 50)), 2, 0.25},
+		{"below the ties", slices.Concat(make([]float32, 198), []float32{3}, []float32{4}), 3, 0.01},
+		{"two are wanted and one is above the rest", slices.Concat(make([]float32, 199), []float32{3}), 0, 1},
+	} {
+		q, global := Threshold(c.values, 0.01)
+		if q != c.q || global != c.global {
+			t.Errorf("%s: threshold %v with a rate of %v, want %v and %v", c.name, q, global, c.q, c.global)
+		}
+	}
+	if k := Rank(700, 0.01); k != 7 {
+		t.Errorf("1 %% of 700 is %d", k)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		scores []float64
+		p      float64
+		want   float64
+	}{
+		{[]float64{1, 5, 3, 4, 2}, 0.4, 4.5},
+		{[]float64{1, 5, 3}, 1, 3},
+		{[]float64{1, 5, 3}, 0.01, 5},
+	} {
+		if got := Network(c.scores, c.p); got != c.want {
+			t.Errorf("the top %v of %v score %v, want %v", c.p, c.scores, got, c.want)
+		}
+	}
+}
+
+// inputs draws responses with many ties, and which of the inputs may stand as references.
+func inputs(t *rapid.T) (z tensor.Tensor, in []Input) {
+	units, n := rapid.IntRange(1, 7).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "inputs")
+	z = tensor.New(n, units)
+	for i := range z.Data {
+		z.Data[i] = float32(rapid.IntRange(-4, 4).Draw(t, "response"))
+	}
+	order := rapid.Permutation(seq(n)).Draw(t, "order")
+	for _, index := range order {
+		in = append(in, Input{Index: index, Reference: rapid.IntRange(0, 3).Draw(t, "reference") > 0})
+	}
+	return z, in
+}
+
+func seq(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// A Global tells what sorting all values tells, whatever the batches, and in whatever parts it was merged.
+func TestGlobalIsExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		z, in := inputs(t)
+		n, units := z.Shape[0], z.Shape[1]
+		rate := rapid.Float64Range(0.01, 1).Draw(t, "rate")
+		o := GlobalOptions{Units: units, Rank: Rank(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), Sparse: rapid.Bool().Draw(t, "sparse")}
+		whole := NewGlobal(o)
+		for at := 0; at < n; {
+			end := min(n, at+rapid.IntRange(1, 9).Draw(t, "batch"))
+			part := NewGlobal(o)
+			if err := part.Update(z.Slice(at, end), in[at:end]); err != nil {
+				t.Fatal(err)
+			}
+			if rapid.Bool().Draw(t, "alone") {
+				part = reread(t, part, o)
+				if err := whole.Merge(part); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := whole.Update(z.Slice(at, end), in[at:end]); err != nil {
+				t.Fatal(err)
+			}
+			at = end
+		}
+		for u := range units {
+			for _, sign := range []int{1, -1}[:o.signs()] {
+				values := column(z, u, sign)
+				q, global := whole.Threshold(u, sign)
+				if wantQ, want := Threshold(values, rate); q != wantQ || global != want {
+					t.Fatalf("unit %d, sign %d: threshold %v at %v, want %v at %v of %v", u, sign, q, global, wantQ, want, values)
+				}
+				if got, want := whole.Strongest(u, sign), strongestOf(values, in, o.References); !slices.Equal(got, want) {
+					t.Fatalf("unit %d, sign %d: strongest %v, want %v of %v %v", u, sign, got, want, values, in)
+				}
+			}
+		}
+	})
+}
+
+func reread(t *rapid.T, g *Global, o GlobalOptions) *Global {
+	raw, err := g.MarshalBinary()
+	back := NewGlobal(o)
+	if err == nil {
+		err = back.UnmarshalBinary(raw)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func column(z tensor.Tensor, u, sign int) []float32 {
+	var out []float32
+	for i := range z.Shape[0] {
+		out = append(out, float32(sign)*z.At(i).Data[u])
+	}
+	return out
+}
+
+func strongestOf(values []float32, in []Input, most int) []int {
+	var places []int
+	for p := range in {
+		if in[p].Reference {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b int) int {
+		if values[a] != values[b] {
+			return int(values[b] - values[a])
+		}
+		return in[a].Index - in[b].Index
+	})
+	var out []int
+	for _, p := range places[:min(most, len(places))] {
+		out = append(out, in[p].Index)
+	}
+	return out
+}
+
+func TestGlobalRefusesWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	o := GlobalOptions{Units: 3, Rank: 2, References: 1}
+	g := NewGlobal(o)
+	if err := g.Update(tensor.New(2, 4), make([]Input, 2)); err == nil {
+		t.Error("responses of other units are taken")
+	}
+	if err := g.Merge(NewGlobal(GlobalOptions{Units: 3, Rank: 3, References: 1})); err == nil {
+		t.Error("another rank is merged")
+	}
+	raw, err := g.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range raw {
+		if err := NewGlobal(o).UnmarshalBinary(raw[:i]); err == nil {
+			t.Fatalf("a state cut at %d of %d bytes is read", i, len(raw))
+		}
+	}
+	if err := NewGlobal(GlobalOptions{Units: 4, Rank: 2, References: 1}).UnmarshalBinary(raw); err == nil {
+		t.Error("the state of other units is read")
+	}
+}
+
+// A network in which no unit fires by chance scores 1 / G; one whose firing is unrelated to the trajectory scores about 1.
+func TestScore(t *testing.T) {
+	t.Parallel()
+	if s := Score(1, 0.01); math.Abs(s-100) > 1e-12 {
+		t.Errorf("a unit that always fires on its trajectory scores %v", s)
+	}
+	if s := Score(1, 1); s != 1 {
+		t.Errorf("a constant unit scores %v", s)
+	}
+}

@@ -1,0 +1,168 @@
+package firing
+
+import "math"
+
+// tops keeps, for each of some units, the k largest values that it has shown, how many more were equal to the least of them, and
+// which inputs drove it most. All units see the same inputs.
+type tops struct {
+	units, k, z int
+	n           int // inputs seen
+	eligible    int // of these, inputs that may stand as references
+
+	heap []float32 // units x k, min-heaps; in order of arrival until there are k
+	tied []int32   // by unit: values equal to the least of a full heap that are not in it
+	best []float32 // units x z: the strongest values, descending; of equal ones that of the lower index first
+	at   []int32   // units x z: indices of their inputs
+	gate []float32 // by unit: no value below changes anything
+}
+
+func newTops(units, k, z int) *tops {
+	t := &tops{units: units, k: k, z: z, heap: make([]float32, units*k), tied: make([]int32, units),
+		best: make([]float32, units*z), at: make([]int32, units*z), gate: make([]float32, units)}
+	for u := range t.gate {
+		t.gate[u] = float32(math.Inf(-1))
+	}
+	return t
+}
+
+// topsBytes is the memory of tops for one unit.
+func topsBytes(k, z int) int64 { return int64(4*k + 8*z + 8) }
+
+// add shows values of the units from lo on, times sign, for one input. The count of inputs is the caller's to keep.
+func (t *tops) add(values []float32, sign float32, lo int, n, eligible int, index int32, reference bool) {
+	for i, v := range values {
+		v *= sign
+		if u := lo + i; v >= t.gate[u] {
+			t.keep(u, v, n, eligible, index, reference)
+		}
+	}
+}
+
+// keep enters a value of unit u, the n-th that it shows, of the eligible-th input that may be a reference.
+func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bool) {
+	heap := t.heap[u*t.k : (u+1)*t.k]
+	switch {
+	case n < t.k:
+		heap[n] = v
+		if n == t.k-1 {
+			heapify(heap)
+		}
+	case v == heap[0]:
+		t.tied[u]++
+	case v > heap[0]:
+		t.replace(u, heap, v)
+	}
+	if reference {
+		t.rank(u, v, eligible, index)
+		eligible++
+	}
+	if n >= t.k-1 && eligible >= t.z {
+		t.gate[u] = min(heap[0], t.best[(u+1)*t.z-1])
+	}
+}
+
+// replace puts a value in the place of the least of a full heap.
+func (t *tops) replace(u int, heap []float32, v float32) {
+	old := heap[0]
+	heap[0] = v
+	sink(heap, 0)
+	if heap[0] == old {
+		t.tied[u]++ // what went out is as large as the least that stayed
+	} else {
+		t.tied[u] = 0
+	}
+}
+
+// rank enters a value among the strongest, of which there are min(eligible, z).
+func (t *tops) rank(u int, v float32, eligible int, index int32) {
+	best, at := t.best[u*t.z:(u+1)*t.z], t.at[u*t.z:(u+1)*t.z]
+	end := min(eligible, t.z)
+	p := end
+	for p > 0 && (v > best[p-1] || v == best[p-1] && index < at[p-1]) {
+		p--
+	}
+	if p == t.z {
+		return
+	}
+	end = min(end+1, t.z)
+	copy(best[p+1:end], best[p:end-1])
+	copy(at[p+1:end], at[p:end-1])
+	best[p], at[p] = v, index
+}
+
+func heapify(h []float32) {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		sink(h, i)
+	}
+}
+
+// sink moves the value at i down to where both of its children are as large.
+func sink(h []float32, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1] < h[child] {
+			child++
+		}
+		if h[i] <= h[child] {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// threshold is the k-th largest value of unit u, and how many are as large. There must be k inputs.
+func (t *tops) threshold(u int) (q float32, count int) {
+	return t.heap[u*t.k], t.k + int(t.tied[u])
+}
+
+// strongest are the indices of the inputs that drove unit u most, the strongest first.
+func (t *tops) strongest(u int) []int32 {
+	return t.at[u*t.z : u*t.z+min(t.eligible, t.z)]
+}
+
+// merge adds what other inputs showed.
+func (t *tops) merge(o *tops) {
+	for u := range t.units {
+		t.mergeHeap(u, o)
+		eligible := t.eligible
+		for i, index := range o.strongest(u) {
+			t.rank(u, o.best[u*o.z+i], eligible, index)
+			eligible++
+		}
+	}
+	t.n += o.n
+	t.eligible += o.eligible
+	for u := range t.units {
+		t.gate[u] = float32(math.Inf(-1))
+		if t.n >= t.k && t.eligible >= t.z {
+			t.gate[u] = min(t.heap[u*t.k], t.best[(u+1)*t.z-1])
+		}
+	}
+}
+
+// mergeHeap enters the values that o keeps of unit u one by one, and then those equal to its least that it only counts.
+func (t *tops) mergeHeap(u int, o *tops) {
+	heap := t.heap[u*t.k : (u+1)*t.k]
+	n := t.n
+	for _, v := range o.heap[u*o.k : u*o.k+min(o.n, o.k)] {
+		switch {
+		case n < t.k:
+			heap[n] = v
+			if n == t.k-1 {
+				heapify(heap)
+			}
+		case v == heap[0]:
+			t.tied[u]++
+		case v > heap[0]:
+			t.replace(u, heap, v)
+		}
+		n++
+	}
+	if o.n >= o.k && o.tied[u] > 0 && heap[0] == o.heap[u*o.k] {
+		t.tied[u] += o.tied[u] // the heap is full by now
+	}
+}
