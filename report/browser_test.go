@@ -35,22 +35,18 @@ type visit struct {
 // skipped.
 func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int64) *visit {
 	t.Helper()
-	browser := chromium(t)
+	chromium(t)
 	path := filepath.Join(t.TempDir(), "report.html")
 	if err := os.WriteFile(path, []byte(render(t, rows, rec)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(browser), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.UserDataDir(t.TempDir()))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel := chromedp.NewContext(browser())
 	t.Cleanup(cancel)
 	v := &visit{ctx: ctx}
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		t.Fatal(err)
 	}
-	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'"))
+	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.complete === 'true'"))
 	return v
 }
 
@@ -62,15 +58,46 @@ func until(condition string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-func chromium(t *testing.T) string {
+// chromium skips a test where there is no Chromium.
+func chromium(t *testing.T) {
 	t.Helper()
+	if chromiumPath() == "" {
+		t.Skip("no Chromium found: the page is not tried in a browser")
+	}
+}
+
+func chromiumPath() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	t.Skip("no Chromium found: the page is not tried in a browser")
 	return ""
+}
+
+// browser is one for all tests, each of which has a tab of its own in it. TestMain closes it.
+var browser = sync.OnceValue(func() context.Context {
+	profile, err := os.MkdirTemp("", "noether-browser")
+	if err != nil {
+		panic(err)
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromiumPath()), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.UserDataDir(profile))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, leave := chromedp.NewContext(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		panic(err)
+	}
+	closeBrowser = func() { leave(); stop(); os.RemoveAll(profile) }
+	return ctx
+})
+
+var closeBrowser = func() {}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	closeBrowser()
+	os.Exit(code)
 }
 
 func (v *visit) hear(event any) {
@@ -142,9 +169,9 @@ func TestChartsAreDrawn(t *testing.T) {
 	t.Parallel()
 	rows, rec := usual.build()
 	v := open(t, rows, rec, 1280, 900)
-	// A dot chart and the curve of the one transformation with values for each of three measures of predictions, and a
-	// curve for each of three transformations for each of two measures of layers.
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n != 3*2+2*3 {
+	// Bars for each of three measures of predictions, and curves for each of three transformations for each of two
+	// measures of layers.
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n != 3+2*3 {
 		t.Errorf("%d charts", n)
 	}
 	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
@@ -167,8 +194,8 @@ func TestChoosing(t *testing.T) {
 	}
 	v.do(t, script(seis+`.querySelector("input[value=rank]").click()`),
 		until(seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]")?.getAttribute("aria-label") === "rank, quarter"`))
-	v.do(t, script(seis+`.querySelector("select").value = "180"; `+seis+`.querySelector("select").dispatchEvent(new Event("change"))`),
-		until(seis+`.querySelector("figcaption")?.textContent === "quarter 180" && `+seis+`.querySelectorAll("figure svg").length === 1`))
+	v.do(t, script(`{ const s = `+seis+`.querySelector("select[name=parameter]"); s.value = "180"; s.dispatchEvent(new Event("change")) }`),
+		until(seis+`.querySelector("figcaption span")?.textContent === "quarter 180" && `+seis+`.querySelectorAll("figure svg").length === 1`))
 	v.quiet(t)
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -18,10 +19,22 @@ import (
 //go:embed page.html
 var pageText string
 
+// A Run is what a page shows: the scores of a run and its record, and what else its folder holds.
+type Run struct {
+	Rows   []scores.Row
+	Record scores.Record
+}
+
 // HTML writes the report as one page that needs no other file and makes no request: the sentences, the study and the
 // models as text, the scores as data, and a script that draws the charts and the tables from it.
 func HTML(w io.Writer, rows []scores.Row, rec scores.Record) error {
-	page, err := newPage(rows, rec)
+	return Run{Rows: rows, Record: rec}.HTML(w, "")
+}
+
+// HTML writes the run's page. With a source, the address of what Data writes on the server that the page comes from, the page
+// asks for its data there; without one it holds them.
+func (r Run) HTML(w io.Writer, source string) error {
+	p, err := r.page(source)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -32,11 +45,21 @@ func HTML(w io.Writer, rows []scores.Row, rec scores.Record) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	if err := t.Execute(w, page); err != nil {
+	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
 }
+
+// Data writes what the page draws from, as JSON.
+func (r Run) Data(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r.pack()); err != nil {
+		return fmt.Errorf("writing the data of the report: %w", err)
+	}
+	return nil
+}
+
+func (r Run) pack() packed { return pack(r.Rows, r.Record) }
 
 // A page is what the template shows.
 type page struct {
@@ -44,7 +67,8 @@ type page struct {
 	Policy   string
 	Style    template.CSS
 	Script   template.JS
-	Packed   template.JS
+	Source   string        // address of the data; "" where the page holds them
+	Packed   template.HTML // the data, base64
 	Extent   string
 	Progress string
 	Took     string
@@ -63,32 +87,38 @@ type section struct {
 	Findings []string
 }
 
-func newPage(rows []scores.Row, rec scores.Record) (*page, error) {
-	measures := Describe(rows)
-	data, err := pack(rows, measures, rec.Models)
-	if err != nil {
-		return nil, err
-	}
+func (r Run) page(source string) (*page, error) {
+	rec := r.Record
 	p := &page{
-		Record: rec, Policy: policy(), Style: template.CSS(web.Style), Script: template.JS(web.Script), Packed: template.JS(data),
-		Extent: extent(rec, rows), Progress: progress(rec), Took: took(rec),
-		Findings: Findings(rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(rows, rec.Warnings), Empty: len(rows) == 0,
+		Record: rec, Policy: Policy(source != ""), Style: template.CSS(web.Style), Script: template.JS(web.Script), Source: source,
+		Extent: extent(rec, r.Rows), Progress: progress(rec), Took: took(rec), Empty: len(r.Rows) == 0,
+		Findings: Findings(r.Rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, rec.Warnings),
 	}
-	shown := overview(rows)
-	for i, m := range measures {
+	shown := overview(r.Rows)
+	for i, m := range Describe(r.Rows) {
 		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: findingsOf(shown, m)})
 	}
-	return p, nil
+	if source != "" {
+		return p, nil
+	}
+	data, err := zipped(r.pack())
+	p.Packed = template.HTML(data)
+	return p, err
 }
 
-// policy allows the report's own script and style, by their hashes, and nothing else: no other script, no request.
-func policy() string {
-	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
-		source(web.Script), source(web.Style))
+// Policy is the content security policy of a page: the report's own script and style, by their hashes, and nothing else. No other
+// script runs, and the page makes no request; fetching allows those for its data, to the server that it comes from.
+func Policy(fetching bool) string {
+	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+		hash(web.Script), hash(web.Style))
+	if fetching {
+		policy += "; connect-src 'self'"
+	}
+	return policy
 }
 
-// source is the hash of an inline script or style as a policy writes it.
-func source(text string) string {
+// hash is that of an inline script or style as a policy writes it.
+func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

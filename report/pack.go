@@ -1,9 +1,14 @@
 package report
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -11,11 +16,19 @@ import (
 // packed is the data of a page. Rows are held by column, texts as indices into their distinct values: 100,000 rows
 // take a few megabytes, and the page unpacks them without a pass over each.
 type packed struct {
+	Study    string                `json:"study"`
 	Rows     int                   `json:"rows"`
 	Texts    map[string]textColumn `json:"texts"`
-	Numbers  map[string]numbers    `json:"numbers"`
-	Shown    []int                 `json:"shown"` // 0: a detail; 1: stands for its trials; 2: for its trials and its parameter's values
+	Numbers  map[string]numbers    `json:"numbers"` // one number where all rows have the same
+	Shown    []int                 `json:"shown"`   // 0: a detail; 1: stands for its trials; 2: for its trials and its parameter's values
 	Measures []packedMeasure       `json:"measures"`
+	Models   []packedModel         `json:"models"`
+}
+
+// A packedModel is what the page groups models by.
+type packedModel struct {
+	Name string            `json:"name"`
+	Tags map[string]string `json:"tags"`
 }
 
 // A textColumn is a column of few different texts. Codes is empty where all rows have the first.
@@ -57,9 +70,10 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// pack encodes rows as JSON that is safe inside a script element: encoding/json writes <, > and & as \u003c and so on.
-func pack(rows []scores.Row, measures []Measure, models []scores.ModelRecord) ([]byte, error) {
-	p := packed{Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, models), Shown: make([]int, len(rows))}
+// pack gathers the data of a page.
+func pack(rows []scores.Row, rec scores.Record) packed {
+	p := packed{Study: printable(rec.Study), Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, rec.Models),
+		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models)}
 	c := choose(rows)
 	for i := range rows {
 		switch {
@@ -69,18 +83,45 @@ func pack(rows []scores.Row, measures []Measure, models []scores.ModelRecord) ([
 			p.Shown[i] = 1
 		}
 	}
-	for _, m := range measures {
+	for _, m := range Describe(rows) {
 		pm := packedMeasure{Name: m.Name, Layered: layered(rows, m.Name)}
 		for _, s := range m.Statistics {
 			pm.Statistics = append(pm.Statistics, packedStatistic{s.Name, s.Title, s.About, numbers{s.Min, s.Max}, s.Direction})
 		}
 		p.Measures = append(p.Measures, pm)
 	}
-	return json.Marshal(p)
+	return p
+}
+
+func packModels(models []scores.ModelRecord) []packedModel {
+	out := make([]packedModel, len(models))
+	for i, m := range models {
+		out[i] = packedModel{printable(m.Name), map[string]string{}}
+		for key, value := range m.Tags {
+			out[i].Tags[printable(key)] = printable(value)
+		}
+	}
+	return out
+}
+
+// zipped writes a value as compressed JSON in base64, which is safe inside a script element whatever it holds.
+func zipped(v any) (string, error) {
+	var b strings.Builder
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(json.NewEncoder(zip).Encode(v), zip.Close(), text.Close()); err != nil {
+		return "", err
+	}
+	return b.String(), nil
 }
 
 func packTexts(rows []scores.Row) map[string]textColumn {
 	return map[string]textColumn{
+		"from":      packText(rows, byModel),
+		"to":        packText(rows, func(r *scores.Row) string { return r.OtherModel }),
 		"model":     packText(rows, modelLabel),
 		"layer":     packText(rows, func(r *scores.Row) string { return r.Layer }),
 		"other":     packText(rows, func(r *scores.Row) string { return r.OtherLayer }),
@@ -148,6 +189,9 @@ func packNumber(rows []scores.Row, field func(*scores.Row) float64) numbers {
 	n := make(numbers, len(rows))
 	for i := range rows {
 		n[i] = field(&rows[i])
+	}
+	if len(n) > 1 && !slices.ContainsFunc(n, func(v float64) bool { return v != n[0] && !(math.IsNaN(v) && math.IsNaN(n[0])) }) {
+		return n[:1]
 	}
 	return n
 }

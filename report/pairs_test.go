@@ -106,7 +106,7 @@ func TestHeatMaps(t *testing.T) {
 	t.Parallel()
 	rows, rec := fake{models: 2, layers: 5, grid: 5}.build()
 	v := open(t, rows, rec, 1280, 900)
-	if got := v.texts(t, "figure figcaption"); !slices.Equal(got, []string{"resnet20 with itself", "resnet20 and resnet56"}) {
+	if got := v.texts(t, "figure figcaption > span:first-child"); !slices.Equal(got, []string{"resnet20 with itself", "resnet20 and resnet56"}) {
 		t.Errorf("charts of %q", got)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 2*5*5 {

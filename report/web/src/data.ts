@@ -22,16 +22,24 @@ export interface Measure {
   statistics: Statistic[];
 }
 
-export interface Packed {
-  rows: number;
-  texts: Record<TextName, TextColumn>;
-  numbers: Record<NumberName, (number | null)[]>;
-  shown: number[];
-  measures: Measure[];
+export interface Model {
+  name: string;
+  tags: Record<string, string>;
 }
 
+export interface Packed {
+  study: string;
+  rows: number;
+  texts: Record<TextName, TextColumn>;
+  numbers: Record<NumberName, (number | null)[]>; // one number where all rows have the same
+  shown: number[];
+  measures: Measure[];
+  models: Model[];
+}
+
+/** A row's texts. `model` names the one model of the row or the pair that it compares; `from` and `to` are the two of a pair. */
 export type TextName =
-  | 'model' | 'layer' | 'other' | 'data' | 'transform' | 'parameter' | 'measure' | 'variant' | 'factor' | 'statistic' | 'warning';
+  | 'model' | 'from' | 'to' | 'layer' | 'other' | 'data' | 'transform' | 'parameter' | 'measure' | 'variant' | 'factor' | 'statistic' | 'warning';
 export type NumberName = 'depth' | 'otherDepth' | 'trial' | 'value' | 'low' | 'high' | 'null' | 'n';
 
 /** How far a row stands for others. */
@@ -39,7 +47,9 @@ export const Shown = { detail: 0, trials: 1, overview: 2 };
 
 /** Scores gives the fields of a row by its number. */
 export class Scores {
-  constructor(private readonly packed: Packed) {}
+  private deepest?: Map<string, number>;
+
+  constructor(readonly packed: Packed) {}
 
   get length(): number {
     return this.packed.rows;
@@ -55,7 +65,8 @@ export class Scores {
   }
 
   number(name: NumberName, row: number): number | null {
-    return this.packed.numbers[name][row];
+    const column = this.packed.numbers[name];
+    return column[column.length === 1 ? 0 : row];
   }
 
   shown(row: number): number {
@@ -67,15 +78,49 @@ export class Scores {
     return this.packed.texts[name].values;
   }
 
-  /** The rows that satisfy a condition. */
-  where(condition: (row: number) => boolean): number[] {
-    const rows: number[] = [];
-    for (let row = 0; row < this.length; row++) if (condition(row)) rows.push(row);
-    return rows;
-  }
-
   /** The different texts of a column among some rows, in order of first appearance. */
   distinct(name: TextName, rows: number[]): string[] {
     return [...new Set(rows.map((row) => this.text(name, row)))];
   }
+
+  /** The rows of each measure, all of them. */
+  byMeasure(): Map<string, number[]> {
+    const all = new Map<string, number[]>(this.measures.map((m) => [m.name, []]));
+    for (let row = 0; row < this.length; row++) all.get(this.text('measure', row))?.push(row);
+    return all;
+  }
+
+  /** The depth of a row's layer as a share of that of the deepest layer measured of its model. */
+  relativeDepth(row: number): number {
+    if (!this.deepest) {
+      this.deepest = new Map();
+      for (let r = 0; r < this.length; r++) {
+        const model = this.text('from', r);
+        this.deepest.set(model, Math.max(this.deepest.get(model) ?? 0, this.number('depth', r) ?? 0));
+      }
+    }
+    return (this.number('depth', row) ?? 0) / Math.max(1, this.deepest.get(this.text('from', row)) ?? 1);
+  }
+
+  /** The names of all tags that models carry. */
+  tagNames(): string[] {
+    return [...new Set(this.packed.models.flatMap((m) => Object.keys(m.tags)))].sort();
+  }
+
+  /** A tag of a row's model, '' where it has none. */
+  tag(name: string, row: number): string {
+    const model = this.packed.models.find((m) => m.name === this.text('from', row));
+    return model && Object.hasOwn(model.tags, name) ? model.tags[name] : '';
+  }
+}
+
+/** Groups items by a key, in order of first appearance. */
+export function grouped<T>(items: T[], key: (item: T) => string): [string, T[]][] {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const k = key(item), group = groups.get(k);
+    if (group) group.push(item);
+    else groups.set(k, [item]);
+  }
+  return [...groups];
 }

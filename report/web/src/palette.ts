@@ -21,8 +21,7 @@ export function look(index: number): Look {
 }
 
 /** A short piece of the series' line with its mark, for a legend. */
-export function swatch(index: number): SVGSVGElement {
-  const { colour, dash, shape } = look(index);
+export function swatch({ colour, dash, shape }: Look): SVGSVGElement {
   const svg = node('svg', { width: '30', height: '12', viewBox: '0 0 30 12', 'aria-hidden': 'true' }) as SVGSVGElement;
   svg.append(
     node('line', { x1: '1', x2: '29', y1: '6', y2: '6', stroke: colour, 'stroke-width': '2', 'stroke-dasharray': dash[1] ? dash.join(' ') : 'none' }),

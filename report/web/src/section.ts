@@ -1,205 +1,175 @@
 // The section of one measure: what to look at, the charts of it, and the table of its scores.
 
-import { curves, dots, draw, type Point } from './chart';
-import { heat, isGrid, type Tile } from './heat';
-import { Scores, Shown, type Measure, type Statistic, type TextName } from './data';
+import { bars, linesOf } from './charts/bars';
+import { byParameter, depth } from './charts/curves';
+import { heat, isGrid, pairsOf } from './charts/heat';
+import { defaultOf, fixed, layerEnds, named, varies, type Axis, type Context, type Kind, type Panel } from './charts/kind';
+import { chooser, segments, type Option } from './controls';
+import { Shown, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
-import { interval, number, shorten } from './format';
-import { swatch } from './palette';
-import { table } from './table';
+import { Figure } from './figure';
+import type { Filter } from './filters';
+import { shorten } from './format';
+import { Legend } from './legend';
+import { describe, inOverview, scoreSource, ScoreTable } from './scoretable';
+import { byNumber, dimensionTitle, Series, type Dimension } from './series';
+import type { State } from './state';
 
-/** What a reader has chosen to see. An empty parameter is the mean over the values, an empty factor all samples. */
-interface Choice {
-  statistic: string;
-  data: string;
-  variant: string;
-  parameter: string;
-  factor: string;
-}
+const kinds: Kind[] = [depth, bars, byParameter, heat];
+const panelsAtOnce = 24;
 
 export class Section {
-  private readonly rows: number[]; // the measure's, trials summarised
-  private readonly choice: Choice;
-  private drawing = 0; // of the latest choice: an older one stops
+  private readonly summarised: number[]; // rows, trials summarised
+  private readonly offered: Kind[];
+  private readonly table: ScoreTable;
+  private readonly legend: Legend;
+  private figures: Figure[] = [];
+  private showing = panelsAtOnce;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly scores: Scores,
     private readonly measure: Measure,
-    private readonly models: string[], // of the whole report, so that colours are the same everywhere
+    private readonly rows: number[], // the measure's, all of them
+    private readonly state: State,
+    private readonly filter: Filter,
+    changed: () => void, // when a filter of the whole report was set here
   ) {
-    this.rows = scores.where((row) => scores.text('measure', row) === measure.name && scores.shown(row) >= Shown.trials);
-    const first = (name: TextName) => scores.distinct(name, this.rows)[0] ?? '';
-    this.choice = { statistic: measure.statistics[0].name, data: first('data'), variant: first('variant'), parameter: '', factor: '' };
-    this.controls();
-    this.legend();
-    this.part('scores').append(table(scores, measure.name, root.querySelector('h2')!.textContent!));
+    this.summarised = rows.filter((row) => scores.shown(row) >= Shown.trials);
+    const suiting = kinds.filter((k) => k.suits(scores, measure, this.summarised));
+    this.offered = isGrid(scores, this.summarised) ? suiting.sort((a, b) => Number(b === heat) - Number(a === heat)) : suiting;
+    this.legend = new Legend(filter, changed);
+    this.part('legend').append(this.legend.root);
+    const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
+    const details = rows.some((row) => !inOverview(scores, row)) ? rows.length : 0;
+    this.table = new ScoreTable(scores, title, state, measure.name, details);
+    this.part('scores').append(this.table.root);
   }
 
   private part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
 
-  private get statistic(): Statistic {
-    return this.measure.statistics.find((s) => s.name === this.choice.statistic)!;
+  /** Shows what is chosen, in the report and here. */
+  update(): void {
+    const statistics = this.measure.statistics.filter((s) => this.filter.shows(this.measure.name, s.name));
+    this.root.hidden = statistics.length === 0;
+    if (this.root.hidden) return;
+    this.table.update(this.filter.passing(this.rows));
+    this.redraw();
   }
 
-  private controls(): void {
+  private choice(name: string): string {
+    return this.state.get(`${this.measure.name}.${name}`);
+  }
+
+  private choose(name: string, value: string): void {
+    this.state.set(`${this.measure.name}.${name}`, value);
+    this.showing = panelsAtOnce;
+    const focused = document.activeElement as HTMLInputElement | null;
+    const again = focused && this.part('controls').contains(focused) ? selectorOf(focused) : '';
+    this.redraw();
+    if (again) this.part('controls').querySelector<HTMLElement>(again)?.focus();
+  }
+
+  // redraw makes controls, legend and charts anew for what is chosen.
+  private redraw(): void {
+    const statistics = this.measure.statistics.filter((s) => this.filter.shows(this.measure.name, s.name));
+    const statistic = statistics.find((s) => s.name === this.choice('statistic')) ?? statistics[0];
+    const kind = this.offered.find((k) => k.name === this.choice('chart')) ?? this.offered[0];
+    const of = this.summarised.filter((row) => this.scores.text('statistic', row) === statistic.name);
+    const rows = this.filter.passing(of);
+    const base = { scores: this.scores, measure: this.measure, statistic, rows, choice: (name: string) => this.choice(name) };
+    const dimensions = kind ? this.dimensions(kind, of) : [];
+    const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? 'model';
+    const context: Context = { ...base, series: new Series(this.scores, dimension) };
+    this.controls(context, of, statistics, kind, dimensions);
+    if (kind) this.charts(kind, context, of);
+  }
+
+  // dimensions are what the series of a chart can be: what has several values, and the tags of models.
+  private dimensions(kind: Kind, rows: number[]): Dimension[] {
+    const columns = kind.by.filter((d) => d === 'model' || varies(this.scores, d as Axis, rows));
+    const tags = kind.by.length > 1 ? this.scores.tagNames().filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1) : [];
+    return [...columns, ...tags.map((t): Dimension => `tag:${t}`)];
+  }
+
+  private controls(c: Context, all: number[], statistics: Statistic[], kind: Kind | undefined, dimensions: Dimension[]): void {
     const into = this.part('controls');
-    if (this.measure.statistics.length > 1) into.append(this.statistics());
-    this.chooser(into, 'Data', 'data', (name) => name);
-    this.chooser(into, 'Variant', 'variant', (name) => name || 'default');
-    if (this.measure.layered) this.chooser(into, 'Value of the parameter', 'parameter', (name) => name || 'mean');
-    this.chooser(into, 'Class', 'factor', (name) => name.replace(/^class=/, '') || 'all samples');
-    into.hidden = into.childElementCount === 0;
-  }
-
-  private statistics(): HTMLElement {
-    const set = element('fieldset', { class: 'segments' }, element('legend', {}, 'Statistic'));
-    for (const s of this.measure.statistics) {
-      const input = element('input', { type: 'radio', name: `${this.root.id}-statistic`, value: s.name });
-      input.checked = s.name === this.choice.statistic;
-      input.addEventListener('change', () => {
-        this.choice.statistic = s.name;
-        void this.draw();
-      });
-      set.append(element('label', { title: s.about }, input, element('span', {}, s.name)));
+    const items: HTMLElement[] = [];
+    const add = (name: string, title: string, options: Option[], chosen: string, least = 2) => {
+      if (options.length >= least) items.push(chooser(title, name, options, chosen, (v) => this.choose(name, v)));
+    };
+    if (this.offered.length > 1) {
+      items.push(segments('Chart', this.offered.map((k) => ({ value: k.name, title: k.title })), kind!.name, (v) => this.choose('chart', v === this.offered[0].name ? '' : v)));
     }
-    return set;
-  }
-
-  // chooser offers the values of a column, where there are several.
-  private chooser(into: HTMLElement, title: string, name: 'data' | 'variant' | 'parameter' | 'factor', label: (value: string) => string): void {
-    const values = this.scores.distinct(name, this.rows);
-    if (values.length < 2) return;
-    if ((name === 'parameter' || name === 'factor') && !values.includes('')) values.unshift('');
-    values.sort((a, b) => Number(a !== '') - Number(b !== ''));
-    const select = element('select');
-    for (const value of values) select.append(element('option', { value }, label(value)));
-    select.value = this.choice[name];
-    select.addEventListener('change', () => {
-      this.choice[name] = select.value;
-      void this.draw();
-    });
-    into.append(element('label', { class: 'chooser' }, title, select));
-  }
-
-  private legend(): void {
-    const pairs = this.by(this.rows, (row) => this.scores.text('model', row));
-    const present = new Set(pairs.filter(([, rows]) => !this.measure.layered || !isGrid(this.scores, rows)).map(([model]) => model)); // heat maps have no lines
-    const list = element('ul');
-    this.models.forEach((model, i) => {
-      if (present.has(model)) list.append(element('li', {}, swatch(i), shorten(model, 40)));
-    });
-    if (present.size > 0 && this.rows.some((row) => this.scores.number('null', row) !== null)) {
-      list.append(element('li', { class: 'aside' }, `${this.measure.layered ? 'dotted' : 'dotted or a bar'}: the null, what shuffled pairs give`));
+    if (statistics.length > 1) {
+      items.push(segments('Statistic', statistics.map((s) => ({ value: s.name, title: s.name, about: s.about })), c.statistic.name,
+        (v) => this.choose('statistic', v === this.measure.statistics[0].name ? '' : v)));
     }
-    this.part('legend').append(list);
+    if (!kind || all.length === 0) {
+      into.replaceChildren(...items);
+      return;
+    }
+    const spread = c.rows.length > 0 ? kind.spread(c) : [];
+    add('by', 'Colour', dimensions.map((d) => ({ value: d, title: dimensionTitle(d) })), c.series.dimension);
+    if (kind === depth) add('x', 'Depth', [{ value: '', title: 'absolute' }, { value: 'relative', title: 'relative' }], this.choice('x'));
+    if (kind === bars) add('lines', 'Lines', linesOf(this.scores, c.rows).map((a) => ({ value: a, title: dimensionTitle(a as Dimension) })), spread[0] ?? '');
+    if (kind === heat) add('map', 'Tiles', pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })), spread.join('-'));
+    for (const name of fixed) {
+      if (spread.includes(name) || c.series.dimension === name) continue;
+      if (name === 'layer' && (!this.measure.layered || kind === depth)) continue;
+      add(name, fixedTitles[name], this.values(name, c), this.choice(name) || (c.rows.length > 0 ? defaultOf(c, name) : ''));
+    }
+    into.replaceChildren(...items);
   }
 
-  /** Draws the charts of what is chosen, one after the other, so that the page stays responsive. */
-  async draw(): Promise<void> {
-    const turn = ++this.drawing;
+  private values(name: (typeof fixed)[number], c: Context): Option[] {
+    const values = c.scores.distinct(name, c.rows).filter((v) => v !== '' || name === 'variant' || name === 'data');
+    if (name === 'parameter') values.sort(byNumber);
+    const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
+    if (name === 'layer') return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
+    const all = name === 'parameter' ? 'mean' : name === 'factor' && c.scores.distinct('factor', c.rows).includes('') ? 'all samples' : '';
+    return all && values.length > 0 ? [{ value: '', title: all }, ...options] : options;
+  }
+
+  private charts(kind: Kind, c: Context, all: number[]): void {
     const into = this.part('charts');
-    const panels = this.measure.layered ? this.layerPanels() : this.predictionPanels();
     into.style.minHeight = `${into.offsetHeight}px`; // the page does not jump while charts are replaced
-    into.replaceChildren();
-    if (panels.length === 0) into.append(element('p', { class: 'none' }, 'There are no scores for this choice.'));
-    for (const panel of panels) {
-      const chart = element('div', { class: 'chart' });
-      into.append(element('figure', panel.wide ? { class: 'wide' } : {}, element('figcaption', {}, panel.title), chart));
-      await draw(chart, panel.spec, `${this.statistic.title}, ${panel.title}`);
-      if (turn !== this.drawing) return;
-    }
-    into.style.minHeight = '';
+    for (const figure of this.figures) figure.remove();
+    const panels = c.rows.length > 0 ? kind.panels(c) : [];
+    const few = panels.slice(0, this.showing);
+    this.figures = few.map((panel) => this.figure(c, panel));
+    into.replaceChildren(...this.figures.map((f) => f.root), ...this.more(panels.length - few.length, kind, c, all));
+    if (panels.length === 0) into.append(element('p', { class: 'none' }, all.length > 0 && c.rows.length === 0 ? 'The filters hide all scores.' : 'There are no scores for this choice.'));
+    this.legend.update(c, all, kind);
+    requestAnimationFrame(() => { into.style.minHeight = ''; });
   }
 
-  // chosen are the rows of the statistic, data, variant and class; under says which parameter.
-  private chosen(under: (row: number) => boolean): number[] {
-    const { statistic, data, variant, factor } = this.choice;
-    const s = this.scores;
-    return this.rows.filter((row) =>
-      s.text('statistic', row) === statistic && s.text('data', row) === data && s.text('variant', row) === variant &&
-      s.text('factor', row) === factor && under(row));
-  }
-
-  // layerPanels are curves over depth, one panel for each transformation; layers that are compared with several others
-  // make a heat map of their own for each pair of models.
-  private layerPanels() {
-    const { parameter } = this.choice;
-    const rows = this.chosen((row) => parameter === '' ? this.scores.shown(row) === Shown.overview : this.scores.text('parameter', row) === parameter);
-    return this.by(rows, (row) => this.label(row)).flatMap(([title, of]) => {
-      const models = this.by(of, (row) => this.scores.text('model', row));
-      const grids = models.filter(([, rows]) => isGrid(this.scores, rows));
-      const lines = models.filter(([, rows]) => !isGrid(this.scores, rows)).flatMap(([, rows]) => rows);
-      const panels = grids.map(([model, rows]) => ({
-        title: [model, title].filter(Boolean).join(', '), wide: false, spec: heat(this.tiles(rows), this.statistic),
-      }));
-      if (lines.length > 0) {
-        panels.unshift({
-          title: title || this.statistic.title, wide: false,
-          spec: curves(this.points(lines, (row) => this.scores.number('depth', row)!), this.models, this.statistic, 'depth of the layer'),
-        });
-      }
-      return panels;
+  private figure(c: Context, panel: Panel): Figure {
+    const title = `${c.statistic.title}, ${panel.title}`;
+    return new Figure({
+      title: panel.title, description: title, wide: panel.wide, build: panel.build,
+      describe: (row) => describe(this.scores, row),
+      data: () => scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
     });
   }
 
-  private tiles(rows: number[]): Tile[] {
-    const s = this.scores;
-    return rows.map((row) => ({
-      layer: s.text('layer', row), depth: s.number('depth', row)!, other: s.text('other', row), otherDepth: s.number('otherDepth', row)!,
-      value: s.number('value', row), said: [number(s.number('value', row)), interval(s.number('low', row), s.number('high', row))].filter(Boolean).join(' '),
-      chance: s.number('null', row) === null ? '' : number(s.number('null', row)),
-    }));
-  }
-
-  // predictionPanels are the transformations side by side, then a curve for each one with several values.
-  private predictionPanels() {
-    const shown = this.chosen((row) => this.scores.shown(row) === Shown.overview);
-    if (shown.length === 0) return [];
-    const points = this.points(shown, () => 0);
-    const moved = shown.some((row) => this.label(row) !== '');
-    if (!moved) for (const p of points) p.row = p.model;
-    const panels = [{ title: moved ? 'all transformations' : 'all models', wide: true, spec: dots(points, this.models, this.statistic) }];
-    const valued = this.chosen((row) => this.scores.text('parameter', row) !== '');
-    for (const [title, rows] of this.by(valued, (row) => this.scores.text('transform', row))) {
-      if (this.scores.distinct('parameter', rows).length < 2) continue;
-      panels.push({
-        title: `${title} by value`, wide: false,
-        spec: curves(this.points(rows, (row) => parameter(this.scores.text('parameter', row))), this.models, this.statistic, 'value of the parameter'),
-      });
-    }
-    return panels;
-  }
-
-  // label is the transformation, with its value where no mean stands for the values.
-  private label(row: number): string {
-    return [this.scores.text('transform', row), this.scores.text('parameter', row)].filter(Boolean).join(' ');
-  }
-
-  private by(rows: number[], key: (row: number) => string): [string, number[]][] {
-    const groups = new Map<string, number[]>();
-    for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) ?? []), row]);
-    return [...groups];
-  }
-
-  private points(rows: number[], x: (row: number) => number | string): Point[] {
-    const s = this.scores;
-    return rows.map((row) => {
-      const [value, low, high, chance] = [s.number('value', row), s.number('low', row), s.number('high', row), s.number('null', row)];
-      return {
-        model: s.text('model', row), x: x(row), row: this.label(row) || 'untransformed', value, low, high, null: chance,
-        place: s.text('layer', row) ? shorten(s.text('layer', row), 60) : this.label(row),
-        said: [number(value), interval(low, high)].filter(Boolean).join(' '),
-        chance: chance === null ? '' : number(chance),
-      };
+  private more(left: number, kind: Kind, c: Context, all: number[]): HTMLElement[] {
+    if (left <= 0) return [];
+    const button = element('button', { type: 'button', class: 'more' }, `Show ${Math.min(left, panelsAtOnce)} of ${left} more`);
+    button.addEventListener('click', () => {
+      this.showing += panelsAtOnce;
+      this.charts(kind, c, all);
     });
+    return [button];
   }
 }
 
-// parameter is a number where the text is one.
-function parameter(text: string): number | string {
-  const v = Number(text);
-  return text.trim() === '' || Number.isNaN(v) ? text : v;
+const fixedTitles = { data: 'Data', variant: 'Variant', parameter: 'Value of the parameter', factor: 'Class or factor', layer: 'Layer' };
+
+// selectorOf finds a control again after it was made anew.
+function selectorOf(control: HTMLInputElement): string {
+  if (control.tagName === 'SELECT') return `select[name="${control.name}"]`;
+  return `input[value="${CSS.escape(control.value)}"]`;
 }

@@ -1,11 +1,12 @@
-// A table of scores that sorts by any column, filters by text and shows a page at a time, so that 100,000 rows are as
-// quick as ten.
+// A table that sorts by any column, filters by text, shows a page at a time, so that 100,000 rows are as quick as ten, and
+// copies as CSV.
 
-import { Scores, Shown, type NumberName, type TextName } from './data';
+import { csv } from './csv';
 import { element } from './dom';
-import { count, interval, number } from './format';
+import { count } from './format';
+import { copy, fileName, saveText } from './save';
 
-interface Column {
+export interface Column {
   title: string;
   numeric: boolean;
   prose?: boolean; // sentences, which want room
@@ -13,35 +14,46 @@ interface Column {
   key: (row: number) => string | number | null; // what it sorts by
 }
 
-const pageSize = 12;
-
-export function table(scores: Scores, measure: string, title: string): HTMLElement {
-  return new ScoreTable(scores, measure, title).root;
+/** What a table shows: rows by number, and how they are told. */
+export interface Source {
+  title: string;
+  rows: number[];
+  columns: Column[];
+  csv: (rows: number[]) => (string | number | null)[][]; // with a line of headers
 }
 
-class ScoreTable {
+/** What a reader has chosen of a table. */
+export interface TableChoice {
+  sought: string;
+  sort: string; // title of a column, with "-" before it for descending; "" for the order of the rows
+}
+
+const pageSize = 12;
+const order = new Intl.Collator('en', { numeric: true });
+
+export class Table {
   readonly root: HTMLElement;
-  private readonly all: number[]; // the measure's rows
-  private columns: Column[] = [];
+  readonly tools: HTMLElement;
   private rows: number[] = []; // those shown, sorted
   private page = 0;
-  private details = false;
-  private sought = '';
-  private sorted?: { column: string; descending: boolean };
 
   private readonly head = element('thead');
   private readonly body = element('tbody');
   private readonly position = element('span', { 'aria-live': 'polite' });
   private readonly previous = element('button', { type: 'button' }, 'Previous');
   private readonly next = element('button', { type: 'button' }, 'Next');
+  private readonly filter: HTMLInputElement;
 
-  constructor(private readonly scores: Scores, measure: string, title: string) {
-    this.all = scores.where((row) => scores.text('measure', row) === measure);
+  constructor(private source: Source, private choice: TableChoice = { sought: '', sort: '' }, private readonly chosen: (c: TableChoice) => void = () => {}) {
+    this.filter = element('input', { type: 'search', placeholder: 'Filter rows', 'aria-label': `Filter: ${source.title}` });
+    this.filter.value = choice.sought;
+    this.filter.addEventListener('input', () => this.choose({ ...this.choice, sought: this.filter.value }));
+    this.tools = element('div', { class: 'tools' }, this.filter, ...this.exports());
     this.root = element(
       'div', { class: 'score-table' },
-      this.tools(title),
-      element('div', { class: 'scroll', role: 'region', 'aria-label': `Scores: ${title}`, tabindex: '0' },
-        element('table', {}, element('caption', {}, `Scores: ${title}`), this.head, this.body)),
+      this.tools,
+      element('div', { class: 'scroll', role: 'region', 'aria-label': source.title, tabindex: '0' },
+        element('table', {}, element('caption', {}, source.title), this.head, this.body)),
       element('div', { class: 'pager' }, this.position, this.previous, this.next),
     );
     this.previous.addEventListener('click', () => this.turn(-1));
@@ -49,35 +61,41 @@ class ScoreTable {
     this.select();
   }
 
-  private tools(title: string): HTMLElement {
-    const filter = element('input', { type: 'search', placeholder: 'Filter rows', 'aria-label': `Filter the scores: ${title}` });
-    filter.addEventListener('input', () => {
-      this.sought = filter.value.toLowerCase();
-      this.select();
-    });
-    const tools = element('div', { class: 'tools' }, filter);
-    if (this.all.some((row) => !this.inOverview(row))) {
-      const every = element('input', { type: 'checkbox' });
-      every.addEventListener('change', () => {
-        this.details = every.checked;
-        this.select();
-      });
-      tools.append(element('label', {}, every, `Every value, trial and class (${count(this.all.length)} rows)`));
-    }
-    return tools;
+  /** Shows other rows. */
+  update(source: Source, choice: TableChoice = this.choice): void {
+    this.source = source;
+    this.choice = choice;
+    if (this.filter.value !== choice.sought) this.filter.value = choice.sought;
+    this.select();
   }
 
-  private inOverview(row: number): boolean {
-    return this.scores.shown(row) === Shown.overview && this.scores.text('factor', row) === '';
+  private exports(): HTMLElement[] {
+    const copying = element('button', { type: 'button', class: 'quiet' }, 'Copy as CSV');
+    copying.addEventListener('click', () => void copy(this.text()).then(() => {
+      copying.textContent = `Copied ${count(this.rows.length)} rows`;
+      setTimeout(() => { copying.textContent = 'Copy as CSV'; }, 2500);
+    }));
+    const saving = element('button', { type: 'button', class: 'quiet' }, 'Save CSV');
+    saving.addEventListener('click', () => saveText(this.text(), `${fileName(this.source.title)}.csv`));
+    return [copying, saving];
   }
 
-  // select takes the rows that are asked for and starts at the first page.
+  private text(): string {
+    return csv(this.source.csv(this.rows));
+  }
+
+  private choose(choice: TableChoice): void {
+    this.choice = choice;
+    this.chosen(choice);
+    this.select();
+  }
+
+  // select takes the rows that are sought and starts at the first page.
   private select(): void {
-    const wanted = this.details ? this.all : this.all.filter((row) => this.inOverview(row));
-    this.columns = columnsOf(this.scores, wanted);
-    const words = this.sought.split(/\s+/).filter(Boolean);
-    this.rows = wanted.filter((row) => {
-      const text = words.length ? this.columns.map((c) => c.cell(row)).join(' ').toLowerCase() : '';
+    const words = this.choice.sought.toLowerCase().split(/\s+/).filter(Boolean);
+    const columns = this.source.columns;
+    this.rows = this.source.rows.filter((row) => {
+      const text = words.length ? columns.map((c) => c.cell(row)).join(' ').toLowerCase() : '';
       return words.every((word) => text.includes(word));
     });
     this.sort();
@@ -86,9 +104,10 @@ class ScoreTable {
   }
 
   private sort(): void {
-    const by = this.columns.find((c) => c.title === this.sorted?.column);
+    const { title, descending } = this.sorted;
+    const by = this.source.columns.find((c) => c.title === title);
     if (!by) return;
-    const sign = this.sorted!.descending ? -1 : 1;
+    const sign = descending ? -1 : 1;
     const keys = new Map(this.rows.map((row) => [row, by.key(row)]));
     this.rows.sort((a, b) => {
       const x = keys.get(a)!, y = keys.get(b)!;
@@ -97,12 +116,17 @@ class ScoreTable {
     });
   }
 
+  private get sorted(): { title: string; descending: boolean } {
+    const { sort } = this.choice;
+    return { title: sort.replace(/^-/, ''), descending: sort.startsWith('-') };
+  }
+
   private show(): void {
-    this.head.replaceChildren(element('tr', {}, ...this.columns.map((c) => this.header(c))));
+    this.head.replaceChildren(element('tr', {}, ...this.source.columns.map((c) => this.header(c))));
     const start = this.page * pageSize;
     const rows = this.rows.slice(start, start + pageSize);
     this.body.replaceChildren(...rows.map((row) =>
-      element('tr', {}, ...this.columns.map((c) => element('td', look(c), c.cell(row))))));
+      element('tr', {}, ...this.source.columns.map((c) => element('td', look(c), c.cell(row))))));
     this.position.textContent = rows.length
       ? `${count(start + 1)} to ${count(start + rows.length)} of ${count(this.rows.length)}`
       : 'No rows match.';
@@ -112,17 +136,15 @@ class ScoreTable {
   }
 
   private header(column: Column): HTMLElement {
-    const active = this.sorted?.column === column.title;
+    const { title, descending } = this.sorted;
+    const active = title === column.title;
     const button = element('button', { type: 'button' }, column.title);
     button.addEventListener('click', () => {
-      this.sorted = { column: column.title, descending: active ? !this.sorted!.descending : false };
-      this.sort();
-      this.page = 0;
-      this.show();
-      const place = this.columns.indexOf(column);
+      this.choose({ ...this.choice, sort: active && !descending ? `-${column.title}` : column.title });
+      const place = this.source.columns.indexOf(column);
       this.head.querySelectorAll('button')[place].focus();
     });
-    const sort = !active ? 'none' : this.sorted!.descending ? 'descending' : 'ascending';
+    const sort = !active ? 'none' : descending ? 'descending' : 'ascending';
     return element('th', { scope: 'col', 'aria-sort': sort, ...look(column) }, button);
   }
 
@@ -134,33 +156,4 @@ class ScoreTable {
 
 function look(column: Column): Record<string, string> {
   return column.numeric ? { class: 'n' } : column.prose ? { class: 'prose' } : {};
-}
-
-const order = new Intl.Collator('en', { numeric: true });
-
-// columnsOf leaves out the columns that say the same in every row.
-function columnsOf(scores: Scores, rows: number[]): Column[] {
-  const text = (title: string, name: TextName): Column => ({
-    title, numeric: false, cell: (row) => scores.text(name, row), key: (row) => scores.text(name, row),
-  });
-  const figure = (title: string, name: NumberName, format: (v: number | null) => string): Column => ({
-    title, numeric: true, cell: (row) => format(scores.number(name, row)), key: (row) => scores.number(name, row),
-  });
-  const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
-  const varying = [
-    text('model', 'model'), text('data', 'data'), text('transform', 'transform'), text('value of parameter', 'parameter'),
-    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))), text('variant', 'variant'), text('class', 'factor'),
-    figure('depth', 'depth', integer), text('layer', 'layer'), text('other layer', 'other'), text('statistic', 'statistic'),
-  ].filter((c) => rows.length > 0 && rows.some((row) => c.key(row) !== c.key(rows[0])));
-  const filled = [
-    {
-      title: '95 % interval', numeric: true,
-      cell: (row: number) => interval(scores.number('low', row), scores.number('high', row)),
-      key: (row: number) => { const low = scores.number('low', row), high = scores.number('high', row); return low === null || high === null ? null : high - low; },
-    },
-    figure('null', 'null', (v) => (v === null ? '' : number(v))),
-    figure('n', 'n', integer),
-    { ...text('warning', 'warning'), prose: true },
-  ].filter((c) => rows.some((row) => c.cell(row) !== ''));
-  return [...varying, figure('value', 'value', number), ...filled];
 }

@@ -3,21 +3,27 @@
 
 import { element } from './dom';
 
+/** Says what a thing of a chart is, by its number: names and texts. */
+export type Describe = (id: number) => [string, string][];
+
 let box: HTMLElement | undefined;
 
-export function tooltip(_handler: unknown, event: MouseEvent, _item: unknown, value: unknown): void {
-  box ??= document.body.appendChild(element('div', { class: 'tooltip', role: 'tooltip', hidden: '' }));
-  if (value === null || value === undefined || value === '') {
-    box.hidden = true;
-    return;
-  }
-  box.replaceChildren(
-    ...Object.entries(value as Record<string, string>)
-      .filter(([, text]) => text !== '')
-      .map(([name, text]) => element('div', {}, element('span', {}, name), element('b', {}, text))),
-  );
-  box.hidden = false;
-  place(box, event.clientX, event.clientY);
+/** A handler that shows what describe says of the thing under the pointer. */
+export function tooltip(describe: Describe) {
+  return (_handler: unknown, event: MouseEvent, _item: unknown, value: unknown): void => {
+    box ??= document.body.appendChild(element('div', { class: 'tooltip', role: 'tooltip', hidden: '' }));
+    if (value === null || value === undefined || value === '') {
+      box.hidden = true;
+      return;
+    }
+    box.replaceChildren(
+      ...describe(Number(value))
+        .filter(([, text]) => text !== '')
+        .map(([name, text]) => element('div', {}, element('span', {}, name), element('b', {}, text))),
+    );
+    box.hidden = false;
+    place(box, event.clientX, event.clientY);
+  };
 }
 
 // place puts the box beside a point and keeps it within the window.

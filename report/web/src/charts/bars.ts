@@ -1,0 +1,82 @@
+// Bars side by side: models under each transformation, on each data set or for each class or factor.
+
+import { grouped, type Scores } from '../data';
+import { saysOfBars } from '../says';
+import { dimensionTitle, type Dimension } from '../series';
+import { colour, shape, tip, valueAxis, type Spec } from '../vega';
+import { chosen, named, panelsBy, points, varies, type Axis, type Context, type Kind, type Point } from './kind';
+
+/** What the lines of bars can be. */
+const lines: Axis[] = ['transform', 'factor', 'data', 'variant', 'parameter', 'model'];
+
+export const bars: Kind = {
+  name: 'bars',
+  title: 'Bars',
+  suits: (_scores, _measure, rows) => rows.length > 0,
+  by: ['model', 'transform', 'parameter', 'data', 'variant', 'factor'],
+  spread: (c) => [line(c)],
+  panels: (c) => {
+    const along = line(c);
+    return panelsBy(c, chosen(c, [along]), [along]).map(([title, rows]) => ({
+      title: [c.statistic.title[0].toUpperCase() + c.statistic.title.slice(1), title, `by ${dimensionTitle(along as Dimension)}`].filter(Boolean).join(' '),
+      rows,
+      wide: true,
+      build: () => {
+        const drawn = points(c, rows, (row) => labelled(c, along, row));
+        return { spec: sideBySide(c, drawn), says: saysOfBars(c, drawn) };
+      },
+    }));
+  },
+};
+
+/** The columns that a reader can choose for the lines. */
+export function linesOf(scores: Scores, rows: number[]): Axis[] {
+  return lines.filter((a) => varies(scores, a, rows));
+}
+
+function line(c: Omit<Context, 'series'>): Axis {
+  const offered = linesOf(c.scores, c.rows);
+  const asked = offered.find((a) => a === c.choice('lines'));
+  return asked ?? offered[0] ?? 'transform';
+}
+
+// labelled is the name of a line: of a transformation with its value, where no mean stands for the values.
+function labelled(c: Context, along: Axis, row: number): string {
+  const text = c.scores.text(along, row);
+  const value = along === 'transform' && c.series.dimension !== 'parameter' && c.choice('parameter') === '' ? c.scores.text('parameter', row) : '';
+  return [named(along, text), value].filter(Boolean).join(' ');
+}
+
+const most = 120; // bars of one picture; more are cut
+
+function sideBySide(c: Context, all: Point[]): Spec {
+  const kept = new Set(grouped(all, (p) => String(p.x)).slice(0, most).map(([x]) => x));
+  const drawn = all.filter((p) => kept.has(String(p.x)));
+  const present = c.series.values.filter((v) => drawn.some((p) => p.series === v));
+  const several = present.length > 1 && drawn.some((p) => named(c.series.dimension as Axis, p.series) !== p.x);
+  const y = { field: 'x', type: 'nominal', sort: null, title: null, axis: { labelLimit: 140, domain: false, ticks: false, labelPadding: 8, labelFontSize: 13 } };
+  const yOffset = several ? { field: 'series', type: 'nominal', sort: present, scale: { paddingOuter: 0.25, paddingInner: 0.15 } } : undefined;
+  const x = { ...valueAxis(c.statistic), title: c.statistic.title };
+  const base = { y, ...(yOffset && { yOffset }), color: colour(c.series) };
+  const step = Math.max(10, Math.min(22, 48 / Math.max(1, present.length)));
+  return {
+    data: { values: drawn },
+    width: 'container',
+    height: (several ? step * (present.length + 0.5) : 26) * kept.size,
+    autosize: { type: 'fit-x', contains: 'padding' },
+    layer: [
+      { mark: { type: 'bar', opacity: 0.32 }, encoding: { ...base, x: { ...x, stack: null }, tooltip: tip } },
+      ...(drawn.some((p) => p.null !== null) ? [{
+        transform: [{ filter: 'isValid(datum.null)' }],
+        mark: { type: 'tick', thickness: 2, opacity: 0.9, strokeDash: [2, 2] },
+        encoding: { ...base, x: { ...x, field: 'null' }, tooltip: tip },
+      }] : []),
+      ...(drawn.some((p) => p.low !== null) ? [{
+        transform: [{ filter: 'isValid(datum.low) && isValid(datum.high)' }],
+        mark: { type: 'rule', strokeWidth: 2 },
+        encoding: { ...base, x: { ...x, field: 'low' }, x2: { field: 'high' }, tooltip: tip },
+      }] : []),
+      { mark: { type: 'point', filled: true, opacity: 1, size: 60 }, encoding: { ...base, x, shape: shape(c.series), tooltip: tip } },
+    ],
+  } as unknown as Spec;
+}

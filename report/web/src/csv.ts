@@ -1,0 +1,10 @@
+// CSV as RFC 4180 has it.
+
+export function csv(rows: (string | number | null)[][]): string {
+  return rows.map((row) => row.map(cell).join(',') + '\r\n').join('');
+}
+
+function cell(value: string | number | null): string {
+  const text = value === null ? '' : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

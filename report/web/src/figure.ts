@@ -1,0 +1,76 @@
+// A figure: a chart with its title, what it says, and what can be done with it: save it, show its data.
+
+import type { Spec, View } from './vega';
+import { draw } from './vega';
+import { element } from './dom';
+import { queue } from './queue';
+import { fileName, savePNG, saveSVG } from './save';
+import { Table, type Source } from './table';
+import type { Describe } from './tooltip';
+
+/** What a figure shows. Build is called when it comes into view. */
+export interface Content {
+  title: string;
+  description: string; // for those who do not see the chart
+  wide?: boolean;
+  build: () => { spec: Spec; says: string };
+  describe: Describe;
+  data: () => Source;
+}
+
+export class Figure {
+  readonly root: HTMLElement;
+  private readonly chart = element('div', { class: 'chart' });
+  private readonly says = element('p', { class: 'says' });
+  private readonly tools: HTMLElement;
+  private view?: View;
+  private data?: HTMLElement;
+
+  constructor(private readonly content: Content) {
+    this.tools = element('span', { class: 'actions' },
+      this.button('SVG', `Save as SVG: ${content.title}`, () => this.view && void saveSVG(this.view, this.name)),
+      this.button('PNG', `Save as PNG: ${content.title}`, () => this.view && void savePNG(this.view, this.name)),
+      this.toggle());
+    this.root = element('figure', content.wide ? { class: 'wide' } : {},
+      element('figcaption', {}, element('span', {}, content.title), this.tools), this.chart, this.says);
+    queue.add(this.root, () => this.draw());
+  }
+
+  /** Frees what the chart holds. */
+  remove(): void {
+    queue.remove(this.root);
+    this.view?.finalize();
+  }
+
+  private get name(): string {
+    return fileName(this.content.description);
+  }
+
+  private async draw(): Promise<void> {
+    const { spec, says } = this.content.build();
+    this.says.textContent = says;
+    this.view = await draw(this.chart, spec, this.content.description, this.content.describe);
+    this.chart.classList.add('drawn');
+  }
+
+  private button(title: string, label: string, act: () => void): HTMLButtonElement {
+    const button = element('button', { type: 'button', class: 'quiet', 'aria-label': label }, title);
+    button.addEventListener('click', act);
+    return button;
+  }
+
+  private toggle(): HTMLButtonElement {
+    const button = this.button('Data', `Show the data of: ${this.content.title}`, () => {
+      const open = button.getAttribute('aria-expanded') === 'true';
+      button.setAttribute('aria-expanded', String(!open));
+      if (!this.data) {
+        this.data = element('div', { class: 'data' }, new Table(this.content.data()).root);
+        this.root.append(this.data);
+      }
+      this.data.hidden = open;
+      this.root.classList.toggle('opened', !open);
+    });
+    button.setAttribute('aria-expanded', 'false');
+    return button;
+  }
+}

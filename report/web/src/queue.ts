@@ -1,0 +1,71 @@
+// Charts are drawn when they come into view, one after the other; the rest follow while nothing else is to do, so that a
+// page that is printed or searched is whole.
+
+interface Job {
+  draw: () => Promise<void>;
+  near: boolean; // in view or about to be
+}
+
+class Queue {
+  private readonly waiting = new Map<Element, Job>();
+  private busy = false;
+  private watcher = new IntersectionObserver((entries) => this.seen(entries), { rootMargin: '400px' });
+
+  /** Has an element drawn when its turn comes. */
+  add(element: Element, draw: () => Promise<void>): void {
+    this.waiting.set(element, { draw, near: false });
+    this.watcher.observe(element);
+    document.documentElement.removeAttribute('data-complete');
+    void this.work();
+  }
+
+  /** Forgets an element that has left the page. */
+  remove(element: Element): void {
+    this.watcher.unobserve(element);
+    this.waiting.delete(element);
+  }
+
+  private seen(entries: IntersectionObserverEntry[]): void {
+    for (const entry of entries) {
+      const job = this.waiting.get(entry.target);
+      if (job) job.near = entry.isIntersecting;
+    }
+    void this.work();
+  }
+
+  private async work(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    await frame(); // the observer has spoken by then
+    await frame();
+    while (this.waiting.size > 0) {
+      let next = [...this.waiting].find(([, job]) => job.near);
+      if (!next) {
+        document.documentElement.dataset.drawn = 'true'; // what is in view is
+        await rest();
+        next = [...this.waiting].find(([, job]) => job.near) ?? [...this.waiting][0];
+        if (!next) break;
+      }
+      const [element, job] = next;
+      this.remove(element);
+      await job.draw();
+    }
+    this.busy = false;
+    document.documentElement.dataset.drawn = 'true';
+    document.documentElement.dataset.complete = 'true';
+  }
+}
+
+// frame waits for the next frame, or a moment where the page is in the background and has none.
+function frame(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, 100);
+    requestAnimationFrame(() => { clearTimeout(timer); resolve(); });
+  });
+}
+
+function rest(): Promise<void> {
+  return new Promise((resolve) => ('requestIdleCallback' in window ? requestIdleCallback(() => resolve(), { timeout: 200 }) : setTimeout(resolve, 20)));
+}
+
+export const queue = new Queue();

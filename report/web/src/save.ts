@@ -1,0 +1,74 @@
+// Saving what is on the page: charts as SVG and PNG, tables as CSV. Everything is made here; nothing is sent anywhere.
+
+import type { View } from './vega';
+
+/** The chart as a file of its own: colours written out, on the page's ground. */
+export async function svgOf(view: View): Promise<string> {
+  return onGround(written(await view.toSVG()));
+}
+
+export async function saveSVG(view: View, name: string): Promise<void> {
+  save(new Blob([await svgOf(view)], { type: 'image/svg+xml' }), `${name}.svg`);
+}
+
+const density = 2; // pixels for each unit, for print and for sharp screens
+
+export async function savePNG(view: View, name: string): Promise<void> {
+  save(await pngOf(view), `${name}.png`);
+}
+
+/** The chart as a PNG. */
+export async function pngOf(view: View): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await svgOf(view))}`;
+  await image.decode();
+  const canvas = document.createElement('canvas');
+  canvas.width = image.width * density;
+  canvas.height = image.height * density;
+  canvas.getContext('2d')!.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the browser made no PNG'))), 'image/png'));
+}
+
+// written replaces the variables of the style sheet by their values.
+function written(svg: string): string {
+  const style = getComputedStyle(document.documentElement);
+  return svg.replace(/var\((--[a-z0-9-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+}
+
+// onGround lays the page's background beneath a picture.
+function onGround(svg: string): string {
+  const ground = getComputedStyle(document.documentElement).getPropertyValue('--ground').trim();
+  return svg.replace(/^(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${ground}"/>`);
+}
+
+export function saveText(text: string, name: string): void {
+  save(new Blob([text], { type: 'text/csv;charset=utf-8' }), name);
+}
+
+function save(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** A name for a file: letters, digits and dashes of some texts. */
+export function fileName(...parts: string[]): string {
+  return parts.join(' ').normalize('NFKD').replace(/[^A-Za-z0-9.]+/g, '-').replace(/\.{2,}/g, '.').replace(/^[-.]+|[-.]+$/g, '').slice(0, 80) || 'noether';
+}
+
+/** Puts text on the clipboard. */
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement('textarea'); // where the browser keeps the clipboard from pages of files
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+  }
+}

@@ -1,0 +1,115 @@
+// Tables of scores: which columns they have, and their rows as scores.csv has them.
+
+import { Scores, Shown, type NumberName, type TextName } from './data';
+import { element } from './dom';
+import { count, interval, number } from './format';
+import { Table, type Column, type Source } from './table';
+import type { State } from './state';
+
+/** The rows of a table of scores. Columns that say the same in every row are left out. */
+export function scoreSource(scores: Scores, rows: number[], title: string): Source {
+  return { title, rows, columns: columnsOf(scores, rows), csv: (rows) => csvOf(scores, rows) };
+}
+
+/** The table of a measure: what stands for others first, everything where it is asked for. */
+export class ScoreTable {
+  readonly root: HTMLElement;
+  private readonly table: Table;
+  private rows: number[] = [];
+  private readonly every = element('input', { type: 'checkbox' });
+
+  constructor(private readonly scores: Scores, private readonly title: string, private readonly state: State, private readonly key: string, detailed: number) {
+    this.table = new Table(this.source, this.choice, (c) => {
+      state.set(`${key}.find`, c.sought);
+      state.set(`${key}.sort`, c.sort);
+    });
+    this.root = this.table.root;
+    if (detailed > 0) {
+      this.every.addEventListener('change', () => {
+        state.set(`${key}.every`, this.every.checked ? '1' : '');
+        this.update(this.rows);
+      });
+      this.table.tools.append(element('label', {}, this.every, `Every value, trial and class (${count(detailed)} rows)`));
+    }
+  }
+
+  /** Shows the rows that pass the report's filters. */
+  update(rows: number[]): void {
+    this.rows = rows;
+    this.every.checked = this.state.get(`${this.key}.every`) === '1';
+    this.table.update(this.source, this.choice);
+  }
+
+  private get source(): Source {
+    const rows = this.every.checked ? this.rows : this.rows.filter((row) => inOverview(this.scores, row));
+    return scoreSource(this.scores, rows, this.title);
+  }
+
+  private get choice() {
+    return { sought: this.state.get(`${this.key}.find`), sort: this.state.get(`${this.key}.sort`) };
+  }
+}
+
+/** Whether a row stands for those of single values, trials and classes. */
+export function inOverview(scores: Scores, row: number): boolean {
+  return scores.shown(row) === Shown.overview && scores.text('factor', row) === '';
+}
+
+function columnsOf(scores: Scores, rows: number[]): Column[] {
+  const text = (title: string, name: TextName): Column => ({
+    title, numeric: false, cell: (row) => scores.text(name, row), key: (row) => scores.text(name, row),
+  });
+  const figure = (title: string, name: NumberName, format: (v: number | null) => string): Column => ({
+    title, numeric: true, cell: (row) => format(scores.number(name, row)), key: (row) => scores.number(name, row),
+  });
+  const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
+  const varying = [
+    text('model', 'model'), text('data', 'data'), text('transform', 'transform'), text('value of parameter', 'parameter'),
+    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))), text('variant', 'variant'), text('class', 'factor'),
+    figure('depth', 'depth', integer), text('layer', 'layer'), text('other layer', 'other'), text('statistic', 'statistic'),
+  ].filter((c) => rows.length > 0 && rows.some((row) => c.key(row) !== c.key(rows[0])));
+  const filled = [
+    {
+      title: '95 % interval', numeric: true,
+      cell: (row: number) => interval(scores.number('low', row), scores.number('high', row)),
+      key: (row: number) => { const low = scores.number('low', row), high = scores.number('high', row); return low === null || high === null ? null : high - low; },
+    },
+    figure('null', 'null', (v) => (v === null ? '' : number(v))),
+    figure('n', 'n', integer),
+    { ...text('warning', 'warning'), prose: true },
+  ].filter((c) => rows.some((row) => c.cell(row) !== ''));
+  return [...varying, figure('value', 'value', number), ...filled];
+}
+
+// The columns of scores.csv but for the study, and where a page has them.
+const contract: [string, TextName | NumberName][] = [
+  ['model', 'from'], ['layer', 'layer'], ['depth', 'depth'], ['other_model', 'to'], ['other_layer', 'other'], ['data', 'data'], ['transform', 'transform'],
+  ['parameter', 'parameter'], ['trial', 'trial'], ['measure', 'measure'], ['variant', 'variant'], ['factor', 'factor'], ['statistic', 'statistic'],
+  ['value', 'value'], ['low', 'low'], ['high', 'high'], ['null', 'null'], ['n', 'n'], ['warning', 'warning'],
+];
+const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
+const none = new Set(['depth', 'trial']); // below zero means that there is none
+
+function csvOf(scores: Scores, rows: number[]): (string | number | null)[][] {
+  const field = (name: TextName | NumberName, row: number) => {
+    if (!numeric.has(name)) return scores.text(name as TextName, row);
+    const v = scores.number(name as NumberName, row);
+    return v !== null && v < 0 && none.has(name) ? null : v;
+  };
+  return [contract.map(([title]) => title), ...rows.map((row) => contract.map(([, name]) => field(name, row)))];
+}
+
+/** What a row says of itself, for a tooltip. */
+export function describe(scores: Scores, row: number): [string, string][] {
+  const text = (title: string, name: TextName): [string, string] => [title, scores.text(name, row)];
+  const whole = (v: number | null) => (v === null || v < 0 ? '' : count(v));
+  const trial = scores.number('trial', row);
+  const value = [number(scores.number('value', row)), interval(scores.number('low', row), scores.number('high', row))];
+  const chance = scores.number('null', row);
+  return [
+    text('model', 'model'), text('layer', 'layer'), ['depth', whole(scores.number('depth', row))], text('with layer', 'other'), text('data', 'data'),
+    text('transformation', 'transform'), text('parameter', 'parameter'), text('variant', 'variant'), text('factor', 'factor'),
+    [scores.text('statistic', row), value.filter(Boolean).join(' ')], ['null', chance === null ? '' : number(chance)],
+    ['n', whole(scores.number('n', row))], ['trial', trial === -1 ? 'all' : trial ? String(trial) : ''], text('warning', 'warning'),
+  ];
+}
