@@ -2,6 +2,7 @@ package scores
 
 import (
 	"io"
+	"math"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -92,4 +93,11 @@ func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
 			})
 		}
 	})
+}
+
+// Row is the value as a score of one sample.
+func (s SampleRow) Row() Row {
+	nan := math.NaN()
+	return Row{Study: s.Study, Model: s.Model, Layer: s.Layer, Depth: NoDepth, Data: s.Data, Transform: s.Transform, Parameter: s.Parameter,
+		Trial: s.Trial, Measure: s.Measure, Statistic: s.Statistic, Value: s.Value, Low: nan, High: nan, Null: nan, N: 1}
 }

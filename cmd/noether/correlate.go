@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/scores"
@@ -18,9 +19,8 @@ import (
 )
 
 func correlateCommand() *cobra.Command {
-	var x, y, by, group string
-	var linear, aboveNull, asJSON bool
-	var options correlation.Options
+	var flags relationFlags
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "correlate RUN [RUN...]",
 		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
@@ -33,39 +33,66 @@ A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.
 			"  noether correlate runs/corrupted --x effective-invariance.ei@gray --by data",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			relation := correlation.Relation{By: correlation.By(by)}
-			var err error
-			if relation.X, err = scores.ParseSelector(x); err != nil {
-				return usagef(c, "--x: %v", err)
-			}
-			if relation.Y, err = scores.ParseSelector(y); err != nil {
-				return usagef(c, "--y: %v", err)
-			}
-			if by != string(correlation.ByModel) && by != string(correlation.ByData) {
-				return usagef(c, "--by is model or data, not %q", by)
+			relation, options, err := flags.read(c)
+			if err != nil {
+				return err
 			}
 			rows, tags, err := readRuns(dirs)
 			if err != nil {
 				return err
 			}
-			if group != "" {
-				relation.Group = func(model string) string { return tags[model][group] }
-			}
-			options.Logit, relation.AboveNull = !linear, aboveNull
+			relation.Group = flags.groups(tags)
 			return correlate(relation, rows, options, asJSON)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&x, "x", "effective-invariance.ei", "the score")
-	f.StringVar(&y, "y", "accuracy.clean", "what it is to tell")
-	f.StringVar(&by, "by", "model", "what the points are: model or data")
-	f.StringVar(&group, "group", "", "a tag of the models, shown beside each point")
-	f.BoolVar(&aboveNull, "above-null", false, "take from the score what chance alone gives, its null")
-	f.BoolVar(&linear, "linear", false, "leave the accuracy as it is, instead of on the logit scale")
-	f.IntVar(&options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
-	f.Uint64Var(&options.Seed, "seed", 1, "of the resampling")
+	flags.add(f)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// relationFlags say which scores are related, over what.
+type relationFlags struct {
+	x, y, by, group   string
+	linear, aboveNull bool
+	options           correlation.Options
+}
+
+func (r *relationFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&r.x, "x", "effective-invariance.ei", "the score")
+	f.StringVar(&r.y, "y", "accuracy.clean", "what it is to tell")
+	f.StringVar(&r.by, "by", "model", "what the points are: model or data")
+	f.StringVar(&r.group, "group", "", "a tag of the models, shown beside each point")
+	f.BoolVar(&r.aboveNull, "above-null", false, "take from the score what chance alone gives, its null")
+	f.BoolVar(&r.linear, "linear", false, "leave the accuracy as it is, instead of on the logit scale")
+	f.IntVar(&r.options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
+	f.Uint64Var(&r.options.Seed, "seed", 1, "of the resampling")
+}
+
+// groups returns what a point is coloured by; tags are those of the models, by their names.
+func (r *relationFlags) groups(tags map[string]map[string]string) func(model string) string {
+	if r.group == "" {
+		return nil
+	}
+	return func(model string) string { return tags[model][r.group] }
+}
+
+// read checks the flags.
+func (r *relationFlags) read(c *cobra.Command) (correlation.Relation, correlation.Options, error) {
+	relation := correlation.Relation{By: correlation.By(r.by), AboveNull: r.aboveNull}
+	options := r.options
+	options.Logit = !r.linear
+	var err error
+	if relation.X, err = scores.ParseSelector(r.x); err != nil {
+		return relation, options, usagef(c, "--x: %v", err)
+	}
+	if relation.Y, err = scores.ParseSelector(r.y); err != nil {
+		return relation, options, usagef(c, "--y: %v", err)
+	}
+	if r.by != string(correlation.ByModel) && r.by != string(correlation.ByData) {
+		return relation, options, usagef(c, "--by is model or data, not %q", r.by)
+	}
+	return relation, options, nil
 }
 
 // readRuns reads the rows of several runs and the tags of their models.

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/measure/correlation"
+	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// plotFlags are the flags of plot.
+type plotFlags struct {
+	out, chart, font string
+	options          figure.Options
+	filter           figure.Filter
+	relation         relationFlags
+}
+
+func plotCommand() *cobra.Command {
+	p := &plotFlags{}
+	c := &cobra.Command{
+		Use:   "plot RUN [RUN...]",
+		Short: "Draw a figure for a paper, as PDF, SVG or PNG",
+		Long: `Draws a figure of the scores of one or several runs, without a browser. The format is that of the file's name.
+
+The charts: depth (curves over layers), parameter (curves over a transformation's values), bars, heat (a matrix), distribution
+(histograms of per-sample values, of runs with samples: true), scatter (a score against accuracy, as noether correlate).
+Filters take names or patterns such as 'resnet*', and may be given several times.`,
+		Example: "  noether plot runs/first --chart depth --measure seis -o depth.pdf\n" +
+			"  noether plot runs/first --chart parameter --statistic ei --columns 2 -o curve.svg\n" +
+			"  noether plot runs/zoo --chart scatter --x effective-invariance.ei@rotation --group family -o zoo.pdf",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, dirs []string) error { return p.run(c, dirs) },
+	}
+	f := c.Flags()
+	f.StringVarP(&p.out, "out", "o", "", "the file to write: NAME.pdf, NAME.svg or NAME.png")
+	f.StringVar(&p.chart, "chart", "depth", chartNames())
+	f.IntVar(&p.options.Columns, "columns", 1, "of the page that the figure spans: 1 (85 mm) or 2 (175 mm)")
+	f.Float64Var(&p.options.Width, "width", 0, "in mm, in place of --columns")
+	f.Float64Var(&p.options.Height, "height", 0, "in mm (default: from the width)")
+	f.StringVar(&p.font, "font", "sans", "sans or serif")
+	f.StringVar(&p.options.Title, "title", "", "a line above the figure")
+	f.BoolVar(&p.options.Relative, "relative", false, "depth from 0, the first layer measured, to 1, the last")
+	f.BoolVar(&p.options.Zoom, "zoom", false, "axes span the values, rather than the statistic's whole range")
+	fields := strings.Join(figure.FieldNames(), ", ")
+	f.StringVar((*string)(&p.options.Colour), "colour", "", "the field that colours tell: "+fields)
+	f.StringVar((*string)(&p.options.Panel), "panel", "", "a field that has a panel for each value")
+	f.StringVar((*string)(&p.options.Across), "across", "", "the field along a heat map's foot, or of the categories of bars")
+	f.StringVar((*string)(&p.options.Down), "down", "", "the field down a heat map's side")
+	f.BoolVar(&p.options.Labels, "labels", false, "name the points of a scatter")
+	for name, list := range map[string]*[]string{
+		"measure": &p.filter.Measure, "statistic": &p.filter.Statistic, "model": &p.filter.Model, "data": &p.filter.Data, "transform": &p.filter.Transform,
+		"parameter": &p.filter.Parameter, "layer": &p.filter.Layer, "variant": &p.filter.Variant, "factor": &p.filter.Factor,
+	} {
+		f.StringArrayVar(list, name, nil, "keep the scores of this "+name)
+	}
+	p.relation.add(f)
+	return c
+}
+
+func chartNames() string {
+	var names []string
+	for _, c := range figure.Charts {
+		names = append(names, string(c))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p *plotFlags) run(c *cobra.Command, dirs []string) error {
+	format := strings.TrimPrefix(filepath.Ext(p.out), ".")
+	switch {
+	case p.out == "":
+		return usagef(c, "-o says which file to write: NAME.pdf, NAME.svg or NAME.png")
+	case !slices.Contains(figure.Formats, format):
+		return usagef(c, "-o %s: a figure is a file of %s", p.out, strings.Join(figure.Formats, ", "))
+	case p.font != "sans" && p.font != "serif":
+		return usagef(c, "--font is sans or serif, not %q", p.font)
+	case p.options.Columns != 1 && p.options.Columns != 2:
+		return usagef(c, "--columns is 1 or 2, not %d", p.options.Columns)
+	case !slices.Contains(figure.Charts, figure.Chart(p.chart)):
+		return usagef(c, "--chart is one of %s, not %q", chartNames(), p.chart)
+	}
+	p.options.Chart, p.options.Serif = figure.Chart(p.chart), p.font == "serif"
+	p.options.Every = len(p.filter.Statistic) > 0
+	f, err := p.draw(c, dirs)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFunc(p.out, func(w io.Writer) error { return f.Write(w, format) })
+}
+
+func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error) {
+	if p.options.Chart == figure.Scatter {
+		return p.scatter(c, dirs)
+	}
+	rows, err := p.rows(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return figure.Draw(rows, p.options)
+}
+
+func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
+	if p.options.Chart == figure.Distribution {
+		return p.samples(dirs)
+	}
+	rows, _, err := readRuns(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return p.filter.Rows(rows)
+}
+
+// mostSamples is how many per-sample values a distribution may rest on: beyond it memory would run short.
+const mostSamples = 4 << 20
+
+// samples reads per-sample values as rows.
+func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
+	var rows []scores.Row
+	for _, dir := range dirs {
+		path := filepath.Join(dir, "samples.parquet")
+		err := readSamples(path, func(s scores.SampleRow) {
+			r := s.Row()
+			if len(rows) < mostSamples && p.filter.Keeps(&r) {
+				rows = append(rows, r)
+			}
+		})
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%s has no per-sample values: its study wants samples: true", dir)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+	}
+	if len(rows) == mostSamples {
+		return nil, fmt.Errorf("more than %d per-sample values: choose some with --model, --transform, --statistic", mostSamples)
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("no per-sample value meets the filters")
+	}
+	return rows, nil
+}
+
+func readSamples(path string, each func(scores.SampleRow)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return scores.ReadSamples(file, info.Size(), each)
+}
+
+func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, error) {
+	relation, options, err := p.relation.read(c)
+	if err != nil {
+		return nil, err
+	}
+	rows, tags, err := readRuns(dirs)
+	if err != nil {
+		return nil, err
+	}
+	relation.Group = p.relation.groups(tags)
+	// The two scores are named by selectors; only models and data are left to filter.
+	if rows, err = (figure.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
+		return nil, err
+	}
+	sets, err := relation.Sets(rows)
+	if err != nil {
+		return nil, err
+	}
+	var clouds []figure.Cloud
+	var failed []string
+	for _, set := range sets {
+		fit, err := correlation.Analyse(set.Points, options)
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
+			continue
+		}
+		title := set.Name
+		if len(sets) == 1 {
+			title = ""
+		}
+		clouds = append(clouds, figure.Cloud{Title: title, Fit: fit})
+	}
+	if len(clouds) == 0 {
+		return nil, errors.New(strings.Join(failed, "; "))
+	}
+	for _, f := range failed {
+		note(f)
+	}
+	return figure.DrawScatter(clouds, axisOf(relation.X, relation.AboveNull), axisOf(relation.Y, false), options.Logit, p.options)
+}
+
+// axisOf names the axis of a score in words.
+func axisOf(s scores.Selector, aboveNull bool) string {
+	name := strings.ReplaceAll(s.Measure, "-", " ")
+	if s.Statistic != "ei" && s.Statistic != "clean" {
+		name += " (" + s.Statistic + ")"
+	}
+	if s.Transform != "" {
+		name += " to " + s.Transform
+		if s.Parameter != "" {
+			name += " " + s.Parameter
+		}
+	}
+	if aboveNull {
+		name += " above its null"
+	}
+	return name
+}

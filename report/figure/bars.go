@@ -1,0 +1,138 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+const (
+	barHeight = 2.6 * vg.Millimeter
+	mostBars  = 200
+)
+
+// drawBars draws a bar for each row, beside each other by what the categories are: the first field that differs, or factors where
+// there are some.
+func drawBars(rows []scores.Row, o Options) (*Figure, error) {
+	rows = numbersOnly(summary(rows))
+	if !o.Every {
+		rows = headlines(rows)
+	}
+	if plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Layer != "" }); len(plain) > 0 {
+		rows = plain // whole models stand before layers
+	}
+	if len(rows) == 0 {
+		return nil, errEmpty
+	}
+	by := category(rows, o)
+	names := distinct(rows, by)
+	parts, err := divide(rows, o, curveOrder, by)
+	if err != nil {
+		return nil, err
+	}
+	if len(names)*len(parts.names) > mostBars {
+		return nil, fmt.Errorf("the figure would have %d bars, and %d is the most: choose some", len(names)*len(parts.names), mostBars)
+	}
+	s := newStyle(o)
+	step := vg.Length(len(parts.names))*barHeight + 1.6*vg.Millimeter
+	var panels []*plot.Plot
+	for _, g := range parts.groups {
+		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "")
+		b := &bars{group: g, names: names, by: by, series: len(parts.names), style: s}
+		p.Add(b)
+		sideways(p, s, names, o, len(parts.groups))
+		s.span(p, g, o)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = p.Y.Min, p.Y.Max, 0.5-float64(len(names)), 0.5
+		panels = append(panels, p)
+	}
+	legend := parts.legend()
+	for i := range legend {
+		legend[i].filled = true
+	}
+	f := newFigure(panels, legend, o, s)
+	if o.Height == 0 {
+		f.height = f.headHeight() + vg.Length(f.down())*(vg.Length(len(names))*step+14*vg.Millimeter)
+	}
+	return f, nil
+}
+
+// summary are the rows of an overview, and those of classes and factors where a run has been filtered down to them.
+func summary(rows []scores.Row) []scores.Row {
+	if kept := report.Overview(rows); len(kept) > 0 {
+		return kept
+	}
+	return report.OverTrials(rows)
+}
+
+// category is what the bars stand for: the field asked for, the factors, or the first field that differs.
+func category(rows []scores.Row, o Options) Field {
+	if o.Across != "" {
+		return o.Across
+	}
+	for _, f := range []Field{"factor", "model", "transform", "data", "layer", "variant"} {
+		if f != o.Colour && f != o.Panel && len(distinct(rows, f)) > 1 {
+			return f
+		}
+	}
+	return "model"
+}
+
+// sideways turns a panel's axes: categories down its side, values along its foot.
+func sideways(p *plot.Plot, s style, names []string, o Options, panels int) {
+	var ticks plot.ConstantTicks
+	for i, name := range names {
+		ticks = append(ticks, plot.Tick{Value: -float64(i), Label: s.fit(s.small, name, panelRoom(o, panels)*0.4)})
+	}
+	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.LineStyle.Width = ticks, 0, 0
+	p.Y.Tick.Label.Color = s.ink
+}
+
+// bars draws the bars of a panel with their intervals and a tick at each null.
+type bars struct {
+	group
+	names  []string
+	by     Field
+	series int
+	style  style
+}
+
+// Plot implements plot.Plotter.
+func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, t := range niceTicks(p.X.Min, p.X.Max) {
+		c.StrokeLine2(draw.LineStyle{Color: b.style.hairline, Width: vg.Points(0.4)}, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+	}
+	band := 0.84 / float64(b.series)
+	for _, m := range b.group.series {
+		l := lookOf(m.look)
+		for _, r := range m.rows {
+			at := -float64(slices.Index(b.names, b.by.of(&r))) + 0.42 - (float64(m.look)+0.5)*band
+			middle, half := y(at), (y(at+band*0.42) - y(at))
+			c.SetColor(l.faint(0.75))
+			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())
+			if finite(r.Low) && finite(r.High) {
+				ink := draw.LineStyle{Color: b.style.ink, Width: vg.Points(0.6)}
+				c.StrokeLine2(ink, x(r.Low), middle, x(r.High), middle)
+				for _, end := range []float64{r.Low, r.High} {
+					c.StrokeLine2(ink, x(end), middle-half*0.5, x(end), middle+half*0.5)
+				}
+			}
+			if finite(r.Null) {
+				c.StrokeLine2(draw.LineStyle{Color: b.style.ink, Width: vg.Points(0.8), Dashes: []vg.Length{1, 1}}, x(r.Null), middle-half, x(r.Null), middle+half)
+			}
+		}
+	}
+	c.StrokeLine2(draw.LineStyle{Color: b.style.muted, Width: vg.Points(0.5)}, x(0), c.Min.Y, x(0), c.Max.Y)
+}
+
+// DataRange implements plot.DataRanger.
+func (b *bars) DataRange() (xmin, xmax, ymin, ymax float64) {
+	low, high := extent(b.group)
+	return min(0, low), max(0, high), 0.5 - float64(len(b.names)), 0.5
+}

@@ -1,0 +1,251 @@
+package figure
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// The order in which fields that differ are told apart.
+var curveOrder = []Field{"model", "transform", "data", "variant", "factor", "layer", "statistic"}
+
+func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
+	rows = numbersOnly(report.Overview(rows))
+	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
+		return r.Depth < 0 || r.OtherLayer != "" && r.OtherLayer != r.Layer
+	})
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w over depth: no measure here is one of layers", errEmpty)
+	}
+	x, title := func(r *scores.Row) float64 { return float64(r.Depth) }, "depth of the layer"
+	if o.Relative {
+		x, title = relativeDepth(rows), "relative depth"
+	}
+	return curves(rows, o, x, title, "layer")
+}
+
+// relativeDepth puts the layers of each model between 0 and 1.
+func relativeDepth(rows []scores.Row) func(*scores.Row) float64 {
+	low, high := map[string]int{}, map[string]int{}
+	for _, r := range rows {
+		if d, seen := low[r.Model]; !seen || r.Depth < d {
+			low[r.Model] = r.Depth
+		}
+		high[r.Model] = max(high[r.Model], r.Depth)
+	}
+	return func(r *scores.Row) float64 {
+		if span := high[r.Model] - low[r.Model]; span > 0 {
+			return float64(r.Depth-low[r.Model]) / float64(span)
+		}
+		return 0
+	}
+}
+
+func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
+	rows = numbersOnly(slices.DeleteFunc(report.OverTrials(rows), func(r scores.Row) bool { return math.IsNaN(parameter(&r)) }))
+	plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Factor != "" })
+	if len(plain) > 0 {
+		rows = plain
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w over a parameter: no transformation here has a list of numbers", errEmpty)
+	}
+	title := "parameter"
+	if names := distinct(rows, "name"); len(names) == 1 {
+		title = clean(names[0])
+	}
+	f, err := curves(rows, o, parameter, title, "transform", "parameter")
+	if err != nil && len(distinct(rows, "layer")) > mostColours && !errors.Is(err, errEmpty) {
+		return nil, fmt.Errorf("%w; --layer chooses layers", err)
+	}
+	return f, err
+}
+
+// parameter is the value of a row's parameter, NaN where it has none.
+func parameter(r *scores.Row) float64 {
+	v, err := strconv.ParseFloat(r.Parameter, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
+}
+
+// curves draws lines over x, whose fields are told by no colour.
+func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, told ...Field) (*Figure, error) {
+	if !o.Every {
+		rows = headlines(rows)
+	}
+	order := slices.Clone(curveOrder)
+	if slices.Contains(told, "parameter") {
+		order = append(order, "name")
+	}
+	parts, err := divide(rows, o, order, told...)
+	if err != nil {
+		return nil, err
+	}
+	s := newStyle(o)
+	var panels []*plot.Plot
+	for _, g := range parts.groups {
+		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), title, s.valueTitle(g, upright(o, len(parts.groups))))
+		for _, m := range g.series {
+			if err := addCurve(p, m, x, g.statistic); err != nil {
+				return nil, err
+			}
+		}
+		s.span(p, g, o)
+		panels = append(panels, p)
+	}
+	return newFigure(panels, parts.legend(), o, s), nil
+}
+
+// panelRoom is what a panel's title may take.
+func panelRoom(o Options, panels int) vg.Length {
+	return width(o)/vg.Length(panelsAcross(panels, o)) - 10*vg.Millimeter
+}
+
+// valueTitle names a value axis that is as long as room.
+func (s style) valueTitle(g group, room vg.Length) string {
+	return s.fold(s.label, g.statistic.Title, room)
+}
+
+// upright is the room of a value axis that stands.
+func upright(o Options, panels int) vg.Length { return panelHeight(panels, o) - 11*vg.Millimeter }
+
+// span sets the value axis to the whole range of the statistic where that is 0 to 1, so that figures compare at a glance; else it
+// holds 0 and all that is drawn.
+func (s style) span(p *plot.Plot, g group, o Options) {
+	low, high := extent(g)
+	switch {
+	case o.Zoom:
+	case g.statistic.Min == 0 && g.statistic.Max == 1:
+		low, high = min(0, low), max(1, high)
+	default:
+		low, high = min(0, low), max(0, high)
+	}
+	margin := 0.03 * (high - low)
+	if margin == 0 {
+		margin = 0.5 * max(1e-9, math.Abs(high))
+	}
+	p.Y.Min, p.Y.Max = low, high
+	if o.Zoom || low < 0 {
+		p.Y.Min -= margin
+	}
+	if o.Zoom || high > 1 || g.statistic.Max != 1 {
+		p.Y.Max += margin
+	}
+	if pad := 0.02 * (p.X.Max - p.X.Min); pad > 0 {
+		p.X.Min, p.X.Max = p.X.Min-pad, p.X.Max+pad
+	}
+}
+
+// extent is the range of all that a panel shows.
+func extent(g group) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, m := range g.series {
+		for _, r := range m.rows {
+			for _, v := range []float64{r.Value, r.Low, r.High, r.Null} {
+				if finite(v) {
+					low, high = min(low, v), max(high, v)
+				}
+			}
+		}
+	}
+	return low, high
+}
+
+func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about report.Statistic) error {
+	rows := slices.Clone(m.rows)
+	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })
+	l := lookOf(m.look)
+	var value, low, high, null plotter.XYs
+	for i := range rows {
+		r, at := &rows[i], x(&rows[i])
+		value = append(value, plotter.XY{X: at, Y: r.Value})
+		if finite(r.Low) && finite(r.High) {
+			low, high = append(low, plotter.XY{X: at, Y: r.Low}), append(high, plotter.XY{X: at, Y: r.High})
+		}
+		if finite(r.Null) {
+			null = append(null, plotter.XY{X: at, Y: r.Null})
+		}
+	}
+	if err := addNull(p, null, l, about); err != nil {
+		return err
+	}
+	if err := addBand(p, low, high, l, 0.2); err != nil {
+		return err
+	}
+	line, err := plotter.NewLine(value)
+	if err != nil {
+		return err
+	}
+	line.LineStyle = l.line(1)
+	p.Add(line)
+	if len(value) <= 60 {
+		marks, err := plotter.NewScatter(value)
+		if err != nil {
+			return err
+		}
+		marks.GlyphStyle = l.mark(1.6)
+		p.Add(marks)
+	}
+	return nil
+}
+
+// addNull draws what chance gives: a shaded floor where higher is more invariant, else a dotted line.
+func addNull(p *plot.Plot, null plotter.XYs, l look, about report.Statistic) error {
+	if len(null) == 0 {
+		return nil
+	}
+	if about.Direction == report.Higher && len(null) > 1 {
+		floor := slices.Clone(null)
+		for i := range floor {
+			floor[i].Y = min(0, null[i].Y)
+		}
+		if err := addBand(p, floor, null, l, 0.07); err != nil {
+			return err
+		}
+	}
+	line, err := plotter.NewLine(null)
+	if err != nil {
+		return err
+	}
+	line.LineStyle = l.line(0.6)
+	line.LineStyle.Dashes = []vg.Length{0.8, 1.6}
+	p.Add(line)
+	return nil
+}
+
+// addBand fills between two curves over the same x.
+func addBand(p *plot.Plot, low, high plotter.XYs, l look, opacity float64) error {
+	if len(low) < 2 {
+		return nil
+	}
+	outline := slices.Clone(high)
+	for _, at := range slices.Backward(low) {
+		outline = append(outline, at)
+	}
+	band, err := plotter.NewPolygon(outline)
+	if err != nil {
+		return err
+	}
+	band.Color, band.LineStyle.Width = l.faint(opacity), 0
+	p.Add(band)
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// numbersOnly leaves out rows without a number.
+func numbersOnly(rows []scores.Row) []scores.Row {
+	return slices.DeleteFunc(rows, func(r scores.Row) bool { return !finite(r.Value) })
+}

@@ -1,0 +1,318 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure/correlation"
+	"github.com/noether-ml/noether/scores"
+)
+
+// study makes the rows of a small study: two models with layers, two transformations, one of them with values.
+func study() []scores.Row {
+	nan := math.NaN()
+	var rows []scores.Row
+	for m, model := range []string{"small", "large"} {
+		for _, p := range []string{"15", "30", ""} {
+			rows = append(rows, scores.Row{Model: model, Depth: scores.NoDepth, Data: "d", Transform: "tilt", Parameter: p, Measure: "effective-invariance",
+				Statistic: "ei", Value: 0.5 + 0.1*float64(m), Low: 0.4, High: 0.7, Null: 0.1, N: 100})
+		}
+		for depth := range 5 {
+			for _, statistic := range []string{"equivariance", "rank"} {
+				rows = append(rows, scores.Row{Model: model, Layer: fmt.Sprintf("/layer%d", depth), Depth: 3*depth + m, Data: "d", Transform: "gray", Measure: "seis",
+					Statistic: statistic, Value: 1 - 0.1*float64(depth), Low: nan, High: nan, Null: 0.2, N: 100})
+			}
+		}
+	}
+	return rows
+}
+
+func svg(t *testing.T, rows []scores.Row, o Options) string {
+	t.Helper()
+	f, err := Draw(rows, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// words are the texts of an SVG; that it is well-formed is checked on the way.
+func words(t *testing.T, text string) []string {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	var out []string
+	in := false
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("the SVG is not well-formed: %v", err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			if in = e.Name.Local == "text"; !in && e.Name.Local == "script" {
+				t.Fatal("the SVG holds a script")
+			}
+		case xml.CharData:
+			if in {
+				out = append(out, string(e))
+			}
+		case xml.EndElement:
+			in = false
+		}
+	}
+}
+
+func TestChartsSayWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	pairs := []scores.Row{}
+	for i := range 3 {
+		for j := range 3 {
+			pairs = append(pairs, scores.Row{Model: "a", OtherModel: "b", Layer: fmt.Sprint("l", i), OtherLayer: fmt.Sprint("k", j), Depth: i,
+				Measure: "similarity", Statistic: "linear-cka", Value: float64(i+j) / 4, Low: math.NaN(), High: math.NaN(), Null: math.NaN()})
+		}
+	}
+	for _, c := range []struct {
+		o    Options
+		rows []scores.Row
+		want []string
+		not  []string
+	}{
+		{Options{Chart: Depth}, study(), []string{"small", "large", "equivariance", "depth of the layer"}, []string{"rank"}},
+		{Options{Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
+		{Options{Chart: Depth, Relative: true}, study(), []string{"relative depth"}, nil},
+		{Options{Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
+		{Options{Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
+		{Options{Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
+		{Options{Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},
+	} {
+		got := words(t, svg(t, c.rows, c.o))
+		all := "\n" + strings.Join(got, "\n") + "\n"
+		for _, w := range c.want {
+			if !strings.Contains(all, w) {
+				t.Errorf("%s does not say %q: %q", c.o.Chart, w, got)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(all, "\n"+w+"\n") {
+				t.Errorf("%s says %q", c.o.Chart, w)
+			}
+		}
+	}
+}
+
+func TestFormatsAndSizes(t *testing.T) {
+	t.Parallel()
+	for columns, mm := range map[int]float64{1: 85, 2: 175} {
+		f, err := Draw(study(), Options{Chart: Depth, Columns: columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := f.Write(&b, "png"); err != nil {
+			t.Fatal(err)
+		}
+		picture, err := png.Decode(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := mm / 25.4 * dpi; math.Abs(float64(picture.Bounds().Dx())-want) > 1.5 {
+			t.Errorf("%d columns: %d pixels wide, not %.0f", columns, picture.Bounds().Dx(), want)
+		}
+		b.Reset()
+		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {
+			t.Errorf("the PDF: %v, %q", err, b.Bytes()[:min(b.Len(), 8)])
+		}
+		if err := f.Write(&b, "gif"); err == nil {
+			t.Error("a GIF was written")
+		}
+	}
+}
+
+// Names from other people's files are text and nothing else.
+func TestHostileNamesAreInert(t *testing.T) {
+	t.Parallel()
+	rows := study()
+	for i := range rows {
+		if rows[i].Model == "small" {
+			rows[i].Model = "</text><script>alert(1)</script>&\x1b[31m"
+		}
+	}
+	got := strings.Join(words(t, svg(t, rows, Options{Chart: Depth, Columns: 2})), "\n")
+	if !strings.Contains(got, "<script>") || strings.Contains(got, "\x1b") {
+		t.Errorf("the name is not shown as text: %q", got)
+	}
+}
+
+// Points that are no numbers are left out, and a figure of nothing is an error.
+func TestMissingValues(t *testing.T) {
+	t.Parallel()
+	rows := study()
+	for i := range rows {
+		if i%3 == 0 {
+			rows[i].Value = math.NaN()
+		}
+		rows[i].Low, rows[i].Null = math.Inf(-1), math.NaN()
+	}
+	for _, c := range []Chart{Depth, Parameter, Bars, Heat, Distribution} {
+		svg(t, rows, Options{Chart: c})
+		if _, err := Draw(nil, Options{Chart: c}); !errors.Is(err, errEmpty) {
+			t.Errorf("%s of nothing: %v", c, err)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	t.Parallel()
+	many := []scores.Row{}
+	for i := range 40 {
+		many = append(many, scores.Row{Model: fmt.Sprint("m", i), Depth: 1, Layer: "l", Measure: "seis", Statistic: "equivariance", Value: 1},
+			scores.Row{Model: fmt.Sprint("m", i), Depth: 2, Layer: "k", Measure: "seis", Statistic: "equivariance", Value: 1})
+	}
+	for want, call := range map[string]func() (*Figure, error){
+		"1 or 2 columns":     func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Columns: 3}) },
+		"no chart":           func() (*Figure, error) { return Draw(study(), Options{Chart: "pie"}) },
+		"no field":           func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Colour: "taste"}) },
+		"mm wide":            func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Width: 1e9}) },
+		"a colour each":      func() (*Figure, error) { return Draw(many, Options{Chart: Depth}) },
+		"the most":           func() (*Figure, error) { return Draw(many, Options{Chart: Depth, Colour: "data", Panel: "model"}) },
+		"no measure here is": func() (*Figure, error) { return Draw(study()[:3], Options{Chart: Depth}) },
+	} {
+		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	rows, err := Filter{Layer: []string{"/layer[01]"}, Statistic: []string{"equivariance"}, Model: []string{"sm*"}}.Rows(study())
+	if err != nil || len(rows) != 2 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	for want, f := range map[string]Filter{
+		`no score has the model "tiny"`: {Model: []string{"tiny"}},
+		"is no pattern":                 {Layer: []string{"[0-"}},
+		"all filters at once":           {Transform: []string{"gray"}, Statistic: []string{"ei"}},
+	} {
+		if _, err := f.Rows(study()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+// All panels of a figure have data areas of one size, so that curves compare by eye.
+func TestPanelsAlign(t *testing.T) {
+	t.Parallel()
+	f, err := Draw(study(), Options{Chart: Depth, Every: true, Columns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := draw.New(vgimg.New(f.width, f.height))
+	tile := c
+	tile.Max.X = c.Min.X + (c.Max.X-c.Min.X)/2
+	a, b := marginsOf(f.panels[0], tile), marginsOf(f.panels[1], tile)
+	m := a.max(b)
+	for i, own := range []margins{a, b} {
+		cropped := draw.Crop(tile, m.left-own.left, own.right-m.right, m.bottom-own.bottom, own.top-m.top)
+		data := f.panels[i].DataCanvas(cropped)
+		if got := data.Max.X - data.Min.X; math.Abs(float64(got-(tile.Max.X-tile.Min.X-m.left-m.right))) > 0.5 {
+			t.Errorf("panel %d is %v wide", i, got)
+		}
+	}
+}
+
+func TestScatter(t *testing.T) {
+	t.Parallel()
+	var points []correlation.Point
+	for i := range 20 {
+		x := float64(i) / 20
+		points = append(points, correlation.Point{Label: fmt.Sprint("m", i), Group: []string{"old", "new"}[i%2], X: x, Y: correlation.Unlogit(3*x+0.2*math.Sin(float64(5*i)), 1000), N: 1000})
+	}
+	fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := DrawScatter([]Cloud{{Fit: fit}}, "invariance", "accuracy", true, Options{Labels: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(words(t, b.String()), "\n")
+	for _, w := range []string{"invariance", "accuracy", "old", "new", "m7", fmt.Sprintf("r = %.2f", fit.Pearson.Value)} {
+		if !strings.Contains(got, w) {
+			t.Errorf("no %q in %q", w, got)
+		}
+	}
+	if _, err := DrawScatter(nil, "", "", true, Options{}); !errors.Is(err, errEmpty) {
+		t.Errorf("a scatter of nothing: %v", err)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-1e6, 1e6).Draw(t, "low")
+		high := low + math.Pow(10, rapid.Float64Range(-4, 6).Draw(t, "size"))
+		ticks := niceTicks(low, high)
+		if len(ticks) < 2 || len(ticks) > 7 {
+			t.Fatalf("%d ticks between %g and %g", len(ticks), low, high)
+		}
+		for _, k := range ticks {
+			if k.Value < low-1e-6*(high-low) || k.Value > high+1e-6*(high-low) {
+				t.Fatalf("a tick at %g, outside %g to %g", k.Value, low, high)
+			}
+		}
+	})
+	if got := fmt.Sprint(niceTicks(0, 1)); got != "[{0 0.0} {0.2 0.2} {0.4 0.4} {0.6000000000000001 0.6} {0.8 0.8} {1 1.0}]" {
+		t.Errorf("ticks from 0 to 1: %s", got)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []scores.Row
+		for _, v := range rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 50).Draw(t, "values") {
+			rows = append(rows, scores.Row{Value: v})
+		}
+		var sum float64
+		for _, share := range histogram(rows, 0, 1) {
+			sum += share
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Fatalf("the shares add up to %g", sum)
+		}
+	})
+}
+
+func TestLogitAxis(t *testing.T) {
+	t.Parallel()
+	s := logitScale{}
+	if s.Normalize(0.1, 0.9, 0.1) != 0 || s.Normalize(0.1, 0.9, 0.9) != 1 || math.Abs(s.Normalize(0.1, 0.9, 0.5)-0.5) > 1e-12 {
+		t.Error("the axis is not that of the logit")
+	}
+	if n := len(logitTicks(0.2, 0.95)); n < 4 {
+		t.Errorf("%d ticks", n)
+	}
+}

@@ -1,0 +1,275 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// mostCells is how many columns or rows a heat map has at most.
+const mostCells = 400
+
+// drawHeat draws matrices in colours: layers by layers where layers are compared, models by models where models are, else layers
+// or transformations by models.
+func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
+	all := rows
+	rows = numbersOnly(summary(rows))
+	if o.Across == "parameter" || o.Down == "parameter" {
+		rows = numbersOnly(slices.DeleteFunc(report.OverTrials(all), func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
+	}
+	if !o.Every {
+		rows = headlines(rows)
+	}
+	if len(rows) == 0 {
+		return nil, errEmpty
+	}
+	across, down := matrixOf(rows)
+	across, down = cmp.Or(o.Across, across), cmp.Or(o.Down, down)
+	if across == "layer" || across == "depth" { // whole models have no place among layers
+		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
+		slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+	}
+	none := o
+	none.Colour = ""
+	parts, err := divideByPanels(rows, none, across, down)
+	if err != nil {
+		return nil, err
+	}
+	s := newStyle(o)
+	scale := scaleOf(parts)
+	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
+	var panels []*plot.Plot
+	for _, g := range parts.groups {
+		m, err := newMatrix(g.series[0].rows, across, down, scale)
+		if err != nil {
+			return nil, err
+		}
+		title := g.title
+		if parts.ownAxes() {
+			title = g.statistic.Title + trailing(g.title)
+		}
+		p := s.panel(s.fit(s.label, title, panelRoom(o, len(parts.groups))), axisName(across), axisName(down))
+		m.style = s
+		m.axes(p, panelRoom(o, len(parts.groups))-scaleWidth/vg.Length(beside), each-matrixFoot)
+		p.Add(m)
+		panels = append(panels, p)
+	}
+	f := newFigure(panels, nil, o, s)
+	f.scale = scale
+	if !parts.ownAxes() {
+		scale.title = parts.groups[0].statistic.Title
+	}
+	if o.Height == 0 {
+		f.height = f.headHeight() + vg.Length(f.down())*each
+	}
+	return f, nil
+}
+
+// matrixFoot is what titles and the names of columns take of a panel.
+const matrixFoot = 20 * vg.Millimeter
+
+// matrixHeight is that of a panel: enough for the name of each row, within bounds.
+func matrixHeight(parts *split, down Field, o Options) vg.Length {
+	if o.Height != 0 {
+		return panelHeight(len(parts.groups), o)
+	}
+	most := 0
+	for _, g := range parts.groups {
+		most = max(most, len(distinct(g.series[0].rows, down)))
+	}
+	return min(max(vg.Length(most)*nameHeight, 18*vg.Millimeter), 130*vg.Millimeter) + matrixFoot
+}
+
+// nameHeight is the distance of names that stand beneath each other.
+const nameHeight = 2.9 * vg.Millimeter
+
+func trailing(title string) string {
+	if title == "" {
+		return ""
+	}
+	return ": " + title
+}
+
+// matrixOf chooses what the columns and the rows of a heat map are.
+func matrixOf(rows []scores.Row) (across, down Field) {
+	several := func(f Field) bool { return len(distinct(rows, f)) > 1 }
+	switch {
+	case several("other"):
+		return "layer", "other"
+	case several("compared"):
+		return "compared", "reference"
+	case several("layer") && several("model"):
+		return "depth", "model"
+	case several("layer"):
+		return "layer", "transform"
+	}
+	return "transform", "model"
+}
+
+func axisName(f Field) string {
+	switch f {
+	case "other":
+		return "layer of the other model"
+	case "compared":
+		return "other model"
+	case "reference":
+		return "model"
+	case "depth":
+		return "depth of the layer"
+	}
+	return string(f)
+}
+
+// divideByPanels divides rows among panels alone.
+func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error) {
+	if slices.Contains(told, "reference") || slices.Contains(told, "compared") {
+		told = append(told, "model")
+	}
+	if slices.Contains(told, "depth") {
+		told = append(told, "layer")
+	}
+	if slices.Contains(told, "parameter") {
+		told = append(told, "transform")
+	}
+	var panels []Field
+	for _, f := range curveOrder {
+		if !slices.Contains(told, f) && len(distinct(rows, f)) > 1 {
+			panels = append(panels, f)
+		}
+	}
+	if slices.Contains(told, "parameter") && len(distinct(rows, "name")) > 1 {
+		panels = append(panels, "name")
+	}
+	s := &split{names: []string{""}}
+	return s, s.fill(rows, panels)
+}
+
+// A matrix is a heat map's values; NaN where there is none.
+type matrix struct {
+	across, down []string
+	values       [][]float64 // down x across
+	scale        *colourScale
+	style        style
+}
+
+func newMatrix(rows []scores.Row, across, down Field, scale *colourScale) (*matrix, error) {
+	m := &matrix{across: distinct(rows, across), down: distinct(rows, down), scale: scale}
+	if len(m.across) > mostCells || len(m.down) > mostCells {
+		return nil, fmt.Errorf("a heat map of %d by %d is larger than %d: choose some", len(m.across), len(m.down), mostCells)
+	}
+	if across == "layer" && down == "other" {
+		m.down = m.orderLike(m.across, m.down)
+	}
+	for range m.down {
+		m.values = append(m.values, slices.Repeat([]float64{math.NaN()}, len(m.across)))
+	}
+	at := func(names []string) map[string]int {
+		place := map[string]int{}
+		for i, n := range names {
+			place[n] = i
+		}
+		return place
+	}
+	x, y := at(m.across), at(m.down)
+	for i := range rows {
+		r := &rows[i]
+		m.values[y[down.of(r)]][x[across.of(r)]] = r.Value
+	}
+	return m, nil
+}
+
+// orderLike puts names in the order that others have, where they are the same: a model compared with itself has one order.
+func (m *matrix) orderLike(order, names []string) []string {
+	out := slices.Clone(names)
+	slices.SortStableFunc(out, func(a, b string) int {
+		i, j := slices.Index(order, a), slices.Index(order, b)
+		if i < 0 || j < 0 {
+			return 0
+		}
+		return i - j
+	})
+	return out
+}
+
+func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
+	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/(3.4*vg.Millimeter)))
+	p.Y.Tick.Marker = m.ticks(m.down, -1, room*0.42, int(high/nameHeight+0.5))
+	if longNames(m.across) {
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, right, above
+	}
+	p.X.Tick.Length, p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0, 0
+}
+
+func longNames(names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return len(n) > 4 })
+}
+
+// ticks name every column, or every so many where there are more than fit.
+func (m *matrix) ticks(names []string, sign float64, room vg.Length, most int) plot.ConstantTicks {
+	every := (len(names) + most - 1) / max(1, most)
+	var out plot.ConstantTicks
+	for i, name := range names {
+		if i%max(1, every) == 0 {
+			out = append(out, plot.Tick{Value: sign * float64(i), Label: m.style.fit(m.style.small, name, room)})
+		}
+	}
+	return out
+}
+
+// Plot implements plot.Plotter.
+func (m *matrix) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for i, row := range m.values {
+		for j, v := range row {
+			cell := vg.Rectangle{
+				Min: vg.Point{X: x(float64(j) - 0.5), Y: y(-float64(i) - 0.5)},
+				Max: vg.Point{X: x(float64(j) + 0.5), Y: y(-float64(i) + 0.5)},
+			}
+			ground := m.scale.colour(v)
+			c.SetColor(ground)
+			c.Fill(cell.Path())
+			m.label(c, cell, v, ground)
+		}
+	}
+}
+
+// label writes a value into its cell where it fits.
+func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color.Color) {
+	words := fmt.Sprintf("%.2f", v)
+	switch {
+	case !finite(v):
+		words = "–"
+	case math.Abs(v) >= 10:
+		words = report.Number(v)
+	}
+	size := cell.Size()
+	if m.style.wide(m.style.small, "0.00") > size.X*0.9 || m.style.wide(m.style.small, words) > size.X || m.style.small.Size*1.1 > size.Y {
+		return
+	}
+	t := m.style.text(m.style.small, middle, centre)
+	if luminance(ground) < 0.45 {
+		t.Color = color.White
+	}
+	c.FillText(t, vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}, words)
+}
+
+// luminance is how light a colour is, from 0 to 1, by the weights of BT.601.
+func luminance(c color.Color) float64 {
+	r, g, b, _ := c.RGBA()
+	return (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff
+}
+
+// DataRange implements plot.DataRanger.
+func (m *matrix) DataRange() (xmin, xmax, ymin, ymax float64) {
+	return -0.5, float64(len(m.across)) - 0.5, 0.5 - float64(len(m.down)), 0.5
+}

@@ -1,0 +1,203 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Field is what rows may differ in.
+type Field string
+
+var fields = map[Field]func(*scores.Row) string{
+	"model":     report.ModelLabel,
+	"transform": transformLabel,
+	"statistic": func(r *scores.Row) string { return r.Measure + "." + r.Statistic },
+	"data":      func(r *scores.Row) string { return r.Data },
+	"variant":   func(r *scores.Row) string { return r.Variant },
+	"factor":    func(r *scores.Row) string { return r.Factor },
+	"layer":     func(r *scores.Row) string { return r.Layer },
+	"parameter": func(r *scores.Row) string { return r.Parameter },
+	"depth":     func(r *scores.Row) string { return fmt.Sprint(r.Depth) },
+	"name":      plainTransform,
+	"other":     func(r *scores.Row) string { return r.OtherLayer },
+	"reference": func(r *scores.Row) string { return r.Model },
+	"compared":  func(r *scores.Row) string { return r.OtherModel },
+}
+
+func (f Field) of(r *scores.Row) string { return fields[f](r) }
+
+func transformLabel(r *scores.Row) string {
+	if r.Parameter == "" {
+		return r.Transform
+	}
+	return r.Transform + " " + r.Parameter
+}
+
+func plainTransform(r *scores.Row) string { return r.Transform }
+
+// The most that one figure shows: beyond it nobody can read it.
+const (
+	mostColours = 12
+	mostPanels  = 24
+)
+
+var (
+	errEmpty = errors.New("no score is left to draw")
+)
+
+// A group holds the rows of one panel, divided by what colour tells.
+type group struct {
+	title     string
+	statistic report.Statistic
+	series    []member
+}
+
+type member struct {
+	name string
+	look int // its place in the legend
+	rows []scores.Row
+}
+
+// A split says how rows become panels and series.
+type split struct {
+	colour Field
+	names  []string // of the colours, in order of appearance
+	groups []group
+}
+
+// divide divides rows by the fields in which they differ, the first of them by colour. keep are fields that the chart's axes tell.
+func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split, error) {
+	if len(rows) == 0 {
+		return nil, errEmpty
+	}
+	var differing []Field
+	for _, f := range order {
+		if !slices.Contains(keep, f) && len(distinct(rows, f)) > 1 {
+			differing = append(differing, f)
+		}
+	}
+	s := &split{colour: o.Colour}
+	if s.colour == "" {
+		for _, f := range differing {
+			if f != "statistic" && f != o.Panel { // statistics have axes of their own, and so panels, if that can be
+				s.colour = f
+				break
+			}
+		}
+	}
+	var panels []Field
+	for _, f := range differing {
+		if f != s.colour {
+			panels = append(panels, f)
+		}
+	}
+	if o.Panel != "" && !slices.Contains(panels, o.Panel) {
+		panels = append(panels, o.Panel)
+	}
+	if s.colour == "" {
+		s.names = []string{""}
+	} else {
+		s.names = distinct(rows, s.colour)
+	}
+	if len(s.names) > mostColours {
+		return nil, fmt.Errorf("%d different values of %s would have a colour each, and %d is the most that can be told apart: choose some (%s)",
+			len(s.names), s.colour, mostColours, some(s.names))
+	}
+	return s, s.fill(rows, panels)
+}
+
+func (s *split) fill(rows []scores.Row, panels []Field) error {
+	about := statisticsOf(rows)
+	at := map[string]int{}
+	for _, r := range rows {
+		var names, key []string
+		for _, f := range panels {
+			key = append(key, f.of(&r))
+			if name := f.of(&r); f != "statistic" && name != "" {
+				names = append(names, name)
+			}
+		}
+		k := strings.Join(key, "\x00")
+		i, seen := at[k]
+		if !seen {
+			i = len(s.groups)
+			at[k] = i
+			s.groups = append(s.groups, group{title: strings.Join(names, ", "), statistic: about[r.Measure+"."+r.Statistic]})
+		}
+		s.groups[i].add(s, r)
+	}
+	if len(s.groups) > mostPanels {
+		return fmt.Errorf("the scores would make %d panels, and %d is the most: choose some statistics, transformations or models", len(s.groups), mostPanels)
+	}
+	for _, g := range s.groups {
+		slices.SortStableFunc(g.series, func(a, b member) int { return a.look - b.look })
+	}
+	return nil
+}
+
+func (g *group) add(s *split, r scores.Row) {
+	name := ""
+	if s.colour != "" {
+		name = s.colour.of(&r)
+	}
+	i := slices.IndexFunc(g.series, func(m member) bool { return m.name == name })
+	if i < 0 {
+		i = len(g.series)
+		g.series = append(g.series, member{name: name, look: slices.Index(s.names, name)})
+	}
+	g.series[i].rows = append(g.series[i].rows, r)
+}
+
+// legend has an entry for each colour.
+func (s *split) legend() []entry {
+	var out []entry
+	for i, name := range s.names {
+		if name == "" {
+			name = "none"
+		}
+		out = append(out, entry{name: clean(name), look: lookOf(i)})
+	}
+	return out
+}
+
+// ownAxes reports whether the panels show different statistics, each with a value axis of its own.
+func (s *split) ownAxes() bool {
+	return slices.ContainsFunc(s.groups, func(g group) bool { return g.statistic.Name != s.groups[0].statistic.Name })
+}
+
+// statisticsOf describes the statistics that rows hold, by MEASURE.STATISTIC.
+func statisticsOf(rows []scores.Row) map[string]report.Statistic {
+	out := map[string]report.Statistic{}
+	for _, m := range report.Describe(rows) {
+		for _, s := range m.Statistics {
+			out[m.Name+"."+s.Name] = s
+		}
+	}
+	return out
+}
+
+// distinct returns the different values of a field, in order of appearance.
+func distinct(rows []scores.Row, f Field) []string {
+	var out []string
+	seen := map[string]bool{}
+	for i := range rows {
+		if v := f.of(&rows[i]); !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// some lists the first few names.
+func some(names []string) string {
+	if len(names) > 5 {
+		names = append(slices.Clone(names[:5]), "…")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,188 @@
+package figure
+
+import (
+	"image/color"
+	"math"
+	"strconv"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noether-ml/noether/report"
+)
+
+// A style holds the fonts and the quiet colours. Sizes are those of captions and footnotes in print: 8 and 7 points.
+type style struct {
+	serif                        bool
+	heading, label, small        font.Font
+	ground, ink, muted, hairline color.Color
+}
+
+func newStyle(o Options) style {
+	variant := font.Variant("Sans")
+	if o.Serif {
+		variant = "Serif"
+	}
+	of := func(size float64, weight xfont.Weight) font.Font {
+		return font.Font{Typeface: "Liberation", Variant: variant, Weight: weight, Size: vg.Points(size)}
+	}
+	return style{
+		serif: o.Serif, heading: of(8.5, xfont.WeightBold), label: of(8, xfont.WeightNormal), small: of(7, xfont.WeightNormal),
+		ground: color.White, ink: color.Black, muted: color.Gray{0x50}, hairline: color.Gray{0xdd},
+	}
+}
+
+// Alignments of text.
+const (
+	left   = draw.XLeft
+	middle = draw.XCenter
+	right  = draw.XRight
+	above  = draw.YTop // the text hangs from the point
+	centre = draw.YCenter
+)
+
+func (s style) text(f font.Font, x text.XAlignment, y text.YAlignment) text.Style {
+	return text.Style{Color: s.ink, Font: f, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+}
+
+func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x text.XAlignment, y text.YAlignment) {
+	c.FillText(s.text(f, x, y), at, words)
+}
+
+func (s style) wide(f font.Font, words string) vg.Length { return s.text(f, left, centre).Width(words) }
+
+// fit shortens words until they are no wider than room.
+func (s style) fit(f font.Font, words string, room vg.Length) string {
+	words = clean(words)
+	for n := len([]rune(words)); n > 4 && s.wide(f, words) > room; n-- {
+		words = report.Shorten(words, n)
+	}
+	return words
+}
+
+// fold puts words into two lines where one is too long, and shortens what is too long for a line.
+func (s style) fold(f font.Font, words string, room vg.Length) string {
+	words = clean(words)
+	if s.wide(f, words) <= room {
+		return words
+	}
+	best, cut := vg.Length(math.Inf(1)), -1
+	for i, r := range words {
+		if r != ' ' {
+			continue
+		}
+		if longer := max(s.wide(f, words[:i]), s.wide(f, words[i+1:])); longer < best {
+			best, cut = longer, i
+		}
+	}
+	if cut < 0 {
+		return s.fit(f, words, room)
+	}
+	return s.fit(f, words[:cut], room) + "\n" + s.fit(f, words[cut+1:], room)
+}
+
+func clean(words string) string { return report.Printable(words) }
+
+// panel is an empty plot in the style.
+func (s style) panel(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = s.ground
+	p.Title.Text, p.Title.TextStyle = title, s.text(s.label, middle, above)
+	p.Title.Padding = 1 * vg.Millimeter
+	for axis, words := range map[*plot.Axis]string{&p.X: x, &p.Y: y} {
+		axis.Label.Text = words
+		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = s.label, s.ink
+		axis.Tick.Label.Font, axis.Tick.Label.Color = s.small, s.muted
+		axis.LineStyle = draw.LineStyle{Color: s.muted, Width: vg.Points(0.5)}
+		axis.Tick.LineStyle = axis.LineStyle
+		axis.Tick.Length = vg.Points(2)
+		axis.Padding = 0
+		axis.Tick.Marker = plot.TickerFunc(niceTicks)
+	}
+	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(2), vg.Points(3)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color = nil
+	grid.Horizontal = draw.LineStyle{Color: s.hairline, Width: vg.Points(0.4)}
+	p.Add(grid)
+	return p
+}
+
+// niceTicks are multiples of 1, 2 or 5 times a power of ten, at most six.
+func niceTicks(low, high float64) []plot.Tick {
+	if !(high > low) || math.IsInf(high-low, 0) {
+		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 3, 64)}}
+	}
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/5)))
+	for _, by := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
+		if (high-low)/step <= 5.5 {
+			break
+		}
+		step *= by
+	}
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	var ticks []plot.Tick
+	for k := math.Ceil(low/step - 1e-9); k*step <= high+1e-9*step && len(ticks) < 20; k++ {
+		ticks = append(ticks, plot.Tick{Value: k*step + 0, Label: tickLabel(k*step, decimals)})
+	}
+	return ticks
+}
+
+func tickLabel(v float64, decimals int) string {
+	if math.Abs(v) >= 1e5 || decimals > 5 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(v+0, 'f', decimals, 64) // +0: no minus before a zero
+}
+
+// A look tells a series by colour, by the shape of its marks and by the dashes of its line, so that neither colour-blind eyes nor a
+// grey printer lose it. The colours are Okabe and Ito's, darkened for contrast on white, as in the report.
+type look struct {
+	colour color.RGBA
+	glyph  draw.GlyphDrawer
+	dashes []vg.Length
+}
+
+var colours = []color.RGBA{
+	{0x00, 0x72, 0xb2, 255}, {0xc6, 0x53, 0x00, 255}, {0x00, 0x80, 0x5d, 255}, {0xa8, 0x44, 0x7f, 255}, {0x8f, 0x64, 0x00, 255}, {0x4d, 0x5a, 0x94, 255},
+}
+
+func lookOf(i int) look {
+	round := i / len(colours)
+	glyphs := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, draw.CrossGlyph{}, draw.RingGlyph{}}
+	dashes := [][]vg.Length{nil, {4, 2}, {1, 1.5}, {6, 2, 1, 2}}
+	return look{colours[i%len(colours)], glyphs[(i+round)%len(glyphs)], dashes[round%len(dashes)]}
+}
+
+func (l look) line(width float64) draw.LineStyle {
+	return draw.LineStyle{Color: l.colour, Width: vg.Points(width), Dashes: l.dashes}
+}
+
+func (l look) mark(radius float64) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: l.colour, Radius: vg.Points(radius), Shape: l.glyph}
+}
+
+// faint is the colour with an opacity; vector formats keep it.
+func (l look) faint(opacity float64) color.Color {
+	return color.NRGBA{l.colour.R, l.colour.G, l.colour.B, uint8(255*opacity + 0.5)}
+}
+
+// A diamond is a glyph that gonum lacks.
+type diamond struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (diamond) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
+	r := s.Radius * 1.2
+	c.SetColor(s.Color)
+	var p vg.Path
+	p.Move(vg.Point{X: at.X, Y: at.Y + r})
+	p.Line(vg.Point{X: at.X + r, Y: at.Y})
+	p.Line(vg.Point{X: at.X, Y: at.Y - r})
+	p.Line(vg.Point{X: at.X - r, Y: at.Y})
+	p.Close()
+	c.Fill(p)
+}
