@@ -32,8 +32,11 @@ func (c corrupted) Close() error        { return Close(c.Source) }
 
 func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := c.Source.At(ctx, i, f)
-	if err != nil || s.Input.Rank() != 3 {
+	if err != nil {
 		return s, err
+	}
+	if s.Input.Rank() != 3 {
+		return s, fmt.Errorf("%s: corruptions are of pictures", s.Name)
 	}
 	op := c.how.Draw(keyed.Rand(c.seed, "corruption", c.name, s.Index))
 	damaged := tensor.New(s.Input.Shape...)

@@ -10,9 +10,10 @@
 //	OpenIDX                    MNIST and its kin, .gz or not
 //	OpenArrays                 npy and npz arrays
 //	OpenShapes, OpenGratings   drawn on the fly, with known factors
+//	OpenSounds                 WAV and FLAC files: a class a folder, by a pattern of names, by a CSV file, LibriSpeech
 //	Pair                       two sources whose samples somebody else made into pairs
 //
-// Limit, Shuffle, Split, Draw and Pick choose samples of a source, MapClasses and Restrict bring its labels to the outputs of a model;
+// Limit, Shuffle, Split, Where, Draw and Pick choose samples of a source, MapClasses and Restrict bring its labels to the outputs of a model;
 // each returns a Source again. Read goes through samples in order while others are decoded ahead. Close
 // releases the files of a source.
 package dataset
@@ -30,7 +31,8 @@ const NoLabel = -1
 type Sample struct {
 	Index   int                // its place in the source's own order: stable under limit, shuffle and split
 	Name    string             // for people: a file name, or "test_batch.bin#17"
-	Input   tensor.Tensor      // a picture, c x h x w, values in [0, 1], framed
+	Input   tensor.Tensor      // a picture, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
+	Sound   *Sound             // of a sound: all of it, of which Input is a part; nil for pictures
 	Moved   *tensor.Tensor     // the other half of a ready-made pair, framed alike; nil elsewhere
 	Label   int                // index into the source's classes, or NoLabel
 	Factors map[string]float64 // named factors of variation, in the units that the source documents

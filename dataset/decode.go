@@ -9,9 +9,6 @@ import (
 	_ "image/png"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
@@ -20,11 +17,6 @@ import (
 
 // pictureExtensions are the endings of files that are taken for pictures; what a file really is, its first bytes say.
 var pictureExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
-
-// isPicture reports whether a file's name is that of a picture.
-func isPicture(name string) bool {
-	return slices.Contains(pictureExtensions, strings.ToLower(filepath.Ext(name)))
-}
 
 // Bounds that no honest picture meets and a decompression bomb does.
 const (

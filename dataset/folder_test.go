@@ -174,7 +174,7 @@ func TestFolderRefused(t *testing.T) {
 		{"outside", FolderOptions{Dir: mixed}, "../a.png,1\n", "stay in it"},
 		{"columns", FolderOptions{Dir: mixed}, "name,label\na.png,1\n", "no column file"},
 		{"no header for factors", FolderOptions{Dir: mixed}, "a.png,1,2\n", "no header"},
-		{"factor", FolderOptions{Dir: mixed}, "file,label,hue\na.png,1,red\n", `line 2: factor hue is "red"`},
+		{"factor", FolderOptions{Dir: mixed}, "file,label,hue\na.png,1,3\ndog/b.png,1,red\n", `line 3: factor hue is "red"`},
 		{"ragged", FolderOptions{Dir: mixed}, "file,label\na.png\n", "line 2"},
 		{"no rows", FolderOptions{Dir: mixed}, "file,label\n", "no rows"},
 		{"two labels", FolderOptions{Dir: mixed}, "file,label,class\na.png,1,2\n", "both name the label"},
@@ -270,11 +270,15 @@ func FuzzLabelTable(f *testing.F) {
 	f.Add("\xef\xbb\xbfa.png,cat\nb.png,dog\n")
 	f.Add("path,class\n\"x\"\"y.png\",\"a,b\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := readLabelTable(strings.NewReader(text))
+		table, err := readLabelTable(strings.NewReader(text), "", (&catalogue{endings: pictureExtensions}).wanted)
 		if err != nil {
 			return
 		}
-		labels, classes := table.labels()
+		var texts []string
+		for _, row := range table.rows {
+			texts = append(texts, row.label)
+		}
+		labels, classes := labelsOf(texts)
 		if len(labels) != len(table.rows) || len(labels) == 0 {
 			t.Fatalf("%d labels for %d rows", len(labels), len(table.rows))
 		}

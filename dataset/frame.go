@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -9,7 +10,7 @@ import (
 )
 
 // A Frame says how a picture is brought to the size and the channels that a model takes: the short side is resized,
-// then the centre cropped. The zero Frame leaves a picture as it is.
+// then the centre cropped. Of a sound it says the rate and the number of samples. The zero Frame leaves a picture or a sound as it is.
 //
 // Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image: pictures of 8 bits
 // are resampled in 8 bits, exactly as PIL does; a crop that is larger than the picture is padded with zeros. As with
@@ -20,7 +21,13 @@ type Frame struct {
 	Height, Width int    // of the centre crop; 0: as it comes. A picture of another size is resized to this if Resize is 0
 	Channels      int    // 3: colour, grey is repeated; 1: grey, 0.2989 R + 0.587 G + 0.114 B; 0: as it comes
 	Interpolation string // "bilinear" (default; area-weighted when shrinking, as PIL does), "bicubic" or "nearest"
+
+	Rate   int `json:",omitzero"` // of a sound: samples a second that the model takes; 0: as it comes
+	Length int `json:",omitzero"` // of a sound: samples that the model takes; 0: as it comes
 }
+
+// picture reports whether the frame is one of pictures.
+func (f Frame) picture() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
 // maxValues bounds what one framed picture may hold (1 GiB of float32), so that a picture of absurd proportions is an
 // error rather than the end of the memory.
@@ -31,6 +38,10 @@ func (f Frame) Check() error {
 	switch {
 	case f.Resize < 0 || f.Height < 0 || f.Width < 0:
 		return fmt.Errorf("frame: resize %d, height %d, width %d: sizes cannot be negative", f.Resize, f.Height, f.Width)
+	case f.Rate < 0 || f.Length < 0:
+		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
+	case f.picture() && (f.Rate > 0 || f.Length > 0):
+		return errors.New("frame: rate and length are of sounds, and sizes and channels of pictures")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:
 		return fmt.Errorf("frame: %d channels: pictures have 1 or 3", f.Channels)
 	}

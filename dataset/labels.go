@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path, image), label (or class;
-// may be missing), and any others are factors, which are numbers. Without a header the columns are file and label.
+// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path, image, sound), label (or class, or
+// the column that is asked for; may be missing), and any others are factors. Without a header the columns are file and label.
 type labelTable struct {
 	factors []string
 	rows    []labelRow
@@ -25,9 +25,9 @@ type labelTable struct {
 
 type labelRow struct {
 	line    int
-	file    string // with slashes
-	label   string // "": none
-	factors map[string]float64
+	file    string   // with slashes
+	label   string   // "": none
+	factors []string // in the order of the table's
 }
 
 // columns are the places of what a row holds; -1: no such column.
@@ -37,7 +37,7 @@ type columns struct {
 	names       []string
 }
 
-func readLabelTable(r io.Reader) (labelTable, error) {
+func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
 	buffered := bufio.NewReader(r)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		buffered.Discard(3) // the byte order mark that spreadsheets write
@@ -59,10 +59,10 @@ func readLabelTable(r io.Reader) (labelTable, error) {
 		line, _ := lines.FieldPos(0)
 		if first {
 			var header bool
-			if c, header, err = columnsOf(record); err != nil {
+			if c, header, err = columnsOf(record, label, isFile); err != nil {
 				return t, err
 			}
-			t.factors = slices.Sorted(slices.Values(c.names))
+			t.factors = c.names
 			if header {
 				continue
 			}
@@ -86,44 +86,60 @@ func (t labelTable) check() error {
 	return nil
 }
 
-// columnsOf reads the header, or finds that there is none: the first field is a picture's name.
-func columnsOf(record []string) (columns, bool, error) {
+// columnsOf reads the header, or finds that there is none: the first field is a file's name.
+func columnsOf(record []string, label string, isFile func(string) bool) (columns, bool, error) {
 	c := columns{file: -1, label: -1}
-	if isPicture(record[0]) {
-		if len(record) > 2 {
-			return c, false, fmt.Errorf("line 1: %d columns and no header: name the columns file, label and the factors", len(record))
-		}
-		if len(record) == 2 {
-			c.label = 1
-		}
-		c.file = 0
-		return c, false, nil
+	if isFile(record[0]) {
+		return c.bare(len(record), label)
 	}
 	for i, name := range record {
 		name = strings.TrimSpace(name)
-		switch strings.ToLower(name) {
-		case "file", "filename", "path", "image":
-			if c.file >= 0 {
-				return c, true, fmt.Errorf("line 1: columns %d and %d both name the file", c.file+1, i+1)
-			}
-			c.file = i
-		case "label", "class":
-			if c.label >= 0 {
-				return c, true, fmt.Errorf("line 1: columns %d and %d both name the label", c.label+1, i+1)
-			}
-			c.label = i
+		var err error
+		switch lower := strings.ToLower(name); {
+		case label != "" && name == label, label == "" && (lower == "label" || lower == "class"):
+			err = c.take(&c.label, i, "label")
+		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
+			err = c.take(&c.file, i, "file")
+		case name == "" || slices.Contains(c.names, name):
+			err = fmt.Errorf("line 1: column %d: the name %q is empty or used twice", i+1, name)
 		default:
-			if name == "" || slices.Contains(c.names, name) {
-				return c, true, fmt.Errorf("line 1: column %d: the name %q is empty or used twice", i+1, name)
-			}
 			c.factors = append(c.factors, i)
 			c.names = append(c.names, name)
 		}
+		if err != nil {
+			return c, true, err
+		}
 	}
-	if c.file < 0 {
+	switch {
+	case c.file < 0:
 		return c, true, fmt.Errorf("line 1: no column file among %s", strings.Join(record, ", "))
+	case c.label < 0 && label != "":
+		return c, true, fmt.Errorf("line 1: no column %s, which is to be the label, among %s", label, strings.Join(record, ", "))
 	}
 	return c, true, nil
+}
+
+// bare is a table without a header: files and, where there are two columns, labels.
+func (c columns) bare(width int, label string) (columns, bool, error) {
+	switch {
+	case width > 2:
+		return c, false, fmt.Errorf("line 1: %d columns and no header: name the columns file, label and the factors", width)
+	case label != "":
+		return c, false, fmt.Errorf("line 1: no header, so no column is called %s", label)
+	case width == 2:
+		c.label = 1
+	}
+	c.file = 0
+	return c, false, nil
+}
+
+// take notes that column i is the file or the label.
+func (c columns) take(at *int, i int, what string) error {
+	if *at >= 0 {
+		return fmt.Errorf("line 1: columns %d and %d both name the %s", *at+1, i+1, what)
+	}
+	*at = i
+	return nil
 }
 
 func (c columns) row(record []string) (labelRow, error) {
@@ -134,34 +150,27 @@ func (c columns) row(record []string) (labelRow, error) {
 	if c.label >= 0 {
 		row.label = strings.TrimSpace(record[c.label])
 	}
-	for i, at := range c.factors {
-		v, err := strconv.ParseFloat(strings.TrimSpace(record[at]), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return row, fmt.Errorf("factor %s is %q, which is no number", c.names[i], record[at])
-		}
-		if row.factors == nil {
-			row.factors = make(map[string]float64, len(c.factors))
-		}
-		row.factors[c.names[i]] = v
+	for _, at := range c.factors {
+		row.factors = append(row.factors, strings.TrimSpace(record[at]))
 	}
 	return row, nil
 }
 
-// labels turns the labels of the rows to indices. Where all are whole numbers they are the indices; otherwise the
+// labelsOf turns labels to indices, NoLabel for an empty one. Where all are whole numbers they are the indices; otherwise the
 // classes are the sorted names.
-func (t labelTable) labels() (labels []int, classes []string) {
-	if labels, highest, ok := t.numbers(); ok {
+func labelsOf(texts []string) (labels []int, classes []string) {
+	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numbered(highest)
 	}
-	for _, r := range t.rows {
-		if r.label != "" {
-			classes = append(classes, r.label)
+	for _, text := range texts {
+		if text != "" {
+			classes = append(classes, text)
 		}
 	}
 	slices.Sort(classes)
 	classes = slices.Compact(classes)
-	for _, r := range t.rows {
-		i, ok := slices.BinarySearch(classes, r.label)
+	for _, text := range texts {
+		i, ok := slices.BinarySearch(classes, text)
 		if !ok {
 			i = NoLabel
 		}
@@ -170,13 +179,13 @@ func (t labelTable) labels() (labels []int, classes []string) {
 	return labels, classes
 }
 
-func (t labelTable) numbers() (labels []int, highest int, ok bool) {
+func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	highest = NoLabel
-	for _, r := range t.rows {
+	for _, text := range texts {
 		n := NoLabel
-		if r.label != "" {
+		if text != "" {
 			var err error
-			if n, err = strconv.Atoi(r.label); err != nil || n < NoLabel || n > maxLabel {
+			if n, err = strconv.Atoi(text); err != nil || n < NoLabel || n > maxLabel {
 				return nil, 0, false
 			}
 		}
@@ -187,28 +196,103 @@ func (t labelTable) numbers() (labels []int, highest int, ok bool) {
 }
 
 // fromCSV makes the rows of a CSV file the samples of the folder.
-func (f *Folder) fromCSV(ctx context.Context, file string) error {
+func (l *catalogue) fromCSV(ctx context.Context, file, label string) error {
 	r, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	t, err := readLabelTable(contextReader{ctx, r})
+	t, err := readLabelTable(contextReader{ctx, r}, label, l.wanted)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	f.factors = t.factors
-	labels, classes := t.labels()
-	f.classes = classes
+	texts, factors := make([]string, len(t.rows)), make([][]string, len(t.rows))
 	for i, row := range t.rows {
-		info, err := os.Stat(filepath.Join(f.dir, row.file))
+		info, err := os.Stat(filepath.Join(l.dir, row.file))
 		if err == nil && info.IsDir() {
 			err = fmt.Errorf("%s is a folder", row.file)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: line %d: %w", file, row.line, err)
 		}
-		f.files = append(f.files, pictureFile{row.file, info.Size(), labels[i], row.factors})
+		l.files = append(l.files, listedFile{name: row.file, size: info.Size()})
+		texts[i], factors[i] = row.label, row.factors
+	}
+	l.label(texts)
+	return l.factorise(t.factors, factors, func(i int) string { return fmt.Sprintf("%s: line %d", file, t.rows[i].line) })
+}
+
+// label gives the files their labels.
+func (l *catalogue) label(texts []string) {
+	var labels []int
+	labels, l.classes = labelsOf(texts)
+	for i := range l.files {
+		l.files[i].label = labels[i]
+	}
+}
+
+// factorise gives the files their factors: texts has a row for each file and a column for each name. A factor whose texts are all
+// numbers has those values; one of which none is a number has categories, and its value is the place among their sorted names.
+func (l *catalogue) factorise(names []string, texts [][]string, place func(i int) string) error {
+	for c, name := range names {
+		column := make([]string, len(texts))
+		for i, row := range texts {
+			column[i] = row[c]
+		}
+		values, categories, bad := factorValues(column)
+		if bad >= 0 {
+			return fmt.Errorf("%s: factor %s is %q, which is no number", place(bad), name, column[bad])
+		}
+		if categories != nil {
+			if l.categories == nil {
+				l.categories = map[string][]string{}
+			}
+			l.categories[name] = categories
+		}
+		for i, v := range values {
+			l.setFactor(i, name, v)
+		}
 	}
 	return nil
+}
+
+// setFactor gives one file a factor.
+func (l *catalogue) setFactor(i int, name string, v float64) {
+	if l.files[i].factors == nil {
+		l.files[i].factors = map[string]float64{}
+	}
+	l.files[i].factors[name] = v
+	if at, known := slices.BinarySearch(l.factors, name); !known {
+		l.factors = slices.Insert(l.factors, at, name)
+	}
+}
+
+// factorValues reads a factor as numbers or as categories. Where some texts are numbers and others are not, bad is the
+// first that is not; else it is -1.
+func factorValues(texts []string) (values []float64, categories []string, bad int) {
+	bad = -1
+	for i, text := range texts {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			if bad < 0 {
+				bad = i
+			}
+			continue
+		}
+		values = append(values, v)
+	}
+	if bad < 0 || len(values) > 0 {
+		return values, nil, bad
+	}
+	if i := slices.Index(texts, ""); i >= 0 {
+		return nil, nil, i
+	}
+	categories = slices.Clone(texts)
+	slices.Sort(categories)
+	categories = slices.Compact(categories)
+	for _, text := range texts {
+		at, _ := slices.BinarySearch(categories, text)
+		values = append(values, float64(at))
+	}
+	return values, categories, -1
 }

@@ -70,6 +70,9 @@ func (r reading) bytes() int64 {
 	if r.sample.Moved != nil {
 		n += r.sample.Moved.Len()
 	}
+	if r.sample.Sound != nil {
+		n += len(r.sample.Sound.Wave)
+	}
 	return int64(4 * n)
 }
 

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -27,6 +28,9 @@ func (t Identity) Apply(dst, src tensor.Tensor) {
 	copy(dst.Data, src.Data)
 }
 
+// ApplySound implements SoundOp.
+func (t Identity) ApplySound(wave []float32, rate int) []float32 { return wave }
+
 // A Sequence applies its transforms one after the other, the first one first. An empty one is the identity.
 type Sequence []Transform
 
@@ -36,7 +40,7 @@ func (t Sequence) Draw(r *rand.Rand) Op {
 	for i, member := range t {
 		ops[i] = member.Draw(r)
 	}
-	return ops
+	return ops.typed()
 }
 
 // Random reports whether any member is.
@@ -75,7 +79,35 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 	for i, op := range o {
 		renewed[i] = Renew(op, r)
 	}
-	return renewed
+	return renewed.typed()
+}
+
+// typed is the sequence as a SoundOp where all of its members are.
+func (o sequenceOp) typed() Op {
+	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(SoundOp); return !ok }) {
+		return o
+	}
+	return soundSequenceOp{o}
+}
+
+// A soundSequenceOp is a sequence that moves sounds.
+type soundSequenceOp struct{ sequenceOp }
+
+func (o soundSequenceOp) ApplySound(wave []float32, rate int) []float32 {
+	for _, op := range o.sequenceOp {
+		wave = op.(SoundOp).ApplySound(wave, rate)
+	}
+	return wave
+}
+
+// Place is that of the first member that has one.
+func (o soundSequenceOp) Place() float64 {
+	for _, op := range o.sequenceOp {
+		if p := Place(op); p != 0 {
+			return p
+		}
+	}
+	return 0
 }
 
 func (o sequenceOp) Apply(dst, src tensor.Tensor) {

@@ -45,6 +45,15 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
+// Place returns where, in [0, 1), the item is taken from a sound that the Op has made longer or shorter. It is 0 for an Op
+// that keeps the length (one without a method Place() float64).
+func Place(op Op) float64 {
+	if p, ok := op.(interface{ Place() float64 }); ok {
+		return p.Place()
+	}
+	return 0
+}
+
 // Renew returns the Op with the same parameters and new noise, for use on another sample. An Op without noise of
 // its own (without a method Renew(*rand.Rand) Op) is returned as it is and leaves r untouched.
 //

@@ -26,6 +26,14 @@ type Op interface {
 	Apply(dst, src tensor.Tensor)
 }
 
+// A SoundOp is an Op that moves sounds.
+type SoundOp interface {
+	Op
+	// ApplySound returns T of a waveform of so many samples a second. It may be of another length; it is not wave itself unless the
+	// Op leaves it as it is.
+	ApplySound(wave []float32, rate int) []float32
+}
+
 // A Transform is a law over Ops of one kind.
 type Transform interface {
 	// Draw picks an Op. A transform with fixed parameters and no noise of its own leaves r untouched.

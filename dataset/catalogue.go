@@ -1,0 +1,274 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A catalogue is the files of a folder, with what is known of each before it is read.
+type catalogue struct {
+	dir        string
+	what       string // "pictures" or "sounds"
+	endings    []string
+	files      []listedFile
+	classes    []string
+	factors    []string            // sorted
+	categories map[string][]string // of the factors that are names: the names, by number
+}
+
+type listedFile struct {
+	name    string // relative to the folder, with slashes
+	size    int64
+	label   int
+	factors map[string]float64
+}
+
+// A labelling says where the labels and factors of files come from.
+type labelling struct {
+	table   string // a CSV file
+	column  string // of the CSV, or field of the pattern, that holds the label; "": label
+	pattern string // of file names
+	layout  string // "classes", "synsets" or "flat"; "": by what is there
+}
+
+// wanted reports whether a file's ending is one of those that are listed.
+func (l *catalogue) wanted(name string) bool {
+	return slices.Contains(l.endings, strings.ToLower(path.Ext(name)))
+}
+
+// list finds the files and labels them.
+func (l *catalogue) list(ctx context.Context, by labelling) error {
+	if by.table != "" {
+		switch {
+		case by.layout != "":
+			return fmt.Errorf("labels come from %s or from layout %q, not from both", by.table, by.layout)
+		case by.pattern != "":
+			return fmt.Errorf("labels come from %s or from the pattern %q, not from both", by.table, by.pattern)
+		}
+		return l.fromCSV(ctx, by.table, by.column)
+	}
+	if err := l.find(ctx); err != nil {
+		return err
+	}
+	if by.pattern != "" {
+		if by.layout != "" {
+			return fmt.Errorf("labels come from the pattern %q or from layout %q, not from both", by.pattern, by.layout)
+		}
+		return l.labelByPattern(by.pattern, by.column)
+	}
+	if by.column != "" {
+		return fmt.Errorf("label %q names a column of a CSV file or a field of a pattern, and there is neither", by.column)
+	}
+	layout, err := by.layout, error(nil)
+	if layout == "" {
+		if layout, err = l.detect(); err != nil {
+			return err
+		}
+	}
+	switch layout {
+	case "flat":
+		return nil
+	case "classes":
+		return l.labelByFolder()
+	case "synsets":
+		return l.labelBySynset()
+	}
+	return fmt.Errorf("layout %q is not known: classes, synsets or flat", layout)
+}
+
+// find lists the files beneath the folder, of which there must be some.
+func (l *catalogue) find(ctx context.Context) error {
+	var err error
+	if l.files, err = filesBeneath(ctx, l.dir, "", l.wanted); err != nil {
+		return err
+	}
+	if len(l.files) == 0 {
+		return fmt.Errorf("no %s (%s)", l.what, strings.Join(l.endings, ", "))
+	}
+	return nil
+}
+
+// bare is file i as a sample without its content.
+func (l *catalogue) bare(i int) Sample {
+	f := l.files[i]
+	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
+}
+
+// filesBeneath lists the files of a folder that are wanted: its own by name, then those of its folders by name. Links are
+// followed.
+func filesBeneath(ctx context.Context, root, dir string, wanted func(name string) bool) ([]listedFile, error) {
+	const maxDepth = 32 // deeper than any dataset: a link that leads back up
+	if strings.Count(dir, "/") > maxDepth {
+		return nil, fmt.Errorf("%s: folders nested deeper than %d: does a link lead back up?", dir, maxDepth)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(root, dir))
+	if err != nil {
+		return nil, err
+	}
+	var files []listedFile
+	var folders []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || (e.Type().IsRegular() && !wanted(name)) {
+			continue
+		}
+		info, err := followed(root, name, e)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			folders = append(folders, name)
+		case wanted(name):
+			files = append(files, listedFile{name: name, size: info.Size(), label: NoLabel})
+		}
+	}
+	for _, name := range folders {
+		inner, err := filesBeneath(ctx, root, name, wanted)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, inner...)
+	}
+	return files, nil
+}
+
+func followed(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		return os.Stat(filepath.Join(root, name))
+	}
+	return e.Info()
+}
+
+func (l *catalogue) detect() (string, error) {
+	nested := func(p listedFile) bool { return strings.Contains(p.name, "/") }
+	synset := func(p listedFile) bool { return synsetOf(p.name) != "" }
+	switch i := slices.IndexFunc(l.files, nested); {
+	case i > 0: // a folder's own files come first
+		return "", fmt.Errorf("%s both in the folder (%s) and in folders beneath it (%s): set the layout, classes or flat", l.what, l.files[0].name, l.files[i].name)
+	case i == 0:
+		return "classes", nil
+	case !slices.ContainsFunc(l.files, func(p listedFile) bool { return !synset(p) }):
+		return "synsets", nil
+	}
+	return "flat", nil
+}
+
+// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder without pictures is a
+// class all the same.
+func (l *catalogue) labelByFolder() error {
+	classes, err := classFolders(l.dir)
+	if err != nil {
+		return err
+	}
+	l.classes = classes
+	for i := range l.files {
+		class, _, nested := strings.Cut(l.files[i].name, "/")
+		if !nested {
+			return fmt.Errorf("%s lies outside the folders of the classes", class)
+		}
+		l.files[i].label, _ = slices.BinarySearch(classes, class)
+	}
+	return nil
+}
+
+// classFolders lists the folders in a folder, sorted.
+func classFolders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := followed(dir, e.Name(), e); err == nil && info.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+var synsetPrefix = regexp.MustCompile(`^n\d{8}(?:[^0-9A-Za-z]|$)`)
+
+// synsetOf is the WordNet synset that a file's name starts with, or "".
+func synsetOf(name string) string {
+	if base := path.Base(name); synsetPrefix.MatchString(base) {
+		return base[:9]
+	}
+	return ""
+}
+
+func (l *catalogue) labelBySynset() error {
+	for _, p := range l.files {
+		s := synsetOf(p.name)
+		if s == "" {
+			return fmt.Errorf("%s: the name does not start with a synset such as n01440764", p.name)
+		}
+		l.classes = append(l.classes, s)
+	}
+	slices.Sort(l.classes)
+	l.classes = slices.Compact(l.classes)
+	for i := range l.files {
+		l.files[i].label, _ = slices.BinarySearch(l.classes, synsetOf(l.files[i].name))
+	}
+	return nil
+}
+
+// fingerprinted is the number of files whose bytes enter the fingerprint.
+const fingerprinted = 10_000
+
+// hash adds the files, what is known of them, and the ends of their content to a fingerprint.
+func (l *catalogue) hash(ctx context.Context, d digest) error {
+	d.add(len(l.classes))
+	for _, c := range l.classes {
+		d.add(c)
+	}
+	for _, p := range l.files {
+		d.add(p.name, p.size, p.label)
+		for _, name := range l.factors {
+			d.add(name, p.factors[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.categories)) {
+		d.add(name, l.categories[name])
+	}
+	n := min(len(l.files), fingerprinted)
+	for i := range n {
+		if err := l.hashEnds(ctx, d, l.files[i*len(l.files)/n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *catalogue) hashEnds(ctx context.Context, d digest, p listedFile) error {
+	file, err := os.Open(filepath.Join(l.dir, p.name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return d.addBlocks(ctx, file, p.size, 2)
+}
+
+// pathless is the cause of an error of the file system, without the path, which the sample's name says already; nil for
+// other errors.
+func pathless(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return nil
+}
