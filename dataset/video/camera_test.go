@@ -1,0 +1,149 @@
+package video
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A point of a plane that turned in space, projected by hand, is where the view says that it is seen.
+func TestViewsInvertTheProjection(t *testing.T) {
+	t.Parallel()
+	const f = 277.0
+	for _, angle := range []float64{-40, 0, 15} {
+		for _, way := range []float64{0, 1, 2.5} {
+			sin, cos := math.Sincos(angle * math.Pi / 180)
+			dy, dx := math.Sincos(way)
+			for _, p := range [][2]float64{{0, 0}, {30, -20}, {-80, 50}} {
+				// Rodrigues' rotation of (p, 0) about the axis (dx, dy, 0), then moved away by f.
+				dot := p[0]*dx + p[1]*dy
+				cross := dx*p[1] - dy*p[0] // the third component of axis x point
+				x := p[0]*cos + dx*dot*(1-cos)
+				y := p[1]*cos + dy*dot*(1-cos)
+				z := f + cross*sin
+				u, v := orbit(sin, cos, dx, dy, f)(f*x/z, f*y/z)
+				if math.Hypot(u-p[0], v-p[1]) > 1e-9 {
+					t.Errorf("%g degrees about %g: the point %v is seen as %g, %g", angle, way, p, u, v)
+				}
+			}
+		}
+	}
+}
+
+// ramp is a picture whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0, 1].
+func ramp(o CameraOptions, side int) tensor.Tensor {
+	t := tensor.New(1, side, side)
+	for i := range side {
+		for j := range side {
+			x, y := (float64(j)+0.5-float64(side)/2)/oversampled, (float64(i)+0.5-float64(side)/2)/oversampled
+			t.Data[i*side+j] = float32(0.5 + (x+2*y)/1000)
+		}
+	}
+	return t
+}
+
+// Of a picture that rises evenly, each pixel of a frame has the value of the point that it sees.
+func TestFramesShowWhatTheViewSays(t *testing.T) {
+	t.Parallel()
+	for _, motion := range []string{"pan", "turn", "still"} {
+		o, err := CameraOptions{Motion: motion, Patches: Patches{Width: 24, Height: 16, Size: 4}}.complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		see := o.motion(3, 0.7)
+		frame := o.view(ramp(o, 120), see)
+		for i, v := range frame.Data {
+			x, y := see(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
+			if want := 0.5 + (x+2*y)/1000; math.Abs(float64(v)-want) > 1e-6 {
+				t.Fatalf("%s: pixel %d is %g, not %g", motion, i, v, want)
+			}
+		}
+	}
+}
+
+// The patches of a pan by whole pixels are patches of the frame in the middle, moved.
+func TestPanIsATranslation(t *testing.T) {
+	t.Parallel()
+	o, err := CameraOptions{Motion: "pan", Patches: Patches{Width: 40, Height: 40}}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texture := tensor.New(1, 100, 100)
+	for i := range texture.Data {
+		texture.Data[i] = float32(i*i%97) / 97
+	}
+	still, moved := o.view(texture, o.motion(0, 0)), o.view(texture, o.motion(3, 0))
+	for y := range 40 {
+		for x := range 36 {
+			if got, want := moved.Data[y*40+x], still.Data[y*40+x+3]; math.Abs(float64(got-want)) > 1e-6 {
+				t.Fatalf("pixel %d, %d is %g, and three to the right it was %g", x, y, got, want)
+			}
+		}
+	}
+}
+
+func TestMirrored(t *testing.T) {
+	t.Parallel()
+	for i, want := range []int{0, 0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0} {
+		if got := mirrored(i-7, 3); got != want {
+			t.Errorf("place %d of 3 is %d, not %d", i-7, got, want)
+		}
+	}
+}
+
+func TestCameraOverRealPictures(t *testing.T) {
+	t.Parallel()
+	all, err := dataset.OpenFolder(t.Context(), dataset.FolderOptions{Dir: testdata.Path(t, "imagenet-samples")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for motion, amounts := range map[string]int{"pan": 11, "turn": 11, "orbit": 11, "still": 0} {
+		src, err := OpenCamera(t.Context(), CameraOptions{Pictures: dataset.Limit(all, 1), Motion: motion, Frames: 11, Patches: Patches{Places: 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		if got := len(dataset.Amounts(src)); got != amounts {
+			t.Errorf("%s: trajectories of %d samples", motion, got)
+		}
+		seen := map[float32]bool{}
+		for i := range src.Len() {
+			for _, v := range patch(t, src, i).Input.Data {
+				if v < 0 || v > 1 {
+					t.Fatalf("%s: sample %d holds %g", motion, i, v)
+				}
+				seen[v] = true
+			}
+		}
+		if len(seen) < 100 {
+			t.Errorf("%s: patches hold %d values", motion, len(seen))
+		}
+	}
+}
+
+func TestCameraRefused(t *testing.T) {
+	t.Parallel()
+	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 1, Size: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    CameraOptions
+		want string
+	}{
+		{CameraOptions{Pictures: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
+		{CameraOptions{Motion: "pan"}, "there are no pictures"},
+		{CameraOptions{Pictures: shapes, Motion: "pan", Frames: 1}, "there is one frame"},
+		{CameraOptions{Pictures: shapes, Motion: "orbit", Frames: 200}, "from 50 on"},
+		{CameraOptions{Pictures: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
+		{CameraOptions{Pictures: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
+	} {
+		if _, err := OpenCamera(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v; it should say %q", c.o.Motion, err, c.want)
+		}
+	}
+}

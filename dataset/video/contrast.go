@@ -1,0 +1,85 @@
+package video
+
+import (
+	"math"
+	"slices"
+)
+
+// The contrast of whitened frames: a frame's range is what all but the largest thousandth of its values stay within, and the
+// scale of a frame is the mean range around it in its scene, weighted by a Gaussian over time. A value w becomes
+//
+//	1/2 + w / (2 scale),  cut off at 0 and 1,
+//
+// so that each frame uses nearly all of the range of a picture, and the factor varies smoothly over time.
+const (
+	within     = 0.999
+	smoothness = 10.0 // frames, the Gaussian's deviation
+	leastScale = 1e-3 // of a picture's range: a blank frame stays mid-grey
+)
+
+// extent is the magnitude that the share within of the values does not exceed. It reorders scratch, which is as long as values.
+func extent(values, scratch []float32) float64 {
+	for i, v := range values {
+		scratch[i] = float32(math.Abs(float64(v)))
+	}
+	k := int(within * float64(len(scratch)-1))
+	return float64(selectAt(scratch, k))
+}
+
+// selectAt is the k-th smallest value, by Hoare's selection.
+func selectAt(v []float32, k int) float32 {
+	for len(v) > 32 {
+		p := pivot(v)
+		i, j := 0, len(v)-1
+		for i <= j {
+			for v[i] < p {
+				i++
+			}
+			for v[j] > p {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			v = v[:j+1]
+		case k >= i:
+			v, k = v[i:], k-i
+		default:
+			return v[k]
+		}
+	}
+	slices.Sort(v)
+	return v[k]
+}
+
+// pivot is the median of three values.
+func pivot(v []float32) float32 {
+	three := []float32{v[0], v[len(v)/2], v[len(v)-1]}
+	slices.Sort(three)
+	return three[1]
+}
+
+// smoothed are the scales of the frames of a scene by their extents.
+func smoothed(extents []float64) []float64 {
+	reach := int(3 * smoothness)
+	scales := make([]float64, len(extents))
+	for t := range extents {
+		var sum, weights float64
+		for u := max(0, t-reach); u <= min(len(extents)-1, t+reach); u++ {
+			d := float64(u-t) / smoothness
+			weight := math.Exp(-d * d / 2)
+			sum, weights = sum+weight*extents[u], weights+weight
+		}
+		scales[t] = max(leastScale, sum/weights)
+	}
+	return scales
+}
+
+// scaled is a whitened value as it is shown.
+func scaled(w float32, scale float64) float32 {
+	return float32(min(1, max(0, 0.5+float64(w)/(2*scale))))
+}

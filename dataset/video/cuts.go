@@ -1,0 +1,36 @@
+package video
+
+import "github.com/noether-ml/noether/tensor"
+
+const bins = 32 // of grey
+
+// A histogram is how the grey values of a frame are distributed.
+type histogram [bins]float64
+
+func histogramOf(frame tensor.Tensor) histogram {
+	var h histogram
+	n := frame.Shape[1] * frame.Shape[2]
+	one := 1 / float64(n)
+	for i := range n {
+		h[min(bins-1, max(0, int(grey(frame, i, n)*bins)))] += one
+	}
+	return h
+}
+
+// grey is pixel i of n of a frame of 1 or 3 planes.
+func grey(frame tensor.Tensor, i, n int) float32 {
+	if frame.Shape[0] == 1 {
+		return frame.Data[i]
+	}
+	return 0.2989*frame.Data[i] + 0.587*frame.Data[n+i] + 0.114*frame.Data[2*n+i]
+}
+
+// change is the share of pixels that must be given another grey to make one frame's histogram the other's: half the l1
+// distance, 0 to 1. Motion within a scene leaves it small, a cut hardly ever does.
+func change(a, b histogram) float64 {
+	var sum float64
+	for i, v := range a {
+		sum += max(v-b[i], b[i]-v)
+	}
+	return sum / 2
+}

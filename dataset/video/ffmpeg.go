@@ -1,0 +1,156 @@
+package video
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// EnvFFmpeg names the environment variable that holds the path of the ffmpeg program.
+const EnvFFmpeg = "NOETHER_FFMPEG"
+
+// FindFFmpeg returns the path of the ffmpeg program: explicit where it is not empty, else what NOETHER_FFMPEG says, else that of
+// the search path.
+func FindFFmpeg(explicit string) (string, error) {
+	path, err := exec.LookPath(cmp.Or(explicit, os.Getenv(EnvFFmpeg), "ffmpeg"))
+	if err != nil {
+		return "", fmt.Errorf("videos are decoded by the ffmpeg program, which was not found: install it (Debian: apt-get install ffmpeg; macOS: brew install ffmpeg), or name it by %s; animated GIFs and folders of frames work without", EnvFFmpeg)
+	}
+	return path, nil
+}
+
+// videoClip is a video file, decoded by ffmpeg into a pipe of PPM pictures.
+func videoClip(path, explicit string) (clip, error) {
+	program, err := FindFFmpeg(explicit)
+	if err != nil {
+		return clip{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return clip{name: filepath.Base(path), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
+		return func(yield func(tensor.Tensor, error) bool) {
+			stopped := false
+			err := decode(ctx, program, path, func(t tensor.Tensor) bool {
+				stopped = !yield(t, nil)
+				return !stopped
+			})
+			if err != nil && !stopped {
+				yield(tensor.Tensor{}, err)
+			}
+		}
+	}}, nil
+}
+
+// decode runs ffmpeg until yield returns false. Every frame of the first video stream is passed on, none doubled or
+// left out to even out the rate.
+func decode(ctx context.Context, program, path string, yield func(tensor.Tensor) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe",
+		"-i", "file:"+path, "-map", "0:v:0", "-fps_mode", "passthrough", "-sws_flags", "accurate_rnd+full_chroma_int+bitexact",
+		"-pix_fmt", "rgb24", "-f", "image2pipe", "-c:v", "ppm", "pipe:1")
+	var complaint tail
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", program, err)
+	}
+	n, more, err := pictures(bufio.NewReaderSize(out, 1<<20), yield)
+	if err != nil || !more {
+		cancel() // ends the program
+	}
+	ended := cmd.Wait()
+	switch {
+	case !more:
+		return nil
+	case ctx.Err() != nil && err == nil:
+		return ctx.Err()
+	case ended != nil || err != nil || n == 0:
+		return fmt.Errorf("ffmpeg cannot decode it beyond frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no pictures"))
+	}
+	return nil
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// pictures reads PPM pictures of 8 bits a channel up to the end; more is false where yield wanted no more.
+func pictures(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
+	for {
+		t, err := readPPM(r)
+		if errors.Is(err, io.EOF) {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, true, err
+		}
+		n++
+		if !yield(t) {
+			return n, false, nil
+		}
+	}
+}
+
+// maxFrame bounds the pixels of a frame: 16K.
+const maxFrame = 1 << 27
+
+// readPPM reads a picture, 3 x h x w; io.EOF where nothing is left.
+func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
+	if _, err := r.Peek(1); err != nil {
+		return tensor.Tensor{}, io.EOF
+	}
+	var w, h, most int
+	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &most); err != nil {
+		return tensor.Tensor{}, fmt.Errorf("a picture without a head: %w", err)
+	}
+	if w < 1 || h < 1 || w > maxFrame/h || most != 255 {
+		return tensor.Tensor{}, fmt.Errorf("a picture of %d x %d pixels and %d levels", w, h, most)
+	}
+	// Read in pieces, so that a head that lies costs no more memory than what follows it.
+	var raw bytes.Buffer
+	if n, err := io.CopyN(&raw, r, int64(3*w*h)); err != nil {
+		return tensor.Tensor{}, fmt.Errorf("a picture of %d bytes ends after %d", 3*w*h, n)
+	}
+	t := tensor.New(3, h, w)
+	for i, pix := 0, raw.Bytes(); i < w*h; i++ {
+		for c := range 3 {
+			t.Data[c*w*h+i] = float32(pix[3*i+c]) / 255
+		}
+	}
+	return t, nil
+}
+
+// A tail keeps the end of what a program writes.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - most; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+// last is the last line, without the path, which the error names already.
+func (t *tail) last(path string) string {
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	line := strings.ReplaceAll(lines[len(lines)-1], "file:"+path+": ", "")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,54 @@
+package video
+
+import (
+	"bufio"
+	"bytes"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+func FuzzGIF(f *testing.F) {
+	f.Add([]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"))
+	f.Add([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 10 && word(data[6:])*word(data[8:]) > 1<<20 {
+			return // a canvas of the permitted size takes long to fill
+		}
+		n := 0
+		_ = frames(data, func(frame tensor.Tensor) bool {
+			if frame.Rank() != 3 || frame.Len() == 0 {
+				t.Fatalf("a frame of shape %v", frame.Shape)
+			}
+			n++
+			return n < 3
+		})
+	})
+}
+
+func FuzzPPM(f *testing.F) {
+	f.Add([]byte("P6\n2 1\n255\nabcdef"))
+	f.Add([]byte("P6\n99999999 99999999\n255\n"))
+	f.Add([]byte("P6\n-1 1\n255\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _, _ = pictures(bufio.NewReader(bytes.NewReader(data)), func(frame tensor.Tensor) bool {
+			if frame.Rank() != 3 || frame.Len() > len(data) {
+				t.Fatalf("%d bytes gave a frame of shape %v", len(data), frame.Shape)
+			}
+			return true
+		})
+	})
+}
+
+func FuzzByNumber(f *testing.F) {
+	f.Add("frame9", "frame10", "frame010")
+	f.Add("", "0", "00")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		if byNumber(a, b) != -byNumber(b, a) {
+			t.Fatalf("%q and %q are in either order", a, b)
+		}
+		if byNumber(a, b) <= 0 && byNumber(b, c) <= 0 && byNumber(a, c) > 0 {
+			t.Fatalf("%q, %q and %q go round", a, b, c)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package video
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+const (
+	maxGIF    = 256 << 20 // bytes of a file
+	maxPixels = 1 << 28   // of all frames together: the decoder holds them at once
+)
+
+// gifClip is an animated GIF, its frames drawn over each other as a browser does.
+func gifClip(path string) clip {
+	return clip{name: filepath.Base(path), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
+		return func(yield func(tensor.Tensor, error) bool) {
+			if err := drawGIF(path, func(t tensor.Tensor) bool { return yield(t, ctx.Err()) && ctx.Err() == nil }); err != nil {
+				yield(tensor.Tensor{}, err)
+			}
+		}
+	}}
+}
+
+func drawGIF(path string, yield func(tensor.Tensor) bool) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxGIF {
+		return fmt.Errorf("a GIF of more than %d MiB: make a video of it", maxGIF>>20)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return frames(data, yield)
+}
+
+// frames draws the frames of a GIF.
+func frames(data []byte, yield func(tensor.Tensor) bool) error {
+	if err := checkPixels(data); err != nil {
+		return err
+	}
+	g, err := gif.DecodeAll(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("damaged gif: %w", err)
+	}
+	bounds := image.Rect(0, 0, g.Config.Width, g.Config.Height)
+	if bounds.Empty() {
+		return errors.New("damaged gif: it has no size")
+	}
+	canvas := image.NewRGBA(bounds)
+	var before []uint8
+	for i, frame := range g.Image {
+		if g.Disposal[i] == gif.DisposalPrevious {
+			before = append(before[:0], canvas.Pix...)
+		}
+		draw.Draw(canvas, frame.Rect, frame, frame.Rect.Min, draw.Over)
+		if !yield(tensorOf(canvas)) {
+			return nil
+		}
+		switch g.Disposal[i] {
+		case gif.DisposalBackground:
+			draw.Draw(canvas, frame.Rect, image.NewUniform(color.Transparent), image.Point{}, draw.Src)
+		case gif.DisposalPrevious:
+			copy(canvas.Pix, before)
+		}
+	}
+	return nil
+}
+
+// tensorOf is 3 x h x w; what is transparent is black.
+func tensorOf(img *image.RGBA) tensor.Tensor {
+	n := len(img.Pix) / 4
+	t := tensor.New(3, img.Rect.Dy(), img.Rect.Dx())
+	for i := range n {
+		for c := range 3 {
+			t.Data[c*n+i] = float32(img.Pix[4*i+c]) / 255
+		}
+	}
+	return t
+}
+
+// checkPixels adds up the pixels of all frames by their descriptors, without decoding them: a short file may stand for
+// more than the memory holds.
+func checkPixels(data []byte) error {
+	if len(data) < 13 {
+		return errors.New("damaged gif: it ends within its head")
+	}
+	total := word(data[6:]) * word(data[8:])
+	at := 13 + table(data[10])
+	for at < len(data) && total <= maxPixels {
+		switch data[at] {
+		case 0x21: // an extension: its label, then blocks
+			at = skipBlocks(data, at+2)
+		case 0x2c: // a frame: its place and size, its colours, the width of codes, then blocks
+			if at+10 > len(data) {
+				return errors.New("damaged gif: it ends within a frame")
+			}
+			total += word(data[at+5:]) * word(data[at+7:])
+			at = skipBlocks(data, at+10+table(data[at+9])+1)
+		default: // the end, or what the decoder will complain about
+			return nil
+		}
+	}
+	if total > maxPixels {
+		return fmt.Errorf("a GIF whose frames have more than %d million pixels together: make a video of it", maxPixels/1_000_000)
+	}
+	return nil
+}
+
+func word(b []byte) int { return int(b[0]) | int(b[1])<<8 }
+
+// table is the length of the table of colours that flags announce.
+func table(flags byte) int {
+	if flags&0x80 == 0 {
+		return 0
+	}
+	return 3 << (flags&7 + 1)
+}
+
+// skipBlocks is where a chain of blocks ends: each starts with its length, the last has none.
+func skipBlocks(data []byte, at int) int {
+	for at < len(data) && data[at] != 0 {
+		at += int(data[at]) + 1
+	}
+	return at + 1
+}

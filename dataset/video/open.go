@@ -1,0 +1,185 @@
+package video
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// version changes when the same files and options would give other samples.
+const version = 1
+
+// Options says which videos Open reads.
+type Options struct {
+	// Paths are video files, animated GIFs, folders of frames, or folders of any of these, read in the order of their names.
+	Paths []string
+	// Frames is how many frames are read of each at most; 0: all.
+	Frames int
+	// Cuts is the share of pixels that must have taken another grey from one frame to the next for a new scene to begin; 0: 0.2. At 1
+	// every file is one scene.
+	Cuts float64
+	// FFmpeg is the program that decodes videos; empty: that of the environment variable NOETHER_FFMPEG, or ffmpeg.
+	FFmpeg string `json:"-"`
+	Patches
+}
+
+// Open reads videos.
+func Open(ctx context.Context, o Options) (*Source, error) {
+	src, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening video: %w", err)
+	}
+	return src, nil
+}
+
+func open(ctx context.Context, o Options) (*Source, error) {
+	o.Patches = o.complete()
+	if o.Cuts == 0 {
+		o.Cuts = 0.2
+	}
+	switch {
+	case o.Cuts < 0 || o.Cuts > 1 || math.IsNaN(o.Cuts):
+		return nil, fmt.Errorf("scenes are cut at a change of %g: it is a share, from 0 to 1", o.Cuts)
+	case o.Frames < 0:
+		return nil, fmt.Errorf("at most %d frames", o.Frames)
+	case len(o.Paths) == 0:
+		return nil, fmt.Errorf("no files are named")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	var found []entry
+	for _, p := range o.Paths {
+		list, err := entries(ctx, p, 0)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	clips := make([]clip, len(found))
+	for i, e := range found {
+		var err error
+		if clips[i], err = e.clip(ctx, o.FFmpeg); err != nil {
+			return nil, err
+		}
+	}
+	src, err := build(ctx, o.Patches, o.Cuts, o.Frames, clips)
+	if err != nil {
+		return nil, err
+	}
+	if err = src.checkWindows(); err == nil {
+		o.Paths = nil
+		src.fingerprint, err = fingerprint(ctx, "video", o, found)
+	}
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return src, nil
+}
+
+// An entry is a video file, or a folder of frames.
+type entry struct {
+	path   string
+	frames bool
+}
+
+// videos are the endings of video files within a folder; a file that is named itself may have any.
+var videos = []string{".avi", ".gif", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts", ".webm", ".y4m"}
+
+// stills are the endings of frames.
+var stills = []string{".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+
+func ends(name string, list []string) bool {
+	return slices.Contains(list, strings.ToLower(filepath.Ext(name)))
+}
+
+// entries lists what a path holds. A folder with pictures in it is a folder of frames.
+func entries(ctx context.Context, path string, depth int) ([]entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []entry{{path: path}}, nil
+	}
+	if depth > 8 {
+		return nil, fmt.Errorf("%s: folders nested too deeply: does a link lead back up?", path)
+	}
+	inside, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(inside, func(e os.DirEntry) bool { return ends(e.Name(), stills) && !hidden(e.Name()) }) {
+		return []entry{{path: path, frames: true}}, nil
+	}
+	var out []entry
+	for _, e := range inside {
+		at := filepath.Join(path, e.Name())
+		info, err := os.Stat(at)
+		if err != nil {
+			return nil, err
+		}
+		if hidden(e.Name()) || !info.IsDir() && !ends(e.Name(), videos) {
+			continue
+		}
+		list, err := entries(ctx, at, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	if len(out) == 0 && depth == 0 {
+		return nil, fmt.Errorf("%s: the folder has neither videos (%s) nor frames (%s)", path, strings.Join(videos, ", "), strings.Join(stills, ", "))
+	}
+	return out, nil
+}
+
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
+
+// clip prepares to read an entry.
+func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
+	switch {
+	case e.frames:
+		return folderClip(ctx, e.path)
+	case isGIF(e.path):
+		return gifClip(e.path), nil
+	}
+	return videoClip(e.path, ffmpeg)
+}
+
+// fingerprint hashes options, and the name and bytes of every file.
+func fingerprint(ctx context.Context, kind string, options any, list []entry) (string, error) {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %d %s\n", kind, version, text)
+	for _, e := range list {
+		files := []string{e.path}
+		if e.frames {
+			if files, err = frameFiles(e.path); err != nil {
+				return "", err
+			}
+		}
+		for _, file := range files {
+			part, err := hashFile(ctx, file)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(sum, "%q %s\n", filepath.Base(file), part)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

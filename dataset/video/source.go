@@ -1,0 +1,122 @@
+package video
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Source is patches of scenes. Its samples are in the order of scene, frame and place; they carry no label, and
+// the factors scene, frame (from 0 in its scene), x and y (of the patch's left upper corner, in pixels of the reduced frame).
+type Source struct {
+	patches     Patches
+	fingerprint string
+	scenes      []scene
+	spool       *spool
+	still       bool // one frame of each picture: there are no trajectories
+}
+
+// A scene is frames that follow each other without a cut.
+type scene struct {
+	name    string // of the file, or the picture
+	first   int    // sample
+	frames  int
+	places  []place
+	extents []float64 // of the frames; nil for raw ones
+	scales  []float64
+}
+
+// Scenes are the names and lengths of the scenes, in order.
+func (s *Source) Scenes() (names []string, frames []int) {
+	for _, sc := range s.scenes {
+		names, frames = append(names, sc.name), append(frames, sc.frames)
+	}
+	return names, frames
+}
+
+// Len is the number of patches: over the scenes, frames times places.
+func (s *Source) Len() int { return s.spool.n }
+
+// Classes is nil: patches have no labels.
+func (s *Source) Classes() []string { return nil }
+
+// Factors names what a Source says of its samples.
+func (s *Source) Factors() []string { return []string{"frame", "scene", "x", "y"} }
+
+// Fingerprint is a hash of the files' names and bytes, and of the options.
+func (s *Source) Fingerprint() string { return s.fingerprint }
+
+// Close removes the temporary file.
+func (s *Source) Close() error { return s.spool.close() }
+
+// Amounts implements dataset.Trajectories: -Reach to Reach frames; nil for stills.
+func (s *Source) Amounts() []float64 {
+	if s.still {
+		return nil
+	}
+	out := make([]float64, 0, 2*s.patches.Reach+1)
+	for g := -s.patches.Reach; g <= s.patches.Reach; g++ {
+		out = append(out, float64(g))
+	}
+	return out
+}
+
+// Trajectory implements dataset.Trajectories.
+func (s *Source) Trajectory(i int) []int {
+	sc, frame, _ := s.locate(i)
+	reach := s.patches.Reach
+	if s.still || frame < reach || frame+reach >= sc.frames {
+		return nil
+	}
+	out := make([]int, 0, 2*reach+1)
+	for g := -reach; g <= reach; g++ {
+		out = append(out, i+g*len(sc.places))
+	}
+	return out
+}
+
+// locate is the scene, frame and place of a sample.
+func (s *Source) locate(i int) (sc *scene, frame int, at place) {
+	k := sort.Search(len(s.scenes), func(k int) bool { return s.scenes[k].first > i }) - 1
+	sc = &s.scenes[k]
+	return sc, (i - sc.first) / len(sc.places), sc.places[(i-sc.first)%len(sc.places)]
+}
+
+// Describe is sample i without its patch.
+func (s *Source) Describe(i int) dataset.Sample {
+	sc, frame, at := s.locate(i)
+	k := slices.IndexFunc(s.scenes, func(o scene) bool { return o.first == sc.first })
+	return dataset.Sample{
+		Index:   i,
+		Name:    fmt.Sprintf("%s#%d.%d@%d,%d", sc.name, k, frame, at.x, at.y),
+		Label:   dataset.NoLabel,
+		Factors: map[string]float64{"scene": float64(k), "frame": float64(frame), "x": float64(at.x), "y": float64(at.y)},
+	}
+}
+
+// At reads patch i.
+func (s *Source) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
+	if i < 0 || i >= s.Len() {
+		return dataset.Sample{}, fmt.Errorf("video: there is no sample %d: they are numbered 0 to %d", i, s.Len()-1)
+	}
+	if err := ctx.Err(); err != nil {
+		return dataset.Sample{}, err
+	}
+	sample := s.Describe(i)
+	patch := tensor.New(s.patches.Channels, s.patches.Size, s.patches.Size)
+	if err := s.spool.read(i, patch.Data); err != nil {
+		return sample, err
+	}
+	if sc, frame, _ := s.locate(i); sc.scales != nil {
+		for j, w := range patch.Data {
+			patch.Data[j] = scaled(w, sc.scales[frame])
+		}
+	}
+	var err error
+	sample.Input, err = f.Tensor(patch)
+	return sample, err
+}

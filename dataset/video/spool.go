@@ -1,0 +1,59 @@
+package video
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+)
+
+// A spool keeps patches of one size in a temporary file, in the order in which they were written.
+type spool struct {
+	file   *os.File
+	out    *bufio.Writer
+	values int // of a patch
+	n      int
+}
+
+func newSpool(values int) (*spool, error) {
+	f, err := os.CreateTemp("", "noether-video-*")
+	if err != nil {
+		return nil, fmt.Errorf("making the temporary file of patches: %w", err)
+	}
+	// The file has no name from here on, so nothing is left behind however the process ends; where an open file keeps its
+	// name, close removes it.
+	os.Remove(f.Name())
+	return &spool{file: f, out: bufio.NewWriterSize(f, 1<<20), values: values}, nil
+}
+
+// put writes a patch.
+func (s *spool) put(patch []float32) error {
+	var b [4]byte
+	for _, v := range patch {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
+		if _, err := s.out.Write(b[:]); err != nil {
+			return fmt.Errorf("writing the temporary file of patches: %w", err)
+		}
+	}
+	s.n++
+	return nil
+}
+
+// read fills patch with the values of patch i. What was put must have been flushed.
+func (s *spool) read(i int, patch []float32) error {
+	raw := make([]byte, 4*s.values)
+	if _, err := s.file.ReadAt(raw, int64(i)*int64(len(raw))); err != nil {
+		return fmt.Errorf("reading the temporary file of patches: %w", err)
+	}
+	for j := range patch {
+		patch[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
+	}
+	return nil
+}
+
+func (s *spool) close() error {
+	err := s.file.Close()
+	os.Remove(s.file.Name()) // gone already on most systems
+	return err
+}

@@ -1,0 +1,336 @@
+package video
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/color/palette"
+	"image/gif"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+)
+
+// moving are grey frames of a random picture that goes to the right by a pixel a frame; from frame cut on it is another one.
+func moving(n, h, w, cut int) []*image.Gray {
+	var out []*image.Gray
+	for t := range n {
+		seed, spread := uint64(1), 128
+		if cut > 0 && t >= cut {
+			seed, spread = 2, 256
+		}
+		r := rand.New(rand.NewPCG(seed, 0))
+		texture := make([]uint8, h*(w+n))
+		for i := range texture {
+			texture[i] = uint8(r.IntN(spread))
+		}
+		img := image.NewGray(image.Rect(0, 0, w, h))
+		for y := range h {
+			copy(img.Pix[y*w:(y+1)*w], texture[y*(w+n)+n-t:])
+		}
+		out = append(out, img)
+	}
+	return out
+}
+
+// saved are the frames as PNG files of a new folder.
+func saved(t *testing.T, frames []*image.Gray) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, img := range frames {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("frame%d.png", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, img); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	return dir
+}
+
+func savedGIF(t *testing.T, frames []*image.Gray) string {
+	t.Helper()
+	var g gif.GIF
+	greys := make(color.Palette, 256)
+	for i := range greys {
+		greys[i] = color.Gray{uint8(i)}
+	}
+	for _, img := range frames {
+		g.Image = append(g.Image, &image.Paletted{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect, Palette: greys})
+		g.Delay = append(g.Delay, 4)
+	}
+	path := filepath.Join(t.TempDir(), "frames.gif")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := gif.EncodeAll(f, &g); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func opened(t *testing.T, o Options) *Source {
+	t.Helper()
+	src, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+func patch(t *testing.T, src *Source, i int) dataset.Sample {
+	t.Helper()
+	s, err := src.At(t.Context(), i, dataset.Frame{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The patch that is seen a frame later is the one that was a pixel to the left, and both are cut out of the frames.
+func TestTrajectoryFollowsThePlace(t *testing.T) {
+	t.Parallel()
+	frames := moving(14, 40, 60, 0)
+	src := opened(t, Options{Paths: []string{saved(t, frames)}, Cuts: 1, Patches: Patches{Raw: true, Size: 6, Places: 9, Reach: 2, Seed: 5}})
+	if src.Len() != 14*9 {
+		t.Fatalf("%d samples of 14 frames and 9 places", src.Len())
+	}
+	if got := dataset.Amounts(src); !slices.Equal(got, []float64{-2, -1, 0, 1, 2}) {
+		t.Fatalf("amounts %v", got)
+	}
+	complete := 0
+	for i := range src.Len() {
+		at := patch(t, src, i)
+		frame, y, x := int(at.Factors["frame"]), int(at.Factors["y"]), int(at.Factors["x"])
+		for j, v := range at.Input.Data {
+			if want := float32(frames[frame].GrayAt(x+j%6, y+j/6).Y) / 255; v != want {
+				t.Fatalf("sample %d, value %d: %g, the frame has %g", i, j, v, want)
+			}
+		}
+		around := src.Trajectory(i)
+		if (around == nil) != (frame < 2 || frame > 11) {
+			t.Fatalf("sample %d of frame %d has the trajectory %v", i, frame, around)
+		}
+		for g, k := range around {
+			s := src.Describe(k)
+			if s.Factors["x"] != at.Factors["x"] || s.Factors["y"] != at.Factors["y"] || int(s.Factors["frame"]) != frame+g-2 {
+				t.Fatalf("sample %d: %d frames later is %v", i, g-2, s.Factors)
+			}
+		}
+		if around != nil {
+			complete++
+		}
+	}
+	if complete != 10*9 {
+		t.Errorf("%d complete windows, not 90", complete)
+	}
+}
+
+func TestScenesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	src := opened(t, Options{Paths: []string{saved(t, moving(12, 30, 30, 5)), saved(t, moving(6, 30, 30, 0))}, Patches: Patches{Size: 5, Places: 4, Reach: 1}})
+	if _, frames := src.Scenes(); !slices.Equal(frames, []int{5, 7, 6}) {
+		t.Fatalf("scenes of %v frames, not 5, 7 and 6", frames)
+	}
+	for i := range src.Len() {
+		for _, k := range src.Trajectory(i) {
+			if src.Describe(k).Factors["scene"] != src.Describe(i).Factors["scene"] {
+				t.Fatalf("the trajectory of sample %d leaves its scene", i)
+			}
+		}
+	}
+}
+
+// A folder of frames, an animated GIF and a video that loses nothing hold the same samples.
+func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
+	t.Parallel()
+	frames := moving(12, 36, 48, 7)
+	folder := saved(t, frames)
+	paths := []string{folder, savedGIF(t, frames)}
+	if ffmpeg, err := FindFFmpeg(""); err == nil {
+		out := filepath.Join(t.TempDir(), "frames.mkv")
+		if text, err := exec.Command(ffmpeg, "-v", "error", "-i", filepath.Join(folder, "frame%d.png"), "-c:v", "ffv1", "-pix_fmt", "gray", out).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		paths = append(paths, out)
+	} else {
+		t.Log("without ffmpeg: no video")
+	}
+	var first *Source
+	for _, p := range paths {
+		src := opened(t, Options{Paths: []string{p}, Patches: Patches{Size: 8, Places: 3, Reach: 1, Channels: 3, Width: 32, Height: 24}})
+		if first == nil {
+			first = src
+			continue
+		}
+		if src.Len() != first.Len() {
+			t.Fatalf("%s: %d samples, not %d", filepath.Base(p), src.Len(), first.Len())
+		}
+		for i := range src.Len() {
+			got, want := patch(t, src, i).Input, patch(t, first, i).Input
+			for j, v := range got.Data {
+				if math.Abs(float64(v-want.Data[j])) > 1e-4 {
+					t.Fatalf("%s: sample %d, value %d: %g, in the folder %g", filepath.Base(p), i, j, v, want.Data[j])
+				}
+			}
+		}
+	}
+}
+
+func TestGIFFramesLieOverEachOther(t *testing.T) {
+	t.Parallel()
+	dot := func(x int) *image.Paletted {
+		img := image.NewPaletted(image.Rect(x, 0, x+1, 4), palette.Plan9)
+		for i := range img.Pix {
+			img.Pix[i] = uint8(img.Palette.Index(color.White))
+		}
+		return img
+	}
+	whole := image.NewPaletted(image.Rect(0, 0, 4, 4), palette.Plan9)
+	g := &gif.GIF{Image: []*image.Paletted{whole, dot(0), dot(1), dot(2)}, Delay: make([]int, 4),
+		Disposal: []byte{gif.DisposalNone, gif.DisposalPrevious, gif.DisposalBackground, gif.DisposalNone}}
+	path := filepath.Join(t.TempDir(), "x.gif")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gif.EncodeAll(f, g); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	var rows []string
+	for frame, err := range gifClip(path).frames(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row strings.Builder
+		for _, v := range frame.Data[:4] {
+			fmt.Fprint(&row, int(v))
+		}
+		rows = append(rows, row.String())
+	}
+	if want := []string{"0000", "1000", "0100", "0010"}; !slices.Equal(rows, want) {
+		t.Errorf("the frames are %v, not %v", rows, want)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	mixed := saved(t, moving(3, 20, 20, 0))
+	other := saved(t, moving(1, 20, 24, 0))
+	if err := os.Rename(filepath.Join(other, "frame0.png"), filepath.Join(mixed, "frame10.png")); err != nil {
+		t.Fatal(err)
+	}
+	few := saved(t, moving(4, 20, 20, 0))
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg cannot decode it beyond frame 0"},
+		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames work without"},
+		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
+		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is one frame"},
+		{"few frames", Options{Paths: []string{few}}, "the longest scene has 4 frames, and a trajectory takes 11"},
+		{"frames of two sizes", Options{Paths: []string{mixed}}, "frame 4 is 24 x 20 pixels and those before it 20 x 20"},
+		{"patches larger than frames", Options{Paths: []string{few}, Patches: Patches{Size: 21}}, "patches of 21 pixels do not fit into frames of 20 x 20"},
+		{"patches larger than any frame", Options{Paths: []string{few}, Patches: Patches{Size: 181}}, "patches of 181 pixels do not fit into frames of 320 x 180"},
+		{"an empty folder", Options{Paths: []string{t.TempDir()}}, "neither videos"},
+		{"no such file", Options{Paths: []string{filepath.Join(dir, "gone.mp4")}}, "no such file"},
+		{"nothing", Options{}, "no files are named"},
+		{"cuts", Options{Paths: []string{few}, Cuts: 2}, "from 0 to 1"},
+		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
+	} {
+		if c.name == "no video" {
+			if _, err := FindFFmpeg(""); err != nil {
+				continue
+			}
+		}
+		src, err := Open(t.Context(), c.o)
+		if err == nil {
+			src.Close()
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; it should say %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Options{Paths: []string{saved(t, moving(12, 20, 20, 0))}}); err == nil {
+		t.Error("no error though the context is done")
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	dir := saved(t, moving(4, 20, 20, 0))
+	p := Patches{Size: 5, Places: 2, Reach: 1}
+	a := opened(t, Options{Paths: []string{dir}, Patches: p})
+	if b := opened(t, Options{Paths: []string{dir}, Patches: p}); a.Fingerprint() != b.Fingerprint() {
+		t.Error("the same video has two fingerprints")
+	}
+	p.Seed = 1
+	if b := opened(t, Options{Paths: []string{dir}, Patches: p}); a.Fingerprint() == b.Fingerprint() {
+		t.Error("places of another seed have the same fingerprint")
+	}
+	os.Remove(filepath.Join(dir, "frame3.png"))
+	p.Seed = 0
+	if b := opened(t, Options{Paths: []string{dir}, Patches: p}); a.Fingerprint() == b.Fingerprint() {
+		t.Error("a video with a frame less has the same fingerprint")
+	}
+}
+
+// The cuts of a film of six shots were found by eye; the other clip has none.
+func TestCutsOfRealClips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decodes two clips")
+	}
+	if _, err := FindFFmpeg(""); err != nil {
+		t.Skip(err)
+	}
+	src := opened(t, Options{Paths: []string{testdata.Path(t, "video", "bikes.mp4"), testdata.Path(t, "video", "carphone_pristine.mp4")}, Patches: Patches{Places: 4}})
+	names, frames := src.Scenes()
+	if want := []int{30, 46, 61, 50, 55, 8, 120}; !slices.Equal(frames, want) {
+		t.Errorf("scenes of %v frames (%v), not %v", frames, names, want)
+	}
+	var sum, squares float64
+	for i := range src.Len() {
+		for _, v := range patch(t, src, i).Input.Data {
+			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
+		}
+	}
+	n := float64(src.Len() * 14 * 14)
+	mean, deviation := sum/n, math.Sqrt(squares/n-sum/n*sum/n)
+	if math.Abs(mean-0.5) > 0.01 || deviation < 0.05 || deviation > 0.3 {
+		t.Errorf("patches have the mean %.3f and the deviation %.3f: mid-grey, and a good part of the range, are wanted", mean, deviation)
+	}
+}

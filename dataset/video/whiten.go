@@ -1,0 +1,72 @@
+package video
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// cutoff is f0 of the filter in cycles a pixel: 200 cycles over 512 pixels, as Olshausen and Field (1997) have it.
+const cutoff = 0.4
+
+// A whitener is the band-pass filter of Olshausen and Field (1997),
+//
+//	R(f) = f exp(-(f / f0)^4),
+//
+// which flattens the 1/f spectrum of natural pictures and leaves out the highest frequencies, where noise and sampling
+// rule. It is applied to the cosine transform (DCT-II), that is, to the picture mirrored at its borders.
+type whitener struct {
+	h, w          int
+	rows, columns *fourier.QuarterWaveFFT
+	gain          []float64 // h x w, the scale of both transforms divided out
+	row, column   []float64
+	plane         []float64 // h x w
+}
+
+func newWhitener(h, w int) *whitener {
+	f := &whitener{h: h, w: w, rows: fourier.NewQuarterWaveFFT(w), columns: fourier.NewQuarterWaveFFT(h),
+		gain: make([]float64, h*w), row: make([]float64, w), column: make([]float64, h), plane: make([]float64, h*w)}
+	// A transform there and back multiplies by 4 n.
+	scale := 1 / (16 * float64(h) * float64(w))
+	for i := range h {
+		for j := range w {
+			f.gain[i*w+j] = scale * bandPass(math.Hypot(float64(i)/float64(2*h), float64(j)/float64(2*w)))
+		}
+	}
+	return f
+}
+
+// bandPass is R at a frequency in cycles a pixel.
+func bandPass(f float64) float64 { return f * math.Exp(-math.Pow(f/cutoff, 4)) }
+
+// apply filters a plane of h x w in place.
+func (f *whitener) apply(plane []float32) {
+	for i, v := range plane {
+		f.plane[i] = float64(v)
+	}
+	f.each(f.rows.CosSequence, f.columns.CosSequence) // DCT-II
+	for i, g := range f.gain {
+		f.plane[i] *= g
+	}
+	f.each(f.rows.CosCoefficients, f.columns.CosCoefficients) // DCT-III
+	for i, v := range f.plane {
+		plane[i] = float32(v)
+	}
+}
+
+// each transforms all rows, then all columns.
+func (f *whitener) each(row, column func(dst, src []float64) []float64) {
+	for i := range f.h {
+		line := f.plane[i*f.w : (i+1)*f.w]
+		copy(line, row(f.row, line))
+	}
+	for j := range f.w {
+		for i := range f.h {
+			f.column[i] = f.plane[i*f.w+j]
+		}
+		column(f.column, f.column)
+		for i, v := range f.column {
+			f.plane[i*f.w+j] = v
+		}
+	}
+}

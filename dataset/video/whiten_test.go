@@ -1,0 +1,74 @@
+package video
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A wave of the cosine transform comes out as itself times R of its frequency; a grey picture as nothing.
+func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
+	t.Parallel()
+	const h, w = 36, 50
+	f := newWhitener(h, w)
+	for _, k := range [][2]int{{0, 0}, {0, 1}, {3, 0}, {7, 20}, {35, 49}} {
+		plane := make([]float32, h*w)
+		for i := range plane {
+			plane[i] = float32(wave(k[0], i/w, h) * wave(k[1], i%w, w))
+		}
+		r := math.Hypot(float64(k[0])/(2*h), float64(k[1])/(2*w))
+		want := r * math.Exp(-math.Pow(r/0.4, 4))
+		before := slices.Clone(plane)
+		f.apply(plane)
+		for i, v := range plane {
+			if d := math.Abs(float64(v) - want*float64(before[i])); d > 1e-6 {
+				t.Fatalf("wave %v, pixel %d: %g, not %g times %g", k, i, v, want, before[i])
+			}
+		}
+	}
+}
+
+func wave(k, i, n int) float64 {
+	return math.Cos(math.Pi * float64(k) * (float64(i) + 0.5) / float64(n))
+}
+
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfN(rapid.Float32Range(-3, 3), 1, 300).Draw(t, "values")
+		k := rapid.IntRange(0, len(v)-1).Draw(t, "k")
+		sorted := slices.Sorted(slices.Values(v))
+		if got := selectAt(v, k); got != sorted[k] {
+			t.Fatalf("value %d in order is %g, not %g", k, got, sorted[k])
+		}
+	})
+}
+
+func TestScalesAreSmooth(t *testing.T) {
+	t.Parallel()
+	for _, v := range smoothed([]float64{0.3, 0.3, 0.3}) {
+		if math.Abs(v-0.3) > 1e-12 {
+			t.Errorf("a constant extent of 0.3 gives the scale %g", v)
+		}
+	}
+	for _, v := range smoothed([]float64{0, 0}) {
+		if v != leastScale {
+			t.Errorf("blank frames have the scale %g", v)
+		}
+	}
+	step := make([]float64, 200)
+	for i := range step {
+		step[i] = 1
+		if i >= 100 {
+			step[i] = 2
+		}
+	}
+	scales := smoothed(step)
+	for i := 1; i < len(scales); i++ {
+		if d := scales[i] - scales[i-1]; d < 0 || d > 0.05 {
+			t.Errorf("from frame %d to the next the scale goes from %g to %g", i-1, scales[i-1], scales[i])
+		}
+	}
+}
