@@ -16,6 +16,8 @@ type Data struct {
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
+	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
+	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
 	Corrupt     *corruptKeys `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
 	Split       *splitKeys   `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`

@@ -104,6 +104,10 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 		k := d.Shapes
 		return opened(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
 			Scale: k.Scale, Rotation: k.Rotation, X: k.X, Y: k.Y, Hue: k.Hue}))
+	case d.Video != nil:
+		return s.openVideo(ctx, d, d.Video)
+	case d.Camera != nil:
+		return s.openCamera(ctx, d, d.Camera)
 	default:
 		k := d.Gratings
 		return opened(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,

@@ -160,10 +160,10 @@ func (s *Source) longest() int {
 	return longest
 }
 
-// checkWindows sees to it that at least one trajectory is whole.
-func (s *Source) checkWindows() error {
-	switch want, longest := 2*s.patches.Reach+1, s.longest(); {
-	case longest == 1 && len(s.scenes) == 1:
+// checkWindow sees to it that a trajectory fits into the longest scene.
+func (p Patches) checkWindow(longest int) error {
+	switch want := 2*p.Reach + 1; {
+	case longest == 1:
 		return errors.New("there is one frame: nothing moves; give a video, several frames, or let a camera move over the picture")
 	case longest < want:
 		return fmt.Errorf("the longest scene has %d frames, and a trajectory takes %d: give longer videos, or a smaller gamma", longest, want)

@@ -84,6 +84,11 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	case o.Motion == "orbit" && farthest > 50:
 		return nil, fmt.Errorf("%d frames at %g degrees lead %g degrees around the picture: from 50 on it is seen from its edge", o.Frames, o.Speed, farthest)
 	}
+	if o.Motion != "still" {
+		if err := o.checkWindow(o.Frames); err != nil {
+			return nil, err
+		}
+	}
 	clips := make([]clip, o.Pictures.Len())
 	for i := range clips {
 		clips[i] = o.clip(ctx, i)
@@ -91,12 +96,6 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	src, err := build(ctx, o.Patches, 2, 0, clips)
 	if err != nil {
 		return nil, err
-	}
-	if o.Motion != "still" {
-		if err := src.checkWindows(); err != nil {
-			src.Close()
-			return nil, err
-		}
 	}
 	src.still = o.Motion == "still"
 	text, err := json.Marshal(o)

@@ -74,7 +74,7 @@ func open(ctx context.Context, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = src.checkWindows(); err == nil {
+	if err = o.checkWindow(src.longest()); err == nil {
 		o.Paths = nil
 		src.fingerprint, err = fingerprint(ctx, "video", o, found)
 	}

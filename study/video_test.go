@@ -1,0 +1,85 @@
+package study
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// writeFrames fills a folder with frames of a grating that goes by.
+func writeFrames(t *testing.T, dir string, n int) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for k := range n {
+		img := image.NewGray(image.Rect(0, 0, 40, 30))
+		for i := range 40 * 30 {
+			img.Set(i%40, i/40, color.Gray{uint8((i%40 + i/40 + k) % 8 * 30)})
+		}
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d.png", k)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, img); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+func TestVideoInStudies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFrames(t, filepath.Join(dir, "walk"), 12)
+	writeFrames(t, filepath.Join(dir, "one"), 1)
+	open := func(entry string) (*openData, error) {
+		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
+		if err != nil {
+			return nil, err
+		}
+		return s.openData(t.Context(), s.Data[0])
+	}
+	for entry, samples := range map[string]int{
+		"video: walk": 12 * 32,
+		"video: {files: walk, frame: [30, 20], patch: 6, places: 3, channels: 3, gamma: 2, raw: true, cuts: 1, frames: 10, seed: 3, crop: 12}": 30,
+		"camera: {folder: walk, motion: orbit, frames: 11, places: 2, patch: 8, frame: [32, 32], speed: 2}":                                    12 * 11 * 2,
+		"camera: {folder: walk, motion: still, part: 2, of: 3, places: 5, patch: 8, frame: [32, 32]}":                                          4 * 5,
+	} {
+		d, err := open(entry)
+		if err != nil {
+			t.Errorf("%s: %v", entry, err)
+			continue
+		}
+		if d.source.Len() != samples {
+			t.Errorf("%s: %d samples, not %d", entry, d.source.Len(), samples)
+		}
+		if still := strings.Contains(entry, "still"); still != (dataset.Amounts(d.source) == nil) {
+			t.Errorf("%s: trajectories over %v", entry, dataset.Amounts(d.source))
+		}
+		if err := dataset.Close(d.source); err != nil {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
+	for entry, want := range map[string]string{
+		"video: one":                                  "there is one frame",
+		"video: {files: walk, patch: 31}":             "do not fit into frames of 40 x 30",
+		"video: {files: walk, frame: 3}":              "frame is [width, height]",
+		"video: gone":                                 "no such file or folder",
+		"camera: {folder: walk, motion: zoom}":        "zoom",
+		"camera: {folder: walk, part: 3, of: 2}":      "part 3 of 2",
+		"camera: {folder: walk, gamma: 40, patch: 8}": "the longest scene has 31 frames",
+	} {
+		_, err := open(entry)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s.yaml:3:") {
+			t.Errorf("%s: %v; it should say %q, and where", entry, err, want)
+		}
+	}
+}
