@@ -66,7 +66,7 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 		switch {
 		case i < 0:
 			out = append(out, r)
-		case !nearly(out[i].Value, r.Value): // the clean accuracy stands beside every transformation: that is no conflict
+		case !Nearly(out[i].Value, r.Value): // the clean accuracy stands beside every transformation: that is no conflict
 			return nil, fmt.Errorf("%s names several scores of model %s on %s: %s and %s; say which",
 				s, r.Model, r.Data, selectorOf(out[i]), selectorOf(r))
 		}
@@ -97,8 +97,8 @@ func prefer(rows []Row, good func(Row) bool) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return better[of(r)] && !good(r) })
 }
 
-// nearly tells equal values whose means were rounded from different ones.
-func nearly(a, b float64) bool {
+// Nearly tells equal values whose means were rounded from different ones.
+func Nearly(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }
 

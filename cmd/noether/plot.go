@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/measure/correlation"
@@ -21,7 +22,7 @@ import (
 type plotFlags struct {
 	out, chart, font string
 	options          figure.Options
-	filter           figure.Filter
+	filter           scores.Filter
 	relation         relationFlags
 }
 
@@ -57,14 +58,19 @@ Filters take names or patterns such as 'resnet*', and may be given several times
 	f.StringVar((*string)(&p.options.Across), "across", "", "the field along a heat map's foot, or of the categories of bars")
 	f.StringVar((*string)(&p.options.Down), "down", "", "the field down a heat map's side")
 	f.BoolVar(&p.options.Labels, "labels", false, "name the points of a scatter")
-	for name, list := range map[string]*[]string{
-		"measure": &p.filter.Measure, "statistic": &p.filter.Statistic, "model": &p.filter.Model, "data": &p.filter.Data, "transform": &p.filter.Transform,
-		"parameter": &p.filter.Parameter, "layer": &p.filter.Layer, "variant": &p.filter.Variant, "factor": &p.filter.Factor,
-	} {
-		f.StringArrayVar(list, name, nil, "keep the scores of this "+name)
-	}
+	addFilter(f, &p.filter)
 	p.relation.add(f)
 	return c
+}
+
+// addFilter adds the flags that choose scores.
+func addFilter(flags *pflag.FlagSet, f *scores.Filter) {
+	for name, list := range map[string]*[]string{
+		"measure": &f.Measure, "statistic": &f.Statistic, "model": &f.Model, "data": &f.Data, "transform": &f.Transform,
+		"parameter": &f.Parameter, "layer": &f.Layer, "variant": &f.Variant, "factor": &f.Factor,
+	} {
+		flags.StringArrayVar(list, name, nil, "keep the scores of this "+name)
+	}
 }
 
 func chartNames() string {
@@ -174,7 +180,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	}
 	relation.Group = p.relation.groups(tags)
 	// The two scores are named by selectors; only models and data are left to filter.
-	if rows, err = (figure.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
+	if rows, err = (scores.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
 		return nil, err
 	}
 	sets, err := relation.Sets(rows)

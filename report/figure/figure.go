@@ -4,7 +4,7 @@
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
-// The rows that are left by a Filter are divided among panels and colours: the first field in which they differ (model,
+// The rows that are left by a filter (scores.Filter) are divided among panels and colours: the first field in which they differ (model,
 // transformation, statistic, data, ...) is told by colour, the others by panels, unless the options say otherwise. Bands and bars with
 // caps are the rows' 95 % intervals; the null is a shaded floor where higher values are the more invariant ones, else a dotted line.
 package figure

@@ -201,23 +201,6 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
-	t.Parallel()
-	rows, err := Filter{Layer: []string{"/layer[01]"}, Statistic: []string{"equivariance"}, Model: []string{"sm*"}}.Rows(study())
-	if err != nil || len(rows) != 2 {
-		t.Errorf("%d rows, %v", len(rows), err)
-	}
-	for want, f := range map[string]Filter{
-		`no score has the model "tiny"`: {Model: []string{"tiny"}},
-		"is no pattern":                 {Layer: []string{"[0-"}},
-		"all filters at once":           {Transform: []string{"gray"}, Statistic: []string{"ei"}},
-	} {
-		if _, err := f.Rows(study()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
-		}
-	}
-}
-
 // All panels of a figure have data areas of one size, so that curves compare by eye.
 func TestPanelsAlign(t *testing.T) {
 	t.Parallel()

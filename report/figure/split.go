@@ -201,3 +201,20 @@ func some(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// headlines keeps, where the rows hold several statistics, those worth a first look: with a direction, and with bounds where any has
+// them, so that they compare. A statistic asked for by a filter is alone and so stays.
+func headlines(rows []scores.Row) []scores.Row {
+	keep := map[string]bool{}
+	for _, m := range report.Describe(rows) {
+		shown := m.Headline()
+		bounded := slices.DeleteFunc(slices.Clone(shown), func(s report.Statistic) bool { return !(s.Max-s.Min < 1e9) })
+		if len(bounded) > 0 {
+			shown = bounded
+		}
+		for _, s := range shown {
+			keep[m.Name+"."+s.Name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !keep[r.Measure+"."+r.Statistic] })
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/report/table"
+	"github.com/noether-ml/noether/scores"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	csv, parquet, json, latex, markdown, wide bool
+	out, mlflow, experiment                   string
+	table                                     table.Options
+	filter                                    scores.Filter
+}
+
+func exportCommand() *cobra.Command {
+	e := &exportFlags{}
+	c := &cobra.Command{
+		Use:   "export RUN [RUN...]",
+		Short: "Write scores as CSV, Parquet, JSON, or as tables in LaTeX or Markdown; or log them to MLflow",
+		Long: `Writes the scores of one or several runs. --csv, --parquet and --json have a row for each score, with the columns of
+scores.csv; --latex and --markdown, and --csv with --wide, have a line for each model and a column for each statistic under each
+transformation, with 95 % intervals. Filters take names or patterns such as 'resnet*'.
+
+--mlflow logs a run to an MLflow tracking server: scores as metrics, layers as steps, the study and figures as artifacts. It
+reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, from the environment.`,
+		Example: "  noether export runs/first --latex --measure effective-invariance -o table.tex\n" +
+			"  noether export runs/first runs/second --parquet -o both.parquet\n" +
+			"  noether export runs/first --mlflow http://localhost:5000",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, dirs []string) error { return e.run(c, dirs) },
+	}
+	f := c.Flags()
+	f.BoolVar(&e.csv, "csv", false, "write CSV")
+	f.BoolVar(&e.parquet, "parquet", false, "write Parquet")
+	f.BoolVar(&e.json, "json", false, "write JSON")
+	f.BoolVar(&e.latex, "latex", false, "write a LaTeX table (booktabs)")
+	f.BoolVar(&e.markdown, "markdown", false, "write a Markdown table")
+	f.BoolVar(&e.wide, "wide", false, "with --csv: a table as of --markdown")
+	f.BoolVar(&e.table.Plain, "plain", false, "tables without intervals")
+	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output)")
+	f.StringVar(&e.mlflow, "mlflow", "", "log to the MLflow tracking server at this address, such as http://localhost:5000")
+	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
+	addFilter(f, &e.filter)
+	return c
+}
+
+func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
+	formats := 0
+	for _, asked := range []bool{e.csv, e.parquet, e.json, e.latex, e.markdown, e.mlflow != ""} {
+		if asked {
+			formats++
+		}
+	}
+	if formats != 1 {
+		return usagef(c, "say one thing to write: --csv, --parquet, --json, --latex, --markdown or --mlflow ADDRESS")
+	}
+	if e.mlflow != "" {
+		for _, dir := range dirs {
+			if err := e.log(c, dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if e.parquet && e.out == "" && term.IsTerminal(int(os.Stdout.Fd())) {
+		return usagef(c, "Parquet is nothing for a terminal: name a file by -o")
+	}
+	rows, err := e.rows(dirs)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return e.write(w, rows) }
+	if e.out == "" {
+		return write(os.Stdout)
+	}
+	return atomicfile.WriteFunc(e.out, write)
+}
+
+func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {
+	rows, _, err := readRuns(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return e.filter.Rows(rows)
+}
+
+func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
+	switch {
+	case e.csv && !e.wide:
+		return scores.WriteCSV(w, rows)
+	case e.parquet:
+		return scores.WriteParquet(w, rows)
+	case e.json:
+		if rows == nil {
+			rows = []scores.Row{}
+		}
+		return json.NewEncoder(w).Encode(rows)
+	}
+	o := e.table
+	o.Every = len(e.filter.Statistic) > 0
+	t, err := table.Of(rows, o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.latex:
+		return t.LaTeX(w)
+	case e.markdown:
+		return t.Markdown(w)
+	case e.csv:
+		return t.CSV(w)
+	}
+	return fmt.Errorf("nothing is to be written")
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// exportedRun is a finished run of a small study.
+func exportedRun(t *testing.T) string {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, effective-invariance, distance"}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	return run
+}
+
+func TestExport(t *testing.T) {
+	run := exportedRun(t)
+	want, err := os.ReadFile(filepath.Join(run, "scores.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := output(t, "export", run, "--csv"); err != nil || got != string(want) {
+		t.Errorf("CSV is not scores.csv: %v", err)
+	}
+	rows, err := scores.ReadCSV(strings.NewReader(string(want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := output(t, "export", run, "--json")
+	var asJSON []map[string]any
+	if err != nil || json.Unmarshal([]byte(text), &asJSON) != nil || len(asJSON) != len(rows) {
+		t.Errorf("JSON has %d rows, not %d: %v", len(asJSON), len(rows), err)
+	}
+	file := filepath.Join(t.TempDir(), "x.parquet")
+	if code, message := call(t, "export", run, "--parquet", "-o", file); code != 0 {
+		t.Fatal(message)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, _ := f.Stat()
+	if got, err := scores.ReadParquet(f, info.Size()); err != nil || len(got) != len(rows) {
+		t.Errorf("Parquet has %d rows, not %d: %v", len(got), len(rows), err)
+	}
+	for format, want := range map[string]string{"--latex": `\begin{tabular}`, "--markdown": "| model |"} {
+		if got, err := output(t, "export", run, format); err != nil || !strings.Contains(got, want) || strings.Contains(got, "cosine") {
+			t.Errorf("%s: %v %q", format, err, got)
+		}
+	}
+	if got, err := output(t, "export", run, "--csv", "--wide", "--measure", "distance"); err != nil || !strings.Contains(got, "cosine distance") {
+		t.Errorf("wide: %v %q", err, got)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{run}, 2, "say one thing to write"},
+		{[]string{run, "--csv", "--json"}, 2, "say one thing"},
+		{[]string{run, "--csv", "--statistic", "eii"}, 1, `no score has the statistic "eii"`},
+		{[]string{run, "--mlflow", "somewhere"}, 2, "no address"},
+		{[]string{filepath.Dir(run), "--csv"}, 1, "no run folder"},
+	} {
+		if code, message := call(t, append([]string{"export"}, c.args...)...); code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%q: exit %d, %q; want %d, %q", c.args, code, message, c.code, c.want)
+		}
+	}
+}
+
+// What a run is logged as; that requests are as MLflow takes them is the test of package mlflow.
+func TestExportToMLflow(t *testing.T) {
+	run := exportedRun(t)
+	var mutex sync.Mutex
+	seen, runs := map[string]string{}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		mutex.Lock()
+		defer mutex.Unlock()
+		seen[r.URL.Path] += string(raw)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "get-by-name"):
+			io.WriteString(w, `{"experiment": {"experiment_id": "3"}}`)
+		case strings.HasSuffix(r.URL.Path, "runs/create"):
+			runs++
+			fmt.Fprintf(w, `{"run": {"info": {"run_id": "r%d", "artifact_uri": "mlflow-artifacts:/3/r%d/artifacts"}}}`, runs, runs)
+		default:
+			io.WriteString(w, "{}")
+		}
+	}))
+	defer server.Close()
+	if code, message := call(t, "export", run, "--mlflow", server.URL); code != 0 {
+		t.Fatal(message)
+	}
+	for _, file := range []string{"study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html", "figures/depth.pdf", "figures/bars.png"} {
+		if seen["/api/2.0/mlflow-artifacts/artifacts/3/r1/artifacts/"+file] == "" {
+			t.Errorf("no %s", file)
+		}
+	}
+	logged := seen["/api/2.0/mlflow/runs/log-batch"]
+	for _, want := range []string{`"effective-invariance.ei/`, `"accuracy.clean/`, `"sha256"`, `"seed"`} {
+		if !strings.Contains(logged, want) {
+			t.Errorf("no %s in %.500s", want, logged)
+		}
+	}
+	if runs != 2 || !strings.Contains(seen["/api/2.0/mlflow/runs/create"], `"mlflow.parentRunId","value":"r1"`) || strings.Count(seen["/api/2.0/mlflow/runs/update"], "FINISHED") != 2 {
+		t.Errorf("%d runs: %s, %s", runs, seen["/api/2.0/mlflow/runs/create"], seen["/api/2.0/mlflow/runs/update"])
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/mlflow"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+// log logs one run folder to MLflow: a run with the study and its figures, and one beneath it for each model with its scores.
+func (e *exportFlags) log(c *cobra.Command, dir string) error {
+	result, err := study.ReadResult(dir)
+	if err != nil {
+		return err
+	}
+	rows, err := e.filter.Rows(result.Rows)
+	if err != nil {
+		return err
+	}
+	client, err := mlflow.New(e.mlflow, mlflow.Credentials{
+		Token: os.Getenv("MLFLOW_TRACKING_TOKEN"), User: os.Getenv("MLFLOW_TRACKING_USERNAME"), Password: os.Getenv("MLFLOW_TRACKING_PASSWORD"),
+	})
+	if err != nil {
+		return &usageError{c, err}
+	}
+	ctx, record := c.Context(), result.Record
+	experiment, err := client.Experiment(ctx, cmp.Or(e.experiment, record.Study))
+	if err != nil {
+		return err
+	}
+	run, err := client.Start(ctx, experiment, filepath.Base(filepath.Clean(dir)), "", record.Started)
+	if err != nil {
+		return err
+	}
+	l := &mlflowLog{client: client, experiment: experiment, parent: run, record: record, dir: dir, rows: rows}
+	err = errors.Join(l.study(ctx), l.models(ctx))
+	if err := end(ctx, run, record, err == nil); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "noether: %s is run %s of experiment %s\n", dir, run.ID, experiment)
+	return nil
+}
+
+// end marks a run as ended, although the context may be over.
+func end(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	at := time.Now()
+	if record.Finished != nil {
+		at = *record.Finished
+	}
+	return run.End(ctx, ok, at)
+}
+
+// mlflowLog logs one run folder.
+type mlflowLog struct {
+	client     *mlflow.Client
+	experiment string
+	parent     *mlflow.Run
+	record     scores.Record
+	dir        string
+	rows       []scores.Row
+}
+
+// study logs what the run is, its files and its figures.
+func (l *mlflowLog) study(ctx context.Context) error {
+	r := l.record
+	params := map[string]string{"study": r.Study, "seed": strconv.FormatUint(r.Seed, 10), "noether": r.Noether, "onnxruntime": r.Engine.ONNXRuntime}
+	for _, d := range r.Data {
+		params["data/"+d.Name+"/samples"], params["data/"+d.Name+"/fingerprint"] = strconv.Itoa(d.N), d.Fingerprint
+	}
+	if err := l.parent.Log(ctx, params, nil, nil); err != nil {
+		return err
+	}
+	for _, name := range []string{"study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"} {
+		if err := l.file(ctx, name); err != nil {
+			return l.bearable(err)
+		}
+	}
+	return l.bearable(l.figures(ctx))
+}
+
+// bearable says once that a server takes no artifacts, and goes on: the scores are logged all the same.
+func (l *mlflowLog) bearable(err error) error {
+	if errors.Is(err, mlflow.ErrArtifacts) {
+		note(err.Error() + "; scores are logged, files and figures are not")
+		return nil
+	}
+	return err
+}
+
+func (l *mlflowLog) file(ctx context.Context, name string) error {
+	file, err := os.Open(filepath.Join(l.dir, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a run on its way has no scores.csv yet
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return l.parent.Artifact(ctx, name, file)
+}
+
+// figures are those that the scores make; not every chart suits every study.
+func (l *mlflowLog) figures(ctx context.Context) error {
+	for _, chart := range []figure.Chart{figure.Depth, figure.Parameter, figure.Bars, figure.Heat} {
+		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2})
+		if err != nil {
+			continue
+		}
+		for _, format := range []string{"pdf", "png"} {
+			var b bytes.Buffer
+			if err := f.Write(&b, format); err != nil {
+				return err
+			}
+			if err := l.parent.Artifact(ctx, "figures/"+string(chart)+"."+format, io.Reader(&b)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// models logs a run for each model: its tags and its scores.
+func (l *mlflowLog) models(ctx context.Context) error {
+	for _, m := range l.record.Models {
+		metrics := l.metrics(m.Name)
+		if len(metrics) == 0 {
+			continue
+		}
+		run, err := l.client.Start(ctx, l.experiment, m.Name, l.parent.ID, l.record.Started)
+		if err != nil {
+			return err
+		}
+		params := map[string]string{"model": m.Path, "sha256": m.SHA256, "opset": strconv.Itoa(m.Opset)}
+		err = run.Log(ctx, params, m.Tags, metrics)
+		if err := errors.Join(err, end(ctx, run, l.record, err == nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metrics are the scores of a model. The layers of a curve are the steps of one metric: their depths. Scores of whole models have
+// their intervals beside them.
+func (l *mlflowLog) metrics(model string) []mlflow.Metric {
+	at := l.record.Started
+	if l.record.Finished != nil {
+		at = *l.record.Finished
+	}
+	var out []mlflow.Metric
+	for _, r := range report.OverTrials(l.rows) {
+		if r.Model != model {
+			continue
+		}
+		key, step := metricKey(&r, len(l.record.Data) > 1), int64(max(0, r.Depth))
+		add := func(key string, v float64) {
+			out = append(out, mlflow.Metric{Key: key, Value: v, Time: at.UnixMilli(), Step: step})
+		}
+		add(key, r.Value)
+		if r.Layer == "" {
+			add(key+"/low", r.Low)
+			add(key+"/high", r.High)
+		}
+	}
+	return out
+}
+
+// metricKey names a score: effective-invariance.ei/rotation/90.
+func metricKey(r *scores.Row, severalData bool) string {
+	parts := []string{r.Measure + "." + r.Statistic}
+	if severalData {
+		parts = append(parts, r.Data)
+	}
+	for _, p := range []string{r.OtherModel, r.Transform, r.Parameter, r.Variant, r.Factor} {
+		if p != "" {
+			parts = append(parts, strings.ReplaceAll(p, "/", "-"))
+		}
+	}
+	if r.OtherLayer != "" && r.OtherLayer != r.Layer {
+		parts = append(parts, strings.ReplaceAll(r.OtherLayer, "/", "-"))
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,207 @@
+// Package mlflow logs to an MLflow tracking server through its REST interface (version 2.0): experiments, runs, and their
+// parameters, tags, metrics and artifacts.
+//
+// It keeps to the limits of the interface by itself: names hold only the characters that it takes, long values are cut, and what is
+// logged is divided into batches of at most 1,000 items, 100 parameters, 100 tags and less than 1 MB. Artifacts go through the
+// server where it offers that (artifact addresses that start with mlflow-artifacts:); where it names a store of its own instead, such as
+// S3, ErrArtifacts says so.
+package mlflow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The limits of the interface.
+const (
+	mostItems   = 1000
+	mostParams  = 100
+	mostBytes   = 900_000 // of a batch, whose JSON may have 1 MB
+	longestName = 250
+	longestText = 5000 // of a tag; parameters may be a little longer
+)
+
+// ErrArtifacts is the error of a server that does not take artifacts itself.
+var ErrArtifacts = errors.New("the server keeps artifacts in a store that it does not pass them on to")
+
+// A Client speaks to one server.
+type Client struct {
+	base     *url.URL
+	http     *http.Client
+	token    string
+	user     string
+	password string
+}
+
+// Credentials are what the server asks for; all may be empty.
+type Credentials struct{ Token, User, Password string }
+
+// New returns a client of the server at an address such as http://localhost:5000.
+func New(address string, c Credentials) (*Client, error) {
+	base, err := url.Parse(strings.TrimSuffix(address, "/"))
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, fmt.Errorf("%q is no address of an MLflow server: it looks like http://localhost:5000", address)
+	}
+	if base.User != nil {
+		c.User = base.User.Username()
+		c.Password, _ = base.User.Password()
+		base.User = nil
+	}
+	// A redirection might take the credentials elsewhere.
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{base: base, http: &http.Client{Timeout: 2 * time.Minute, CheckRedirect: refuse}, token: c.Token, user: c.User, password: c.Password}, nil
+}
+
+// Experiment returns the id of the experiment of that name and makes it where there is none.
+func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
+	var found struct {
+		Experiment struct {
+			ID string `json:"experiment_id"`
+		} `json:"experiment"`
+	}
+	err := c.call(ctx, http.MethodGet, "experiments/get-by-name?"+url.Values{"experiment_name": {name}}.Encode(), nil, &found)
+	var failed *Error
+	if errors.As(err, &failed) && failed.Code == "RESOURCE_DOES_NOT_EXIST" {
+		var made struct {
+			ID string `json:"experiment_id"`
+		}
+		err = c.call(ctx, http.MethodPost, "experiments/create", map[string]any{"name": name}, &made)
+		return made.ID, err
+	}
+	return found.Experiment.ID, err
+}
+
+// A Run is one run of an experiment.
+type Run struct {
+	ID        string
+	client    *Client
+	artifacts string // its address
+}
+
+// Start makes a run. parent is the id of the run that it belongs to, or "".
+func (c *Client) Start(ctx context.Context, experiment, name, parent string, began time.Time) (*Run, error) {
+	tags := []pair{{"mlflow.source.name", "noether"}, {"mlflow.runName", cut(name, longestText)}}
+	if parent != "" {
+		tags = append(tags, pair{"mlflow.parentRunId", parent})
+	}
+	var made struct {
+		Run struct {
+			Info struct {
+				ID        string `json:"run_id"`
+				Artifacts string `json:"artifact_uri"`
+			} `json:"info"`
+		} `json:"run"`
+	}
+	body := map[string]any{"experiment_id": experiment, "run_name": cut(name, longestText), "start_time": began.UnixMilli(), "tags": tags}
+	if err := c.call(ctx, http.MethodPost, "runs/create", body, &made); err != nil {
+		return nil, err
+	}
+	if made.Run.Info.ID == "" {
+		return nil, errors.New("the MLflow server names no run")
+	}
+	return &Run{ID: made.Run.Info.ID, client: c, artifacts: made.Run.Info.Artifacts}, nil
+}
+
+// End marks the run as finished or as failed.
+func (r *Run) End(ctx context.Context, ok bool, at time.Time) error {
+	status := "FINISHED"
+	if !ok {
+		status = "FAILED"
+	}
+	return r.client.call(ctx, http.MethodPost, "runs/update", map[string]any{"run_id": r.ID, "status": status, "end_time": at.UnixMilli()}, nil)
+}
+
+// Artifact uploads a file under a path within the run's artifacts.
+func (r *Run) Artifact(ctx context.Context, path string, content io.Reader) error {
+	within, ok := strings.CutPrefix(r.artifacts, "mlflow-artifacts:")
+	if !ok {
+		return fmt.Errorf("%w: %s", ErrArtifacts, r.artifacts)
+	}
+	if authority, found := strings.CutPrefix(within, "//"); found {
+		host, rest, _ := strings.Cut(authority, "/")
+		if host != "" && host != r.client.base.Host {
+			return fmt.Errorf("%w: %s", ErrArtifacts, r.artifacts)
+		}
+		within = rest
+	}
+	to := r.client.base.JoinPath("api/2.0/mlflow-artifacts/artifacts", within, path)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, to.String(), content)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	return r.client.do(req, nil)
+}
+
+// An Error is what the server answered.
+type Error struct {
+	Status  int    `json:"-"`
+	Code    string `json:"error_code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the MLflow server answers %d %s %s", e.Status, e.Code, strings.Join(strings.Fields(cut(e.Message, 300)), " "))
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+"/api/2.0/mlflow/"+path, content)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.do(req, answer)
+}
+
+// longestAnswer bounds what is read of an answer.
+const longestAnswer = 8 << 20
+
+func (c *Client) do(req *http.Request, answer any) error {
+	switch {
+	case c.token != "":
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	case c.user != "":
+		req.SetBasicAuth(c.user, c.password)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("the MLflow server: %w", err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	if err != nil {
+		return fmt.Errorf("the MLflow server: %w", err)
+	}
+	if res.StatusCode/100 != 2 {
+		e := &Error{Status: res.StatusCode}
+		if json.Unmarshal(raw, e) != nil {
+			e.Message = string(raw)
+		}
+		return e
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("the MLflow server at %s answers no JSON: is it one? %w", c.base, err)
+	}
+	return nil
+}

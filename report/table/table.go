@@ -1,0 +1,210 @@
+// Package table lays scores out as tables for papers and pages: a line for each model (and data set, layer or class, where they
+// differ), a column for each statistic under each transformation, a value with its 95 % interval in each cell.
+//
+//	t, err := table.Of(rows, table.Options{})
+//	err = t.LaTeX(file)
+package table
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// Options say what a table holds.
+type Options struct {
+	Every bool // all statistics of the rows, not just those worth a first look and the accuracy
+	Plain bool // values without their intervals
+}
+
+// A Table is a table before it is written.
+type Table struct {
+	Labels  []string // names of the columns that say what a line is about
+	Columns []Column
+	Lines   []Line
+}
+
+// A Column holds one statistic under one transformation.
+type Column struct {
+	Transform string // with its parameter; "" where nothing is moved, or where no transformation makes a difference
+	Measure   string
+	Statistic report.Statistic
+}
+
+// A Line is what one subject scored.
+type Line struct {
+	Labels []string
+	Cells  []Cell // one for each column
+}
+
+// A Cell is a value with its interval, "" where there is none.
+type Cell struct{ Value, Interval string }
+
+type field struct {
+	name string
+	of   func(*scores.Row) string
+}
+
+var labels = []field{
+	{"model", report.ModelLabel},
+	{"data", func(r *scores.Row) string { return r.Data }},
+	{"layer", func(r *scores.Row) string { return r.Layer }},
+	{"other layer", func(r *scores.Row) string { return r.OtherLayer }},
+	{"variant", func(r *scores.Row) string { return r.Variant }},
+	{"factor", func(r *scores.Row) string { return r.Factor }},
+}
+
+// Of lays rows out. Means over values and trials stand for what they are means of. Layers are left out where there are scores of whole
+// models too: they would fill pages.
+func Of(rows []scores.Row, o Options) (*Table, error) {
+	shown := report.Overview(rows)
+	if len(shown) == 0 {
+		shown = report.OverTrials(rows) // of classes and factors
+	}
+	if !o.Every {
+		shown = worthShowing(shown)
+	}
+	if models := slices.DeleteFunc(slices.Clone(shown), func(r scores.Row) bool { return r.Layer != "" }); len(models) > 0 {
+		shown = models
+	}
+	if len(shown) == 0 {
+		return nil, errors.New("there are no scores to make a table of")
+	}
+	b := &builder{rows: shown, plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
+	b.differing()
+	for i := range shown {
+		b.add(&shown[i])
+	}
+	return b.table(), nil
+}
+
+// worthShowing keeps statistics with a direction, and the accuracy on the data as they are.
+func worthShowing(rows []scores.Row) []scores.Row {
+	keep := map[[2]string]bool{{"accuracy", "clean"}: true}
+	for _, m := range report.Describe(rows) {
+		for _, s := range m.Headline() {
+			keep[[2]string{m.Name, s.Name}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !keep[[2]string{r.Measure, r.Statistic}] })
+}
+
+type columnKey struct{ transform, measure, statistic string }
+
+type builder struct {
+	rows     []scores.Row
+	plain    bool
+	fields   []field
+	constant map[[2]string]bool // statistics that no transformation changes
+	several  bool               // whether there are several transformations
+	lines    map[string]int
+	columns  map[columnKey]int
+	out      Table
+	cells    []map[int]Cell
+}
+
+// differing finds the labels in which lines differ, the model always among them, and the statistics that no transformation changes.
+func (b *builder) differing() {
+	for _, f := range labels {
+		if f.name == "model" || slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.of(&r) != f.of(&b.rows[0]) }) {
+			b.fields = append(b.fields, f)
+			b.out.Labels = append(b.out.Labels, f.name)
+		}
+	}
+	type subject struct{ line, measure, statistic string }
+	first := map[subject]float64{}
+	b.constant = map[[2]string]bool{}
+	for i := range b.rows {
+		r := &b.rows[i]
+		b.several = b.several || r.Transform != b.rows[0].Transform
+		k, s := subject{strings.Join(b.labels(r), "\x00"), r.Measure, r.Statistic}, [2]string{r.Measure, r.Statistic}
+		before, seen := first[k]
+		if _, known := b.constant[s]; !known {
+			b.constant[s] = true
+		}
+		b.constant[s] = b.constant[s] && (!seen || scores.Nearly(before, r.Value))
+		first[k] = r.Value
+	}
+}
+
+func (b *builder) labels(r *scores.Row) []string {
+	var out []string
+	for _, f := range b.fields {
+		out = append(out, report.Printable(f.of(r)))
+	}
+	return out
+}
+
+func (b *builder) add(r *scores.Row) {
+	names := b.labels(r)
+	key := strings.Join(names, "\x00")
+	line, seen := b.lines[key]
+	if !seen {
+		line = len(b.out.Lines)
+		b.lines[key] = line
+		b.out.Lines = append(b.out.Lines, Line{Labels: names})
+		b.cells = append(b.cells, map[int]Cell{})
+	}
+	column := b.column(r)
+	if _, filled := b.cells[line][column]; filled {
+		return // what no transformation changes stands beside each of them
+	}
+	cell := Cell{Value: report.Number(r.Value)}
+	if !b.plain {
+		cell.Interval = report.Interval(r.Low, r.High)
+	}
+	b.cells[line][column] = cell
+}
+
+func (b *builder) column(r *scores.Row) int {
+	k := columnKey{r.Transform, r.Measure, r.Statistic}
+	if r.Parameter != "" {
+		k.transform += " " + r.Parameter
+	}
+	if b.constant[[2]string{r.Measure, r.Statistic}] && b.several {
+		k.transform = ""
+	}
+	i, seen := b.columns[k]
+	if !seen {
+		i = len(b.out.Columns)
+		b.columns[k] = i
+		b.out.Columns = append(b.out.Columns, Column{report.Printable(k.transform), r.Measure, about(r)})
+	}
+	return i
+}
+
+func about(r *scores.Row) report.Statistic {
+	return report.Describe([]scores.Row{*r})[0].Statistics[0]
+}
+
+// table puts the columns into their order: what concerns no transformation, then transformation by transformation.
+func (b *builder) table() *Table {
+	order := make([]int, len(b.out.Columns))
+	var transforms []string
+	for i, c := range b.out.Columns {
+		order[i] = i
+		if !slices.Contains(transforms, c.Transform) {
+			transforms = append(transforms, c.Transform)
+		}
+	}
+	place := func(i int) int {
+		if t := b.out.Columns[i].Transform; t != "" {
+			return 1 + slices.Index(transforms, t)
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return place(i) - place(j) })
+	t := &Table{Labels: b.out.Labels, Lines: b.out.Lines}
+	for _, i := range order {
+		t.Columns = append(t.Columns, b.out.Columns[i])
+	}
+	for n := range t.Lines {
+		for _, i := range order {
+			t.Lines[n].Cells = append(t.Lines[n].Cells, b.cells[n][i])
+		}
+	}
+	return t
+}

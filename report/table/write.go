@@ -1,0 +1,150 @@
+package table
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// none stands where there is no score.
+const none = "–"
+
+func (c Cell) text() string {
+	switch {
+	case c.Value == "":
+		return none
+	case c.Interval == "":
+		return c.Value
+	}
+	return c.Value + " " + c.Interval
+}
+
+// heading is a column's name in one line.
+func (c Column) heading() string {
+	if c.Transform == "" {
+		return c.Statistic.Title
+	}
+	return c.Transform + ": " + c.Statistic.Title
+}
+
+// Markdown writes the table as GitHub reads it.
+func (t *Table) Markdown(w io.Writer) error {
+	var b strings.Builder
+	line := func(cells []string) {
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	var head, rule []string
+	for _, l := range t.Labels {
+		head, rule = append(head, l), append(rule, "---")
+	}
+	for _, c := range t.Columns {
+		head, rule = append(head, markdown(c.heading())), append(rule, "---:")
+	}
+	line(head)
+	line(rule)
+	for _, l := range t.Lines {
+		var cells []string
+		for _, name := range l.Labels {
+			cells = append(cells, markdown(name))
+		}
+		for _, c := range l.Cells {
+			cells = append(cells, c.text())
+		}
+		line(cells)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdown makes a name inert in a cell.
+var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace
+
+// LaTeX writes the table as a tabular with the rules of booktabs. Transformations span the columns of their statistics.
+func (t *Table) LaTeX(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%% \\usepackage{booktabs}\n\\begin{tabular}{%s%s}\n\\toprule\n", strings.Repeat("l", len(t.Labels)), strings.Repeat("r", len(t.Columns)))
+	b.WriteString(t.spans())
+	var head []string
+	for _, l := range t.Labels {
+		head = append(head, latex(l))
+	}
+	for _, c := range t.Columns {
+		head = append(head, latex(c.Statistic.Title))
+	}
+	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(head, " & "))
+	for _, l := range t.Lines {
+		var cells []string
+		for _, name := range l.Labels {
+			cells = append(cells, latex(name))
+		}
+		for _, c := range l.Cells {
+			cells = append(cells, c.latex())
+		}
+		fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & "))
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// spans is the line of transformations above the statistics, with a rule beneath each; "" where there is none.
+func (t *Table) spans() string {
+	var cells, rules []string
+	named := false
+	for i := 0; i < len(t.Columns); {
+		j := i
+		for j < len(t.Columns) && t.Columns[j].Transform == t.Columns[i].Transform {
+			j++
+		}
+		name := t.Columns[i].Transform
+		cells = append(cells, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", j-i, latex(name)))
+		if name != "" {
+			named = true
+			rules = append(rules, fmt.Sprintf("\\cmidrule(lr){%d-%d}", len(t.Labels)+i+1, len(t.Labels)+j))
+		}
+		i = j
+	}
+	if !named {
+		return ""
+	}
+	return strings.Repeat("& ", len(t.Labels)) + strings.Join(cells, " & ") + " \\\\\n" + strings.Join(rules, " ") + "\n"
+}
+
+func (c Cell) latex() string {
+	if c.Value == "" {
+		return "--"
+	}
+	value := number(c.Value)
+	if c.Interval == "" {
+		return value
+	}
+	return value + " {\\footnotesize " + number(c.Interval) + "}"
+}
+
+// number sets a minus as one, and what stands for no number as a dash.
+func number(text string) string {
+	return strings.NewReplacer("-", "$-$", none, "--").Replace(text)
+}
+
+var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "→", `$\rightarrow$`, "–", "--").Replace
+
+// CSV writes the table with value and interval in one cell, as it is read by people; scores.WriteCSV writes rows for programs.
+func (t *Table) CSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	head := append([]string(nil), t.Labels...)
+	for _, column := range t.Columns {
+		head = append(head, column.heading())
+	}
+	c.Write(head)
+	for _, l := range t.Lines {
+		cells := append([]string(nil), l.Labels...)
+		for _, v := range l.Cells {
+			cells = append(cells, v.text())
+		}
+		c.Write(cells)
+	}
+	c.Flush()
+	return c.Error()
+}

@@ -1,0 +1,97 @@
+package scores
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Filter chooses rows. Each list names what is kept, by names or patterns such as "resnet*"; an empty list keeps all. In a pattern *
+// stands for any text, / among it.
+type Filter struct {
+	Measure, Statistic, Model, Data, Transform, Parameter, Layer, Variant, Factor []string
+}
+
+// Rows returns the rows that the filter keeps. A name that no row bears is an error, lest a slip pass for an empty run.
+func (f Filter) Rows(rows []Row) ([]Row, error) {
+	for _, c := range f.criteria() {
+		for _, pattern := range c.patterns {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return nil, fmt.Errorf("%s %q is no pattern: %w", c.name, pattern, err)
+			}
+			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.of(&r)) }) {
+				return nil, fmt.Errorf("no score has the %s %q; there are %s", c.name, pattern, few(known(rows, c.of)))
+			}
+		}
+	}
+	var out []Row
+	for i := range rows {
+		if f.Keeps(&rows[i]) {
+			out = append(out, rows[i])
+		}
+	}
+	if len(out) == 0 && len(rows) > 0 {
+		return nil, errors.New("no score meets all filters at once")
+	}
+	return out, nil
+}
+
+// Keeps reports whether the filter keeps a row.
+func (f Filter) Keeps(r *Row) bool {
+	for _, c := range f.criteria() {
+		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, c.of(r)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+type criterion struct {
+	name     string
+	patterns []string
+	of       func(*Row) string
+}
+
+func (f Filter) criteria() []criterion {
+	return []criterion{
+		{"measure", f.Measure, func(r *Row) string { return r.Measure }},
+		{"statistic", f.Statistic, func(r *Row) string { return r.Statistic }},
+		{"model", f.Model, func(r *Row) string { return r.Model }},
+		{"data", f.Data, func(r *Row) string { return r.Data }},
+		{"transform", f.Transform, func(r *Row) string { return r.Transform }},
+		{"parameter", f.Parameter, func(r *Row) string { return r.Parameter }},
+		{"layer", f.Layer, func(r *Row) string { return r.Layer }},
+		{"variant", f.Variant, func(r *Row) string { return r.Variant }},
+		{"factor", f.Factor, func(r *Row) string { return r.Factor }},
+	}
+}
+
+// matches is path.Match with names of layers, whose slashes divide nothing here.
+func matches(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	flat := strings.NewReplacer("/", "\x01")
+	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(name))
+	return ok
+}
+
+func known(rows []Row, of func(*Row) string) []string {
+	var out []string
+	for i := range rows {
+		if v := of(&rows[i]); v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// few lists the first names.
+func few(names []string) string {
+	if len(names) > 8 {
+		names = append(slices.Clone(names[:8]), "…")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,40 @@
+package scores
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	var rows []Row
+	for _, model := range []string{"small", "large"} {
+		for _, layer := range []string{"/a/relu0", "/a/relu1", "/b/relu2"} {
+			rows = append(rows, Row{Model: model, Layer: layer, Transform: "gray", Measure: "seis", Statistic: "equivariance"})
+		}
+		rows = append(rows, Row{Model: model, Transform: "tilt", Measure: "effective-invariance", Statistic: "ei"})
+	}
+	for _, c := range []struct {
+		filter Filter
+		want   int
+	}{
+		{Filter{}, 8},
+		{Filter{Model: []string{"small"}}, 4},
+		{Filter{Model: []string{"sm*"}, Layer: []string{"/*/relu[01]"}}, 2},
+		{Filter{Layer: []string{"*relu*"}}, 6},
+		{Filter{Statistic: []string{"ei", "equivariance"}}, 8},
+	} {
+		if got, err := c.filter.Rows(rows); err != nil || len(got) != c.want {
+			t.Errorf("%+v keeps %d, %v; want %d", c.filter, len(got), err, c.want)
+		}
+	}
+	for want, f := range map[string]Filter{
+		`no score has the model "tiny"; there are small, large`: {Model: []string{"tiny"}},
+		"is no pattern":       {Layer: []string{"[0-"}},
+		"all filters at once": {Transform: []string{"gray"}, Statistic: []string{"ei"}},
+	} {
+		if _, err := f.Rows(rows); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
