@@ -128,6 +128,9 @@ func (p *program) step() (*onnx.Model, error) {
 	}
 	b = b.Sharing()
 	loss := b.ReduceMean(losses, false)
+	if p.spec.Penalty != nil {
+		loss = b.Add(loss, p.spec.Penalty(b))
+	}
 	var by []onnx.Value
 	for _, s := range p.parameters {
 		by = append(by, onnx.Value(s.name))

@@ -23,6 +23,9 @@ type Spec struct {
 	Parameters []string
 	Loss       Loss
 	Optimiser  Optimiser
+	// Penalty, if any, writes the nodes of a number that is added to a batch's mean loss in a step, such as a constraint on what
+	// the batch makes units do; tensors of the model have the names that they have there. Losses are without it.
+	Penalty func(b *onnx.Builder) onnx.Value
 	// Schedule scales the optimiser's rate; nil: Constant.
 	Schedule Schedule
 	// Clip is the largest norm that the gradients of all parameters may have together; larger ones are scaled down. 0: none.
