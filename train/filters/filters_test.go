@@ -1,0 +1,109 @@
+package filters
+
+import (
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
+	t := tensor.New(side, side)
+	for i := range t.Data {
+		t.Data[i] = float32(g.At(float64(i%side), float64(i/side)) + noise*r.NormFloat64())
+	}
+	return t
+}
+
+// A Gabor function is found again, parameter by parameter, and with noise on it, its share of the energy.
+func TestFitFindsTheFunction(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range 6 {
+		want := Gabor{X: 4 + 6*r.Float64(), Y: 4 + 6*r.Float64(), Along: 1.5 + 1.5*r.Float64(), Across: 1.5 + 2*r.Float64(),
+			Frequency: 0.1 + 0.2*r.Float64(), Orientation: math.Pi * (r.Float64() - 0.5), Amplitude: 1 + r.Float64(), Phase: 2 * math.Pi * (r.Float64() - 0.5)}
+		got, err := Fit(drawn(want, 14, 0, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Explained < 0.9999 {
+			t.Errorf("filter %d: %.5f of %+v is explained by %+v", i, got.Explained, want, got)
+			continue
+		}
+		turn := math.Abs(math.Remainder(got.Orientation-want.Orientation, math.Pi))
+		if math.Hypot(got.X-want.X, got.Y-want.Y) > 0.1 || math.Abs(got.Frequency-want.Frequency) > 0.01 || turn > 0.05 ||
+			math.Abs(got.Along-want.Along) > 0.1 || math.Abs(got.Across-want.Across) > 0.1 {
+			t.Errorf("filter %d: %+v was found for %+v", i, got, want)
+		}
+		for p := range 14 {
+			x, y := float64(p), float64(13-p)
+			if math.Abs(got.At(x, y)-want.At(x, y)) > 0.02*want.Amplitude {
+				t.Errorf("filter %d: %g at %g, %g, not %g", i, got.At(x, y), x, y, want.At(x, y))
+			}
+		}
+	}
+	g := Gabor{X: 6.5, Y: 6.5, Along: 2, Across: 3, Frequency: 0.15, Amplitude: 1}
+	noisy := drawn(g, 14, 0.2, r)
+	got, err := Fit(noisy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left, all float64
+	for i, v := range noisy.Data {
+		d := float64(v) - got.At(float64(i%14), float64(i/14))
+		left, all = left+d*d, all+float64(v)*float64(v)
+	}
+	if want := 1 - left/all; math.Abs(got.Explained-want) > 1e-6 {
+		t.Errorf("%g of a noisy filter is said to be explained; it is %g", got.Explained, want)
+	}
+}
+
+func TestNoiseIsHardlyExplained(t *testing.T) {
+	t.Parallel()
+	shares, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range shares {
+		if v < 0.02 || v > 0.25 {
+			t.Errorf("%g of white noise is explained", v)
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	t.Parallel()
+	nan := tensor.New(5, 5)
+	nan.Data[3] = float32(math.NaN())
+	for _, f := range []tensor.Tensor{tensor.New(5, 5), nan, tensor.New(2, 2), tensor.New(1, 5, 5)} {
+		if _, err := Fit(f); err == nil {
+			t.Errorf("a filter of shape %v was fitted", f.Shape)
+		}
+	}
+}
+
+func TestSheet(t *testing.T) {
+	t.Parallel()
+	a, b := tensor.New(1, 2, 2), tensor.New(1, 2, 2)
+	copy(a.Data, []float32{4, -4, 0, 2})
+	img, err := Sheet([]tensor.Tensor{a, b, a}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := img.Bounds().Size(); got.X != 2*8+2 || got.Y != 2*8+2 {
+		t.Errorf("the sheet is %v", got)
+	}
+	for _, c := range []struct {
+		x, y int
+		want uint8
+	}{{2, 2, 255}, {4, 4, 255}, {5, 2, 0}, {2, 5, 128}, {5, 5, 191}, {0, 0, 255}, {10, 2, 128}, {2, 10, 255}} {
+		if got := img.At(c.x, c.y).(color.RGBA).R; got != c.want {
+			t.Errorf("pixel %d, %d is %d, not %d", c.x, c.y, got, c.want)
+		}
+	}
+	if _, err := Sheet([]tensor.Tensor{a, tensor.New(1, 3, 2)}, 2, 1); err == nil {
+		t.Error("filters of two shapes are on one sheet")
+	}
+}

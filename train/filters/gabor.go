@@ -1,0 +1,188 @@
+package filters
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Gabor is a Gabor function; lengths are in pixels, x to the right and y down from the middle of the upper left pixel.
+type Gabor struct {
+	X, Y        float64 // x0, y0
+	Along       float64 // s, the Gaussian's deviation along the wave
+	Across      float64 // t
+	Frequency   float64 // f in cycles a pixel
+	Orientation float64 // theta in radians: where the wave travels to
+	Amplitude   float64 // a
+	Phase       float64 // phi in radians
+	// Explained is 1 - |w - g|^2 / |w|^2 for the filter w that it was fitted to.
+	Explained float64
+}
+
+// At is g(x, y).
+func (g Gabor) At(x, y float64) float64 {
+	window, angle := g.wave(x, y)
+	return g.Amplitude * window * math.Cos(angle+g.Phase)
+}
+
+func (g Gabor) wave(x, y float64) (window, angle float64) {
+	sin, cos := math.Sincos(g.Orientation)
+	u, v := (x-g.X)*cos+(y-g.Y)*sin, (y-g.Y)*cos-(x-g.X)*sin
+	return math.Exp(-u*u/(2*g.Along*g.Along) - v*v/(2*g.Across*g.Across)), 2 * math.Pi * g.Frequency * u
+}
+
+// Fit fits a Gabor function to a filter, h x w, by least squares: amplitude and phase are solved for, and the other six parameters
+// searched from several starts by Nelder and Mead's method.
+func Fit(filter tensor.Tensor) (Gabor, error) {
+	if filter.Rank() != 2 || filter.Len() < 8 {
+		return Gabor{}, fmt.Errorf("fitting a Gabor function: a filter has the shape h x w with 8 values or more, not %v", filter.Shape)
+	}
+	f := newFitting(filter)
+	if f.energy == 0 || math.IsNaN(f.energy) || math.IsInf(f.energy, 0) {
+		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the energy %g", f.energy)
+	}
+	best := Gabor{Explained: math.Inf(-1)}
+	for _, start := range f.starts() {
+		problem := optimize.Problem{Func: func(p []float64) float64 { return f.error(p) }}
+		found, err := optimize.Minimize(problem, start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{SimplexSize: 0.3})
+		if found == nil {
+			return Gabor{}, fmt.Errorf("fitting a Gabor function: %w", err)
+		}
+		if g := f.solved(found.X); g.Explained > best.Explained {
+			best = g
+		}
+	}
+	return best, nil
+}
+
+// A fitting holds a filter w and what its error is relative to.
+type fitting struct {
+	h, w   int
+	data   []float64
+	energy float64
+}
+
+func newFitting(filter tensor.Tensor) *fitting {
+	f := &fitting{h: filter.Shape[0], w: filter.Shape[1]}
+	for _, v := range filter.Data {
+		f.data = append(f.data, float64(v))
+		f.energy += float64(v) * float64(v)
+	}
+	return f
+}
+
+// gabor is the function of six free parameters: the place in pixels, the logarithms of both deviations, and the wave's vector in
+// cycles over ten pixels.
+func (f *fitting) gabor(p []float64) Gabor {
+	side := float64(max(f.h, f.w))
+	bounded := func(v float64) float64 { return min(2*side, max(0.4, math.Exp(v))) }
+	return Gabor{X: p[0], Y: p[1], Along: bounded(p[2]), Across: bounded(p[3]),
+		Frequency: min(0.7, math.Hypot(p[4], p[5])/10), Orientation: math.Atan2(p[5], p[4])}
+}
+
+// error is the share that is not explained.
+func (f *fitting) error(p []float64) float64 { return 1 - f.solved(p).Explained }
+
+// solved finds amplitude and phase: g is c C + s S with the window times cosine and sine, and c and s solve 2 x 2 normal equations.
+func (f *fitting) solved(p []float64) Gabor {
+	g := f.gabor(p)
+	var cc, cs, ss, cw, sw float64
+	for i, w := range f.data {
+		window, angle := g.wave(float64(i%f.w), float64(i/f.w))
+		sin, cos := math.Sincos(angle)
+		c, s := window*cos, window*sin
+		cc, cs, ss, cw, sw = cc+c*c, cs+c*s, ss+s*s, cw+c*w, sw+s*w
+	}
+	ridge := 1e-9 * (cc + ss)
+	cc, ss = cc+ridge, ss+ridge
+	det := cc*ss - cs*cs
+	if !(det > 0) {
+		g.Explained = 0
+		return g
+	}
+	a, b := (cw*ss-sw*cs)/det, (sw*cc-cw*cs)/det
+	g.Amplitude, g.Phase = math.Hypot(a, b), math.Atan2(-b, a)
+	left := f.energy - 2*(a*cw+b*sw) + a*a*(cc-ridge) + 2*a*b*cs + b*b*(ss-ridge)
+	g.Explained = 1 - left/f.energy
+	return g
+}
+
+// starts are where the search begins: at the middle of the filter's energy, with the strongest waves of its spectrum, in a narrow
+// and a wide window.
+func (f *fitting) starts() [][]float64 {
+	var x, y float64
+	for i, v := range f.data {
+		share := v * v / f.energy
+		x, y = x+share*float64(i%f.w), y+share*float64(i/f.w)
+	}
+	var out [][]float64
+	for _, k := range f.strongest(2) {
+		for _, width := range []float64{0.12, 0.3} {
+			s := math.Log(width * float64(max(f.h, f.w)))
+			out = append(out, []float64{x, y, s, s, 10 * k[0], 10 * k[1]})
+		}
+	}
+	return out
+}
+
+// strongest are the waves of most power, in cycles a pixel right and down: the first, and those that are not its neighbours.
+func (f *fitting) strongest(n int) [][2]float64 {
+	type peak struct{ power, fx, fy float64 }
+	var peaks []peak
+	const fine = 2 // waves for each cycle over the side
+	for i := -fine * f.h / 2; i <= fine*f.h/2; i++ {
+		for j := 0; j <= fine*f.w/2; j++ {
+			fx, fy := float64(j)/float64(fine*f.w), float64(i)/float64(fine*f.h)
+			peaks = append(peaks, peak{f.power(fx, fy), fx, fy})
+		}
+	}
+	var out [][2]float64
+	for len(out) < n {
+		best := peak{power: -1}
+		for _, p := range peaks {
+			apart := true
+			for _, o := range out {
+				apart = apart && math.Hypot(p.fx-o[0], p.fy-o[1]) > 1.5/float64(min(f.h, f.w))
+			}
+			if apart && p.power > best.power {
+				best = p
+			}
+		}
+		if best.power < 0 {
+			break
+		}
+		out = append(out, [2]float64{best.fx, best.fy})
+	}
+	return out
+}
+
+func (f *fitting) power(fx, fy float64) float64 {
+	var re, im float64
+	for i, v := range f.data {
+		sin, cos := math.Sincos(2 * math.Pi * (fx*float64(i%f.w) + fy*float64(i/f.w)))
+		re, im = re+v*cos, im+v*sin
+	}
+	return re*re + im*im
+}
+
+// Noise is the share that Gabor functions explain of n filters of white Gaussian noise, h x w each, in the order in which they were
+// drawn.
+func Noise(h, w, n int, r *rand.Rand) ([]float64, error) {
+	out := make([]float64, n)
+	for i := range out {
+		filter := tensor.New(h, w)
+		for j := range filter.Data {
+			filter.Data[j] = float32(r.NormFloat64())
+		}
+		g, err := Fit(filter)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = g.Explained
+	}
+	return out, nil
+}
