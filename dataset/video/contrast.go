@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// The contrast of whitened frames: a frame's range is what all but the largest thousandth of its values stay within, and the
+// The contrast of whitened frames: a frame's range is what all but the largest hundredth of its values stay within, and the
 // scale of a frame is the mean range around it in its scene, weighted by a Gaussian over time. A value w becomes
 //
 //	1/2 + w / (2 scale),  cut off at 0 and 1,
 //
 // so that each frame uses nearly all of the range of a picture, and the factor varies smoothly over time.
 const (
-	within     = 0.999
+	within     = 0.99
 	smoothness = 10.0 // frames, the Gaussian's deviation
 	leastScale = 1e-3 // of a picture's range: a blank frame stays mid-grey
 )

@@ -1,0 +1,179 @@
+package autoencoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
+)
+
+// Settings say how a layer is trained.
+type Settings struct {
+	Units  int     // m
+	Decay  float64 // of the weights, not of the biases
+	Target float64 // mean activation that units are drawn to, within (-1, 1)
+	Weight float64 // of the sparsity; 0: none
+	Epochs int     // 0: 40
+	Batch  int     // 0: 100
+	Rate   float64 // Adam's, falling along half a cosine; 0: 0.002
+	Seed   uint64  // of the first weights, and of the order of patterns
+	Engine ort.Options
+	// Progress is called after every epoch. Optional.
+	Progress func(train.Epoch)
+}
+
+func (s Settings) complete() Settings {
+	if s.Epochs == 0 {
+		s.Epochs = 40
+	}
+	if s.Batch == 0 {
+		s.Batch = 100
+	}
+	if s.Rate == 0 {
+		s.Rate = 0.002
+	}
+	return s
+}
+
+func (s Settings) check(x, held tensor.Tensor) error {
+	switch {
+	case x.Rank() != 2 || held.Rank() != 2 || x.Shape[1] != held.Shape[1]:
+		return fmt.Errorf("patterns of shape %v, and %v to validate on: both are n x values", x.Shape, held.Shape)
+	case x.Shape[0] == 0 || held.Shape[0] == 0:
+		return errors.New("there are no patterns")
+	case s.Units < 1:
+		return fmt.Errorf("%d units", s.Units)
+	case !(s.Decay >= 0) || !(s.Weight >= 0) || math.IsInf(s.Decay+s.Weight, 0):
+		return fmt.Errorf("a decay of %g and a sparsity weight of %g: both are at least 0", s.Decay, s.Weight)
+	case s.Weight > 0 && !(s.Target > -1 && s.Target < 1):
+		return fmt.Errorf("a mean activation of %g: that of tanh lies between -1 and 1", s.Target)
+	}
+	for _, t := range []tensor.Tensor{x, held} {
+		for i, v := range t.Data {
+			if !(v >= -1 && v <= 1) {
+				return fmt.Errorf("pattern %d holds %g: values lie in [-1, 1]", i/t.Shape[1], v)
+			}
+		}
+	}
+	return nil
+}
+
+// A Layer is a trained autoencoder of m units on n values.
+type Layer struct {
+	W1, B1 tensor.Tensor // m x n, m
+	W2, B2 tensor.Tensor // n x m, n
+	Curve  []Point       // reconstruction by epochs
+}
+
+// A Point of a curve is the mean of |x - y|^2.
+type Point struct {
+	Training   float64 // over the epoch's batches before their steps, penalties included
+	Validation float64 // over the validation patterns after the epoch
+}
+
+// The names of a layer's tensors while it is trained.
+const (
+	w1, b1, w2, b2 = "w1", "b1", "w2", "b2"
+	hidden         = "h"
+)
+
+// Train trains a layer on patterns, p x n, and watches it on held-out ones. The weights of the best epoch are kept.
+func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
+	s = s.complete()
+	if err := s.check(patterns, held); err != nil {
+		return nil, fmt.Errorf("training an autoencoder: %w", err)
+	}
+	network, err := network(patterns.Shape[1], s)
+	if err != nil {
+		return nil, err
+	}
+	return fit(ctx, rt, network, patterns, held, s)
+}
+
+// fit trains a network from the weights that it has.
+func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
+	n := patterns.Shape[1]
+	t, err := train.New(rt, train.Spec{Model: network, Output: "y", Loss: train.SquaredError, Optimiser: train.Adam{Rate: s.Rate},
+		Schedule: train.Cosine(0), Penalty: s.penalty(n), Engine: s.Engine})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
+	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Seed: s.Seed, Progress: s.Progress})
+	if err != nil {
+		return nil, err
+	}
+	return layer(t.Weights(), epochs, n), nil
+}
+
+// layer is what training came to. The trainer's loss is the mean over the n values, and its weights lie as a product reads them,
+// inputs x outputs.
+func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
+	l := &Layer{W1: transposed(w[w1]), B1: w[b1], W2: transposed(w[w2]), B2: w[b2]}
+	for _, e := range epochs {
+		l.Curve = append(l.Curve, Point{Training: float64(n) * e.Train, Validation: float64(n) * e.Validation})
+	}
+	return l
+}
+
+// network is an untrained autoencoder; its weights are drawn uniformly as Glorot and Bengio (2010) have it for tanh. Units that are to
+// be sparse start with the mean activation that they are drawn to.
+func network(n int, s Settings) (*onnx.Model, error) {
+	m, bias := s.Units, tensor.New(s.Units)
+	if s.Weight > 0 {
+		for i := range bias.Data {
+			bias.Data[i] = float32(math.Atanh(s.Target))
+		}
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, n)
+	weights := func(name string, in, out int) onnx.Value {
+		r, bound, w := keyed.Rand(s.Seed, "autoencoder", name), math.Sqrt(6/float64(in+out)), tensor.New(in, out)
+		for i := range w.Data {
+			w.Data[i] = float32(bound * (2*r.Float64() - 1))
+		}
+		return b.Const(name, w)
+	}
+	h := b.Tanh(b.Gemm(x, weights(w1, n, m), b.Const(b1, bias), nil))
+	b.Output(hidden, h)
+	b.Output("y", b.Tanh(b.Gemm(hidden, weights(w2, m, n), b.Const(b2, tensor.New(n)), nil)))
+	return b.Model()
+}
+
+// penalty is what J has besides the reconstruction, divided by n as the trainer's loss is.
+func (s Settings) penalty(n int) func(*onnx.Builder) onnx.Value {
+	if s.Decay == 0 && s.Weight == 0 {
+		return nil
+	}
+	return func(b *onnx.Builder) onnx.Value {
+		sum := b.Scalar(0)
+		add := func(v onnx.Value, factor float64) {
+			sum = b.Add(sum, b.Mul(b.ReduceSum(b.Mul(v, v), false), b.Scalar(float32(factor/float64(n)))))
+		}
+		if s.Decay > 0 {
+			add(w1, s.Decay)
+			add(w2, s.Decay)
+		}
+		if s.Weight > 0 {
+			add(b.Sub(b.ReduceMean(hidden, false, 0), b.Scalar(float32(s.Target))), s.Weight)
+		}
+		return sum
+	}
+}
+
+func transposed(w tensor.Tensor) tensor.Tensor {
+	out := tensor.New(w.Shape[1], w.Shape[0])
+	for i := range w.Shape[0] {
+		for j := range w.Shape[1] {
+			out.Data[j*w.Shape[0]+i] = w.Data[i*w.Shape[1]+j]
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package autoencoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Branch is a stack of layers with a name; the first is on the input. Branches may have lower layers in common.
+type Branch struct {
+	Name   string
+	Layers []*Layer
+}
+
+// Model is an ONNX model of branches on patches of the given side and channels, with values in [-1, 1]: the input "x", b x channels x
+// side x side, and for every layer an output NAME/layerI, b x units, I from 1. A layer that several branches have in common is named
+// after the first.
+func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Flatten(b.Input("x", onnx.Float, -1, channels, side, side), 1)
+	named := map[*Layer]onnx.Value{}
+	for _, branch := range branches {
+		below, width := x, channels*side*side
+		for i, l := range branch.Layers {
+			if l.W1.Shape[1] != width {
+				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, and there are %d beneath it", branch.Name, i+1, l.W1.Shape[1], width)
+			}
+			if _, ok := named[l]; !ok {
+				name := fmt.Sprintf("%s/layer%d", branch.Name, i+1)
+				b.Output(name, b.Tanh(b.Gemm(below, b.Const(name+".weight", transposed(l.W1)), b.Const(name+".bias", l.B1), nil)))
+				named[l] = onnx.Value(name)
+			}
+			below, width = named[l], l.W1.Shape[0]
+		}
+	}
+	if len(named) == 0 {
+		return nil, errors.New("stacking: there are no layers")
+	}
+	return b.Model()
+}
+
+// Encode is the activation of a layer on patterns, p x n: p x m, what the next layer is trained on.
+func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tensor) (tensor.Tensor, error) {
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, l.W1.Shape[1])
+	b.Output("h", b.Tanh(b.Gemm(x, b.Const("w", l.W1), b.Const("b", l.B1), onnx.Attrs{"transB": 1})))
+	m, err := b.Model()
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer s.Close()
+	out := tensor.New(patterns.Shape[0], l.W1.Shape[0])
+	return out, encode(ctx, rt, s, patterns, out)
+}
+
+// encode runs a session in pieces.
+func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Tensor) error {
+	const piece = 4096
+	n, m := x.Shape[1], h.Shape[1]
+	for at := 0; at < x.Shape[0]; at += piece {
+		rows := min(piece, x.Shape[0]-at)
+		in, err := rt.NewValue(onnx.Float, rows, n)
+		if err != nil {
+			return err
+		}
+		out, err := rt.NewValue(onnx.Float, rows, m)
+		if err == nil {
+			copy(ort.Data[float32](in), x.Data[at*n:])
+			if err = s.Run(ctx, []*ort.Value{in}, []*ort.Value{out}); err == nil {
+				copy(h.Data[at*m:], ort.Data[float32](out))
+			}
+			out.Close()
+		}
+		in.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Images are what the units of the top layer see, each as a patch of c x side x side: the rows of
+// W1 in the first layer, and in a deeper one linear combinations of the images of the layer below it, weighted by its own W1. This
+// takes each unit for a linear function (figure 4).
+func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
+	images := layers[0].W1
+	for _, l := range layers[1:] {
+		images = product(l.W1, images)
+	}
+	out := make([]tensor.Tensor, images.Shape[0])
+	for i := range out {
+		out[i] = tensor.New(channels, side, side)
+		copy(out[i].Data, images.Data[i*images.Shape[1]:][:images.Shape[1]])
+	}
+	return out
+}
+
+// product is that of matrices.
+func product(a, b tensor.Tensor) tensor.Tensor {
+	out := tensor.New(a.Shape[0], b.Shape[1])
+	for i := range a.Shape[0] {
+		row := out.Data[i*b.Shape[1]:][:b.Shape[1]]
+		for k := range a.Shape[1] {
+			w := a.Data[i*a.Shape[1]+k]
+			for j, v := range b.Data[k*b.Shape[1]:][:b.Shape[1]] {
+				row[j] += w * v
+			}
+		}
+	}
+	return out
+}
