@@ -35,18 +35,30 @@ type visit struct {
 // skipped.
 func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int64) *visit {
 	t.Helper()
+	return openAt(t, Run{Rows: rows, Record: rec}, width, height, "")
+}
+
+// openAt shows a run's page as an address with a fragment has it.
+func openAt(t *testing.T, run Run, width, height int64, fragment string) *visit {
+	t.Helper()
+	return openUntil(t, run, width, height, fragment, complete)
+}
+
+// openUntil waits for a condition of the page.
+func openUntil(t *testing.T, run Run, width, height int64, fragment, condition string) *visit {
+	t.Helper()
 	chromium(t)
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(render(t, rows, rec)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(renderRun(t, run)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := chromedp.NewContext(browser())
+	ctx, cancel := chromedp.NewContext(theBrowser())
 	t.Cleanup(cancel)
 	v := &visit{ctx: ctx}
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		t.Fatal(err)
 	}
-	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.complete === 'true'"))
+	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path+fragment), until(condition))
 	return v
 }
 
@@ -75,8 +87,8 @@ func chromiumPath() string {
 	return ""
 }
 
-// browser is one for all tests, each of which has a tab of its own in it. TestMain closes it.
-var browser = sync.OnceValue(func() context.Context {
+// theBrowser is one for all tests, each of which has a tab of its own in it. TestMain closes it.
+var theBrowser = sync.OnceValue(func() context.Context {
 	profile, err := os.MkdirTemp("", "noether-browser")
 	if err != nil {
 		panic(err)
@@ -155,6 +167,7 @@ func (v *visit) quiet(t *testing.T) {
 	for _, p := range v.problems {
 		t.Errorf("the browser said: %s", p)
 	}
+	v.requests = slices.DeleteFunc(v.requests, func(url string) bool { return strings.HasPrefix(url, "data:image/png;base64,") })
 	for _, url := range v.requests {
 		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(url, "/report.html") {
 			t.Errorf("the page asked for %s", url)

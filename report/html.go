@@ -23,6 +23,7 @@ var pageText string
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
+	Attachments
 }
 
 // HTML writes the report as one page that needs no other file and makes no request: the sentences, the study and the
@@ -59,7 +60,13 @@ func (r Run) Data(w io.Writer) error {
 	return nil
 }
 
-func (r Run) pack() packed { return pack(r.Rows, r.Record) }
+func (r Run) pack() packed {
+	p := pack(r.Rows, r.Record)
+	p.Relations = relations(r.Rows)
+	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
+	p.Pictures = packPictures(r.Pictures)
+	return p
+}
 
 // A page is what the template shows.
 type page struct {
@@ -78,6 +85,8 @@ type page struct {
 	Failures []note
 	Warnings []note
 	Empty    bool
+
+	Relations, Pictures bool // whether there are any
 }
 
 // A section is the text of one measure.
@@ -92,8 +101,10 @@ func (r Run) page(source string) (*page, error) {
 	p := &page{
 		Record: rec, Policy: Policy(source != ""), Style: template.CSS(web.Style), Script: template.JS(web.Script), Source: source,
 		Extent: extent(rec, r.Rows), Progress: progress(rec), Took: took(rec), Empty: len(r.Rows) == 0,
-		Findings: Findings(r.Rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, rec.Warnings),
+		Findings: Findings(r.Rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
+	data := r.pack()
+	p.Relations, p.Pictures = len(data.Relations) > 0, len(data.Pictures) > 0
 	shown := overview(r.Rows)
 	for i, m := range Describe(r.Rows) {
 		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: findingsOf(shown, m)})
@@ -101,8 +112,8 @@ func (r Run) page(source string) (*page, error) {
 	if source != "" {
 		return p, nil
 	}
-	data, err := zipped(r.pack())
-	p.Packed = template.HTML(data)
+	text, err := zipped(data)
+	p.Packed = template.HTML(text)
 	return p, err
 }
 

@@ -24,8 +24,13 @@ import (
 // render returns the page of a run, and leaves it among the test's artifacts (go test -artifacts) to be looked at.
 func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
 	t.Helper()
+	return renderRun(t, Run{Rows: rows, Record: rec})
+}
+
+func renderRun(t testing.TB, run Run) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, rows, rec); err != nil {
+	if err := run.HTML(&b, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "report.html"), b.Bytes(), 0o644); err != nil {

@@ -23,6 +23,10 @@ type packed struct {
 	Shown    []int                 `json:"shown"`   // 0: a detail; 1: stands for its trials; 2: for its trials and its parameter's values
 	Measures []packedMeasure       `json:"measures"`
 	Models   []packedModel         `json:"models"`
+
+	Relations     []relation           `json:"relations"`
+	Distributions []packedDistribution `json:"distributions"`
+	Pictures      []packedPicture      `json:"pictures"`
 }
 
 // A packedModel is what the page groups models by.

@@ -154,7 +154,9 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 // show writes the report into the run folder and prints the scores.
 func show(result *study.Result, out string, asJSON bool) error {
 	file := filepath.Join(out, "report.html")
-	if err := atomicfile.WriteFunc(file, func(w io.Writer) error { return report.HTML(w, result.Rows, result.Record) }); err != nil {
+	if err := atomicfile.WriteFunc(file, func(w io.Writer) error {
+		return report.Run{Rows: result.Rows, Record: result.Record, Attachments: report.ReadAttachments(out)}.HTML(w, "")
+	}); err != nil {
 		return err
 	}
 	if asJSON {

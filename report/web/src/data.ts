@@ -27,6 +27,47 @@ export interface Model {
   tags: Record<string, string>;
 }
 
+/** How values are spread over samples or units: a histogram with bins of equal width. */
+export interface Distribution {
+  of: string;
+  model: string;
+  layer: string;
+  depth: number;
+  data: string;
+  transform: string;
+  parameter: string;
+  measure: string;
+  statistic: string;
+  ends: [number, number];
+  counts: number[];
+  mean: [number | null];
+}
+
+/** Points of a score against accuracy, with the line through them. */
+export interface Relation {
+  x: { measure: string; statistic: string; transform: string; title: string };
+  by: 'model' | 'data';
+  of: string;
+  points: { label: string; x: number; y: number; n: number }[];
+  fit: {
+    pearson: [number, number | null, number | null];
+    spearman: [number, number | null, number | null];
+    error: [number | null];
+    line: [number, number, number | null, number | null][]; // x, y, low, high
+  } | null;
+}
+
+export interface Picture {
+  title: string;
+  caption: string;
+  alt: string;
+  measure: string;
+  model: string;
+  width: number;
+  height: number;
+  png: string; // base64
+}
+
 export interface Packed {
   study: string;
   rows: number;
@@ -35,6 +76,9 @@ export interface Packed {
   shown: number[];
   measures: Measure[];
   models: Model[];
+  relations: Relation[] | null;
+  distributions: Distribution[] | null;
+  pictures: Picture[] | null;
 }
 
 /** A row's texts. `model` names the one model of the row or the pair that it compares; `from` and `to` are the two of a pair. */
@@ -48,6 +92,7 @@ export const Shown = { detail: 0, trials: 1, overview: 2 };
 /** Scores gives the fields of a row by its number. */
 export class Scores {
   private deepest?: Map<string, number>;
+  private tags?: Map<string, Map<string, string>>;
 
   constructor(readonly packed: Packed) {}
 
@@ -109,8 +154,13 @@ export class Scores {
 
   /** A tag of a row's model, '' where it has none. */
   tag(name: string, row: number): string {
-    const model = this.packed.models.find((m) => m.name === this.text('from', row));
-    return model && Object.hasOwn(model.tags, name) ? model.tags[name] : '';
+    return this.tagOf(name, this.text('from', row));
+  }
+
+  /** A tag of a model, '' where it has none. */
+  tagOf(name: string, model: string): string {
+    this.tags ??= new Map(this.packed.models.map((m) => [m.name, new Map(Object.entries(m.tags))]));
+    return this.tags.get(model)?.get(name) ?? '';
   }
 }
 

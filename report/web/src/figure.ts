@@ -13,7 +13,7 @@ export interface Content {
   title: string;
   description: string; // for those who do not see the chart
   wide?: boolean;
-  build: () => { spec: Spec; says: string };
+  build: () => { spec?: Spec; says: string }; // no chart where there is no number
   describe: Describe;
   data: () => Source;
 }
@@ -49,6 +49,10 @@ export class Figure {
   private async draw(): Promise<void> {
     const { spec, says } = this.content.build();
     this.says.textContent = says;
+    if (!spec) {
+      this.chart.classList.add('drawn', 'empty');
+      return;
+    }
     this.view = await draw(this.chart, spec, this.content.description, this.content.describe);
     this.chart.classList.add('drawn');
   }

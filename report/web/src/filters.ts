@@ -39,6 +39,14 @@ export class Filter {
       (layers.length === 0 || s.text('layer', row) === '' || layers.some((word) => s.text('layer', row).toLowerCase().includes(word))));
   }
 
+  /** Whether something that is no row passes, by its columns; '' is a column that it has not. */
+  passes(columns: Record<string, string>): boolean {
+    const words = this.layers, layer = (columns.layer ?? '').toLowerCase();
+    return Object.entries(columns).every(([name, value]) => value === '' || !this.hidden(name).has(value)) &&
+      this.scores.tagNames().every((t) => !columns.model || !this.hidden(`tag:${t}`).has(this.scores.tagOf(t, columns.model))) &&
+      (words.length === 0 || layer === '' || words.some((w) => layer.includes(w)));
+  }
+
   /** Whether a statistic is shown. */
   shows(measure: string, statistic: string): boolean {
     return !this.hidden('statistic').has(`${measure}.${statistic}`);

@@ -1,7 +1,6 @@
 // The legend of a measure's charts: an entry for each series, which a press shows or hides in the whole report.
 
 import { bars } from './charts/bars';
-import { heat } from './charts/heat';
 import type { Context, Kind } from './charts/kind';
 import { element } from './dom';
 import type { Filter } from './filters';
@@ -16,7 +15,7 @@ export class Legend {
   /** Lists the series among all rows, whether they are hidden or not. */
   update(c: Context, all: number[], kind: Kind): void {
     const { series } = c;
-    if (kind === heat) {
+    if (kind.legend === 'none') {
       this.root.replaceChildren(); // heat maps have no lines
       return;
     }
@@ -33,7 +32,7 @@ export class Legend {
       });
       return element('li', {}, button);
     });
-    if (all.some((row) => c.scores.number('null', row) !== null)) items.push(element('li', { class: 'aside' }, kind === bars ? 'a tick alone: the null, what shuffled pairs give' : 'dotted: the null, what shuffled pairs give'));
+    if (kind.legend === 'null' && all.some((row) => c.scores.number('null', row) !== null)) items.push(element('li', { class: 'aside' }, kind === bars ? 'a tick alone: the null, what shuffled pairs give' : 'dotted: the null, what shuffled pairs give'));
     this.root.replaceChildren(...items);
   }
 }

@@ -4,6 +4,8 @@ import './style.css';
 import { Scores } from './data';
 import { element } from './dom';
 import { Filter, FilterBar } from './filters';
+import { Pictures } from './pictures';
+import { Relations } from './relations';
 import { Section } from './section';
 import { load } from './source';
 import { State } from './state';
@@ -14,18 +16,21 @@ function build(scores: Scores): void {
   const rows = scores.byMeasure();
   const update = () => {
     bar.update();
-    for (const section of sections) section.update();
+    for (const part of parts) part.update();
   };
   const bar = new FilterBar(scores, state, filter, update);
-  const sections = [...document.querySelectorAll<HTMLElement>('section.measure')].map((root) => {
+  const parts: { update: () => void }[] = [...document.querySelectorAll<HTMLElement>('section.measure')].map((root) => {
     const measure = scores.measures[Number(root.dataset.measure)];
     return new Section(root, scores, measure, rows.get(measure.name) ?? [], state, filter, update);
   });
+  const relations = document.getElementById('relations'), pictures = document.getElementById('pictures');
+  if (relations) parts.push(new Relations(relations, scores, state, filter, update));
+  if (pictures) parts.push(new Pictures(pictures, scores, filter));
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);
   state.onArrival(() => { update(); arrive(state); });
-  if (sections.length === 0) document.documentElement.dataset.drawn = document.documentElement.dataset.complete = 'true';
+  if (parts.length === 0) document.documentElement.dataset.drawn = document.documentElement.dataset.complete = 'true';
   arrive(state);
 }
 

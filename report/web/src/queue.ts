@@ -33,6 +33,13 @@ class Queue {
     void this.work();
   }
 
+  // shown says that what is in view is drawn.
+  private shown(): void {
+    if (document.documentElement.dataset.drawn === 'true') return;
+    performance.mark('first view');
+    document.documentElement.dataset.drawn = 'true';
+  }
+
   private async work(): Promise<void> {
     if (this.busy) return;
     this.busy = true;
@@ -41,7 +48,7 @@ class Queue {
     while (this.waiting.size > 0) {
       let next = [...this.waiting].find(([, job]) => job.near);
       if (!next) {
-        document.documentElement.dataset.drawn = 'true'; // what is in view is
+        this.shown();
         await rest();
         next = [...this.waiting].find(([, job]) => job.near) ?? [...this.waiting][0];
         if (!next) break;
@@ -51,7 +58,7 @@ class Queue {
       await job.draw();
     }
     this.busy = false;
-    document.documentElement.dataset.drawn = 'true';
+    this.shown();
     document.documentElement.dataset.complete = 'true';
   }
 }

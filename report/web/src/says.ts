@@ -23,9 +23,9 @@ function towards(statistic: Statistic): string {
   return statistic.direction === Direction.lower ? ' Lower: more is kept.' : '';
 }
 
-export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string): string {
+export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string, over: string): string {
   const read = reading(c, drawn, 'A line');
-  const lines = grouped(drawn, (p) => p.line).map(([, points]) => describe(c, sorted(points), at));
+  const lines = grouped(drawn, (p) => p.line).map(([, points]) => describe(c, sorted(points), at, over));
   if (lines.length === 0) return `${read} There is no number to show.`;
   const capital = c.statistic.title[0].toUpperCase() + c.statistic.title.slice(1);
   let said: string;
@@ -44,14 +44,14 @@ interface Line {
   span: number;
 }
 
-function describe(c: Context, points: Point[], at: (p: Point) => string): Line {
+function describe(c: Context, points: Point[], at: (p: Point) => string, over: string): Line {
   const low = points.reduce((a, b) => (b.value < a.value ? b : a)), high = points.reduce((a, b) => (b.value > a.value ? b : a));
   const first = points[0], last = points[points.length - 1], span = high.value - low.value;
   const name = nameOf(c, first);
   const rho = points.length < 3 ? 0 : spearman(points.map((_, i) => i), points.map((p) => p.value));
   if (points.length === 1) return { name, span, text: `is ${number(first.value)} at ${at(first)}` };
   if (span <= steady * width(c.statistic, high.value)) return { name, span, text: `stays between ${number(low.value)} and ${number(high.value)}` };
-  const ends = `from ${number(first.value)} at ${at(first)} to ${number(last.value)} at ${at(last)}`;
+  const ends = `from ${number(first.value)} to ${number(last.value)} ${over}`;
   if (rho <= -trend && first.value > last.value) return { name, span, text: `falls ${ends}` };
   if (rho >= trend && first.value < last.value) return { name, span, text: `rises ${ends}` };
   return { name, span, text: `peaks at ${at(high)} (${number(high.value)}) and is lowest at ${at(low)} (${number(low.value)})` };

@@ -2,6 +2,7 @@
 
 import { bars, linesOf } from './charts/bars';
 import { byParameter, depth } from './charts/curves';
+import { distribution } from './charts/distribution';
 import { heat, isGrid, pairsOf } from './charts/heat';
 import { defaultOf, fixed, layerEnds, named, varies, type Axis, type Context, type Kind, type Panel } from './charts/kind';
 import { chooser, segments, type Option } from './controls';
@@ -15,7 +16,7 @@ import { describe, inOverview, scoreSource, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
-const kinds: Kind[] = [depth, bars, byParameter, heat];
+const kinds: Kind[] = [depth, bars, byParameter, heat, distribution];
 const panelsAtOnce = 24;
 
 export class Section {
@@ -79,7 +80,7 @@ export class Section {
     const kind = this.offered.find((k) => k.name === this.choice('chart')) ?? this.offered[0];
     const of = this.summarised.filter((row) => this.scores.text('statistic', row) === statistic.name);
     const rows = this.filter.passing(of);
-    const base = { scores: this.scores, measure: this.measure, statistic, rows, choice: (name: string) => this.choice(name) };
+    const base = { scores: this.scores, measure: this.measure, statistic, rows, filter: this.filter, choice: (name: string) => this.choice(name) };
     const dimensions = kind ? this.dimensions(kind, of) : [];
     const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? 'model';
     const context: Context = { ...base, series: new Series(this.scores, dimension) };
@@ -150,8 +151,8 @@ export class Section {
     const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
       title: panel.title, description: title, wide: panel.wide, build: panel.build,
-      describe: (row) => describe(this.scores, row),
-      data: () => scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
+      describe: panel.describe ?? ((row) => describe(this.scores, row)),
+      data: () => panel.source ?? scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
     });
   }
 

@@ -65,6 +65,7 @@ export async function draw(into: HTMLElement, spec: Spec, description: string, d
       background: 'transparent',
       font,
       view: { stroke: null },
+      mark: { aria: false }, // the data beneath a chart read better aloud than thousands of marks
       axis,
       legend: { labelColor: 'var(--muted)', titleColor: 'var(--muted)', labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal' },
     } as never,

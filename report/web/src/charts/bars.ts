@@ -12,6 +12,7 @@ const lines: Axis[] = ['transform', 'factor', 'data', 'variant', 'parameter', 'm
 export const bars: Kind = {
   name: 'bars',
   title: 'Bars',
+  legend: 'null',
   suits: (_scores, _measure, rows) => rows.length > 0,
   by: ['model', 'transform', 'parameter', 'data', 'variant', 'factor'],
   spread: (c) => [line(c)],
@@ -23,7 +24,7 @@ export const bars: Kind = {
       wide: true,
       build: () => {
         const drawn = points(c, rows, (row) => labelled(c, along, row));
-        return { spec: sideBySide(c, drawn), says: saysOfBars(c, drawn) };
+        return { spec: drawn.length > 0 ? sideBySide(c, drawn) : undefined, says: saysOfBars(c, drawn) };
       },
     }));
   },

@@ -14,6 +14,7 @@ const bandsUpTo = 6; // lines; more intervals than this hide each other
 export const depth: Kind = {
   name: 'depth',
   title: 'Over depth',
+  legend: 'null',
   suits: (scores, measure, rows) => measure.layered && !isGrid(scores, rows),
   by: ['model', 'transform', 'parameter', 'data', 'variant', 'factor'],
   spread: () => ['layer'],
@@ -22,7 +23,7 @@ export const depth: Kind = {
     const x = relative ? (row: number) => c.scores.relativeDepth(row) : (row: number) => c.scores.number('depth', row) ?? 0;
     const at = (p: Point) => shorten(c.scores.text('layer', p.id).replace(/_output_0$/, ''), 40);
     return panelsBy(c, chosen(c, ['layer']), ['layer']).map(([title, rows]) =>
-      panel(c, title, rows, x, at, relative ? 'depth, as a share of the deepest layer’s' : 'depth of the layer', relative));
+      panel(c, title, rows, x, at, 'over depth', relative ? 'depth, as a share of the deepest layer’s' : 'depth of the layer', relative));
   },
 };
 
@@ -30,6 +31,7 @@ export const depth: Kind = {
 export const byParameter: Kind = {
   name: 'parameter',
   title: 'By parameter',
+  legend: 'null',
   suits: (scores, _measure, rows) => rows.some((row) => scores.text('parameter', row) !== '') &&
     new Set(rows.map((row) => scores.text('parameter', row)).filter(Boolean)).size > 1,
   by: ['model', 'data', 'variant', 'factor'],
@@ -39,17 +41,17 @@ export const byParameter: Kind = {
     const at = (p: Point) => String(p.x);
     return panelsBy(c, chosen(c, ['parameter']), ['parameter'])
       .filter(([, rows]) => new Set(rows.map(x)).size > 1)
-      .map(([title, rows]) => panel(c, title, rows.sort((a, b) => byNumber(String(x(a)), String(x(b)))), x, at, 'value of the parameter', false));
+      .map(([title, rows]) => panel(c, title, rows.sort((a, b) => byNumber(String(x(a)), String(x(b)))), x, at, `from ${x(rows[0])} to ${x(rows[rows.length - 1])}`, 'value of the parameter', false));
   },
 };
 
-function panel(c: Context, title: string, rows: number[], x: (row: number) => number | string, at: (p: Point) => string, xTitle: string, relative: boolean): Panel {
+function panel(c: Context, title: string, rows: number[], x: (row: number) => number | string, at: (p: Point) => string, over: string, xTitle: string, relative: boolean): Panel {
   return {
     title: title || c.statistic.title,
     rows,
     build: () => {
       const drawn = points(c, rows, x);
-      return { spec: curves(c, drawn, xTitle, relative), says: saysOfCurves(c, drawn, at) };
+      return { spec: drawn.length > 0 ? curves(c, drawn, xTitle, relative) : undefined, says: saysOfCurves(c, drawn, at, over) };
     },
   };
 }
@@ -69,14 +71,14 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
     axis: { grid: false, ...(relative ? { tickCount: 5, format: '.0%' } : ticks(drawn)), labelAngle: 0, labelOverlap: true, labelFlush: false },
   };
   const y = valueAxis(c.statistic);
-  const few = new Set(drawn.map((p) => p.line)).size <= bandsUpTo;
+  const lines = new Set(drawn.map((p) => p.line)).size, few = lines <= bandsUpTo;
   const color = colour(c.series), detail = { field: 'line', type: 'nominal' };
   const layers: Record<string, unknown>[] = [];
   if (drawn.some((p) => p.null !== null)) {
     if (few && c.statistic.direction === Direction.higher) {
       layers.push({
         transform: [{ filter: 'isValid(datum.null)' }],
-        mark: { type: 'area', opacity: 0.08 },
+        mark: { type: 'area', opacity: Math.max(0.03, 0.14 / lines) },
         encoding: { x, y: { ...y, field: 'null', stack: null }, y2: { datum: Math.max(0, c.statistic.range[0] ?? 0) }, color, detail },
       });
     }

@@ -16,6 +16,7 @@ const pairs: [Axis, Axis][] = [
 export const heat: Kind = {
   name: 'heat',
   title: 'Heat map',
+  legend: 'none',
   suits: (scores, measure, rows) => pairsOf(scores, measure, rows).length > 0,
   by: ['model'],
   spread: (c) => pairOf(c),
@@ -73,7 +74,7 @@ const writtenUpTo = 8; // tiles along a side in which numbers fit
 
 // tiles draws rows of pairs. Layers lie in order of depth, the first at the bottom as in a network's picture; their axes show depths,
 // since names of layers are too long for them, and the tooltip has the names.
-function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec: Spec; says: string } {
+function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec?: Spec; says: string } {
   const s = c.scores;
   const key = (axis: Axis, row: number) => {
     if (axis !== 'layer' && axis !== 'other') return named(axis, s.text(axis, row));
@@ -83,6 +84,8 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
   const drawn = rows.filter((row) => s.number('value', row) !== null).map((row) => ({
     id: row, y: key(down, row), x: key(across, row), value: s.number('value', row)!, text: number(s.number('value', row)),
   }));
+  const says = saysOfHeat(c, drawn, (row) => [down, across].map((a) => shorten(named(a, s.text(a, row)), 40)));
+  if (drawn.length === 0) return { says };
   const ys = sorted(down, drawn.map((t) => t.y)), xs = sorted(across, drawn.map((t) => t.x));
   if (down === 'layer') ys.reverse();
   const values = drawn.map((t) => t.value), low = Math.min(...values), high = Math.max(...values);
@@ -95,7 +98,7 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
   };
   const encoding = { x: axisOf('x', across, xs), y: axisOf('y', down, ys) };
   const written = xs.length <= writtenUpTo && ys.length <= 2 * writtenUpTo;
-  const middle = unit ? 0.6 : low + 0.6 * (high - low);
+  const middle = unit ? 0.45 : low + 0.45 * (high - low); // above it black is read better than white
   return {
     spec: {
       data: { values: drawn },
@@ -113,7 +116,7 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
         }] : []),
       ],
     } as unknown as Spec,
-    says: saysOfHeat(c, drawn, (row) => [down, across].map((a) => shorten(named(a, s.text(a, row)), 40))),
+    says,
   };
 }
 

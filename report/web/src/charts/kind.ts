@@ -2,6 +2,9 @@
 
 import { Shown, grouped, type Measure, type Scores, type Statistic, type TextName } from '../data';
 import { labelOf, type Dimension, type Series } from '../series';
+import type { Filter } from '../filters';
+import type { Source } from '../table';
+import type { Describe } from '../tooltip';
 import type { Spec } from '../vega';
 
 /** A column that a chart spreads out or that a reader fixes to one value. */
@@ -14,19 +17,23 @@ export interface Context {
   statistic: Statistic;
   rows: number[]; // of the measure, trials summarised, that pass the filters
   series: Series;
+  filter: Filter;
   choice: (name: string) => string; // what the reader has chosen; '' where nothing is
 }
 
 export interface Panel {
   title: string;
   rows: number[]; // what it shows, for its table
+  source?: Source; // its table, where what it shows are no rows
+  describe?: Describe; // its tooltip, likewise
   wide?: boolean;
-  build: () => { spec: Spec; says: string };
+  build: () => { spec?: Spec; says: string };
 }
 
 export interface Kind {
   name: string;
   title: string;
+  legend: 'null' | 'plain' | 'none'; // whether it has a legend, and the null in it
   suits: (scores: Scores, measure: Measure, rows: number[]) => boolean;
   by: Dimension[]; // what its series can be
   spread: (context: Omit<Context, 'series'>) => Axis[]; // the columns that it spreads out, besides its series: nobody need fix them
@@ -104,7 +111,7 @@ export function points(c: Context, rows: number[], x: (row: number) => number | 
     if (value === null) return [];
     const series = c.series.of(row);
     return [{
-      id: row, series, line: `${series}\u0000${s.text('model', row)}`, x: x(row), value,
+      id: row, series, line: `${series}, ${s.text('model', row)}`, x: x(row), value,
       low: s.number('low', row), high: s.number('high', row), null: s.number('null', row),
     }];
   });

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Distribution says how the values of a statistic are spread over samples or over the units of a layer: a histogram.
+type Distribution struct {
+	Subject
+	Low, High float64 // ends of the bins; the same for all models and transformations, so that they can be laid over each other
+	Counts    []int   // of bins of equal width; what lies at the upper end belongs to the last one
+	Mean      float64
+}
+
+// A Subject is what a distribution is of.
+type Subject struct {
+	Of        string // what has a value each: "sample", "unit"
+	Model     string
+	Layer     string // "" for the whole model
+	Data      string
+	Transform string
+	Parameter string
+	Measure   string
+	Statistic string
+}
+
+const (
+	bins              = 40
+	mostDistributions = 3000
+)
+
+// A Values hands over values one by one, each with what it belongs to.
+type Values func(each func(Subject, float64)) error
+
+// Distribute counts values, which it walks through twice: to find the ends of the bins, and to count. Values that are not
+// finite are left out. It keeps the first subjects where there are more than a page can hold, and says so.
+func Distribute(values Values) (found []Distribution, notes []string, err error) {
+	type scale struct{ of, measure, statistic, layer string }
+	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
+	ends := map[scale][2]float64{}
+	place := map[Subject]int{}
+	tooMany := false
+	err = values(func(s Subject, v float64) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return
+		}
+		if _, known := place[s]; !known {
+			if len(place) == mostDistributions {
+				tooMany = true
+				return
+			}
+			place[s] = len(found)
+			found = append(found, Distribution{Subject: s, Counts: make([]int, bins)})
+		}
+		e, known := ends[scaleOf(s)]
+		if !known {
+			e = [2]float64{v, v}
+		}
+		ends[scaleOf(s)] = [2]float64{min(e[0], v), max(e[1], v)}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range found {
+		e := ends[scaleOf(found[i].Subject)]
+		found[i].Low, found[i].High = widened(e[0], e[1])
+	}
+	err = values(func(s Subject, v float64) {
+		if i, known := place[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			found[i].count(v)
+		}
+	})
+	for i := range found {
+		found[i].Mean /= float64(found[i].n())
+	}
+	if tooMany {
+		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", count(mostDistributions)))
+	}
+	return found, notes, err
+}
+
+// widened gives bins a width where all values are the same, and the interval from 0 to 1 to what nearly fills it.
+func widened(low, high float64) (float64, float64) {
+	if low >= 0 && high <= 1 && high > 0.5 {
+		return 0, 1
+	}
+	if low == high {
+		return low - 0.5, high + 0.5
+	}
+	return low, high
+}
+
+func (d *Distribution) count(v float64) {
+	at := int(bins * (v - d.Low) / (d.High - d.Low))
+	d.Counts[min(max(at, 0), bins-1)]++
+	d.Mean += v
+}
+
+func (d *Distribution) n() int {
+	n := 0
+	for _, c := range d.Counts {
+		n += c
+	}
+	return n
+}
+
+// ReadDistributions reads how the per-sample values of a run are spread, from the file samples.parquet; none where there is no such
+// file.
+func ReadDistributions(file string) ([]Distribution, []string, error) {
+	f, err := os.Open(file)
+	if os.IsNotExist(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, notes, err := Distribute(func(each func(Subject, float64)) error {
+		return scores.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
+			each(Subject{"sample", r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Measure, r.Statistic}, r.Value)
+		})
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return found, notes, nil
+}
+
+// packedDistribution is a Distribution as a page has it.
+type packedDistribution struct {
+	Of        string  `json:"of"`
+	Model     string  `json:"model"`
+	Layer     string  `json:"layer"`
+	Depth     int     `json:"depth"`
+	Data      string  `json:"data"`
+	Transform string  `json:"transform"`
+	Parameter string  `json:"parameter"`
+	Measure   string  `json:"measure"`
+	Statistic string  `json:"statistic"`
+	Ends      numbers `json:"ends"`
+	Counts    []int   `json:"counts"`
+	Mean      numbers `json:"mean"`
+}
+
+func packDistributions(all []Distribution, models []scores.ModelRecord) []packedDistribution {
+	at := depths(models)
+	out := make([]packedDistribution, len(all))
+	for i, d := range all {
+		depth, known := at[[2]string{d.Model, d.Layer}]
+		if !known {
+			depth = scores.NoDepth
+		}
+		out[i] = packedDistribution{d.Of, printable(d.Model), printable(d.Layer), depth, printable(d.Data), printable(d.Transform), printable(d.Parameter),
+			printable(d.Measure), printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
+	}
+	return out
+}

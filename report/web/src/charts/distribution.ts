@@ -1,0 +1,120 @@
+// Distributions: how a statistic is spread over the samples of a data set, or over the units of a layer.
+
+import { grouped, type Distribution } from '../data';
+import { count, number, shorten } from '../format';
+import type { Source } from '../table';
+import { colour, dash, tip, type Spec } from '../vega';
+import type { Context, Kind, Panel } from './kind';
+
+const filledUpTo = 4; // series; more areas than this hide each other
+
+export const distribution: Kind = {
+  name: 'distribution',
+  title: 'Distribution',
+  legend: 'plain',
+  suits: (scores, measure) => (scores.packed.distributions ?? []).some((d) => d.measure === measure.name),
+  by: ['model', 'transform'],
+  spread: (c) => ['factor', 'variant', ...((c.scores.packed.distributions ?? []).some((d) => d.measure === c.measure.name && d.parameter !== '') ? [] : ['parameter' as const])],
+  panels: (c) => {
+    const all = (c.scores.packed.distributions ?? []).filter((d) => d.measure === c.measure.name && d.statistic === c.statistic.name && fits(c, d));
+    const byModel = c.series.dimension === 'model';
+    return grouped(atLayer(all, c.choice('layer')), (d) => [byModel ? '' : d.model, byModel ? d.transform : '', d.parameter, d.layer === '' ? '' : 'layer'].filter(Boolean).join(' '))
+      .map(([title, found]) => panel(c, title.replace(/ ?layer$/, '') || c.statistic.title, found));
+  },
+};
+
+function fits(c: Context, d: Distribution): boolean {
+  const data = c.choice('data'), parameter = c.choice('parameter');
+  return c.filter.passes({ model: d.model, transform: d.transform, data: d.data, layer: d.layer }) && (data === '' || d.data === data) && (parameter === '' || d.parameter === '' || d.parameter === parameter);
+}
+
+// atLayer takes what is of one layer of each model: by its name, or the first or the last.
+function atLayer(all: Distribution[], layer: string): Distribution[] {
+  if (layer !== '' && layer !== 'first') return all.filter((d) => d.layer === layer);
+  const end = new Map<string, number>();
+  for (const d of all) {
+    const known = end.get(d.model);
+    if (known === undefined || (layer === 'first' ? d.depth < known : d.depth > known)) end.set(d.model, d.depth);
+  }
+  return all.filter((d) => d.depth === end.get(d.model));
+}
+
+interface Bin {
+  id: number;
+  series: string;
+  line: string;
+  x: number;
+  x2: number;
+  share: number;
+}
+
+function panel(c: Context, title: string, found: Distribution[]): Panel {
+  const series = (d: Distribution) => (c.series.dimension === 'model' ? d.model : d.transform);
+  const drawn: Bin[] = [];
+  const bins: { of: Distribution; low: number; high: number; count: number; share: number }[] = [];
+  for (const d of found) {
+    const n = d.counts.reduce((a, b) => a + b, 0), step = (d.ends[1] - d.ends[0]) / d.counts.length;
+    d.counts.forEach((counted, i) => {
+      const low = d.ends[0] + i * step;
+      drawn.push({ id: bins.length, series: series(d), line: `${series(d)}, ${d.data}, ${d.layer}`, x: low, x2: low + step, share: counted / n });
+      bins.push({ of: d, low, high: low + step, count: counted, share: counted / n });
+    });
+    drawn.push({ ...drawn[drawn.length - 1], x: d.ends[1] }); // where the last bin ends
+  }
+  return {
+    title,
+    rows: [],
+    source: sourceOf(title, bins),
+    describe: (id) => {
+      const b = bins[id];
+      return [['model', b.of.model], ['layer', b.of.layer], ['data', b.of.data], ['transformation', b.of.transform], ['parameter', b.of.parameter],
+        [c.statistic.name, `${number(b.low)} to ${number(b.high)}`], [`${b.of.of}s`, `${count(b.count)} (${(100 * b.share).toFixed(1)} %)`], ['mean', number(b.of.mean[0])]];
+    },
+    build: () => ({ spec: histogram(c, drawn, found[0]?.of ?? 'sample'), says: says(c, found, series) }),
+  };
+}
+
+function sourceOf(title: string, bins: { of: Distribution; low: number; high: number; count: number; share: number }[]): Source {
+  const text = (name: string, get: (d: Distribution) => string) => ({ title: name, numeric: false, cell: (i: number) => get(bins[i].of), key: (i: number) => get(bins[i].of) });
+  const figure = (name: string, get: (i: number) => number, format: (v: number) => string) => ({ title: name, numeric: true, cell: (i: number) => format(get(i)), key: get });
+  return {
+    title: `Data of the chart: ${title}`,
+    rows: bins.map((_, i) => i),
+    columns: [
+      text('model', (d) => d.model), text('layer', (d) => d.layer), text('data', (d) => d.data), text('transform', (d) => d.transform), text('value of parameter', (d) => d.parameter),
+      figure('from', (i) => bins[i].low, number), figure('to', (i) => bins[i].high, number), figure('count', (i) => bins[i].count, count), figure('share', (i) => bins[i].share, number),
+    ],
+    csv: (rows) => [['model', 'layer', 'data', 'transform', 'parameter', 'from', 'to', 'count'],
+      ...rows.map((i) => [bins[i].of.model, bins[i].of.layer, bins[i].of.data, bins[i].of.transform, bins[i].of.parameter, bins[i].low, bins[i].high, bins[i].count])],
+  };
+}
+
+function histogram(c: Context, drawn: Bin[], of: string): Spec {
+  const few = new Set(drawn.map((b) => b.line)).size <= filledUpTo;
+  const x = { field: 'x', type: 'quantitative', title: c.statistic.title, scale: { nice: false, zero: false }, axis: { grid: false, tickCount: 6 } };
+  const y = { field: 'share', type: 'quantitative', title: `share of ${of}s`, stack: null, axis: { format: '.0%', tickCount: 4, domain: false, ticks: false } };
+  const color = colour(c.series), detail = { field: 'line', type: 'nominal' };
+  return {
+    data: { values: drawn },
+    width: 'container',
+    height: 200,
+    autosize: { type: 'fit-x', contains: 'padding' },
+    layer: [
+      ...(few ? [{ mark: { type: 'area', interpolate: 'step-after', opacity: 0.16 }, encoding: { x, y, color, detail } }] : []),
+      { mark: { type: 'line', interpolate: 'step-after', strokeWidth: 1.8 }, encoding: { x, y, color, detail, strokeDash: dash(c.series) } },
+      { mark: { type: 'rect', opacity: 0 }, encoding: { x, x2: { field: 'x2' }, y, y2: { datum: 0 }, detail, tooltip: tip } },
+    ],
+  } as unknown as Spec;
+}
+
+function says(c: Context, found: Distribution[], series: (d: Distribution) => string): string {
+  const of = found[0]?.of ?? 'sample';
+  const read = `How many ${of}s have which value: a narrow hill is ${of}s that are alike, two hills are two kinds.`;
+  const parts = found.slice(0, 3).map((d) => {
+    const n = d.counts.reduce((a, b) => a + b, 0), step = (d.ends[1] - d.ends[0]) / d.counts.length;
+    const top = d.counts.indexOf(Math.max(...d.counts));
+    const name = shorten(c.series.label(series(d)), 40);
+    return `${name} has its mean at ${number(d.mean[0])} and most ${of}s (${((100 * d.counts[top]) / n).toFixed(0)} %) between ${number(d.ends[0] + top * step)} and ${number(d.ends[0] + (top + 1) * step)}`;
+  });
+  return `${read} ${parts.join('; ')}.`;
+}

@@ -1,0 +1,303 @@
+package report
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+const complete = "document.documentElement.dataset.complete === 'true'"
+
+// call runs a command of the browser's protocol on the page.
+func call[P any](command func(context.Context, P) error, params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		return chromedp.Void{}, command(ctx, params)
+	}
+}
+
+// media has the page believe that the reader prefers light or dark, and the medium to be the screen or paper.
+func media(medium, scheme string) chromedp.Action[chromedp.Void] {
+	return call(func(ctx context.Context, p emulation.SetEmulatedMediaParams) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, p)
+		return err
+	}, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+const (
+	seisSection = `document.querySelector("section.measure[data-measure='3']")`
+	eiSection   = `document.querySelector("section.measure[data-measure='1']")`
+)
+
+// TestFilters sets each filter of the bar, and looks for charts, tables and the address to follow.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 3, layers: 12, transforms: 3, data: 2}.build()
+	v := open(t, rows, rec, 1280, 900)
+	lines := seisSection + `.querySelectorAll("figure:first-child .mark-line path").length`
+	filtered := func(filter, value, condition string) {
+		t.Helper()
+		box := fmt.Sprintf(`[...document.querySelectorAll("details[data-filter=%s] input")].find(i => i.value === %q)`, filter, value)
+		v.do(t, script(box+".click()"), until(condition+" && "+complete))
+		if hash := evaluate[string](t, v, "location.hash"); !strings.Contains(hash, "hide."+filter+"="+value) {
+			t.Errorf("the address is %q", hash)
+		}
+		v.do(t, script(box+".click()"), until(fmt.Sprintf("!(%s) && %s", condition, complete)))
+	}
+	tableOf := func(section, word string) string {
+		return section + fmt.Sprintf(`.querySelector("tbody").textContent.includes(%q)`, word)
+	}
+	before := evaluate[int](t, v, lines)
+	if before == 0 {
+		t.Fatal("no lines")
+	}
+	filtered("model", "resnet20", "!"+tableOf(eiSection, "resnet20"))
+	filtered("transform", "quarter", "!"+tableOf(eiSection, "quarter"))
+	filtered("data", "cifar10", `document.querySelectorAll("details[data-filter=data] .tally")[0].textContent === "1 of 2" && !`+seisSection+`.querySelector(".pager span").textContent.includes("216")`)
+	filtered("statistic", "effective-invariance.ei", eiSection+".hidden")
+	v.do(t, script(`{ const i = document.querySelector(".filters input[type=search]"); i.value = "layer2"; i.dispatchEvent(new Event("input")) }`),
+		until("location.hash.includes('layers=layer2') && "+complete))
+	if got := v.texts(t, "section.measure[data-measure='3'] .score-table tbody"); len(got) != 1 || strings.Contains(got[0], "layer1/") || !strings.Contains(got[0], "layer2/") {
+		t.Errorf("the table has %q", got)
+	}
+	v.do(t, script(`[...document.querySelectorAll(".filters button")].at(-1).click()`), until("location.hash === '' && "+complete))
+	if after := evaluate[int](t, v, lines); after != before {
+		t.Errorf("%d lines after all filters were taken back, %d before", after, before)
+	}
+	v.quiet(t)
+}
+
+// TestLegend switches a model off and on by the legend of one measure, in all.
+func TestLegend(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 4, transforms: 2}.build()
+	v := open(t, rows, rec, 1280, 900)
+	points := func(section string) int {
+		return evaluate[int](t, v, section+`.querySelectorAll(".mark-symbol path").length`)
+	}
+	seis, ei := points(seisSection), points(eiSection)
+	button := seisSection + `.querySelector(".legend button")`
+	v.do(t, script(button+".click()"), until(button+`.getAttribute("aria-pressed") === "false" && `+complete))
+	if points(seisSection) != seis/2 || points(eiSection) != ei/2 {
+		t.Errorf("%d of %d and %d of %d points are left of one of two models", points(seisSection), seis, points(eiSection), ei)
+	}
+	if focused := evaluate[string](t, v, "document.activeElement.textContent"); focused != "resnet20" {
+		t.Errorf("the focus is on %q", focused)
+	}
+	v.do(t, script(button+".click()"), until(button+`.getAttribute("aria-pressed") === "true" && `+complete))
+	if points(seisSection) != seis {
+		t.Errorf("%d points, %d before", points(seisSection), seis)
+	}
+	v.quiet(t)
+}
+
+// TestDeepLink opens the page at a view, and looks for the view.
+func TestDeepLink(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 20, transforms: 3, classes: 2}.build()
+	v := openAt(t, Run{Rows: rows, Record: rec}, 1280, 900,
+		"#at=measure-3&seis.statistic=invariance&seis.by=transform&seis.x=relative&hide.transform=gray&seis.find=resnet56&seis.sort=-value&effective-invariance.chart=heat")
+	for what, condition := range map[string]string{
+		"the section is in view":     `Math.abs(` + seisSection + `.getBoundingClientRect().top) < 200`,
+		"the statistic":              seisSection + `.querySelector("input[value=invariance]").checked`,
+		"a panel for each model":     `[...` + seisSection + `.querySelectorAll("figcaption > span:first-child")].map(e => e.textContent).join() === "resnet20,resnet56"`,
+		"lines for transformations":  `[...` + seisSection + `.querySelectorAll(".legend button")].map(e => e.textContent + e.ariaPressed).join() === "quartertrue,grayfalse,jittertrue"`,
+		"relative depth":             `[...` + seisSection + `.querySelectorAll("figure:first-child .role-axis-label text")].some(e => e.textContent === "100%")`,
+		"the table is filtered":      seisSection + `.querySelector(".score-table input[type=search]").value === "resnet56"`,
+		"the table is sorted":        seisSection + `.querySelectorAll("th[aria-sort=descending]").length === 1`,
+		"another measure's heat map": eiSection + `.querySelectorAll(".mark-rect path").length > 0`,
+	} {
+		if !evaluate[bool](t, v, condition) {
+			t.Errorf("not as the link says: %s", what)
+		}
+	}
+	v.do(t, script(`location.hash = "#seis.statistic=rank"`), until(seisSection+`.querySelector("input[value=rank]").checked && `+complete))
+	if !evaluate[bool](t, v, eiSection+`.querySelector("input[value=bars]").checked`) {
+		t.Error("the heat map is left of the view before")
+	}
+	v.quiet(t)
+}
+
+// TestSaving saves a chart as SVG and as PNG, and a table as CSV.
+func TestSaving(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 4, transforms: 1}.build()
+	v := open(t, rows, rec, 1280, 900)
+	dir := t.TempDir()
+	v.do(t, call(func(ctx context.Context, p browser.SetDownloadBehaviorParams) error {
+		_, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, p)
+		return err
+	}, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}))
+	saved := func(button, name string) string {
+		t.Helper()
+		v.do(t, script(button+".click()"))
+		for range 200 {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err == nil && len(data) > 0 {
+				return string(data)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		t.Fatalf("no file %s; the browser said %q", name, v.problems)
+		return ""
+	}
+	button := func(n int) string { return fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d]`, seisSection, n) }
+	svg := saved(button(0), "equivariance-quarter.svg")
+	if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+		t.Errorf("the SVG is no XML: %v", err)
+	}
+	if !strings.HasPrefix(svg, "<svg") || strings.Contains(svg, "var(--") || !strings.Contains(svg, "#0072b2") {
+		t.Errorf("the SVG: %.300s", svg)
+	}
+	if png := saved(button(1), "equivariance-quarter.png"); !strings.HasPrefix(png, "\x89PNG") || len(png) < 5000 {
+		t.Errorf("the PNG has %d bytes: %.8q", len(png), png)
+	}
+	v.do(t, script(button(2)+".click()"), until(seisSection+`.querySelectorAll("figure .data tbody tr").length > 0`))
+	csv := saved(seisSection+`.querySelectorAll("figure .data .tools button")[1]`, "Data-of-the-chart-equivariance-quarter.csv")
+	lines := strings.Split(strings.TrimSpace(csv), "\r\n")
+	if len(lines) != 1+2*4 || !strings.HasPrefix(lines[0], "model,layer,depth,other_model,") || !strings.HasPrefix(lines[1], "resnet20,/layer1/layer1.0/relu1/Relu_output_0,3,,,cifar10,quarter,,0,seis,,,equivariance,") {
+		t.Errorf("the CSV: %q", lines)
+	}
+}
+
+// TestHover points at a mark and reads the row.
+func TestHover(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 1, layers: 4, transforms: 1}.build()
+	v := open(t, rows, rec, 1280, 900)
+	v.do(t, script(seisSection+`.querySelector("figure").scrollIntoView({block: "center", behavior: "instant"})`), until(complete+` && `+seisSection+`.querySelector("figure").getBoundingClientRect().top < innerHeight / 2`),
+		script(`{ const p = `+seisSection+`.querySelector(".mark-symbol path"), b = p.getBoundingClientRect();
+		for (const type of ["pointerover", "pointermove", "mousemove", "mouseover"]) document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2).dispatchEvent(new PointerEvent(type, {bubbles: true, clientX: b.x + b.width / 2, clientY: b.y + b.height / 2})) }`),
+		until(`document.querySelector(".tooltip")?.hidden === false`))
+	said := strings.Join(v.texts(t, ".tooltip div"), "; ")
+	for _, want := range []string{"modelresnet20", "layer/layer1/layer1.0/relu1/Relu_output_0", "depth3", "transformationquarter", "equivariance0.", "n32,000", "warningpooled from 112 x 112"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the tooltip says %q, without %q", said, want)
+		}
+	}
+	v.quiet(t)
+}
+
+// TestAccessibility asks axe-core for serious issues, with everything open, light and dark.
+func TestAccessibility(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/web")
+	}
+	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
+	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
+	for _, scheme := range []string{"light", "dark"} {
+		v.do(t, media("screen", scheme), script(`delete window.found; axe.run(document, {resultTypes: ["violations"]}).then(r => { window.found =
+			r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.help + " at " + v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.failureSummary).join(", ")) })`),
+			until("window.found !== undefined"))
+		for _, issue := range evaluate[[]string](t, v, "window.found") {
+			t.Errorf("%s: %s", scheme, issue)
+		}
+	}
+}
+
+// TestMissingNumbers draws a run in which numbers are missing everywhere.
+func TestMissingNumbers(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 2, layers: 6, transforms: 2, unfinished: true}.build()
+	for i := range rows {
+		switch i % 4 {
+		case 0:
+			rows[i].Value, rows[i].Low, rows[i].High, rows[i].Null = nan, nan, nan, nan
+		case 1:
+			rows[i].Low, rows[i].High = nan, nan
+		case 2:
+			rows[i].Null = nan
+		}
+		if rows[i].Measure == "distance" {
+			rows[i].Value = nan
+		}
+	}
+	v := open(t, rows, rec, 1280, 900)
+	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure")].filter(f => !f.querySelector(".says").textContent).length`); n > 0 {
+		t.Errorf("%d figures without a sentence", n)
+	}
+	if said := strings.Join(v.texts(t, "section.measure[data-measure='4'] .says"), " "); !strings.Contains(said, "There is no number to show.") {
+		t.Errorf("a measure without a number says %q", said)
+	}
+	if text := evaluate[string](t, v, "document.body.innerText"); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") {
+		t.Error("the page says NaN or undefined")
+	}
+	v.quiet(t)
+}
+
+// TestPrinting looks at the page as paper has it.
+func TestPrinting(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	v := open(t, rows, rec, 800, 1100)
+	v.do(t, media("print", "dark"))
+	for _, gone := range []string{"nav", ".controls", ".filters", ".actions", ".tools"} {
+		if n := evaluate[int](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].filter(e => e.getClientRects().length).length", gone)); n > 0 {
+			t.Errorf("%d of %s are printed", n, gone)
+		}
+	}
+	if ground := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); ground != "rgb(255, 255, 255)" {
+		t.Errorf("the paper is %s", ground)
+	}
+}
+
+// large has 100,000 scores.
+var large = fake{models: 12, layers: 60, transforms: 4, data: 3}
+
+func TestHundredThousandScores(t *testing.T) {
+	t.Parallel()
+	rows, rec := large.build()
+	if len(rows) < 100_000 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	page := render(t, rows, rec)
+	if len(page) > 15e6 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	v := openUntil(t, Run{Rows: rows, Record: rec}, 1280, 900, "", "document.documentElement.dataset.drawn === 'true'")
+	t.Logf("%d scores, %d bytes, the first view after %.0f ms", len(rows), len(page), evaluate[float64](t, v, "performance.now()"))
+	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .score-table tbody tr").length`); n != 5*12 {
+		t.Errorf("%d rows of tables", n)
+	}
+	v.quiet(t)
+}
+
+// BenchmarkFirstView takes the time from navigating to a run of 100,000 scores until all in view is drawn.
+func BenchmarkFirstView(b *testing.B) {
+	if chromiumPath() == "" {
+		b.Skip("no Chromium found")
+	}
+	rows, rec := large.build()
+	text := renderRun(b, Run{Rows: rows, Record: rec})
+	path := filepath.Join(b.TempDir(), "report.html")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	ctx, leave := chromedp.NewContext(theBrowser())
+	defer leave()
+	first, n := 0.0, 0
+	for b.Loop() {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'")); err != nil {
+			b.Fatal(err)
+		}
+		at, err := chromedp.Run(ctx, chromedp.Evaluate[float64]("performance.getEntriesByName('first view')[0].startTime"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		first, n = first+at, n+1
+	}
+	b.ReportMetric(first/float64(n), "ms/view")
+	b.ReportMetric(float64(len(text))/1e6, "MB")
+}
