@@ -1,0 +1,274 @@
+package cdbn
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// golden is testdata/step.json.
+type golden struct {
+	B, C, K, F, H, W            int
+	Target, Weight, Decay, Rate float64
+	Momentum                    []float32
+	Cases                       []struct {
+		Binary          bool
+		Start, End      map[string][]float32
+		V, U            [][]float32
+		Error, Activity []float64
+	}
+}
+
+func near(t *testing.T, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d values, not %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance) {
+			t.Fatalf("%s: value %d is %g, not %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+// Two steps with given draws end where numpy ends, which computes them place by place.
+func TestStepsMatchNumpy(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/step.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(raw, &g); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range g.Cases {
+		s := Settings{Units: g.K, Filter: g.F, Block: 2, Binary: c.Binary, Target: g.Target, Weight: g.Weight, Decay: g.Decay, Rate: g.Rate, Batch: g.B}
+		e, err := newEngine(orttest.Load(t), s, []int{g.C, g.H, g.W})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.close()
+		for name, values := range c.Start {
+			copy(ort.Data[float32](e.in[name]), values)
+		}
+		for i, m := range g.Momentum {
+			copy(ort.Data[float32](e.in["v"]), c.V[i])
+			copy(ort.Data[float32](e.in["u"]), c.U[i])
+			ort.Data[float32](e.in["momentum"])[0] = m
+			p, err := e.step(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(p.Error-c.Error[i]) > 1e-4 || math.Abs(p.Activity-c.Activity[i]) > 1e-6 {
+				t.Errorf("step %d: error %g and activity %g, not %g and %g", i+1, p.Error, p.Activity, c.Error[i], c.Activity[i])
+			}
+		}
+		for name, values := range c.End {
+			near(t, name, e.value(name).Data, values, 1e-5)
+		}
+	}
+}
+
+// random is a layer with small weights.
+func random(k, c, f int, seed uint64) *Layer {
+	r := rand.New(rand.NewPCG(seed, 0))
+	fill := func(size float64, shape ...int) tensor.Tensor {
+		t := tensor.New(shape...)
+		for i := range t.Data {
+			t.Data[i] = float32(size * r.NormFloat64())
+		}
+		return t
+	}
+	return &Layer{W: fill(0.4, k, c, f, f), B: fill(0.5, k), C: fill(0.1, c), Scale: 1, Block: 2}
+}
+
+func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
+	t.Helper()
+	rt := orttest.Load(t)
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := rt.NewValue(onnx.Float, x.Shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(ort.Data[float32](in), x.Data)
+	out := make([]*ort.Value, len(s.Outputs()))
+	if err := s.Run(t.Context(), []*ort.Value{in}, out); err != nil {
+		t.Fatal(err)
+	}
+	var tensors []tensor.Tensor
+	for _, v := range out {
+		tensors = append(tensors, v.Tensor().Clone())
+		v.Close()
+	}
+	return tensors
+}
+
+// A pooling unit is on as often as any unit of its block, and the network pools twice down to its receptive field.
+func TestModelPools(t *testing.T) {
+	t.Parallel()
+	l := random(3, 2, 3, 1)
+	l.Scale = 0.5
+	x := random(1, 2, 6, 2).W // 1 x 2 x 6 x 6
+	m, err := Model(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, m, x)[0]
+	if len(got.Shape) != 4 || got.Shape[1] != 3 || got.Shape[2] != 2 || got.Shape[3] != 2 {
+		t.Fatalf("the pooling units have the shape %v", got.Shape)
+	}
+	for k := range 3 {
+		for by := range 2 {
+			for bx := range 2 {
+				none := 1.0
+				for place := range 4 {
+					y, x0 := 2*by+place/2, 2*bx+place%2
+					told := float64(l.B.Data[k])
+					for i := range 2 * 9 {
+						c, dy, dx := i/9, i/3%3, i%3
+						told += float64(l.W.Data[k*18+i]) * 0.5 * float64(x.Data[(c*6+y+dy)*6+x0+dx])
+					}
+					none += math.Exp(told)
+				}
+				if v, want := got.Data[(k*2+by)*2+bx], 1-1/none; math.Abs(float64(v)-want) > 1e-6 {
+					t.Errorf("unit %d of block %d, %d: %g, not %g", k, by, bx, v, want)
+				}
+			}
+		}
+	}
+	first, second := random(4, 1, 10, 3), random(5, 4, 10, 4)
+	if m, err = Model(first, second); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, m, tensor.New(2, 1, 31, 31))
+	if s := out[1].Shape; s[1] != 5 || s[2] != 1 || s[3] != 1 {
+		t.Errorf("on 31 x 31 the second layer has the shape %v: its receptive field is 31", s)
+	}
+	if _, err := Model(first, random(5, 3, 10, 4)); err == nil {
+		t.Error("a layer of 3 channels stands on 4 groups")
+	}
+	loud := random(2, 1, 3, 5)
+	for i := range loud.B.Data {
+		loud.B.Data[i] = 500
+	}
+	if m, err = Model(loud); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range run(t, m, tensor.New(1, 1, 4, 4))[0].Data {
+		if v != 1 {
+			t.Errorf("a unit that is told 500 is on with %g", v)
+		}
+	}
+}
+
+func TestImagesLieWhereFiltersLook(t *testing.T) {
+	t.Parallel()
+	first, second := random(2, 1, 3, 1), random(1, 2, 2, 2)
+	image := Images(first, second)[0]
+	if image.Shape[1] != 5 || image.Shape[2] != 5 {
+		t.Fatalf("the image is %v: filters of 3, two of them two pixels apart", image.Shape)
+	}
+	for i, got := range image.Data {
+		var want float64
+		for j, w := range second.W.Data {
+			k, y, x := j/4, i/5-j/2%2*2, i%5-j%2*2
+			if y >= 0 && y < 3 && x >= 0 && x < 3 {
+				want += float64(w) * float64(first.W.Data[k*9+y*3+x])
+			}
+		}
+		if math.Abs(float64(got)-want) > 1e-6 {
+			t.Errorf("pixel %d is %g, not %g", i, got, want)
+		}
+	}
+}
+
+// Bars at random places: the error falls, activity comes to its target, and training again gives the same.
+func TestLearnsBars(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	x := tensor.New(200, 1, 15, 15)
+	for i := range x.Shape[0] {
+		p := x.At(i).Data
+		for range 3 {
+			at, upright := r.IntN(15), r.IntN(2) == 0
+			for j := range 15 {
+				if upright {
+					p[j*15+at] = 1
+				} else {
+					p[at*15+j] = 1
+				}
+			}
+		}
+		for j := range p {
+			p[j] -= 0.2
+		}
+	}
+	l, err := Train(t.Context(), orttest.Load(t), x, Settings{Units: 4, Filter: 6, Target: 0.05, Rate: 0.1, Steps: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := func(points []Point) (e, a float64) {
+		for _, p := range points {
+			e, a = e+p.Error/float64(len(points)), a+p.Activity/float64(len(points))
+		}
+		return e, a
+	}
+	before, _ := mean(l.Curve[:20])
+	after, activity := mean(l.Curve[580:])
+	if after > 0.7*before || math.Abs(activity-0.05) > 0.03 {
+		t.Errorf("the error goes from %.3f to %.3f, and units are on for %.3f of the places", before, after, activity)
+	}
+	again, err := Train(t.Context(), orttest.Load(t), x, Settings{Units: 4, Filter: 6, Target: 0.05, Rate: 0.1, Steps: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the filters of a second training", again.W.Data, l.W.Data, 0)
+	encoded, err := Encode(t.Context(), orttest.Load(t), l, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := encoded.Shape; s[0] != 200 || s[1] != 4 || s[2] != 5 || s[3] != 5 {
+		t.Errorf("the code has the shape %v", s)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	x := tensor.New(3, 1, 11, 11)
+	x.Data[0] = 1
+	wild := x.Clone()
+	wild.Data[130] = float32(math.Inf(1))
+	for _, c := range []struct {
+		x    tensor.Tensor
+		s    Settings
+		want string
+	}{
+		{tensor.New(3, 11, 11), Settings{Units: 2}, "n x channels x height x width"},
+		{x, Settings{}, "0 units"},
+		{x, Settings{Units: 2, Filter: 9}, "have 3 places, which is no multiple of the block's 2"},
+		{x, Settings{Units: 2, Filter: 12}, "0 places"},
+		{x, Settings{Units: 2, Rate: -1}, "a rate of -1"},
+		{x, Settings{Units: 2, Target: 2}, "a sparsity of 2"},
+		{wild, Settings{Units: 2}, "picture 1 holds"},
+		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "the pictures are all 0"},
+		{x, Settings{Units: 2, Rate: 1e6, Steps: 200}, "lower the rate"},
+	} {
+		if _, err := Train(t.Context(), rt, c.x, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; it should say %q", err, c.want)
+		}
+	}
+}

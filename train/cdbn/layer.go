@@ -1,0 +1,165 @@
+package cdbn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Settings say how a layer is trained.
+type Settings struct {
+	Units    int     // groups, K
+	Filter   int     // side of a filter; 0: 10
+	Block    int     // side of a block; 0: 2
+	Binary   bool    // visible units are probabilities; else Gaussian
+	Target   float64 // mean activation that units are drawn to; 0: 0.005
+	Weight   float64 // of the sparsity; 0: 5
+	Decay    float64 // of the filters
+	Rate     float64 // 0: 0.1
+	Momentum float64 // 0: 0.9; it is 0.5 in the first tenth of the steps
+	Steps    int     // 0: 1000
+	Batch    int     // pictures in a step; 0: 4
+	Seed     uint64
+	Engine   ort.Options
+	// Progress is called after every step. Optional.
+	Progress func(Point)
+}
+
+// A Point is what a step found before its update.
+type Point struct {
+	Step     int     // from 1
+	Error    float64 // mean squared difference between visible units and what the hidden ones make of them
+	Activity float64 // mean of P(h|v)
+}
+
+func (s Settings) complete() Settings {
+	for _, d := range []struct {
+		v        *float64
+		standard float64
+	}{{&s.Target, 0.005}, {&s.Weight, 5}, {&s.Rate, 0.1}, {&s.Momentum, 0.9}} {
+		if *d.v == 0 {
+			*d.v = d.standard
+		}
+	}
+	for _, d := range []struct {
+		v        *int
+		standard int
+	}{{&s.Filter, 10}, {&s.Block, 2}, {&s.Steps, 1000}, {&s.Batch, 4}} {
+		if *d.v == 0 {
+			*d.v = d.standard
+		}
+	}
+	return s
+}
+
+func (s Settings) check(x tensor.Tensor) error {
+	switch {
+	case x.Rank() != 4 || x.Len() == 0:
+		return fmt.Errorf("pictures of shape %v: they are n x channels x height x width", x.Shape)
+	case s.Units < 1 || s.Filter < 1 || s.Block < 1 || s.Steps < 1 || s.Batch < 1:
+		return fmt.Errorf("%d units with filters of %d and blocks of %d, %d steps of %d pictures: each is at least 1", s.Units, s.Filter, s.Block, s.Steps, s.Batch)
+	case !(s.Rate > 0) || !(s.Momentum >= 0 && s.Momentum < 1) || !(s.Decay >= 0) || !(s.Weight >= 0) || !(s.Target > 0 && s.Target < 1):
+		return fmt.Errorf("a rate of %g, a momentum of %g, a decay of %g, a sparsity of %g weighing %g: the rate is above 0, momentum and sparsity lie between 0 and 1, the others are at least 0",
+			s.Rate, s.Momentum, s.Decay, s.Target, s.Weight)
+	}
+	for axis, side := range x.Shape[2:] {
+		if places := side - s.Filter + 1; places < s.Block || places%s.Block != 0 {
+			return fmt.Errorf("pictures of %v: along axis %d filters of %d have %d places, which is no multiple of the block's %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
+		}
+	}
+	for i, v := range x.Data {
+		if v != v || math.IsInf(float64(v), 0) || s.Binary && (v < 0 || v > 1) {
+			return fmt.Errorf("picture %d holds %g", i/(x.Len()/x.Shape[0]), v)
+		}
+	}
+	return nil
+}
+
+// A Layer is a trained layer of K groups on C channels.
+type Layer struct {
+	W      tensor.Tensor // K x C x f x f
+	B      tensor.Tensor // K
+	C      tensor.Tensor // C
+	Scale  float64       // pictures were multiplied by this, to the deviation 1
+	Block  int
+	Binary bool
+	Curve  []Point
+}
+
+// Train trains a layer on pictures, n x channels x height x width.
+func Train(ctx context.Context, rt *ort.Runtime, pictures tensor.Tensor, s Settings) (*Layer, error) {
+	s = s.complete()
+	if err := s.check(pictures); err != nil {
+		return nil, fmt.Errorf("training a convolutional Boltzmann machine: %w", err)
+	}
+	s.Batch = min(s.Batch, pictures.Shape[0])
+	l := &Layer{Scale: 1, Block: s.Block, Binary: s.Binary}
+	if !s.Binary {
+		deviation := rootMeanSquare(pictures.Data)
+		if deviation == 0 {
+			return nil, errors.New("training a convolutional Boltzmann machine: the pictures are all 0")
+		}
+		l.Scale = 1 / deviation
+	}
+	e, err := newEngine(rt, s, pictures.Shape[1:])
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+	if err := e.train(ctx, pictures, l); err != nil {
+		return nil, fmt.Errorf("training a convolutional Boltzmann machine: %w", err)
+	}
+	return l, nil
+}
+
+func rootMeanSquare(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(len(x)))
+}
+
+// train takes the steps, each on pictures that the seed draws.
+func (e *engine) train(ctx context.Context, pictures tensor.Tensor, l *Layer) error {
+	s := e.Settings
+	size := tensor.Size(pictures.Shape[1:])
+	for step := range s.Steps {
+		draw := keyed.Rand(s.Seed, "cdbn: step", step)
+		v := ort.Data[float32](e.in["v"])
+		for i := range s.Batch {
+			at := draw.IntN(pictures.Shape[0])
+			for j, p := range pictures.Data[at*size : (at+1)*size] {
+				v[i*size+j] = p * float32(l.Scale)
+			}
+		}
+		u := ort.Data[float32](e.in["u"])
+		for i := range u {
+			u[i] = draw.Float32()
+		}
+		momentum := s.Momentum
+		if step < s.Steps/10 {
+			momentum = min(0.5, momentum)
+		}
+		ort.Data[float32](e.in["momentum"])[0] = float32(momentum)
+		p, err := e.step(ctx)
+		if err != nil {
+			return err
+		}
+		p.Step = step + 1
+		if p.Error-p.Error != 0 {
+			return fmt.Errorf("step %d: the reconstruction is off by %g: lower the rate", p.Step, p.Error)
+		}
+		l.Curve = append(l.Curve, p)
+		if s.Progress != nil {
+			s.Progress(p)
+		}
+	}
+	l.W, l.B, l.C = e.value("W"), e.value("b"), e.value("c")
+	return nil
+}

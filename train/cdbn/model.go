@@ -1,0 +1,119 @@
+package cdbn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Model is an ONNX model of a network: the input "x", b x channels x height x width of any size that the filters fit into, and for each layer
+// the probabilities of its pooling units, "layer1", "layer2", ..., b x K x h x w. It draws nothing: each layer sees the probabilities of the one
+// below. Rows and columns that fill no block are left out.
+func Model(layers ...*Layer) (*onnx.Model, error) {
+	if len(layers) == 0 {
+		return nil, errors.New("stacking: there are no layers")
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, layers[0].W.Shape[1], -1, -1)
+	channels := layers[0].W.Shape[1]
+	for i, l := range layers {
+		if l.W.Shape[1] != channels {
+			return nil, fmt.Errorf("stacking: layer %d sees %d channels, and there are %d beneath it", i+1, l.W.Shape[1], channels)
+		}
+		name := fmt.Sprintf("layer%d", i+1)
+		b.Output(name, l.pooled(b, x, name))
+		x, channels = onnx.Value(name), l.W.Shape[0]
+	}
+	return b.Model()
+}
+
+// pooled are the probabilities of pooling units, S / (1 + S) with S the sum of exp I over a block.
+func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
+	w := l.W.Clone()
+	for i := range w.Data {
+		w.Data[i] *= float32(l.Scale)
+	}
+	told := b.Conv(x, b.Const(name+".weight", w), b.Const(name+".bias", l.B), nil)
+	// exp of more than 80 is no float32 number; a unit that is told so much is on either way.
+	mean := b.Op("AveragePool", onnx.Attrs{"kernel_shape": []int{l.Block, l.Block}, "strides": []int{l.Block, l.Block}},
+		b.Exp(b.Op("Min", nil, told, b.Scalar(80))))
+	sum := b.Mul(mean, b.Scalar(float32(l.Block*l.Block)))
+	return b.Div(sum, b.Add(sum, b.Scalar(1)))
+}
+
+// Encode are the probabilities of a layer's pooling units for pictures, n x C x height x width: what the next layer is trained on.
+func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
+	m, err := Model(l)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer s.Close()
+	var out tensor.Tensor
+	for i := range pictures.Shape[0] {
+		in, err := rt.NewValue(onnx.Float, append([]int{1}, pictures.Shape[1:]...)...)
+		if err != nil {
+			return out, err
+		}
+		copy(ort.Data[float32](in), pictures.At(i).Data)
+		found := []*ort.Value{nil}
+		err = s.Run(ctx, []*ort.Value{in}, found)
+		in.Close()
+		if err != nil {
+			return out, err
+		}
+		t := found[0].Tensor()
+		if i == 0 {
+			out = tensor.New(append([]int{pictures.Shape[0]}, t.Shape[1:]...)...)
+		}
+		copy(out.At(i).Data, t.Data)
+		found[0].Close()
+	}
+	return out, nil
+}
+
+// Images are what the groups of the top layer see, c x side x side: the filters of the first layer, and of a deeper one the sum of the
+// images of the layer below, weighted by its own filters and laid where they look, a block apart. This takes each unit for a linear
+// function of what is beneath it (figure 4).
+func Images(layers ...*Layer) []tensor.Tensor {
+	var below []tensor.Tensor
+	for k := range layers[0].W.Shape[0] {
+		below = append(below, layers[0].W.At(k).Clone())
+	}
+	step := 1
+	for i, l := range layers[1:] {
+		step *= layers[i].Block
+		images := make([]tensor.Tensor, l.W.Shape[0])
+		for k := range images {
+			images[k] = spread(l.W.At(k), below, step)
+		}
+		below = images
+	}
+	return below
+}
+
+// spread lays images where a filter, C x f x f, looks at them, step pixels apart.
+func spread(filter tensor.Tensor, images []tensor.Tensor, step int) tensor.Tensor {
+	c, side, f := images[0].Shape[0], images[0].Shape[1], filter.Shape[1]
+	out := tensor.New(c, side+(f-1)*step, side+(f-1)*step)
+	whole := out.Shape[1]
+	for i, w := range filter.Data {
+		image, y, x := images[i/(f*f)], i/f%f*step, i%f*step
+		for k := range c {
+			for r := range side {
+				row := out.Data[(k*whole+y+r)*whole+x:][:side]
+				for j, v := range image.Data[(k*side+r)*side:][:side] {
+					row[j] += w * v
+				}
+			}
+		}
+	}
+	return out
+}

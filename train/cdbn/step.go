@@ -1,0 +1,206 @@
+package cdbn
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A machine writes the parts of a layer's graph, for batches of one size.
+type machine struct {
+	Settings
+	b             *onnx.Builder
+	channels      int
+	height, width int // of the hidden units
+}
+
+// given are the probabilities of the hidden units given visible ones, b x K x h x w: within a block a softmax over its units and none.
+func (m *machine) given(v, w, bias onnx.Value) onnx.Value {
+	b, k := m.b, m.Block*m.Block
+	units := m.blocks(b.Conv(v, w, bias, nil))
+	none := b.Full(0, m.Batch, m.Units, m.height/m.Block, m.width/m.Block, 1)
+	return m.places(b.Slice(b.Softmax(b.Concat(4, units, none), 4), 4, 0, k, 1))
+}
+
+// blocks brings b x K x h x w to b x K x blocks down x blocks right x units of a block.
+func (m *machine) blocks(h onnx.Value) onnx.Value {
+	b, k := m.b, m.Block
+	split := b.Transpose(b.Reshape(h, m.Batch, m.Units, m.height/k, k, m.width/k, k), 0, 1, 2, 4, 3, 5)
+	return b.Reshape(split, m.Batch, m.Units, m.height/k, m.width/k, k*k)
+}
+
+// places is the inverse of blocks.
+func (m *machine) places(h onnx.Value) onnx.Value {
+	b, k := m.b, m.Block
+	split := b.Reshape(h, m.Batch, m.Units, m.height/k, m.width/k, k, k)
+	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
+}
+
+// drawn are hidden units, 0 or 1, by their probabilities and one uniform number u for each block: the unit in whose part of the unit
+// interval it falls, or none.
+func (m *machine) drawn(q, u onnx.Value) onnx.Value {
+	b := m.b
+	share := m.blocks(q)
+	upper := b.Op("CumSum", nil, share, b.Int(4))
+	lower := b.Sub(upper, share)
+	on := b.Op("And", nil, b.Op("LessOrEqual", nil, lower, u), b.Op("Less", nil, u, upper))
+	return m.places(b.Cast(on, onnx.Float))
+}
+
+// visible is the mean of the visible units given hidden ones.
+func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
+	b := m.b
+	v := b.Op("ConvTranspose", nil, h, w, c)
+	if m.Binary {
+		return b.Sigmoid(v)
+	}
+	return v
+}
+
+// match is the mean over pictures and places of visible times hidden units, K x C x f x f.
+func (m *machine) match(v, q onnx.Value) onnx.Value {
+	b := m.b
+	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
+	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
+}
+
+// parameters are what a step changes, each with its velocity.
+var parameters = []string{"W", "b", "c"}
+
+// graph is one step. Its inputs are v, u, momentum, the parameters and their velocities; its outputs the error, the activity, and what
+// parameters and velocities become.
+func (m *machine) graph(shape []int) (*onnx.Model, error) {
+	b := m.b
+	in := map[string]onnx.Value{}
+	for _, p := range m.ports(shape) {
+		in[p.name] = b.Input(p.name, onnx.Float, p.shape...)
+	}
+	w, bias, c := in["W"], in["b"], in["c"]
+	q := m.given(in["v"], w, bias)
+	seen := m.visible(m.drawn(q, in["u"]), w, c)
+	again := m.given(seen, w, bias)
+
+	activity := b.ReduceMean(q, false, 0, 2, 3)
+	sparsity := b.Mul(b.Sub(b.Scalar(float32(m.Target)), activity), b.Scalar(float32(m.Weight)))
+	change := map[string]onnx.Value{
+		"W": b.Sub(b.Sub(m.match(in["v"], q), m.match(seen, again)), b.Mul(w, b.Scalar(float32(m.Decay)))),
+		"b": b.Add(b.Sub(activity, b.ReduceMean(again, false, 0, 2, 3)), sparsity),
+		"c": b.ReduceMean(b.Sub(in["v"], seen), false, 0, 2, 3),
+	}
+	off := b.Sub(in["v"], seen)
+	outputs := []string{"error", "activity"}
+	b.Output("error", b.ReduceMean(b.Mul(off, off), false))
+	b.Output("activity", b.ReduceMean(activity, false))
+	for _, name := range parameters {
+		velocity := b.Add(b.Mul(in["velocity "+name], in["momentum"]), b.Mul(change[name], b.Scalar(float32(m.Rate))))
+		b.Output("next "+name, b.Add(in[name], velocity))
+		b.Output("next velocity "+name, velocity)
+		outputs = append(outputs, "next "+name, "next velocity "+name)
+	}
+	graph, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return graph.WithOutputs(outputs)
+}
+
+// A port is an input of the graph.
+type port struct {
+	name  string
+	shape []int
+}
+
+func (m *machine) ports(shape []int) []port {
+	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
+	return []port{
+		{"v", append([]int{m.Batch}, shape...)}, {"u", []int{m.Batch, m.Units, m.height / m.Block, m.width / m.Block, 1}}, {"momentum", nil},
+		{"W", filters}, {"b", []int{m.Units}}, {"c", []int{m.channels}},
+		{"velocity W", filters}, {"velocity b", []int{m.Units}}, {"velocity c", []int{m.channels}},
+	}
+}
+
+// An engine takes steps; what parameters become lies in the buffers that they are read from in the next.
+type engine struct {
+	Settings
+	session *ort.Session
+	in, out map[string]*ort.Value
+}
+
+// newEngine prepares training on pictures of a shape, channels x height x width, from filters that the seed draws.
+func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
+	m := &machine{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
+	graph, err := m.graph(shape)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{Settings: s, in: map[string]*ort.Value{}, out: map[string]*ort.Value{}}
+	if e.session, err = rt.NewSession(graph, s.Engine); err != nil {
+		return nil, err
+	}
+	values := append(m.ports(shape), port{name: "error"}, port{name: "activity"})
+	for _, p := range values {
+		if e.in[p.name], err = rt.NewValue(onnx.Float, p.shape...); err != nil {
+			e.close()
+			return nil, err
+		}
+	}
+	for _, p := range values {
+		switch p.name {
+		case "v", "u", "momentum":
+		case "error", "activity":
+			e.out[p.name] = e.in[p.name]
+			delete(e.in, p.name)
+		default:
+			if e.out["next "+p.name], err = rt.NewValue(onnx.Float, p.shape...); err != nil {
+				e.close()
+				return nil, err
+			}
+		}
+	}
+	e.begin()
+	return e, nil
+}
+
+// begin draws the filters; units begin nearly as rarely on as they are meant to be.
+func (e *engine) begin() {
+	r, w := keyed.Rand(e.Seed, "cdbn: filters"), ort.Data[float32](e.in["W"])
+	for i := range w {
+		w[i] = float32(0.1 / float64(e.Filter) * r.NormFloat64())
+	}
+}
+
+func (e *engine) step(ctx context.Context) (Point, error) {
+	in, out := make([]*ort.Value, 0, len(e.in)), make([]*ort.Value, 0, len(e.out))
+	for _, name := range e.session.Inputs() {
+		in = append(in, e.in[name])
+	}
+	for _, name := range e.session.Outputs() {
+		out = append(out, e.out[name])
+	}
+	if err := e.session.Run(ctx, in, out); err != nil {
+		return Point{}, err
+	}
+	for _, name := range parameters {
+		for _, p := range []string{name, "velocity " + name} {
+			e.in[p], e.out["next "+p] = e.out["next "+p], e.in[p]
+		}
+	}
+	return Point{Error: float64(ort.Data[float32](e.out["error"])[0]), Activity: float64(ort.Data[float32](e.out["activity"])[0])}, nil
+}
+
+// value is a copy of a parameter.
+func (e *engine) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
+
+func (e *engine) close() {
+	for _, side := range []map[string]*ort.Value{e.in, e.out} {
+		for _, v := range side {
+			if v != nil {
+				v.Close()
+			}
+		}
+	}
+	e.session.Close()
+}
