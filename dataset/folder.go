@@ -14,6 +14,7 @@ type FolderOptions struct {
 	Layout string // "classes", "synsets" or "flat"; "": by what is there, see OpenFolder
 	// Pattern is that of the file names, such as "{label}_{camera}.jpg": its fields are the label and factors. See OpenSounds.
 	Pattern string
+	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
 }
 
 // A Folder is a source over picture files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
@@ -36,7 +37,7 @@ type Folder struct {
 // of them, evenly spaced: reading every byte of ImageNet would take longer than many a study.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{catalogue: catalogue{dir: o.Dir, what: "pictures", endings: pictureExtensions}}
-	err := f.list(ctx, labelling{table: o.Labels, pattern: o.Pattern, layout: o.Layout})
+	err := f.list(ctx, labelling{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {
 		err = f.hash(ctx, d)

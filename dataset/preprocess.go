@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/onnx/logmel"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -16,12 +17,18 @@ import (
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
 //
 // where c' is c, or 2 - c if Order is "bgr". The zero Preprocess changes nothing.
+//
+// A sound, whose values are in [-1, 1], has one mean and one deviation, and Range are the values that stand for -1 and 1 (zero: [-1, 1]).
+// Standardise comes before them: (x - mean(x)) / sqrt(var(x) + 1e-7), as wav2vec 2.0 wants it. Features come last.
 type Preprocess struct {
 	Frame Frame
 	Mean  []float32  // one for each channel in the order in which the model takes them, or one for all; none: 0
 	Std   []float32  // likewise; none: 1
 	Order string     // "rgb" (default) or "bgr": the order in which the model takes the channels
 	Range [2]float32 // low and high: the values that stand for 0 and 1 before mean and deviation; zero: [0, 1]
+
+	Standardise bool             `json:",omitzero"` // of sounds: each is brought to mean 0 and deviation 1
+	Features    *logmel.Settings `json:",omitzero"` // of sounds: the model takes these, computed as part of its graph
 }
 
 // presets are the preprocessings that go by a name.
@@ -74,14 +81,11 @@ func (p Preprocess) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
 		return err
 	}
-	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
-		return err
+	if p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Standardise || p.Features != nil {
+		return keyError("rate", "preprocess: rate, length, standardise and features are of sounds, and the model takes pictures")
 	}
-	if err := checkPerChannel("std", p.Std, channels); err != nil {
+	if err := p.checkNumbers(channels); err != nil {
 		return err
-	}
-	if i := slices.Index(p.Std, 0); i >= 0 {
-		return keyError("std", "preprocess: std[%d] is 0, and values are divided by it", i)
 	}
 	switch p.Order {
 	case "", "rgb":
@@ -91,6 +95,20 @@ func (p Preprocess) Check(channels int) error {
 		}
 	default:
 		return keyError("order", "preprocess: order %q is not known: rgb or bgr", p.Order)
+	}
+	return nil
+}
+
+// checkNumbers checks mean, deviation and range.
+func (p Preprocess) checkNumbers(channels int) error {
+	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
+		return err
+	}
+	if err := checkPerChannel("std", p.Std, channels); err != nil {
+		return err
+	}
+	if i := slices.Index(p.Std, 0); i >= 0 {
+		return keyError("std", "preprocess: std[%d] is 0, and values are divided by it", i)
 	}
 	if low, high := p.Bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
 		return keyError("range", "preprocess: range [%v, %v] is empty: low comes before high", low, high)
@@ -116,9 +134,13 @@ func (p Preprocess) Bounds() (low, high float32) {
 	return p.Range[0], p.Range[1]
 }
 
-// Normalise writes to dst what the model takes for src, a picture of c x h x w with values in [0, 1]. dst has room for
-// as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
+// Normalise writes to dst what the model takes for src, a picture of c x h x w with values in [0, 1] or a sound of 1 x n. dst has
+// room for as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
+	if src.Rank() == 2 {
+		p.normaliseSound(dst, src.Data)
+		return
+	}
 	channels := src.Shape[0]
 	n := src.Shape[1] * src.Shape[2]
 	low, high := p.Bounds()
@@ -150,4 +172,67 @@ func of(v []float32, c int, none float32) float32 {
 		return v[0]
 	}
 	return v[c]
+}
+
+// CheckSound reports a preprocessing that does not fit sounds.
+func (p Preprocess) CheckSound() error {
+	switch {
+	case p.Frame.picture():
+		return keyError("crop", "preprocess: sizes and channels are of pictures, and the model takes sounds")
+	case p.Order != "":
+		return keyError("order", "preprocess: order is of the channels of pictures, and the model takes sounds")
+	}
+	if err := p.Frame.Check(); err != nil {
+		return err
+	}
+	if err := p.checkNumbers(1); err != nil {
+		return err
+	}
+	if p.Features == nil {
+		return nil
+	}
+	s := *p.Features
+	if s.Rate == 0 {
+		s.Rate = p.Frame.Rate
+	}
+	if err := s.Check(); err != nil {
+		return &KeyError{Key: "features", Err: err}
+	}
+	return nil
+}
+
+// StandardiseOffset is what is added to the variance of a sound.
+const StandardiseOffset = 1e-7
+
+// SoundScale is what a sound is multiplied by and what is then added, for range, mean and deviation.
+func (p Preprocess) SoundScale() (scale, shift float32) {
+	low, high := float32(-1), float32(1)
+	if p.Range != [2]float32{} {
+		low, high = p.Range[0], p.Range[1]
+	}
+	std := of(p.Std, 0, 1)
+	return (high - low) / 2 / std, ((high+low)/2 - of(p.Mean, 0, 0)) / std
+}
+
+// normaliseSound is Normalise for a waveform.
+func (p Preprocess) normaliseSound(dst, src []float32) {
+	scale, shift := p.SoundScale()
+	if p.Standardise {
+		var sum, squares float64
+		for _, v := range src {
+			sum += float64(v)
+		}
+		mean := sum / float64(len(src))
+		for _, v := range src {
+			squares += (float64(v) - mean) * (float64(v) - mean)
+		}
+		inverse := 1 / math.Sqrt(squares/float64(len(src))+StandardiseOffset)
+		for i, v := range src {
+			dst[i] = float32((float64(v)-mean)*inverse)*scale + shift
+		}
+		return
+	}
+	for i, v := range src {
+		dst[i] = v*scale + shift
+	}
 }

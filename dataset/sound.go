@@ -13,6 +13,7 @@ import (
 // again afterwards.
 type Sound struct {
 	Rate int       // samples a second
+	Item float64   // seconds of every item of the source; 0: as much as each sound has
 	Wave []float32 // the whole sound, with the zeros that make it as long as an item; nil in a description
 	From int       // where Input starts in it
 }

@@ -231,7 +231,7 @@ func (s *Sounds) Fingerprint() string { return s.fingerprint }
 // Notes say which files were left out, and why.
 func (s *Sounds) Notes() []string { return s.notes }
 
-// Describe is item i without its waveform: Sound holds the rate alone. Its name is that of the file, relative to the folder, with
+// Describe is item i without its waveform. Its name is that of the file, relative to the folder, with
 // the number of the item behind it where sounds are split.
 func (s *Sounds) Describe(i int) Sample {
 	item := s.items[i]
@@ -240,7 +240,7 @@ func (s *Sounds) Describe(i int) Sample {
 	if s.options.Fit == "split" {
 		out.Name = fmt.Sprintf("%s#%d", out.Name, item.part)
 	}
-	out.Sound = &Sound{Rate: s.rate(item.file)}
+	out.Sound = &Sound{Rate: s.rate(item.file), Item: s.options.Length}
 	return out
 }
 
@@ -310,7 +310,7 @@ func (s *Sounds) fit(out *Sample, wave []float32, rate, length, part int) error 
 	if from+length > len(wave) {
 		return fmt.Errorf("%d samples, where the header said more", n)
 	}
-	out.Sound = &Sound{Rate: rate, Wave: wave, From: from}
+	out.Sound = &Sound{Rate: rate, Item: s.options.Length, Wave: wave, From: from}
 	out.Input = tensor.Tensor{Shape: []int{1, length}, Data: slices.Clone(wave[from : from+length])}
 	return nil
 }

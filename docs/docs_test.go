@@ -218,7 +218,7 @@ func TestKeysOfStudyFiles(t *testing.T) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
-	text := page(t, "study-files.md") + page(t, "data.md") + page(t, "video.md") + page(t, "preprocessing.md") + page(t, "transformations.md")
+	text := page(t, "study-files.md") + page(t, "data.md") + page(t, "video.md") + page(t, "sound.md") + page(t, "preprocessing.md") + page(t, "transformations.md")
 	for name, p := range pages(t) {
 		if strings.HasPrefix(name, "measures/") {
 			text += p

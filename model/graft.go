@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/ort"
@@ -57,7 +58,7 @@ func (m *Model) ScoresTensor() string { return m.scores.output }
 // Batch is the number of pictures that a run takes; 0: any number.
 func (m *Model) Batch() int { return m.batch }
 
-// PictureShape is the shape of one picture: c x h x w.
+// PictureShape is the shape of one picture, c x h x w, or of one sound, 1 x n.
 func (m *Model) PictureShape() []int { return m.picture.shape() }
 
 // EngineOptions are those for sessions of graphs that are built around the model: its device and threads.
@@ -82,6 +83,9 @@ func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
 // graft is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
 func (p picture) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
+	if p.sound {
+		return p.graftSound(b, x)
+	}
 	pre := p.preprocess
 	if pre.Order == "bgr" {
 		x = b.Gather(x, b.Ints(2, 1, 0), 1)
@@ -97,6 +101,30 @@ func (p picture) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
 	}
 	if p.layout == "NHWC" {
 		x = b.Transpose(x, 0, 2, 3, 1)
+	}
+	if p.port.Type != onnx.Float {
+		x = b.Cast(x, p.port.Type)
+	}
+	return x
+}
+
+// graftSound is fillOne for sounds, n x 1 x length.
+func (p picture) graftSound(b *onnx.Builder, x onnx.Value) onnx.Value {
+	pre := p.preprocess
+	if pre.Standardise {
+		x = b.Sub(x, b.ReduceMean(x, true, 2))
+		variance := b.ReduceMean(b.Mul(x, x), true, 2)
+		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(dataset.StandardiseOffset))))
+	}
+	scale, shift := pre.SoundScale()
+	if scale != 1 {
+		x = b.Mul(x, b.Scalar(scale))
+	}
+	if shift != 0 {
+		x = b.Add(x, b.Scalar(shift))
+	}
+	if p.layout == layoutWave {
+		x = b.Squeeze(x, 1)
 	}
 	if p.port.Type != onnx.Float {
 		x = b.Cast(x, p.port.Type)

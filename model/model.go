@@ -23,6 +23,7 @@ type Options struct {
 	Scores     string               // what that output holds: "logits", "probabilities" or "none"
 	Preprocess dataset.Preprocess   // from pictures in [0, 1] to what the model takes
 	Size       [2]int               // height and width of the pictures that will come, where neither model nor Preprocess says
+	Samples    int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
 	Threads    int                  // for the engine; 0: one for each core
 	Device     string               // for the engine; "": cpu
 	Spin       bool                 // the engine's threads wait busily: for runs that follow each other without a pause
@@ -32,7 +33,8 @@ type Options struct {
 // A Model is an opened network. It does not change and may be used by several goroutines.
 type Model struct {
 	rt      *ort.Runtime
-	graph   *onnx.Model
+	path    string
+	graph   *onnx.Model // with the spectrogram in front of it, where the model takes features
 	options Options
 	picture picture
 	fixed   []fixedInput
@@ -56,11 +58,14 @@ func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 }
 
 func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
-	graph, err := read(path)
+	file, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{rt: rt, graph: graph, options: o}
+	m := &Model{rt: rt, path: path, options: o}
+	if m.graph, err = front(file, o); err != nil {
+		return nil, setting(err, "preprocess")
+	}
 	if err := m.findInputs(); err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	if err := m.probe(context.Background()); err != nil {
 		return nil, err
 	}
-	if m.sha256, err = graph.SHA256(); err != nil {
+	if m.sha256, err = file.SHA256(); err != nil {
 		return nil, err
 	}
 	if o.Reread {
@@ -87,18 +92,30 @@ func (m *Model) whole() (*onnx.Model, error) {
 	if !m.options.Reread {
 		return m.graph, nil
 	}
-	graph, err := read(m.graph.Path())
+	file, err := read(m.path)
 	if err != nil {
 		return nil, err
 	}
-	sum, err := graph.SHA256()
+	sum, err := file.SHA256()
 	if err != nil {
 		return nil, err
 	}
 	if sum != m.sha256 {
 		return nil, errors.New("the file has changed since it was opened")
 	}
+	graph, err := front(file, m.options)
+	if err != nil {
+		return nil, err
+	}
 	return graph.WithAxes(m.axes())
+}
+
+// front is the graph with what the preprocessing puts in front of it.
+func front(file *onnx.Model, o Options) (*onnx.Model, error) {
+	if o.Preprocess.Features == nil {
+		return file, nil
+	}
+	return withFeatures(file, o)
 }
 
 // read is onnx.Read with an error that leaves the path to Open.
@@ -128,13 +145,18 @@ func (m *Model) Classes() int { return m.scores.classes }
 // Scores is what the output holds: "logits", "probabilities" or "none".
 func (m *Model) Scores() string { return m.scores.kind }
 
-// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels that the model takes.
+// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of pictures, or the rate and length
+// of sounds, that the model takes.
 func (m *Model) Frame() dataset.Frame { return m.picture.frame }
 
-// Input describes the input that takes pictures, for instance "x float[batch 3 32 32]".
+// Input describes the input that takes pictures or sounds, for instance "x float[batch 3 32 32]".
 func (m *Model) Input() onnx.Port { return m.picture.port }
 
-// Graph is the model's graph; with Options.Reread, without its weights.
+// Path is the model's file.
+func (m *Model) Path() string { return m.path }
+
+// Graph is the model's graph; with Options.Reread, without its weights. Where the preprocessing computes features, they are part of
+// it.
 func (m *Model) Graph() *onnx.Model { return m.graph }
 
 // SHA256 is the hash of the model's files, in hexadecimal.

@@ -174,7 +174,7 @@ func TestOpenErrors(t *testing.T) {
 		"foreign op":     {foreign, model.Options{}, "the engine lacks an operator of the model: com.example:Frobnicate"},
 		"unknown op":     {unknown, model.Options{}, "the engine lacks an operator of the model: Frobnicate"},
 		"newer opset":    {newer, model.Options{}, "it is written for opset 99 of ai.onnx, and this ONNX Runtime knows those up to "},
-		"tokens":         {tokens, model.Options{}, "no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has tokens int64[batch 128]"},
+		"tokens":         {tokens, model.Options{}, "no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
 		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take a picture"},
 		"two pictures":   {pair, model.Options{}, "several inputs could take a picture (left float[batch 3 4 4], right float[batch 3 4 4])"},
 		"no such input":  {plain, model.Options{Input: "z"}, `no input "z": it has x float[batch 3 4 4]`},

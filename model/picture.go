@@ -14,35 +14,58 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A picture is the input that takes pictures.
+// A picture is the input that takes pictures, or sounds: those have one channel and are 1 high.
 type picture struct {
 	port                    onnx.Port
-	layout                  onnx.Axes // "NCHW" or "NHWC"
+	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
+	sound                   bool
 	channels, height, width int
 	frame                   dataset.Frame
 	preprocess              dataset.Preprocess
 }
 
-// shape is that of one picture as it comes: c x h x w.
-func (p picture) shape() []int { return []int{p.channels, p.height, p.width} }
+// shape is that of one picture as it comes, c x h x w, or of one sound, 1 x n.
+func (p picture) shape() []int {
+	if p.sound {
+		return []int{1, p.width}
+	}
+	return []int{p.channels, p.height, p.width}
+}
 
 // batchShape is that of n pictures as the model takes them.
 func (p picture) batchShape(n int) []int {
-	if p.layout == "NHWC" {
+	switch p.layout {
+	case "NHWC":
 		return []int{n, p.height, p.width, p.channels}
+	case layoutWave:
+		return []int{n, p.width}
+	case layoutChannel:
+		return []int{n, 1, p.width}
 	}
 	return []int{n, p.channels, p.height, p.width}
 }
 
-// findInputs decides which input takes the picture and gives all others their fixed values. This is the one place that
-// knows that inputs are pictures.
+// findInputs decides which input takes the picture or the sound and gives all others their fixed values. This is the one place that
+// knows what inputs are.
 func (m *Model) findInputs() error {
-	port, layout, err := pictureInput(m.graph.Inputs(), m.options)
-	if err != nil {
-		return err
+	o := m.options
+	if o.Preprocess.Features != nil {
+		o.Input = "" // it is behind the features
 	}
+	port, layout, isSound := soundInput(m.graph.Inputs(), o)
+	construct := newSound
+	if !isSound || !o.wantsSound() {
+		found, axes, err := pictureInput(m.graph.Inputs(), o)
+		switch {
+		case err == nil:
+			port, layout, construct = found, axes, newPicture
+		case !isSound:
+			return err
+		}
+	}
+	var err error
 	m.batch = max(port.Shape[0].Size, 0)
-	if m.picture, err = newPicture(port, layout, m.options); err != nil {
+	if m.picture, err = construct(port, layout, o); err != nil {
 		return setting(err, "preprocess")
 	}
 	m.fixed, err = fixedInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
@@ -70,7 +93,7 @@ func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	case len(found) == 0 && o.Input != "":
 		return onnx.Port{}, "", setting(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.Port{}, "", fmt.Errorf("no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels): it has %s", list(inputs))
+		return onnx.Port{}, "", fmt.Errorf("no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
@@ -169,11 +192,14 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	case model == 0:
 		return 0, fmt.Errorf("input %v has no room for a picture", port)
 	case preprocess != 0 && preprocess != model:
-		key := "crop"
-		if what == "channels" {
+		key, made := "crop", "pictures"
+		switch what {
+		case "channels":
 			key = what
+		case "length":
+			key, made = what, "sounds"
 		}
-		return 0, &dataset.KeyError{Key: key, Err: fmt.Errorf("preprocess makes pictures of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", what, preprocess, port, model, key, model)}
+		return 0, &dataset.KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, port, model, key, model)}
 	}
 	return model, nil
 }
@@ -195,7 +221,7 @@ func (p picture) fill(pictures []tensor.Tensor, dst *ort.Value) {
 // fillOne writes one picture at place i of the batch.
 func (p picture) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	n := t.Len()
-	if p.port.Type == onnx.Float && p.layout == "NCHW" {
+	if p.port.Type == onnx.Float && p.layout != "NHWC" {
 		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
 		return
 	}
@@ -216,7 +242,7 @@ func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
 
 // arrange converts a picture of c x h x w to the type and the layout of the model.
 func arrange[T float32 | float64 | uint8](dst []T, src []float32, p picture, convert func(float32) T) {
-	if p.layout == "NCHW" {
+	if p.layout != "NHWC" {
 		for i, v := range src {
 			dst[i] = convert(v)
 		}

@@ -48,7 +48,7 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 	return s, nil
 }
 
-func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.graph.Path(), err) }
+func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path, err) }
 
 // plan lists the outputs of the session. The scores may be one of the layers.
 func (s *Session) plan(layers []onnx.Layer, withScores bool) error {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
 )
 
@@ -11,6 +12,8 @@ type Data struct {
 	CIFAR10  *cifarKeys    `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
 	CIFAR100 *cifarKeys    `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
 	IDX      *idxKeys      `key:"idx" doc:"MNIST and its kin: the file of images (.gz too)"`
+	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
+	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as it is published: SPEAKER/CHAPTER/*.flac with transcripts, from which comes words-per-second"`
 	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
@@ -19,14 +22,15 @@ type Data struct {
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
-	Corrupt     *corruptKeys `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
-	Split       *splitKeys   `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
-	Shuffle     bool         `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
-	Limit       int          `key:"limit" min:"1" doc:"the first so many samples"`
-	Stratified  bool         `key:"stratified" doc:"the limit takes as many samples of each class"`
-	Classes     []string     `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
-	SHA256      string       `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
-	Fingerprint string       `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
+	Where       map[string]Wanted `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
+	Corrupt     *corruptKeys      `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
+	Split       *splitKeys        `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
+	Shuffle     bool              `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
+	Limit       int               `key:"limit" min:"1" doc:"the first so many samples"`
+	Stratified  bool              `key:"stratified" doc:"the limit takes as many samples of each class"`
+	Classes     []string          `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
+	SHA256      string            `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
+	Fingerprint string            `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file
 }
@@ -44,9 +48,100 @@ type idxKeys struct {
 }
 
 type imagesKeys struct {
-	Folder Path   `key:"folder,required" short:"true" doc:"folder of images"`
-	Labels *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
-	Layout string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; found out where not given"`
+	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
+	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
+	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; found out where not given"`
+	Pattern string `key:"pattern" doc:"of file names: in {label}_{camera}.jpg the fields are the label and factors"`
+	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
+}
+
+type soundKeys struct {
+	Folder  Path   `key:"folder,required" short:"true" doc:"folder of WAV and FLAC files"`
+	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
+	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
+	Pattern string `key:"pattern" doc:"of file names: in {label}_{speaker}_{take}.wav the fields are the label and factors"`
+	Layout  string `key:"layout" enum:"classes|flat" doc:"a class a folder, or no classes; found out where not given"`
+	itemKeys
+}
+
+type libriKeys struct {
+	Folder Path   `key:"folder,required" short:"true" doc:"folder of the archive, or any above it"`
+	Label  string `key:"label" enum:"speaker|chapter" doc:"what the classes are; none where not given"`
+	itemKeys
+}
+
+// itemKeys say how sounds become items of one rate and length.
+type itemKeys struct {
+	Rate   Rate    `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
+	Length float64 `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
+	Fit    string  `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
+}
+
+// A Rate is a number of samples a second, or dataset.RateOfModel.
+type Rate int
+
+// DecodeNode implements config.Decoder.
+func (r *Rate) DecodeNode(n *config.Node) error {
+	if n.Kind == config.String && n.Text == "model" {
+		*r = dataset.RateOfModel
+		return nil
+	}
+	v, err := n.Number()
+	if err != nil || v < 1 || v != float64(int(v)) {
+		return n.Errorf("a rate is a whole number of samples a second, or model")
+	}
+	*r = Rate(v)
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Rate) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"enum": []string{"model"}}}}
+}
+
+// A Wanted says which values of a factor are taken: one, a range [low, high], or {values: [...]}.
+type Wanted struct{ dataset.Condition }
+
+// DecodeNode implements config.Decoder.
+func (w *Wanted) DecodeNode(n *config.Node) error {
+	if n.Kind == config.Map && len(n.Pairs) == 1 {
+		key, value := n.Pairs[0].Key, n.Pairs[0].Value
+		switch {
+		case key.Text == "range":
+			return w.DecodeNode(value)
+		case key.Text != "values":
+			return key.Unknown("key", []string{"values", "range"})
+		case value.Kind != config.List || len(value.Items) == 0:
+			return value.Errorf("values is a list, such as [0, 1, 2]")
+		}
+		for _, item := range value.Items {
+			text, err := item.Scalar()
+			if err != nil {
+				return err
+			}
+			w.Values = append(w.Values, text)
+		}
+		return nil
+	}
+	if n.Kind == config.List {
+		law, err := decodeRange(n)
+		w.Low, w.High = law.Low, law.High
+		if err == nil && law.Low > law.High {
+			err = n.Errorf("the range %v runs backwards", law)
+		}
+		return err
+	}
+	text, err := n.Scalar()
+	w.Values = []string{text}
+	return err
+}
+
+// JSONSchema implements config.Schemer.
+func (Wanted) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": []string{"number", "string"}}, rangeOfNumbers,
+		map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
+	}}
 }
 
 type arraysKeys struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/logmel"
 )
 
 // A Model is an entry of models.
@@ -49,7 +51,41 @@ type preprocessKeys struct {
 	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
 	Std           []float32 `key:"std" doc:"deviation, likewise"`
 	Order         string    `key:"order" enum:"rgb|bgr" doc:"of the channels, as the model takes them"`
-	Range         []float32 `key:"range" doc:"[low, high]: what black and white are before mean and deviation; [0, 1]"`
+	Range         []float32 `key:"range" doc:"[low, high]: what black and white (of sounds -1 and 1) are before mean and deviation; [0, 1], of sounds [-1, 1]"`
+
+	Rate        int           `key:"rate" min:"1" doc:"of sounds: samples a second that the model was trained on"`
+	Length      int           `key:"length" min:"1" doc:"of sounds: samples that the model takes, where its file leaves that open"`
+	Standardise bool          `key:"standardise" doc:"of sounds: each is brought to mean 0 and deviation 1, as wav2vec 2.0 wants it"`
+	Features    *featuresKeys `key:"features" doc:"of sounds: the model takes a spectrogram, which is then computed as part of its graph"`
+}
+
+type featuresKeys struct {
+	LogMel *logMelKeys `key:"log-mel,required" doc:"a logarithmic mel spectrogram"`
+}
+
+type logMelKeys struct {
+	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; the window's length where not given"`
+	Window int     `key:"window" min:"1" doc:"samples of the Hann window; 25 ms where not given"`
+	Hop    int     `key:"hop" min:"1" doc:"samples between frames; 10 ms where not given"`
+	Mels   int     `key:"mels" min:"1" doc:"bands; what the model takes where not given"`
+	Low    float64 `key:"fmin" min:"0" doc:"Hz: where the first band starts"`
+	High   float64 `key:"fmax" min:"0" doc:"Hz: where the last band ends; half the rate where not given"`
+	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"of the bands: torchaudio's default, or librosa's"`
+	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"of the bands: equal height (torchaudio), or equal area (librosa)"`
+	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
+	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"what lies beyond the ends of a sound; none: frames start with it and end with it"`
+	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"the logarithm"`
+	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; 1e-6 where not given"`
+	Clamp  bool    `key:"clamp" doc:"the larger of value and offset is taken, in place of their sum"`
+	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest of a sound are raised to it, in the unit of the logarithm"`
+	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
+	Std    float64 `key:"std" doc:"what the result is divided by; 1"`
+}
+
+// settings are those of the spectrogram of sounds of a rate.
+func (k logMelKeys) settings(rate int) *logmel.Settings {
+	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
+		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std}
 }
 
 // DecodeNode implements config.Decoder.
@@ -115,10 +151,28 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 		}
 		p.Range = [2]float32{k.Range[0], k.Range[1]}
 	}
+	p.setSound(k)
+	if p.Features != nil && p.Frame.Rate == 0 {
+		return n.Get("features").Errorf("features want a rate beside them: how many samples of the sounds make a second")
+	}
 	if err := p.Frame.Check(); err != nil {
 		return n.Errorf("%v", err)
 	}
 	return nil
+}
+
+// setSound puts the keys of sounds over those of the preset.
+func (p *Preprocess) setSound(k preprocessKeys) {
+	if k.Rate > 0 {
+		p.Frame.Rate = k.Rate
+	}
+	if k.Length > 0 {
+		p.Frame.Length = k.Length
+	}
+	p.Standardise = p.Standardise || k.Standardise
+	if k.Features != nil {
+		p.Features = k.Features.LogMel.settings(p.Frame.Rate)
+	}
 }
 
 // JSONSchema implements config.Schemer.
@@ -177,8 +231,9 @@ func (Path) JSONSchema() map[string]any { return map[string]any{"type": "string"
 // errorf places an error at the path in the study file.
 func (p Path) errorf(format string, args ...any) error { return p.node.Errorf(format, args...) }
 
-// openModel opens a model entry: graph, preprocessing, layers. Pictures have the given size where neither says which.
-func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, o Options) (*openModel, error) {
+// openModel opens a model entry: graph, preprocessing, layers. Pictures are of the given size, and sounds of the given length, where
+// neither says which.
+func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, heard *dataset.Sound, o Options) (*openModel, error) {
 	path, err := s.findModel(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -204,7 +259,7 @@ func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, o Option
 		wanted = append(slices.Clip(layers), "penultimate")
 	}
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
-		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Threads: o.Threads, Device: o.Device,
+		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Samples: samplesOf(heard, pre), Threads: o.Threads, Device: o.Device,
 		Reread: len(s.Models) > 1})
 	if err != nil {
 		return nil, spec.place(err)
@@ -219,6 +274,17 @@ func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, o Option
 		}
 	}
 	return open, err
+}
+
+// samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
+func samplesOf(heard *dataset.Sound, pre dataset.Preprocess) int {
+	switch {
+	case heard == nil:
+		return 0
+	case pre.Frame.Rate > 0:
+		return int(math.Round(heard.Item * float64(pre.Frame.Rate)))
+	}
+	return int(math.Round(heard.Item * float64(heard.Rate)))
 }
 
 // place points at the value of the entry that an error of model.Open comes from, where it comes from one: as near to it as

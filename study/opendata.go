@@ -52,8 +52,20 @@ func newOpenData(spec Data, src dataset.Source, seed uint64) *openData {
 		order: keyed.Rand(seed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, described: new(map[int]dataset.Sample)}
 }
 
-// size is the height and width of a sample as it comes; zero where it cannot be read.
+// sound is what is known of the sounds before they are read; nil where the data are pictures.
+func (d *openData) sound(ctx context.Context) *dataset.Sound {
+	s, err := dataset.Describe(ctx, d.source, 0)
+	if err != nil {
+		return nil
+	}
+	return s.Sound
+}
+
+// size is the height and width of a picture as it comes; zero where it cannot be read, and of sounds.
 func (d *openData) size(ctx context.Context) [2]int {
+	if d.sound(ctx) != nil {
+		return [2]int{}
+	}
 	s, err := d.source.At(ctx, 0, dataset.Frame{})
 	if err != nil || s.Input.Rank() != 3 {
 		return [2]int{}
@@ -90,7 +102,21 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 		if err != nil {
 			return nil, err
 		}
-		return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: d.Images.Layout}))
+		return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: d.Images.Layout,
+			Pattern: d.Images.Pattern, Label: d.Images.Label}))
+	case d.Sound != nil:
+		paths, err := s.findAll(ctx, d, []Path{d.Sound.Folder}, d.Sound.Labels)
+		if err != nil {
+			return nil, err
+		}
+		return opened(dataset.OpenSounds(ctx, d.Sound.options(dataset.SoundsOptions{Dir: paths[0], Labels: paths[1], Label: d.Sound.Label,
+			Pattern: d.Sound.Pattern, Layout: d.Sound.Layout})))
+	case d.Libri != nil:
+		paths, err := s.findAll(ctx, d, []Path{d.Libri.Folder})
+		if err != nil {
+			return nil, err
+		}
+		return opened(dataset.OpenSounds(ctx, d.Libri.options(dataset.SoundsOptions{Dir: paths[0], Label: d.Libri.Label, Layout: "librispeech"})))
 	case d.Arrays != nil:
 		k := d.Arrays
 		paths, err := s.findAll(ctx, d, []Path{k.Inputs}, k.Labels)
@@ -113,6 +139,12 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 		return opened(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,
 			Frequencies: k.Frequencies, Orientations: k.Orientations, Phases: k.Phases}))
 	}
+}
+
+// options adds what the keys say about items.
+func (k itemKeys) options(o dataset.SoundsOptions) dataset.SoundsOptions {
+	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
+	return o
 }
 
 // opened keeps a typed nil from becoming a Source.
@@ -183,9 +215,17 @@ func (s *Study) openPairs(ctx context.Context, d Data, k *pairsKeys) (dataset.So
 	return opened(dataset.Pair(ctx, halves[0], halves[1], k.By))
 }
 
-// choose takes of a source what the entry says: split, then shuffle, then limit.
+// choose takes of a source what the entry says: by factors, then split, then shuffle, then limit.
 func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
+	if len(d.Where) > 0 {
+		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {
+			return nil, d.node.Get("where").Errorf("where: %v", err)
+		}
+		if src.Len() == 0 {
+			return nil, d.node.Get("where").Errorf("where: no sample is like that")
+		}
+	}
 	if k := d.Split; k != nil {
 		from, to := 0.0, k.Fraction
 		if k.Of > 0 {
@@ -206,6 +246,14 @@ func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (data
 		src = dataset.Limit(src, d.Limit)
 	}
 	return src, nil
+}
+
+func (d Data) conditions() map[string]dataset.Condition {
+	out := map[string]dataset.Condition{}
+	for factor, w := range d.Where {
+		out[factor] = w.Condition
+	}
+	return out
 }
 
 // under is the data as a model of the given number of classes sees them: labels are its outputs.

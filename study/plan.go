@@ -105,6 +105,9 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		switch {
 		case err == nil:
 			p.data = append(p.data, open)
+			for _, note := range dataset.Notes(open.source) {
+				o.warn("data %s: %s", d.Name, note)
+			}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		default:
@@ -118,8 +121,9 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		return p.failures.causes[0]
 	}
 	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
+	var heard *dataset.Sound
 	if p.data[0].spec.Name == s.Data[0].Name {
-		size = p.data[0].size(ctx)
+		size, heard = p.data[0].size(ctx), p.data[0].sound(ctx)
 	}
 	if err := s.knows(o.Only); err != nil {
 		return err
@@ -131,7 +135,10 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := s.openModel(ctx, m, size, o)
+		open, err := s.openModel(ctx, m, size, heard, o)
+		if err == nil {
+			err = p.fits(ctx, open)
+		}
 		if err == nil {
 			err = p.oneSize(ctx, open)
 		}

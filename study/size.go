@@ -3,12 +3,14 @@ package study
 import (
 	"context"
 	"fmt"
+
+	"github.com/noether-ml/noether/transform"
 )
 
 // oneSize checks that all data of the study have pictures of one size, where neither a model nor its preprocessing says
 // which: sizes do not mix in a batch, and layers of one model would have other shapes on other data.
 func (p *Plan) oneSize(ctx context.Context, m *openModel) error {
-	if f := m.model.Frame(); f.Height > 0 || f.Resize > 0 {
+	if f := m.model.Frame(); f.Height > 0 || f.Resize > 0 || m.model.Sound() {
 		return nil
 	}
 	first := p.data[0].size(ctx)
@@ -35,4 +37,29 @@ func square(size [2]int) string {
 		return fmt.Sprint(size[0])
 	}
 	return fmt.Sprintf("[%d, %d]", size[0], size[1])
+}
+
+// fits checks that a model takes what the data are, and that the transformations move it.
+func (p *Plan) fits(ctx context.Context, m *openModel) error {
+	for _, d := range p.data {
+		heard := d.sound(ctx)
+		switch {
+		case heard != nil && !m.model.Sound():
+			return m.spec.node.Errorf("model %s takes pictures, and data %s are sounds", m.spec.Name, d.spec.Name)
+		case heard == nil && m.model.Sound():
+			return m.spec.node.Errorf("model %s takes sounds, and data %s are pictures", m.spec.Name, d.spec.Name)
+		}
+	}
+	for _, t := range p.Study.Transforms {
+		for _, c := range t.Cells {
+			switch {
+			case t.On == "activations" || c.Law == nil:
+			case m.model.Sound() && !transform.OnSounds(c.Law):
+				return fmt.Errorf("transformation %s is of pictures, and model %s takes sounds", t.Name, m.spec.Name)
+			case !m.model.Sound() && !transform.OnPictures(c.Law):
+				return fmt.Errorf("transformation %s is of sounds, and model %s takes pictures", t.Name, m.spec.Name)
+			}
+		}
+	}
+	return nil
 }

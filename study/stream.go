@@ -253,9 +253,9 @@ func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error
 		}
 		group.Go(func() error {
 			return guarded(func() error {
-				out[i] = tensor.New(s.Input.Shape...)
-				f.drawFor(v, s.Index).Apply(out[i], s.Input)
-				return nil
+				var err error
+				out[i], err = s.Move(f.drawFor(v, s.Index))
+				return err
 			})
 		})
 	}

@@ -28,6 +28,9 @@ func (t Identity) Apply(dst, src tensor.Tensor) {
 	copy(dst.Data, src.Data)
 }
 
+// OnSounds is true.
+func (t Identity) OnSounds() bool { return true }
+
 // ApplySound implements SoundOp.
 func (t Identity) ApplySound(wave []float32, rate int) []float32 { return wave }
 
@@ -61,6 +64,16 @@ func (t Sequence) OnMaps() bool {
 		}
 	}
 	return true
+}
+
+// OnSounds reports whether all members move sounds.
+func (t Sequence) OnSounds() bool {
+	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnSounds(member) })
+}
+
+// OnPictures reports whether all members move pictures.
+func (t Sequence) OnPictures() bool {
+	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnPictures(member) })
 }
 
 type sequenceOp []Op

@@ -26,6 +26,18 @@ func OnMaps(t Transform) bool {
 	return ok && m.OnMaps()
 }
 
+// OnSounds reports whether the transform moves sounds. It is false for one that does not say (by a method OnSounds() bool).
+func OnSounds(t Transform) bool {
+	s, ok := t.(interface{ OnSounds() bool })
+	return ok && s.OnSounds()
+}
+
+// OnPictures reports whether the transform moves pictures. It is true of one that does not say (by a method OnPictures() bool).
+func OnPictures(t Transform) bool {
+	p, ok := t.(interface{ OnPictures() bool })
+	return !ok || p.OnPictures()
+}
+
 // Permutes reports whether the Op only moves the pixels of an h x w picture about, each to a place of its own, with
 // no interpolation: identity, flips, rotations by multiples of 90 degrees of a square. Canonical correlations then
 // tie exactly, and canonical vectors are not unique. It is false for an Op that does not say (by a method

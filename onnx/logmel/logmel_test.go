@@ -14,19 +14,13 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/logmel"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
 )
 
 // run feeds inputs to a graph, in the order of its inputs, and returns its outputs.
 func run(t *testing.T, m *onnx.Model, inputs ...[]float32) []*ort.Value {
 	t.Helper()
-	library, _, err := ort.Find("")
-	if err != nil {
-		t.Skip(err)
-	}
-	rt, err := ort.Load(library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := orttest.Load(t)
 	s, err := rt.NewSession(m, ort.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/logmel"
+)
+
+// Layouts of an input that takes sounds: b x n and b x 1 x n.
+const (
+	layoutWave    onnx.Axes = "NT"
+	layoutChannel onnx.Axes = "NCT"
+)
+
+// wantsSound reports whether the caller says that the model takes sounds.
+func (o Options) wantsSound() bool {
+	p := o.Preprocess
+	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
+}
+
+// soundLayout is the layout in which an input takes a waveform, or "".
+func soundLayout(in onnx.Port) onnx.Axes {
+	switch {
+	case in.Type != onnx.Float && in.Type != onnx.Double:
+	case len(in.Shape) == 2:
+		return layoutWave
+	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
+		return layoutChannel
+	}
+	return ""
+}
+
+// newSound works out the length of the sounds.
+func newSound(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
+	p := picture{port: port, layout: layout, sound: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	n := port.Shape[len(port.Shape)-1].Size
+	var err error
+	if p.width, err = agree("length", n, p.frame.Length, port); err != nil {
+		return p, err
+	}
+	if p.width == 0 {
+		p.width = o.Samples
+	}
+	if p.width <= 0 {
+		return p, fmt.Errorf("input %v leaves the length of a sound open: say preprocess: {length: 16000}, in samples, or give the data a length", port)
+	}
+	if s := o.Preprocess.Features; s != nil {
+		if p.frame.Rate, err = featureRate(*s, p.frame.Rate); err != nil {
+			return p, err
+		}
+	}
+	p.frame.Length = p.width
+	return p, p.preprocess.CheckSound()
+}
+
+// featureRate is the rate of the spectrogram and of the sounds, which are one.
+func featureRate(s logmel.Settings, rate int) (int, error) {
+	if rate > 0 && s.Rate > 0 && rate != s.Rate {
+		return 0, &dataset.KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d, and the features are of sounds of %d samples a second", rate, s.Rate)}
+	}
+	return max(rate, s.Rate), nil
+}
+
+// withFeatures puts the spectrogram of the preprocessing in front of a model that takes features: b x mels x frames, or b x frames x
+// mels, each also with a channel axis of 1 behind the batch. The result takes waveforms, b x n.
+func withFeatures(graph *onnx.Model, o Options) (*onnx.Model, error) {
+	s := *o.Preprocess.Features
+	var err error
+	if s.Rate, err = featureRate(s, o.Preprocess.Frame.Rate); err != nil {
+		return nil, err
+	}
+	port, err := featureInput(graph.Inputs(), o)
+	if err != nil {
+		return nil, err
+	}
+	turned, err := orient(port, &s)
+	if err != nil {
+		return nil, &dataset.KeyError{Key: "features", Err: err}
+	}
+	b := onnx.NewBuilder(graph.Opset())
+	n := -1
+	if l := o.Preprocess.Frame.Length; l > 0 {
+		n = l
+	} else if o.Samples > 0 {
+		n = o.Samples
+	}
+	wave := b.Input("sound", onnx.Float, port.Shape[0].Size, n)
+	features, err := s.Graph(b.Scope("log-mel"), wave)
+	if err != nil {
+		return nil, &dataset.KeyError{Key: "features", Err: err}
+	}
+	if turned {
+		features = b.Transpose(features, 0, 2, 1)
+	}
+	if len(port.Shape) == 4 {
+		features = b.Unsqueeze(features, 1)
+	}
+	if port.Type != onnx.Float {
+		features = b.Cast(features, port.Type)
+	}
+	if err := checkFrames(port, turned, s, n); err != nil {
+		return nil, err
+	}
+	inputs := map[string]onnx.Value{port.Name: features}
+	for _, in := range graph.Inputs() {
+		if in.Name != port.Name {
+			inputs[in.Name] = b.Input(in.Name, in.Type, in.Sizes()...)
+		}
+	}
+	for _, v := range b.Include(graph, inputs) {
+		b.Output("", v)
+	}
+	return b.Model()
+}
+
+// featureInput is the input that takes features: the one that is asked for, or the only one that is given no values.
+func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
+	var found []onnx.Port
+	for _, in := range inputs {
+		if _, fixed := o.Inputs[in.Name]; o.Input == in.Name || o.Input == "" && !fixed {
+			found = append(found, in)
+		}
+	}
+	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
+		return onnx.Port{}, setting(fmt.Errorf("no one input takes features (float of rank 3 or 4): it has %s", list(inputs)), "preprocess", "features")
+	}
+	return found[0], nil
+}
+
+// orient finds out which axis of the input holds the bands, and how many there are where the settings do not say.
+func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
+	sizes := port.Sizes()
+	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
+		return false, fmt.Errorf("input %v takes %d channels, and a spectrogram has one", port, sizes[1])
+	}
+	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
+	switch {
+	case s.Mels == 0 && first > 0:
+		s.Mels = first
+	case s.Mels == 0 && last > 0:
+		s.Mels = last
+	case s.Mels == 0:
+		return false, fmt.Errorf("input %v leaves the number of bands open: say features: {log-mel: {mels: 64}}", port)
+	}
+	switch {
+	case first == s.Mels:
+		return false, nil
+	case last == s.Mels:
+		return true, nil
+	case first < 0:
+		return false, nil
+	case last < 0:
+		return true, nil
+	}
+	return false, fmt.Errorf("input %v has no axis of the %d bands of the features", port, s.Mels)
+}
+
+// checkFrames holds the number of frames to that of a model which fixes it.
+func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
+	frames := port.Sizes()[len(port.Shape)-1]
+	if turned {
+		frames = port.Sizes()[len(port.Shape)-2]
+	}
+	if n < 0 || frames < 0 || s.Frames(n) == frames {
+		return nil
+	}
+	return &dataset.KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
+}
+
+// Sound reports whether the model takes sounds; else it takes pictures.
+func (m *Model) Sound() bool { return m.picture.sound }
+
+// soundInput finds the input that can take a waveform.
+func soundInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {
+	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.Port) bool {
+		_, fixed := o.Inputs[in.Name]
+		return fixed || soundLayout(in) == "" || o.Input != "" && o.Input != in.Name
+	})
+	if len(candidates) != 1 {
+		return onnx.Port{}, "", false
+	}
+	return candidates[0], soundLayout(candidates[0]), true
+}

@@ -1,0 +1,236 @@
+package model_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/logmel"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// saveSound writes a graph of one input "x" of the given shape and one output "y", which build makes of it.
+func saveSound(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Value, shape ...int) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	y := build(b, b.Input("x", onnx.Float, shape...))
+	b.Output("y", y)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// echo passes its input on, twice itself.
+func echo(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
+
+// outputs runs a model on sounds and returns its only layer.
+func outputs(t *testing.T, m *model.Model, sounds ...tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	buf, err := s.NewBuffers(len(sounds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context(), sounds, buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Layer(0)
+}
+
+func wave(values ...float32) tensor.Tensor {
+	return tensor.Tensor{Shape: []int{1, len(values)}, Data: values}
+}
+
+func TestModelsThatTakeSounds(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for name, c := range map[string]struct {
+		shape []int
+		o     model.Options
+		want  []float32
+	}{
+		"b x n":             {[]int{-1, 3}, model.Options{}, []float32{1, -1, 0.5}},
+		"b x 1 x n":         {[]int{-1, 1, 3}, model.Options{}, []float32{1, -1, 0.5}},
+		"free length":       {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"length given":      {[]int{-1, 1, -1}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
+		"one at a time":     {[]int{1, 3}, model.Options{}, []float32{1, -1, 0.5}},
+		"mean and range":    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
+		"standardised":      {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614 * 1.0, -2.7456258 * 1.0, 0.7844645}},
+		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
+	} {
+		c.o.Layers = []string{"output"}
+		m, err := model.Open(rt, saveSound(t, echo, c.shape...), c.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !m.Sound() || m.Frame() != (dataset.Frame{Length: 3}) {
+			t.Errorf("%s: sound %v, frame %+v", name, m.Sound(), m.Frame())
+		}
+		x := wave(0.5, -0.5, 0.25)
+		got := outputs(t, m, x, x)
+		if name[:4] == "stan" {
+			mean, variance := 0.25/3, 0.0
+			for _, v := range x.Data {
+				variance += (float64(v) - mean) * (float64(v) - mean) / 3
+			}
+			for i, v := range x.Data {
+				c.want[i] = float32(2 * (float64(v) - mean) / math.Sqrt(variance+1e-7))
+			}
+		}
+		for i, v := range got.At(1).Data {
+			if math.Abs(float64(v-c.want[i])) > 1e-5 {
+				t.Errorf("%s: %v, want %v", name, got.At(1).Data, c.want)
+				break
+			}
+		}
+		grafted := graft(t, rt, m, x)
+		if !slices.EqualFunc(grafted, got.At(0).Data, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }) {
+			t.Errorf("%s: grafted %v, want %v", name, grafted, got.At(0).Data)
+		}
+	}
+}
+
+// graft runs the model as a part of another graph.
+func graft(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
+	t.Helper()
+	b := onnx.NewBuilder(m.Opset())
+	y, err := m.Graft(b, b.Input("sounds", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Output("y", y[0])
+	graph, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(graph, m.EngineOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := ort.Wrap(rt, x.Data, 1, 1, x.Shape[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]*ort.Value, 1)
+	if err := s.Run(t.Context(), []*ort.Value{in}, out); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(ort.Data[float32](out[0]))
+}
+
+// A model of features, opened with them, gives what a model gives that computes them itself, whichever way it takes them; and its
+// layers keep their names.
+func TestFeaturesInFrontOfAModel(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	const n = 800
+	settings := logmel.Settings{Rate: 8000, Mels: 12}
+	frames := settings.Frames(n)
+	whole := saveSound(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		y, err := settings.Graph(b, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Mul(y, b.Scalar(2))
+	}, -1, n)
+	x := tensor.New(1, n)
+	for i := range x.Data {
+		x.Data[i] = float32(math.Sin(float64(i*i) / 3000))
+	}
+	own, err := model.Open(rt, whole, model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := outputs(t, own, x)
+	at := func(band, frame int) float32 { return want.Data[band*frames+frame] }
+	pre := func(mels int) dataset.Preprocess {
+		return dataset.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: n}, Features: &logmel.Settings{Mels: mels}}
+	}
+	for name, c := range map[string]struct {
+		shape  []int
+		mels   int
+		turned bool
+	}{
+		"b x mels x frames":     {[]int{-1, 12, frames}, 12, false},
+		"b x frames x mels":     {[]int{-1, frames, 12}, 12, true},
+		"b x 1 x mels x frames": {[]int{-1, 1, 12, frames}, 0, false},
+		"b x 1 x frames x mels": {[]int{-1, 1, -1, 12}, 0, true},
+		"free":                  {[]int{-1, -1, -1}, 12, false},
+	} {
+		for _, reread := range []bool{false, true} {
+			m, err := model.Open(rt, saveSound(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), Reread: reread})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if f := m.Frame(); f.Rate != 8000 || f.Length != n || m.Layers()[0].Name != "y" {
+				t.Errorf("%s: frame %+v, layers %v", name, f, onnx.Names(m.Layers()))
+			}
+			got := outputs(t, m, x, x).At(1).Data
+			for band := range 12 {
+				for frame := range frames {
+					i := band*frames + frame
+					if c.turned {
+						i = frame*12 + band
+					}
+					if math.Abs(float64(got[i]-at(band, frame))) > 1e-5 {
+						t.Fatalf("%s: band %d, frame %d is %v, want %v", name, band, frame, got[i], at(band, frame))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSoundModelsRefused(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	features := func(s logmel.Settings, length int) model.Options {
+		return model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: length}, Features: &s}}
+	}
+	for want, c := range map[string]struct {
+		shape []int
+		o     model.Options
+	}{
+		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
+		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 5}}}},
+		"sizes and channels are of pictures":          {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}},
+		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
+		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
+		"takes 3 channels":                            {[]int{-1, 3, 12, 11}, features(logmel.Settings{Mels: 12}, 800)},
+		"leaves the number of bands open":             {[]int{-1, -1, -1}, features(logmel.Settings{}, 800)},
+		"no one input takes features":                 {[]int{-1, 12}, features(logmel.Settings{}, 800)},
+		"features are of sounds of 16000 samples a s": {[]int{-1, 12, 11}, features(logmel.Settings{Rate: 16000}, 800)},
+	} {
+		c.o.Layers = []string{"output"}
+		_, err := model.Open(rt, saveSound(t, echo, c.shape...), c.o)
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "sounds of 800 samples", "800"), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v, want %q", c.shape, err, want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package study
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// writeTones writes tones of three classes of pitch, called LABEL_TAKE.wav.
+func writeTones(t *testing.T, dir string, rate int) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for label, hz := range []float64{300, 800, 2000} {
+		for take := range 4 {
+			r := keyed.Rand(1, label, take)
+			wave := make([]float32, rate/5+take*100)
+			for i := range wave {
+				wave[i] = float32(0.4*math.Sin(2*math.Pi*hz*float64(i)/float64(rate)) + 0.01*r.NormFloat64())
+			}
+			var b bytes.Buffer
+			if err := sound.WriteWAV(&b, sound.Clip{Rate: rate, Wave: wave}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d_%d.wav", label, take)), b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// writeListener writes a model of features, b x mels x frames: the mean over frames "pooled", and scores of three classes, each the
+// mean of a third of the bands.
+func writeListener(t *testing.T, path string, mels int) {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("features", onnx.Float, -1, mels, -1)
+	pooled := b.ReduceMean(x, false, 2)
+	w := tensor.New(mels, 3)
+	for m := range mels {
+		w.Data[m*3+min(2, m*3/mels)] = 3 / float32(mels)
+	}
+	b.Output("pooled", b.Op("Identity", nil, pooled))
+	b.Output("logits", b.MatMul(pooled, b.Const("w", w)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.WithOutputs([]string{"logits"}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const soundStudy = `name: sounds
+data: [{name: tones, sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}}]
+models:
+  - name: listener
+    onnx: listener.onnx
+    scores: logits
+    preprocess: {rate: 8000, features: {log-mel: {mels: 12, fmax: 3500}}}
+transforms: [identity]
+measures: [accuracy, effective-invariance, distance]
+`
+
+func TestSoundsEndToEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	r := mustRun(t, parseIn(t, dir, soundStudy), filepath.Join(dir, "run"), options(t))
+	seen := map[string]float64{}
+	for _, row := range r.Rows {
+		seen[row.Measure+" "+row.Statistic+" "+row.Layer] = row.Value
+		if row.N != 9 {
+			t.Errorf("%s %s is of %d sounds, want 9: takes 0 to 2", row.Measure, row.Statistic, row.N)
+		}
+	}
+	for key, want := range map[string]float64{"accuracy clean ": 1, "accuracy moved ": 1, "distance l2 logits": 0} {
+		if got, ok := seen[key]; !ok || math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s is %v, want %v (%v)", key, got, want, seen)
+		}
+	}
+}
+
+func TestSoundStudiesRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	o := options(t)
+	for want, change := range map[string][]string{
+		"have 8000 samples a second and the model takes 16000: say rate: 16000": {"{rate: 8000,", "{rate: 16000,"},
+		"leaves the length of a sound open":                                     {", length: 0.2", ""},
+		`no factor is called "tale": there are label, duration, take`:           {"where: {take", "where: {tale"},
+		"no sample is like that":                                                {"[0, 2]", "[7, 9]"},
+		"the range [2, 1] runs backwards":                                       {"[0, 2]", "[2, 1]"},
+		"transformation rotate is of pictures, and model listener takes sound":  {"[identity]", "[{rotate: 20}]"},
+		"takes sounds, and data tones are pictures":                             {`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "shapes: {n: 9, size: 8}", "rate: 8000", "rate: 8000, length: 1600"},
+		"features want a rate beside them":                                      {"rate: 8000, ", ""},
+		"fields {digit}":                                                        {`"{label}_{take}.wav"`, `"{label}_{take}.wav", label: digit`},
+		"a rate is a whole number of samples a second, or model":                {"length: 0.2", "length: 0.2, rate: fast"},
+	} {
+		if !strings.Contains(soundStudy, change[0]) {
+			t.Fatalf("%q is not in the study", change[0])
+		}
+		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(strings.NewReplacer(change...).Replace(soundStudy)), nil)
+		if err == nil {
+			_, err = Run(t.Context(), s, filepath.Join(t.TempDir(), "run"), o)
+		}
+		if want = strings.Replace(want, "fields {digit}", "no field {digit}", 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// What a study says about rates is done: resampled to what the model takes.
+func TestRateOfTheModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 22050)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	for _, rate := range []string{"8000", "model"} {
+		text := strings.Replace(soundStudy, "length: 0.2", "length: 0.2, rate: "+rate, 1)
+		for _, row := range mustRun(t, parseIn(t, dir, text), filepath.Join(t.TempDir(), "run"), options(t)).Rows {
+			if row.Measure == "accuracy" && row.Statistic == "clean" && row.Value != 1 {
+				t.Errorf("rate %s: accuracy %v", rate, row.Value)
+			}
+		}
+	}
+}
+
+func TestSpokenDigitsEndToEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	text := strings.Replace(soundStudy, `sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`,
+		fmt.Sprintf(`sound: {folder: %q, pattern: "{digit}_{speaker}_{take}.wav", length: 1}, where: {take: [0, 4], speaker: theo}`, testdata.Path(t, "fsdd")), 1)
+	text = strings.Replace(text, "accuracy, ", "", 1)
+	for _, row := range mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t)).Rows {
+		if row.N != 50 {
+			t.Errorf("%s is of %d sounds, want 50", row.Measure, row.N)
+		}
+	}
+}
