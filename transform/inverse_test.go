@@ -1,0 +1,89 @@
+package transform
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/tensor"
+	"pgregory.net/rapid"
+)
+
+// A smooth blob in the middle of a picture comes back: what moves it about loses little of it.
+func TestInverseUndoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		number := func(name string, low, high float64) Law { return Fixed(rapid.Float64Range(low, high).Draw(t, name)) }
+		all := []Transform{
+			Rotate{Angle: number("angle", -360, 360)},
+			Translate{X: number("x", -0.15, 0.15), Y: number("y", -0.15, 0.15)},
+			Scale{Factor: number("factor", 0.7, 1.4)},
+			Shear{X: number("shear x", -20, 20), Y: number("shear y", -20, 20)},
+			Affine{Rotate: number("turn", -90, 90), X: number("right", -0.1, 0.1), Scale: number("scale", 0.8, 1.2), ShearX: number("slant", -10, 10)},
+			Flip{}, Flip{Vertical: true}, Identity{},
+		}
+		var tr Transform = rapid.SampledFrom(all).Draw(t, "transform")
+		if rapid.Bool().Draw(t, "sequence") {
+			tr = Sequence{all[0], Flip{}, all[1]}
+		}
+		op := tr.Draw(nil)
+		back, ok := Inverse(op)
+		if !ok {
+			t.Fatalf("%#v has no inverse", op)
+		}
+		x := blob(40)
+		there, here := tensor.New(x.Shape...), tensor.New(x.Shape...)
+		op.Apply(there, x)
+		back.Apply(here, there)
+		var worst float64
+		for i := range x.Data {
+			worst = max(worst, math.Abs(float64(here.Data[i]-x.Data[i])))
+		}
+		if worst > 0.1 {
+			t.Fatalf("%#v and back: off by %v", op, worst)
+		}
+	})
+}
+
+// blob is a smooth bump, off the centre, with another beside it that tells left from right.
+func blob(side int) tensor.Tensor {
+	x := tensor.New(1, side, side)
+	for i := range side {
+		for j := range side {
+			bump := func(ci, cj, width float64) float64 {
+				return math.Exp(-(math.Pow(float64(i)-ci, 2) + math.Pow(float64(j)-cj, 2)) / (2 * width * width))
+			}
+			half := float64(side) / 2
+			x.Data[i*side+j] = float32(bump(half-2, half+3, 4) - 0.5*bump(half+4, half-3, 3.5))
+		}
+	}
+	return x
+}
+
+func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
+	t.Parallel()
+	x := picture(3, 2, 7, 7)
+	for _, angle := range []float64{90, 180, 270, -90, 450} {
+		op := Rotate{Angle: Fixed(angle)}.Draw(nil)
+		back, _ := Inverse(op)
+		there, here := tensor.New(x.Shape...), tensor.New(x.Shape...)
+		op.Apply(there, x)
+		back.Apply(here, there)
+		if !slices.Equal(here.Data, x.Data) {
+			t.Errorf("a turn by %v is not undone", angle)
+		}
+		if again, ok := Inverse(back); !ok || again != op.(rotateOp).affineOp {
+			t.Errorf("the inverse of the inverse of a turn by %v is another", angle)
+		}
+	}
+}
+
+func TestWhatHasNoInverse(t *testing.T) {
+	t.Parallel()
+	for _, tr := range []Transform{Grayscale{}, GaussianBlur{Sigma: Fixed(1)}, Replace{}, Sequence{Flip{}, Grayscale{}}, Scale{}} {
+		if _, ok := Inverse(tr.Draw(keyed.Rand(1))); ok {
+			t.Errorf("%T has an inverse", tr)
+		}
+	}
+}
