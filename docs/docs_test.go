@@ -273,6 +273,11 @@ func TestColumnsOfScores(t *testing.T) {
 	if list := strings.Join(scores.SampleColumns, ", "); !strings.Contains(text, list) {
 		t.Errorf("samples.parquet has the columns %s", list)
 	}
+	for name, columns := range map[string][]string{"units.parquet": scores.UnitColumns, "curves.parquet": scores.CurveColumns} {
+		if list := strings.Join(columns, ", "); !strings.Contains(text, list) {
+			t.Errorf("%s has the columns %s", name, list)
+		}
+	}
 }
 
 func TestTableOfPresets(t *testing.T) {

@@ -123,6 +123,23 @@ var known = []Measure{
 		},
 	},
 	{
+		Name: "firing", Title: "Firing-rate invariance",
+		Question: "Does a single unit keep firing for its feature while the input is transformed?",
+		Reading:  "A unit fires for about one input in a hundred. Invariance is how much more often it fires on the trajectories around the inputs that drive it most: 1 is chance, and the reciprocal of the global rate, about 100, is the most. The null follows trajectories around inputs drawn at random.",
+		Statistics: []Statistic{
+			{"invariance", "firing-rate invariance", "Local over global firing rate, the mean over the best share of a layer's units.", 0, unbounded, Higher},
+			{"local-rate", "local firing rate", "The share of the trajectories around their strongest inputs on which these units fire.", 0, 1, Neutral},
+			{"global-rate", "global firing rate", "The share of all inputs at which these units fire.", 0, 1, Neutral},
+			{"selective", "share of selective units", "Of units that are not constant on the data.", 0, 1, Neutral},
+			{"normalised-variance", "normalised variance", "Deviation over transformations, relative to that over samples, the mean over units: 0 is invariant.", 0, unbounded, Lower},
+			{"same-equivariance", "same-equivariance", "The same after the feature maps are moved back: 0 where they move with the input.", 0, unbounded, Lower},
+			{"goodfellow-normal", "invariance by a normal threshold", "Firing on all trajectories over firing on all inputs, thresholds by mean and deviation.", 0, unbounded, Higher},
+			{"mutual-information", "information about the class", "Between firing and class, in nats, the mean over the best share of units.", 0, unbounded, Neutral},
+			{"transformational-variance", "transformational variance", "Deviation over transformations, in the units of the layer.", 0, unbounded, Neutral},
+			{"sample-variance", "sample variance", "Deviation over samples, in the units of the layer.", 0, unbounded, Neutral},
+		},
+	},
+	{
 		Name: "robust-accuracy", Title: "Robust accuracy",
 		Question: "Is the class still right after the worst small change of the picture?",
 		Reading:  "Projected gradient descent looks for a change within a ball around the picture that makes the class wrong. What withstands it may still fall to a stronger search.",

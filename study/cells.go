@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
@@ -98,7 +99,7 @@ func each(views []View, f func(View) error) error {
 func (s *Study) runs(method procedure.Procedure, d *openData) []View {
 	subjects := []View{{}}
 	switch {
-	case !method.Needs().Transform:
+	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.source):
 	case d.spec.Pairs != nil:
 		subjects[0] = View{Transform: "pair", on: "input", per: "trial"}
 	case len(s.Transforms) > 0:
@@ -114,6 +115,11 @@ func (s *Study) runs(method procedure.Procedure, d *openData) []View {
 		}
 	}
 	return out
+}
+
+// hasTrajectories reports whether the samples of a source become others without a transformation.
+func hasTrajectories(src dataset.Source) bool {
+	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
 
 // view is the transformation with all its values.

@@ -161,7 +161,7 @@ func (c *checker) temporaries() error {
 
 var (
 	temporary = regexp.MustCompile(`^\..*\.tmp$|^\.writable-`)
-	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples)?\.json$`)
+	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
 	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)
 	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
 )
@@ -186,7 +186,7 @@ func (c *checker) cells() error {
 	if err != nil {
 		return err
 	}
-	// Records before samples, which are judged by them.
+	// Records before what stands beside them, which is judged by them.
 	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	for _, name := range names {
 		if err := c.cell(name); err != nil {
@@ -203,8 +203,8 @@ func (c *checker) cell(name string) error {
 		return c.wrong(file, Foreign, "it is no record of a cell", c.moveAside)
 	}
 	key, cell := m[1], c.wanted[m[1]]
-	if m[2] != "" {
-		return c.samples(file, key)
+	if m[2] != ".json" {
+		return c.beside(file, key, m[2])
 	}
 	if _, err := scores.ReadCell(c.folder.path(file)); err != nil {
 		return c.wrong(file, Damaged, trimmed(err, c.folder.path(file)), c.moveAside)
@@ -221,24 +221,39 @@ func (c *checker) cell(name string) error {
 	return nil
 }
 
-// samples looks at the per-sample values of a cell. Where they are damaged the cell is not whole, and is done again.
-func (c *checker) samples(file, key string) error {
+// beside looks at what belongs to a cell besides its record: its per-sample values, and what was found of units. Where that is damaged
+// the cell is not whole, and is done again.
+func (c *checker) beside(file, key, suffix string) error {
 	if !c.good[key] {
 		return c.wrong(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
 	}
-	raw, err := os.ReadFile(c.folder.path(file))
-	var values map[string][]sampleFile
-	if err == nil {
-		err = json.Unmarshal(raw, &values)
+	what, err := "per-sample values are", error(nil)
+	switch path := c.folder.path(file); suffix {
+	case unitsSuffix:
+		what, err = "table of units is", readRows(path, scores.ReadUnits, func(scores.UnitRow) {})
+	case curvesSuffix:
+		what, err = "table of curves is", readRows(path, scores.ReadCurves, func(scores.CurveRow) {})
+	default:
+		err = readJSONFile(path)
 	}
 	if err == nil {
 		return nil
 	}
 	delete(c.good, key)
-	if err := c.wrong(filepath.Join("cells", key+".json"), Damaged, "its per-sample values are damaged", c.moveAside); err != nil {
+	if err := c.wrong(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
 		return err
 	}
 	return c.wrong(file, Damaged, trimmed(err, c.folder.path(file)), c.moveAside)
+}
+
+// readJSONFile reads per-sample values.
+func readJSONFile(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var values map[string][]sampleFile
+	return json.Unmarshal(raw, &values)
 }
 
 // trimmed is an error without the path that the finding names already.

@@ -4,6 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/robust"
 	"github.com/noether-ml/noether/measure/seis"
@@ -31,6 +32,7 @@ func Families() []Family {
 		family("seis", "Is a layer's spatial information still there after T, and in the same place?", plain(seis.New)),
 		family("similarity", "How alike are two representations of the same inputs?", similarity.New),
 		family("stir", "Which inputs are the same to one model, and are they the same to another?", stir.New),
+		family("firing", "Does a single unit keep firing for its feature while the input is transformed?", firing.New),
 		family("robust-accuracy", "Is the class still right after the worst small change of the picture?", robust.New),
 	}
 }

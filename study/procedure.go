@@ -37,7 +37,8 @@ func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec Measure
 		p.skip(c, "", why)
 		return nil
 	}
-	if why := v.cannotSweep(); needs.Transform && why != "" {
+	ready := needs.OwnTrajectories && v.Transform == "" && hasTrajectories(d.source)
+	if why := v.cannotSweep(); needs.Transform && !ready && why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
@@ -171,10 +172,15 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 	ctx, work := span(ctx, "procedure", attribute.String("what", c.String()))
 	defer work.End()
 	worked := r.stats.during(procedures)
+	units := r.newUnitFiles(c)
+	job.Units, job.Curves = units.addUnits, units.addCurves
 	err := guarded(func() error {
 		found, err := c.work.procedure.Run(ctx, &job)
 		if err == nil {
 			c.work.scored, err = c.work.layers(found)
+		}
+		if err == nil {
+			err = units.keep()
 		}
 		return err
 	})

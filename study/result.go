@@ -168,6 +168,9 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
+	if err := r.writeUnits(); err != nil {
+		return nil, err
+	}
 	record, err := r.writeRecord(true)
 	if err != nil {
 		return nil, err

@@ -35,13 +35,16 @@ type Procedure interface {
 
 // Needs is what a procedure asks of its jobs.
 type Needs struct {
-	Pair        bool   // two models: a is the reference, b the other; else one
-	Directional bool   // the scores of (a, b) differ from those of (b, a)
-	Labels      bool   // samples must carry labels
-	Prediction  bool   // the models must score classes
-	Transform   bool   // a transformation: one job for each of the study, with all its values
-	Layers      string // how layers are paired where the study does not say: see Pairings. "": the procedure reads none
-	Samples     int    // at most so many samples: the first of the study's keyed order; 0: all
+	Pair        bool // two models: a is the reference, b the other; else one
+	Directional bool // the scores of (a, b) differ from those of (b, a)
+	Labels      bool // samples must carry labels
+	Prediction  bool // the models must score classes
+	Transform   bool // a transformation: one job for each of the study, with all its values
+	// OwnTrajectories, beside Transform: data whose samples lie on trajectories of their own, as gratings and video do, serve without a
+	// transformation, in one job with no Job.Transform.
+	OwnTrajectories bool
+	Layers          string // how layers are paired where the study does not say: see Pairings. "": the procedure reads none
+	Samples         int    // at most so many samples: the first of the study's keyed order; 0: all
 }
 
 // Pairings are the ways in which layers of two models are paired.
@@ -68,7 +71,11 @@ type Job struct {
 	// Shared keeps what jobs of a study have in common though B differs, such as the inversion of a layer of A that several
 	// models are held against: whichever job comes first saves it and the others load it. It tells apart models A, data and trials;
 	// key tells the rest. It may be nil.
-	Shared   func(key string) Checkpoint
+	Shared func(key string) Checkpoint
+	// Units and Curves keep what was found of single units, beside the scores. Each may be called several times, and may be nil.
+	Units  func([]measure.UnitScore) error
+	Curves func([]measure.UnitResponse) error
+
 	Progress func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
 	Runtime  *ort.Runtime
 	Threads  int    // of the engine; 0: all cores

@@ -1,0 +1,164 @@
+package firing_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// respond is what units, given as functions of a grating, show of the paper's gratings and along a walk around them.
+func respond(walk *dataset.GratingWalk, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
+	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Pictures: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
+	for i := range walk.Len() {
+		for u, h := range units {
+			r.Pictures.Data[i*len(units)+u] = float32(h(walk.Grating(i)))
+		}
+	}
+	copy(r.Inputs.Data, r.Pictures.Data)
+	return r
+}
+
+func turned(g dataset.Grating) float64 { return math.Mod(math.Mod(g.Orientation, 360)+360, 360) }
+
+// wave is cos(omega phi + shift), rounded so that equal values are equal in float32.
+func wave(g dataset.Grating, shift float64) float64 {
+	return math.Round(1e5*math.Cos(g.Frequency*g.Phase+shift)) / 1e5
+}
+
+func when(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 pictures and an orientation trajectory 81.
+func TestClosedForms(t *testing.T) {
+	t.Parallel()
+	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := []struct {
+		name                             string
+		h                                func(g dataset.Grating) float64
+		global, alongPhase, alongTurning float64
+		constant                         bool
+	}{
+		{"one block of 21 phases", func(g dataset.Grating) float64 { return when(g.Frequency == 4 && turned(g) == 45) },
+			21. / 1764, 1, 1. / 81, false},
+		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + turned(g) },
+			21. / 1764, 1, 40. / 81, false}, // the strongest are at 180 degrees, and turns from there to 355.5 fire
+		{"the stripes of an orientation, whichever way they go", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 90) },
+			21. / 1764, 1, 3. / 81, false},
+		{"both ends of the orientations are the same stripes", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 0) },
+			42. / 1764, 1, 3. / 81, false},
+		// 21 phases of one block: the cosine's 18 largest values are those of steps 0 to 8 and 12 to 20, q = cos(144 degrees). Along the
+		// trajectory, steps -20 to 20 of a wave of 20 steps, 17 of each period fire, and one more at the end.
+		{"linear", func(g dataset.Grating) float64 {
+			if g.Frequency != 2 || turned(g) != 27 {
+				return -2
+			}
+			return wave(g, 0)
+		}, 18. / 1764, 35. / 41, 1. / 81, false},
+		{"linear, by low values", func(g dataset.Grating) float64 {
+			if g.Frequency != 2 || turned(g) != 27 {
+				return 2
+			}
+			return -wave(g, 0)
+		}, 18. / 1764, 35. / 41, 1. / 81, false},
+		{"a quarter of the gratings tie", func(g dataset.Grating) float64 { return when(g.Frequency == 8) }, 0.25, 1, 1, false},
+		{"constant", func(g dataset.Grating) float64 { return 3.25 }, 1, 1, 1, true},
+		{"silent", func(g dataset.Grating) float64 { return 0 }, 1, 1, 1, true},
+		// By high values it fires always, as 18 gratings must; by low ones everywhere but there.
+		{"one grating of all", func(g dataset.Grating) float64 { return when(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
+	}
+	var h []func(dataset.Grating) float64
+	for _, u := range units {
+		h = append(h, u.h)
+	}
+	for _, path := range []struct {
+		name string
+		walk *dataset.GratingWalk
+		want func(i int) float64
+	}{
+		{"phase", base.AlongPhase(), func(i int) float64 { return units[i].alongPhase }},
+		{"orientation", base.AlongOrientation(), func(i int) float64 { return units[i].alongTurning }},
+	} {
+		s := firing.Defaults()
+		s.References = 1
+		got, err := firing.Along(respond(path.walk, base.Len(), h...), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, u := range units {
+			local := path.want(i)
+			if math.Abs(got[i].Global-u.global) > 1e-12 || math.Abs(got[i].Local-local) > 1e-12 || math.Abs(got[i].Score-local/u.global) > 1e-9 || got[i].Constant != u.constant {
+				t.Errorf("%s along %s: %+v, want G %v and L %v", u.name, path.name, got[i], u.global, local)
+			}
+		}
+	}
+}
+
+// Along a unit's preference, S is at most N / k = 98.
+func TestScoreIsAtMostNinetyEight(t *testing.T) {
+	t.Parallel()
+	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk := base.AlongPhase()
+	first := walk.Trajectory(0)
+	on := map[int]bool{}
+	for _, p := range first[:18] {
+		on[p] = true
+	}
+	r := respond(walk, base.Len(), func(dataset.Grating) float64 { return 0 })
+	for i := range base.Len() {
+		if on[i] {
+			r.Inputs.Data[i] = 1
+		}
+	}
+	for i := range r.Pictures.Data {
+		r.Pictures.Data[i] = 1
+	}
+	s := firing.Defaults()
+	s.References = 1
+	got, err := firing.Along(r, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Global != 18./1764 || math.Abs(got[0].Score-98) > 1e-12 {
+		t.Errorf("a unit that fires at 18 gratings and all along its trajectory: %+v", got[0])
+	}
+}
+
+func TestAlongRefuses(t *testing.T) {
+	t.Parallel()
+	good := func() firing.Responses {
+		return firing.Responses{Inputs: tensor.New(120, 2), Pictures: tensor.New(120, 2), Steps: func(i int) []int { return []int{i} }}
+	}
+	for name, c := range map[string]struct {
+		spoil func(r *firing.Responses, s *firing.Settings)
+		want  string
+	}{
+		"too few":         {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "takes 100"},
+		"NaN":             {func(r *firing.Responses, s *firing.Settings) { r.Pictures.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
+		"other units":     {func(r *firing.Responses, s *firing.Settings) { r.Pictures = tensor.New(120, 3) }, "shape"},
+		"no trajectories": {func(r *firing.Responses, s *firing.Settings) { r.Steps = func(int) []int { return nil } }, "complete trajectory"},
+		"a rate of 0":     {func(r *firing.Responses, s *firing.Settings) { s.Rate = 0 }, "rate"},
+		"a top of 2":      {func(r *firing.Responses, s *firing.Settings) { s.Top = 2 }, "top"},
+		"positions":       {func(r *firing.Responses, s *firing.Settings) { s.Positions = "some" }, "positions"},
+		"also":            {func(r *firing.Responses, s *firing.Settings) { s.Also = []string{"variances"} }, "also"},
+	} {
+		r, s := good(), firing.Defaults()
+		c.spoil(&r, &s)
+		if _, err := firing.Along(r, s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

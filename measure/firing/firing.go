@@ -1,0 +1,50 @@
+package firing
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// New returns the measure firing: invariance, local-rate, global-rate and selective for each layer, and what Settings.Also names.
+func New(s Settings) (procedure.Procedure, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &firing{s}, nil
+}
+
+type firing struct{ settings Settings }
+
+func (*firing) Name() string { return "firing" }
+
+func (*firing) Version() int { return 1 }
+
+func (m *firing) Settings() any { return m.settings }
+
+func (*firing) Needs() procedure.Needs {
+	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: procedure.Same}
+}
+
+func (m *firing) Skip(j *procedure.Job) string { return m.whyNot(j) }
+
+func (m *firing) Work(j *procedure.Job) int64 { return m.forwards(j) }
+
+func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	r, err := m.start(j)
+	if err != nil {
+		return nil, err
+	}
+	err = r.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		if saving := r.keep(); saving != nil {
+			return nil, saving
+		}
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.scores(), nil
+}

@@ -1,0 +1,100 @@
+package firing
+
+import (
+	"context"
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// hand gives what was found of single units to whoever keeps it.
+func (r *run) hand(ctx context.Context) error {
+	if r.job.Units != nil {
+		for layer := range r.found {
+			for path := range r.paths {
+				if err := r.job.Units(r.table(layer, path)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if r.job.Curves == nil || r.settings.Curves == 0 {
+		return nil
+	}
+	for path := range r.paths {
+		rows, err := r.curves(ctx, path)
+		if err == nil {
+			err = r.job.Curves(rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A curve is the tuning curve of a unit: its values along the trajectory around its strongest input.
+type curve struct {
+	layer, unit, side int
+	rows              []measure.UnitResponse
+}
+
+// A point is a step of a curve.
+type point struct{ curve, step int }
+
+// curves runs the trajectories of the best units once more, and keeps their values.
+func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, error) {
+	p := r.paths[path]
+	var all []curve
+	var g group
+	at := map[int][]point{}
+	for layer, f := range r.found {
+		units := r.chosen(layer, path)
+		if len(units) > 0 {
+			g = append(g, chunk{layer, 0, f.units.count()})
+		}
+		for _, u := range units {
+			v := f.judge(u, path, len(r.readable), r.followed()*len(p.amounts))
+			c := curve{layer: layer, unit: u, side: v.side, rows: make([]measure.UnitResponse, len(p.amounts))}
+			for step, number := range p.steps(r.placeOf[f.best[v.side][u]]) {
+				at[number] = append(at[number], point{len(all), step})
+			}
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var numbers []int
+	for number := range at {
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	e, err := openEye(r.job, g, r.units, r.batch)
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+	err = e.walk(ctx, numbers, r.batch, p.read, func(s *sight, _ int) error {
+		for i, picture := range s.pictures {
+			for _, pt := range at[picture.number] {
+				c := &all[pt.curve]
+				rows := s.rows[c.layer]
+				c.rows[pt.step] = r.response(c, path, pt.step, rows.data[i*rows.n+c.unit])
+			}
+		}
+		return nil
+	})
+	var out []measure.UnitResponse
+	for _, c := range all {
+		out = append(out, c.rows...)
+	}
+	return out, err
+}
+
+func (r *run) response(c *curve, path, step int, value float32) measure.UnitResponse {
+	f := r.found[c.layer]
+	return measure.UnitResponse{Layer: c.layer, Factor: r.paths[path].factor, Unit: c.unit, Sign: int(signs[c.side]),
+		Threshold: float64(signs[c.side] * f.q[c.side][c.unit]), Strongest: int(f.best[c.side][c.unit]),
+		Step: step, Amount: r.paths[path].amounts[step], Value: float64(value)}
+}

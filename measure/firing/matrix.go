@@ -1,0 +1,131 @@
+package firing
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// What follows are the measures of the library tmeasures (Quiroga et al., "Measuring (in)variances in convolutional networks", 2019,
+// and "Invariance and same-equivariance measures for convolutional neural networks", 2020). With a(x, t) a unit's value on t(x), for all
+// samples x and all steps t of their trajectories, the identity among them:
+//
+//	transformational variance  TV = mean over x of the deviation over t of a(x, t)
+//	sample variance            SV = mean over t of the deviation over x of a(x, t)
+//	normalised variance        TV / SV; 1 where both are 0, infinite where SV alone is
+//	same-equivariance          the same of t^-1 a(x, t), the feature map moved back
+//
+// Deviations are standard deviations with n - 1 in the denominator: so the library computes what it calls variance.
+
+// variances gathers the deviations of some units, fed trajectory by trajectory and step by step.
+type variances struct {
+	units, steps int
+	mean, m2     []float64 // steps x units: over samples
+	within, w2   []float64 // by unit: over the steps so far of the trajectory in hand
+	sum          []float64 // by unit: of the deviations over steps
+}
+
+func newVariances(units, steps int) *variances {
+	return &variances{units: units, steps: steps,
+		mean: make([]float64, steps*units), m2: make([]float64, steps*units),
+		within: make([]float64, units), w2: make([]float64, units), sum: make([]float64, units)}
+}
+
+// variancesBytes is the memory that variances take for a unit.
+func variancesBytes(steps int) int64 { return int64(8 * (2*steps + 3)) }
+
+// add shows the units from lo on at a step of the trajectory of the sample-th sample: Welford's update over the samples, and over the steps.
+func (v *variances) add(row []float32, lo, sample, step int) {
+	mean := v.mean[step*v.units+lo:][:len(row)]
+	m2 := v.m2[step*v.units+lo:][:len(row)]
+	within, w2, sum := v.within[lo:][:len(row)], v.w2[lo:][:len(row)], v.sum[lo:][:len(row)]
+	overSamples, overSteps := 1/float64(sample+1), 1/float64(step+1)
+	for i, a := range row {
+		x := float64(a)
+		d := x - mean[i]
+		mean[i] += d * overSamples
+		m2[i] += d * (x - mean[i])
+		d = x - within[i]
+		within[i] += d * overSteps
+		w2[i] += d * (x - within[i])
+	}
+	if step == v.steps-1 {
+		for i := range row {
+			sum[i] += math.Sqrt(max(w2[i], 0) / float64(v.steps-1))
+			within[i], w2[i] = 0, 0
+		}
+	}
+}
+
+// transformational is TV of a unit, after so many samples.
+func (v *variances) transformational(u, samples int) float64 { return v.sum[u] / float64(samples) }
+
+// sample is SV of a unit, after so many samples, two at least.
+func (v *variances) sample(u, samples int) float64 {
+	var sum float64
+	for t := range v.steps {
+		sum += math.Sqrt(max(v.m2[t*v.units+u], 0) / float64(samples-1))
+	}
+	return sum / float64(v.steps)
+}
+
+// Quotient is a / b as tmeasures has it: 1 where both are 0, infinite where b alone is.
+func Quotient(a, b float64) float64 {
+	switch {
+	case b > 0:
+		return a / b
+	case a > 0:
+		return math.Inf(1)
+	}
+	return 1
+}
+
+// all is what variances hold, for a checkpoint.
+func (v *variances) all() [][]float64 {
+	if v == nil {
+		return nil
+	}
+	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
+}
+
+// moments are the mean and deviation of units over P(x), for a threshold from a normal distribution.
+type moments struct {
+	n        int
+	mean, m2 []float64
+}
+
+func (m *moments) add(row []float32, lo, n int) {
+	mean, m2 := m.mean[lo:][:len(row)], m.m2[lo:][:len(row)]
+	over := 1 / float64(n+1)
+	for i, a := range row {
+		d := float64(a) - mean[i]
+		mean[i] += d * over
+		m2[i] += d * (float64(a) - mean[i])
+	}
+}
+
+// threshold is the value that a normal variable of the unit's mean and deviation exceeds at the given rate; a unit fires above it.
+func (m *moments) threshold(u int, rate float64) float64 {
+	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16)
+	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
+}
+
+// wantsMatrix reports whether the whole trajectory of every sample is to be run.
+func (m *firing) wantsMatrix() bool {
+	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
+}
+
+// matrixBytes is the memory that a unit takes while whole trajectories are run.
+func (m *firing) matrixBytes(p path) int64 {
+	var bytes int64
+	if m.settings.also(Variance) {
+		bytes += variancesBytes(len(p.amounts))
+	}
+	if m.settings.also(SameEquivariance) {
+		bytes += variancesBytes(len(p.amounts))
+	}
+	if m.settings.also(NormalThreshold) {
+		bytes += 32
+	}
+	return bytes
+}

@@ -1,0 +1,87 @@
+package firing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Settings are those of the measure.
+type Settings struct {
+	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"the global firing rate that thresholds are chosen for: units fire for this share of the data, or a little more where values tie"`
+	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this share of its units, the best"`
+	Sparse     []string `key:"sparse" json:"sparse,omitempty" doc:"layers, as in a model's layers, whose units fire by high values alone (s = 1); in the others each unit takes the sign with the better score"`
+	Positions  string   `key:"positions" json:"positions" default:"all" doc:"units of layers with space: all, every value; channels, each channel's maximum; a number, so many random positions"`
+	References int      `key:"references" json:"references" min:"0" doc:"inputs that drive a unit most, whose trajectories are followed; 1 for gratings and 10 for other data where not given"`
+	Steps      int      `key:"steps" json:"steps" default:"10" min:"1" doc:"draws along a trajectory, for a transformation that has a range"`
+	Also       []string `key:"also" json:"also,omitempty" doc:"more to measure of each unit: variance, same-equivariance, normal-threshold, mutual-information"`
+	Curves     int      `key:"curves" json:"curves" default:"4" min:"0" doc:"best units of each layer whose responses along their trajectory are kept in curves.parquet"`
+}
+
+// What Settings.Also can name.
+const (
+	Variance          = "variance"           // transformational and sample variance, and their quotient
+	SameEquivariance  = "same-equivariance"  // the quotient after the feature maps are moved back
+	NormalThreshold   = "normal-threshold"   // firing rates by a threshold from mean and deviation
+	MutualInformation = "mutual-information" // of firing and class
+)
+
+// Values of Settings.Positions besides numbers.
+const (
+	AllPositions = "all"
+	Channels     = "channels"
+)
+
+// Defaults are those of study files.
+func Defaults() Settings {
+	return Settings{Rate: 0.01, Top: 0.2, Positions: AllPositions, Steps: 10, Curves: 4}
+}
+
+func (s Settings) check() error {
+	if !(s.Rate > 0 && s.Rate <= 1) {
+		return fmt.Errorf("rate is %v: it is a share above 0, such as 0.01", s.Rate)
+	}
+	if !(s.Top > 0 && s.Top <= 1) {
+		return fmt.Errorf("top is %v: it is a share above 0, such as 0.2", s.Top)
+	}
+	if s.References < 0 || s.References > maxReferences {
+		return fmt.Errorf("references is %d: take 1 to %d", s.References, maxReferences)
+	}
+	if s.Steps < 1 || s.Steps > maxSteps {
+		return fmt.Errorf("steps is %d: take 1 to %d", s.Steps, maxSteps)
+	}
+	if s.Curves < 0 {
+		return errors.New("curves is below 0")
+	}
+	known := []string{Variance, SameEquivariance, NormalThreshold, MutualInformation}
+	for i, a := range s.Also {
+		if !slices.Contains(known, a) {
+			return fmt.Errorf("also %q: there are %v", a, known)
+		}
+		if slices.Contains(s.Also[:i], a) {
+			return fmt.Errorf("also names %s twice", a)
+		}
+	}
+	_, err := s.positions()
+	return err
+}
+
+const (
+	maxReferences = 1000
+	maxSteps      = 1000
+)
+
+// positions is the number of random positions, 0 for all of them or for maxima.
+func (s Settings) positions() (int, error) {
+	if s.Positions == AllPositions || s.Positions == Channels {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s.Positions)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("positions is %q: it is all, channels, or a number of positions", s.Positions)
+	}
+	return n, nil
+}
+
+func (s Settings) also(what string) bool { return slices.Contains(s.Also, what) }

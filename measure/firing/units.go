@@ -1,0 +1,132 @@
+package firing
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// unitSet says which values of a layer are its units.
+type unitSet struct {
+	shape     []int // of one sample
+	axes      onnx.Axes
+	channels  int
+	positions int
+	first     bool  // channels come before positions
+	picked    []int // positions that are units; nil: all
+	maxima    bool  // a unit is the maximum of a channel
+}
+
+// newUnits says what the units of a layer are. The positions of a random sample are those of all channels.
+func newUnits(l onnx.Layer, s Settings, seed uint64) *unitSet {
+	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, first: true}
+	if len(l.Axes) > 0 {
+		u.axes = l.Axes[1:]
+	}
+	last := len(l.Shape) - 1
+	switch at := strings.IndexByte(string(u.axes), 'C'); {
+	case last < 1 || len(u.axes) != len(l.Shape): // a vector, or not known: every value is a channel
+	case at == 0:
+		u.channels, u.positions = l.Shape[0], tensor.Size(l.Shape[1:])
+	case strings.LastIndexByte(string(u.axes), 'C') == last:
+		u.channels, u.positions, u.first = l.Shape[last], tensor.Size(l.Shape[:last]), false
+	}
+	u.maxima = s.Positions == Channels && u.positions > 1
+	if n, err := s.positions(); err == nil && n > 0 && n < u.positions {
+		u.picked = keyed.Rand(seed, "firing: positions", l.Name).Perm(u.positions)[:n]
+		slices.Sort(u.picked)
+	}
+	return u
+}
+
+// count is the number of units.
+func (u *unitSet) count() int {
+	switch {
+	case u.maxima:
+		return u.channels
+	case u.picked != nil:
+		return u.channels * len(u.picked)
+	}
+	return u.channels * u.positions
+}
+
+// read returns the units of some samples: b x count. It is z itself where every value is a unit, else dst, grown as need be.
+func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
+	if !u.maxima && u.picked == nil {
+		return z.Data
+	}
+	b, n := z.Shape[0], u.count()
+	dst = slices.Grow(dst[:0], b*n)[:b*n]
+	for i := range b {
+		if u.maxima {
+			u.readMaxima(dst[i*n:(i+1)*n], z.At(i).Data)
+		} else {
+			u.readPicked(dst[i*n:(i+1)*n], z.At(i).Data)
+		}
+	}
+	return dst
+}
+
+func (u *unitSet) readMaxima(dst, z []float32) {
+	if u.first {
+		for c := range dst {
+			dst[c] = slices.Max(z[c*u.positions : (c+1)*u.positions])
+		}
+		return
+	}
+	copy(dst, z[:u.channels])
+	for p := 1; p < u.positions; p++ {
+		for c, v := range z[p*u.channels : (p+1)*u.channels] {
+			dst[c] = max(dst[c], v)
+		}
+	}
+}
+
+func (u *unitSet) readPicked(dst, z []float32) {
+	for i := range dst {
+		dst[i] = z[u.flat(i)]
+	}
+}
+
+// flat is where unit i stands in one sample of the layer.
+func (u *unitSet) flat(i int) int {
+	if u.picked == nil {
+		return i
+	}
+	k := len(u.picked)
+	if u.first {
+		return i/k*u.positions + u.picked[i%k]
+	}
+	return u.picked[i/u.channels]*u.channels + i%u.channels
+}
+
+// place is where unit i stands: its channel, and its row and column, -1 where it has none. The place along time or tokens is a row.
+func (u *unitSet) place(i int) (channel, row, column int) {
+	if u.maxima {
+		return i, -1, -1
+	}
+	at, row, column := u.flat(i), -1, -1
+	position := 0
+	if u.first {
+		channel, position = at/u.positions, at%u.positions
+	} else {
+		channel, position = at%u.channels, at/u.channels
+	}
+	for axis := len(u.shape) - 1; axis >= 0 && u.positions > 1; axis-- {
+		if axis == 0 && u.first || axis == len(u.shape)-1 && !u.first {
+			continue
+		}
+		size := u.shape[axis]
+		switch u.axes[axis] {
+		case 'W':
+			column = position % size
+		case 'H', 'T':
+			row = position % size
+		}
+		position /= size
+	}
+	return channel, row, column
+}

@@ -1,0 +1,94 @@
+package firing
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A value that says where it stands: 100 c + 10 row + column.
+func standing(channels, rows, columns int, last bool) tensor.Tensor {
+	shape := []int{1, channels, rows, columns}
+	if last {
+		shape = []int{1, rows, columns, channels}
+	}
+	z := tensor.New(shape...)
+	for c := range channels {
+		for r := range rows {
+			for k := range columns {
+				at := (c*rows+r)*columns + k
+				if last {
+					at = (r*columns+k)*channels + c
+				}
+				z.Data[at] = float32(100*c + 10*r + k)
+			}
+		}
+	}
+	return z
+}
+
+func TestUnitsStandWhereTheySay(t *testing.T) {
+	t.Parallel()
+	for _, axes := range []onnx.Axes{"NCHW", "NHWC"} {
+		z := standing(3, 4, 5, axes == "NHWC")
+		l := onnx.Layer{Name: "l", Shape: z.Shape[1:], Axes: axes}
+		for positions, want := range map[string]int{"all": 60, "7": 21, "20": 60, "channels": 3} {
+			s := Defaults()
+			s.Positions = positions
+			u := newUnits(l, s, 1)
+			values := u.read(nil, z)
+			if u.count() != want || len(values) != want {
+				t.Fatalf("%s, positions %s: %d units and %d values, want %d", axes, positions, u.count(), len(values), want)
+			}
+			for i, v := range values {
+				c, row, column := u.place(i)
+				if positions == "channels" {
+					if row != -1 || column != -1 || v != float32(100*c+34) {
+						t.Errorf("%s: the maximum of channel %d is %v at %d, %d", axes, c, v, row, column)
+					}
+					continue
+				}
+				if v != float32(100*c+10*row+column) {
+					t.Errorf("%s, positions %s: unit %d says %d, %d, %d and is %v", axes, positions, i, c, row, column, v)
+				}
+			}
+		}
+	}
+}
+
+func TestUnitsOfOtherLayers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		axes              onnx.Axes
+		shape             []int
+		unit              int
+		channel, row, col int
+	}{
+		{"NC", []int{9}, 4, 4, -1, -1},
+		{"NTC", []int{5, 4}, 13, 1, 3, -1},
+		{"NCT", []int{4, 5}, 13, 2, 3, -1},
+		{"N??", []int{4, 5}, 13, 13, -1, -1},
+		{"", []int{4, 5}, 13, 13, -1, -1},
+		{"NCHW", []int{6, 1, 1}, 3, 3, -1, -1},
+	} {
+		u := newUnits(onnx.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
+		got := [3]int{}
+		got[0], got[1], got[2] = u.place(c.unit)
+		if want := [3]int{c.channel, c.row, c.col}; got != want || u.count() != tensor.Size(c.shape) {
+			t.Errorf("%s %v: unit %d of %d stands at %v, want %v", c.axes, c.shape, c.unit, u.count(), got, want)
+		}
+	}
+}
+
+func TestRandomPositionsAreThoseOfTheSeed(t *testing.T) {
+	t.Parallel()
+	l := onnx.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}
+	s := Defaults()
+	s.Positions = "9"
+	a, b, c := newUnits(l, s, 1), newUnits(l, s, 1), newUnits(l, s, 2)
+	if !slices.Equal(a.picked, b.picked) || slices.Equal(a.picked, c.picked) || !slices.IsSorted(a.picked) {
+		t.Errorf("positions %v, %v and %v", a.picked, b.picked, c.picked)
+	}
+}

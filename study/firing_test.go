@@ -1,0 +1,107 @@
+package study
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+const firingText = `name: units
+data:
+  - {name: gratings, gratings: {size: 16, orientations: [0, 45, 90, 135], channels: 1}}
+  - {name: shapes, shapes: {n: 120, size: 16}}
+  - {name: few, shapes: {n: 30, size: 16}}
+models: [{name: net, onnx: net.onnx, layers: [conv, logits]}]
+transforms:
+  - {name: turn, rotate: {values: [-20, 0, 20]}}
+  - {name: shift, translate: [-0.2, 0.2]}
+measures: [firing: {also: [variance, mutual-information], steps: 3}]
+trials: 2
+`
+
+// Data with trajectories of their own take no transformation; others are followed under each of the study's.
+func TestFiringInAStudy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "net", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	r := mustRun(t, parseIn(t, dir, firingText), out, options(t))
+	got := map[string]int{}
+	for _, row := range r.Rows {
+		if row.Trial != 0 {
+			continue
+		}
+		got[strings.Join([]string{row.Data, row.Transform, row.Factor, row.Statistic}, " ")]++
+		if row.Depth < 1 || row.Layer == "" || row.Parameter != "" || math.IsNaN(row.Value) {
+			t.Errorf("the row %+v", row)
+		}
+	}
+	for _, want := range []string{"gratings  phase invariance", "gratings  orientation invariance", "shapes turn  invariance", "shapes shift  invariance",
+		"shapes turn  normalised-variance", "shapes shift  mutual-information", "gratings  phase selective"} {
+		if got[want] != 2 {
+			t.Errorf("%d rows of %q, want one for each layer", got[want], want)
+		}
+	}
+	if got["shapes   invariance"] > 0 || got["gratings turn phase invariance"] > 0 {
+		t.Errorf("rows %v", got)
+	}
+	if len(r.Record.Skipped) != 1 || !strings.Contains(r.Record.Skipped[0].Why, "too few") {
+		t.Errorf("skipped: %+v", r.Record.Skipped)
+	}
+	checkUnits(t, out)
+	checkDamagedUnits(t, out, dir)
+}
+
+// Every unit of the folder's table adds up to the score of its layer.
+func checkUnits(t *testing.T, dir string) {
+	t.Helper()
+	units, curves := map[string]int{}, 0
+	err := Units(dir, func(u scores.UnitRow) {
+		units[strings.Join([]string{u.Data, u.Transform, u.Factor, u.Layer}, " ")]++
+		if math.Abs(u.Score-u.Local/u.Global) > 1e-12 || u.Model != "net" || u.Measure != "firing" || u.Layer == "conv" && (u.Row < 0 || u.Column < 0) || u.Layer == "logits" && u.Row != -1 {
+			t.Fatalf("the unit %+v", u)
+		}
+	})
+	if err == nil {
+		err = Curves(dir, func(scores.CurveRow) { curves++ })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if units["gratings  phase conv"] != 2*6*64 || units["shapes shift  logits"] != 2*8 || len(units) != 8 {
+		t.Errorf("units %v", units)
+	}
+	if want := 2 * 2 * 4 * (41 + 81 + 3 + 4); curves != want {
+		t.Errorf("%d points of curves, want %d", curves, want)
+	}
+}
+
+// A table of units that was altered is found, and its cell done again.
+func checkDamagedUnits(t *testing.T, out, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))
+	if err != nil || len(files) != 2*3 {
+		t.Fatalf("tables of units: %v, %v", files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err == nil {
+		err = os.WriteFile(files[0], raw[:len(raw)/2], 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Check(t.Context(), out, true, options(t))
+	if err != nil || len(found) != 2 || found[0].Kind != Damaged || !strings.Contains(found[0].Why, "table of units") {
+		t.Errorf("a damaged table: %+v, %v", found, err)
+	}
+	mustRun(t, parseIn(t, dir, firingText), out, options(t))
+	checkUnits(t, out)
+	if found, err := Check(t.Context(), out, false, options(t)); err != nil || len(found) != 0 {
+		t.Errorf("after it was mended: %+v, %v", found, err)
+	}
+}

@@ -1,0 +1,166 @@
+package study
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// unitFiles gathers what a procedure found of single units, until its cell is written. They are held as they are written, which takes
+// a tenth of the room of the rows.
+type unitFiles struct {
+	r             *runner
+	c             *Cell
+	units, curves bytes.Buffer
+	unitWriter    *scores.UnitWriter
+	curveWriter   *scores.CurveWriter
+}
+
+func (r *runner) newUnitFiles(c *Cell) *unitFiles { return &unitFiles{r: r, c: c} }
+
+// addUnits is the Job.Units of a cell.
+func (u *unitFiles) addUnits(rows []measure.UnitScore) error {
+	if u.unitWriter == nil {
+		u.unitWriter = scores.NewUnitWriter(&u.units)
+	}
+	for _, row := range rows {
+		layer, err := u.c.work.layer(row.Layer, -1)
+		if err == nil {
+			err = u.unitWriter.Write(scores.UnitRow{Study: u.r.plan.Study.Name, Model: u.c.Model.spec.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.c.Data.spec.Name, Transform: u.c.View.Transform, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitScore: row})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCurves is the Job.Curves of a cell.
+func (u *unitFiles) addCurves(rows []measure.UnitResponse) error {
+	if u.curveWriter == nil {
+		u.curveWriter = scores.NewCurveWriter(&u.curves)
+	}
+	for _, row := range rows {
+		layer, err := u.c.work.layer(row.Layer, -1)
+		if err == nil {
+			err = u.curveWriter.Write(scores.CurveRow{Study: u.r.plan.Study.Name, Model: u.c.Model.spec.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.c.Data.spec.Name, Transform: u.c.View.Transform, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitResponse: row})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep writes what was gathered beside the record of the cell, which is written after it and so never without it.
+func (u *unitFiles) keep() error {
+	write := func(name string, closing func() error, content *bytes.Buffer) error {
+		if err := closing(); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(u.r.folder.path("cells", u.c.Key+name), content.Bytes()); err != nil {
+			return &saveError{err}
+		}
+		return nil
+	}
+	if u.unitWriter != nil {
+		if err := write(unitsSuffix, u.unitWriter.Close, &u.units); err != nil {
+			return err
+		}
+	}
+	if u.curveWriter != nil {
+		return write(curvesSuffix, u.curveWriter.Close, &u.curves)
+	}
+	return nil
+}
+
+const (
+	unitsSuffix  = ".units.parquet"
+	curvesSuffix = ".curves.parquet"
+)
+
+// writeUnits writes units.parquet and curves.parquet, where any cell has rows of them.
+func (r *runner) writeUnits() error {
+	err := joinRows(r, "units.parquet", unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
+	if err != nil {
+		return err
+	}
+	return joinRows(r, "curves.parquet", curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
+}
+
+type rowWriter[T any] interface {
+	Write(T) error
+	Close() error
+}
+
+// joinRows writes the rows of all cells to one file.
+func joinRows[T any](r *runner, name, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+	var files []string
+	for _, c := range r.plan.Cells {
+		file := r.folder.path("cells", c.Key+suffix)
+		if _, err := os.Stat(file); err == nil && !c.failed {
+			files = append(files, file)
+		}
+	}
+	if files == nil {
+		return nil
+	}
+	return r.folder.write(name, func(w io.Writer) error {
+		out := open(w)
+		for _, file := range files {
+			var failed error
+			err := readRows(file, read, func(row T) {
+				if failed == nil {
+					failed = out.Write(row)
+				}
+			})
+			if err := errors.Join(err, failed); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	})
+}
+
+// readRows hands the rows of a Parquet file to each.
+func readRows[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = read(f, info.Size(), each)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Units hands the rows of a run folder's units.parquet to each; a run without any has none.
+func Units(dir string, each func(scores.UnitRow)) error {
+	return optional(readRows(Folder{dir}.path("units.parquet"), scores.ReadUnits, each))
+}
+
+// Curves hands the rows of a run folder's curves.parquet to each; a run without any has none.
+func Curves(dir string, each func(scores.CurveRow)) error {
+	return optional(readRows(Folder{dir}.path("curves.parquet"), scores.ReadCurves, each))
+}
+
+func optional(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
