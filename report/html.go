@@ -101,7 +101,7 @@ func (r Run) page(source string) (*page, error) {
 	p := &page{
 		Record: rec, Policy: Policy(source != ""), Style: template.CSS(web.Style), Script: template.JS(web.Script), Source: source,
 		Extent: extent(rec, r.Rows), Progress: progress(rec), Took: took(rec), Empty: len(r.Rows) == 0,
-		Findings: Findings(r.Rows), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
+		Findings: slices.Concat(Answers(r.Rows), Findings(r.Rows)), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := r.pack()
 	p.Relations, p.Pictures = len(data.Relations) > 0, len(data.Pictures) > 0

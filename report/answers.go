@@ -1,0 +1,266 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// Answers returns sentences on what people come with: which model is the more invariant, and is that beyond doubt; where in depth
+// do models lose equivariance; which layer to take for a task of localisation. Like Findings they follow from the scores
+// by fixed rules.
+func Answers(rows []scores.Row) []string {
+	shown := overview(rows)
+	return nonEmpty(ranking(shown), lost(shown), localising(shown))
+}
+
+// rankedBy are the statistics that tell which of several models is the more invariant, the first that there is.
+var rankedBy = []struct {
+	measure   string
+	statistic Statistic
+}{
+	{"effective-invariance", Statistic{Name: "ei", Title: "effective invariance", Direction: Higher}},
+	{"prediction-divergence", Statistic{Name: "js", Title: "Jensen-Shannon divergence", Direction: Lower}},
+	{"accuracy", Statistic{Name: "drop", Title: "drop in accuracy", Direction: Lower}},
+}
+
+// A lead is how far the best model of a case, a transformation on a data set, is ahead of the next.
+type lead struct {
+	best, next series
+	sure       bool // by more than their intervals allow
+	gap        float64
+}
+
+// ranking says which model is the most invariant, "" where there are no two.
+func ranking(shown []scores.Row) string {
+	for _, by := range rankedBy {
+		var leads []lead
+		models := 0
+		for _, group := range byCase(seriesOf(shown, by.measure, by.statistic.Name)) {
+			if len(group) > 1 && group[0].transform != "" {
+				leads, models = append(leads, leadOf(group, by.statistic.Direction)), max(models, len(group))
+			}
+		}
+		if len(leads) > 0 {
+			return sentenceOf(leads, models, by.statistic.Title)
+		}
+	}
+	return ""
+}
+
+func leadOf(group []series, d Direction) lead {
+	group = slices.Clone(group)
+	slices.SortStableFunc(group, func(a, b series) int {
+		if d == Lower {
+			a, b = b, a
+		}
+		return cmp.Compare(b.rows[0].Value, a.rows[0].Value)
+	})
+	l := lead{best: group[0], next: group[1]}
+	l.gap = math.Abs(l.best.rows[0].Value - l.next.rows[0].Value)
+	l.sure = beyond(l.best.rows[0], l.next.rows[0])
+	return l
+}
+
+// beyond reports whether two scores differ by more than their intervals allow, taken as independent: half widths add by their
+// squares. On the same samples that is on the safe side; noether diff pairs them. Without intervals it does not know, and says no.
+func beyond(a, b scores.Row) bool {
+	return math.Abs(a.Value-b.Value) > math.Hypot((a.High-a.Low)/2, (b.High-b.Low)/2)
+}
+
+// sentenceOf sums up the leads of all cases by the model that leads most often.
+func sentenceOf(leads []lead, models int, title string) string {
+	wins := make(map[string]int)
+	for _, l := range leads {
+		wins[l.best.model]++
+	}
+	first := leads[0]
+	for _, l := range leads {
+		if wins[l.best.model] > wins[first.best.model] || l.best.model == first.best.model && l.gap > first.gap {
+			first = l
+		}
+	}
+	sure := 0
+	for _, l := range leads {
+		if l.best.model == first.best.model && l.sure {
+			sure++
+		}
+	}
+	name, won := shorten(first.best.model, longestName), wins[first.best.model]
+	than := "is the most invariant of " + plural(models, "model")
+	if models == 2 {
+		than = "is more invariant than " + shorten(first.next.model, longestName)
+	}
+	example := fmt.Sprintf("%s %s against %s", title, number(first.best.rows[0].Value), number(first.next.rows[0].Value))
+	if models > 2 {
+		example += " of " + shorten(first.next.model, longestName)
+	}
+	under := "under " + shorten(first.best.transform, longestName)
+	if len(leads) == 1 {
+		return fmt.Sprintf("%s %s %s: %s, %s.", name, than, under, example, allowed(sure == 1))
+	}
+	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
+		name, than, won, plural(len(leads), "case"), count(sure), under, example)
+}
+
+func allowed(sure bool) string {
+	if sure {
+		return "which is more than their intervals allow"
+	}
+	return "which is within their intervals"
+}
+
+const (
+	mostNamed = 3   // models in a sentence
+	someLoss  = 0.1 // of equivariance, from which on it is spoken of
+)
+
+// lost says by which layer each model has lost half of the equivariance that it loses, under the transformation that costs most.
+func lost(shown []scores.Row) string {
+	var worst []loss
+	for _, models := range byCase(seriesOf(shown, "seis", "equivariance")) {
+		var losses []loss
+		for _, s := range models {
+			if l, ok := lossOf(s); ok {
+				losses = append(losses, l)
+			}
+		}
+		if largest(losses) > largest(worst) {
+			worst = losses
+		}
+	}
+	if len(worst) == 0 {
+		return ""
+	}
+	several := len(distinct(shown, byModel)) > 1
+	var parts []string
+	for _, l := range worst[:min(len(worst), mostNamed)] {
+		text := "by " + layer(l.half)
+		if several {
+			text += " in " + shorten(l.half.Model, longestName)
+		}
+		parts = append(parts, fmt.Sprintf("%s (depth %d; %s to %s)", text, l.half.Depth, number(l.from), number(l.to)))
+	}
+	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", shorten(transformLabel(&worst[0].half), longestName), listed(parts))
+}
+
+type loss struct {
+	half     scores.Row // the first layer at which half is lost
+	from, to float64
+}
+
+func largest(losses []loss) float64 {
+	most := 0.0
+	for _, l := range losses {
+		most = max(most, l.from-l.to)
+	}
+	return most
+}
+
+// lossOf finds the highest score over depth and the lowest one after it.
+func lossOf(s series) (loss, bool) {
+	top := 0
+	for i, r := range s.rows {
+		if r.Value > s.rows[top].Value {
+			top = i
+		}
+	}
+	after := s.rows[top:]
+	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) }).Value
+	l := loss{from: after[0].Value, to: low}
+	if l.from-l.to < someLoss {
+		return l, false
+	}
+	at := slices.IndexFunc(after, func(r scores.Row) bool { return r.Value <= (l.from+l.to)/2 })
+	l.half = after[at]
+	return l, true
+}
+
+// localising names the layer of each model whose equivariance is furthest above its invariance, on average over
+// transformations: it knows where things are.
+func localising(shown []scores.Row) string {
+	best := make(map[string]*candidate)
+	layers := make(map[string]int)
+	for _, c := range candidates(shown) {
+		layers[c.row.Model]++
+		if known := best[c.row.Model]; !c.chance && c.gap() > 0 && (known == nil || c.gap() > known.gap()) {
+			best[c.row.Model] = c
+		}
+	}
+	var found []*candidate
+	for _, model := range distinct(shown, byModel) {
+		if best[model] != nil && layers[model] > 1 {
+			found = append(found, best[model])
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(found, func(a, b *candidate) int { return cmp.Compare(b.gap(), a.gap()) })
+	var parts []string
+	for _, c := range found[:min(len(found), mostNamed)] {
+		text := layer(c.row)
+		if len(found) > 1 {
+			text += " of " + shorten(c.row.Model, longestName)
+		}
+		parts = append(parts, fmt.Sprintf("%s (equivariance %s, invariance %s)", text, number(c.equivariance/c.n), number(c.invariance/c.n)))
+	}
+	return "To localise, take " + strings.Join(parts, " or ") + ": there equivariance is furthest above invariance, on average over the transformations."
+}
+
+// candidates are the layers that have both scores, in order of appearance.
+func candidates(shown []scores.Row) []*candidate {
+	type view struct{ model, layer, data, transform, parameter, variant string }
+	viewOf := func(r scores.Row) view { return view{r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Variant} }
+	is := func(r scores.Row, statistic string) bool {
+		return r.Measure == "seis" && r.Statistic == statistic && r.Factor == "" && !math.IsNaN(r.Value)
+	}
+	invariance := make(map[view]float64)
+	for _, r := range shown {
+		if is(r, "invariance") {
+			invariance[viewOf(r)] = r.Value
+		}
+	}
+	type place struct{ model, layer string }
+	at := make(map[place]*candidate)
+	var all []*candidate
+	for _, r := range shown {
+		still, known := invariance[viewOf(r)]
+		if !is(r, "equivariance") || !known {
+			continue
+		}
+		p := place{r.Model, r.Layer}
+		if at[p] == nil {
+			at[p] = &candidate{row: r}
+			all = append(all, at[p])
+		}
+		at[p].add(r, still)
+	}
+	return all
+}
+
+// A candidate is a layer with its scores summed over transformations.
+type candidate struct {
+	row                         scores.Row
+	equivariance, invariance, n float64
+	chance                      bool // no better than chance somewhere
+}
+
+func (c *candidate) add(r scores.Row, invariance float64) {
+	c.equivariance, c.invariance, c.n = c.equivariance+r.Value, c.invariance+invariance, c.n+1
+	c.chance = c.chance || !math.IsNaN(r.Null) && atChance(r, Higher)
+}
+
+func (c *candidate) gap() float64 { return (c.equivariance - c.invariance) / c.n }
+
+// listed writes "a", "a and b", "a, b and c".
+func listed(items []string) string {
+	if len(items) < 2 {
+		return strings.Join(items, "")
+	}
+	return strings.Join(items[:len(items)-1], ", ") + " and " + items[len(items)-1]
+}
