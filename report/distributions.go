@@ -25,6 +25,7 @@ type Subject struct {
 	Transform string
 	Parameter string
 	Measure   string
+	Factor    string
 	Statistic string
 }
 
@@ -125,7 +126,8 @@ func ReadDistributions(file string) ([]Distribution, []string, error) {
 	}
 	found, notes, err := Distribute(func(each func(Subject, float64)) error {
 		return scores.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
-			each(Subject{"sample", r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Measure, r.Statistic}, r.Value)
+			each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
+				Measure: r.Measure, Statistic: r.Statistic}, r.Value)
 		})
 	})
 	if err != nil {
@@ -144,6 +146,7 @@ type packedDistribution struct {
 	Transform string  `json:"transform"`
 	Parameter string  `json:"parameter"`
 	Measure   string  `json:"measure"`
+	Factor    string  `json:"factor"`
 	Statistic string  `json:"statistic"`
 	Ends      numbers `json:"ends"`
 	Counts    []int   `json:"counts"`
@@ -159,7 +162,7 @@ func packDistributions(all []Distribution, models []scores.ModelRecord) []packed
 			depth = scores.NoDepth
 		}
 		out[i] = packedDistribution{d.Of, printable(d.Model), printable(d.Layer), depth, printable(d.Data), printable(d.Transform), printable(d.Parameter),
-			printable(d.Measure), printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
+			printable(d.Measure), printable(d.Factor), printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
 	}
 	return out
 }

@@ -129,7 +129,7 @@ func (w wording) depth(s series, about Statistic) finding {
 	if s.isGrid() {
 		return w.grid(s, about)
 	}
-	low, high := s.lowest(), s.highest()
+	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.rows[0], s.rows[len(s.rows)-1]
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))

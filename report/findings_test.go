@@ -29,12 +29,17 @@ func TestFindings(t *testing.T) {
 	for i := range floor {
 		floor[i].Null = 0.25
 	}
+	distances := depthRows("cosine", 0.9, 0.1)
+	for i := range distances {
+		distances[i].Measure, distances[i].Null = "distance", 1
+	}
 	for _, c := range []struct {
 		name string
 		rows []scores.Row
 		want []string
 	}{
 		{"nothing", nil, nil},
+		{"a distance below that of unrelated samples", distances, []string{"Cosine distance under turn is highest at a (0.900) and lowest at b (0.100)."}},
 		{"falls", depthRows("equivariance", 0.91, 0.8, 0.38), []string{"Equivariance under turn falls from 0.910 at a to 0.380 at c."}},
 		{"rises", depthRows("invariance", 0.1, 0.2, 0.38), []string{"Invariance under turn rises from 0.100 at a to 0.380 at c."}},
 		{"steady", depthRows("equivariance", 0.91, 0.90, 0.92), []string{"Equivariance under turn stays between 0.900 and 0.920 at all 3 layers."}},

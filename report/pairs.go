@@ -45,7 +45,7 @@ func isOwn(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherM
 // grid describes the pairs of layers of two models.
 func (w wording) grid(s series, about Statistic) finding {
 	s = s.withoutSelf()
-	low, high := s.lowest(), s.highest()
+	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), number(high.Value), pairOf(low), number(low.Value))

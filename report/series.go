@@ -97,15 +97,18 @@ func (s series) lowest() scores.Row {
 	return slices.MinFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
 
-func (s series) highest() scores.Row {
-	rows := slices.DeleteFunc(slices.Clone(s.rows), meaningless)
+func (s series) highest(d Direction) scores.Row {
+	rows := s.rows
+	if d == Higher {
+		rows = slices.DeleteFunc(slices.Clone(rows), meaningless)
+	}
 	if len(rows) == 0 {
 		rows = s.rows
 	}
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// meaningless reports whether a high score is no higher than shuffled pairs make it, or within rounding: a layer with fewer
+// meaningless reports whether a high score, where higher is better, is no higher than shuffled pairs make it, or within rounding: a layer with fewer
 // observations than patterns reaches 1 whatever the data are, and is not the best of anything.
 func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
@@ -115,12 +118,12 @@ func (s series) best(d Direction) scores.Row {
 	if d == Lower {
 		return s.lowest()
 	}
-	return s.highest()
+	return s.highest(d)
 }
 
 func (s series) worst(d Direction) scores.Row {
 	if d == Lower {
-		return s.highest()
+		return s.highest(d)
 	}
 	return s.lowest()
 }

@@ -37,6 +37,7 @@ export interface Distribution {
   transform: string;
   parameter: string;
   measure: string;
+  factor: string;
   statistic: string;
   ends: [number, number];
   counts: number[];

@@ -4,6 +4,7 @@ import { bars, linesOf } from './charts/bars';
 import { byParameter, depth } from './charts/curves';
 import { distribution } from './charts/distribution';
 import { heat, isGrid, pairsOf } from './charts/heat';
+import { units } from './charts/units';
 import { defaultOf, fixed, layerEnds, named, varies, type Axis, type Context, type Kind, type Panel } from './charts/kind';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Measure, type Scores, type Statistic } from './data';
@@ -16,7 +17,7 @@ import { describe, inOverview, scoreSource, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
-const kinds: Kind[] = [depth, bars, byParameter, heat, distribution];
+const kinds: Kind[] = [depth, bars, byParameter, heat, distribution, units];
 const panelsAtOnce = 24;
 
 export class Section {

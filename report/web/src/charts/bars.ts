@@ -32,7 +32,7 @@ export const bars: Kind = {
 
 /** The columns that a reader can choose for the lines. */
 export function linesOf(scores: Scores, rows: number[]): Axis[] {
-  return lines.filter((a) => varies(scores, a, rows));
+  return lines.filter((a) => varies(scores, a, rows) || (a === 'transform' && rows.some((row) => scores.text('transform', row) !== '')));
 }
 
 function line(c: Omit<Context, 'series'>): Axis {

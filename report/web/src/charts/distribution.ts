@@ -14,18 +14,19 @@ export const distribution: Kind = {
   legend: 'plain',
   suits: (scores, measure) => (scores.packed.distributions ?? []).some((d) => d.measure === measure.name),
   by: ['model', 'transform'],
-  spread: (c) => ['factor', 'variant', ...((c.scores.packed.distributions ?? []).some((d) => d.measure === c.measure.name && d.parameter !== '') ? [] : ['parameter' as const])],
+  spread: (c) => ['variant', ...((c.scores.packed.distributions ?? []).some((d) => d.measure === c.measure.name && d.parameter !== '') ? [] : ['parameter' as const])],
   panels: (c) => {
     const all = (c.scores.packed.distributions ?? []).filter((d) => d.measure === c.measure.name && d.statistic === c.statistic.name && fits(c, d));
     const byModel = c.series.dimension === 'model';
-    return grouped(atLayer(all, c.choice('layer')), (d) => [byModel ? '' : d.model, byModel ? d.transform : '', d.parameter, d.layer === '' ? '' : 'layer'].filter(Boolean).join(' '))
+    return grouped(atLayer(all, c.choice('layer')), (d) => [byModel ? '' : d.model, byModel ? d.transform : '', d.parameter, d.factor, d.layer === '' ? '' : 'layer'].filter(Boolean).join(' '))
       .map(([title, found]) => panel(c, title.replace(/ ?layer$/, '') || c.statistic.title, found));
   },
 };
 
-function fits(c: Context, d: Distribution): boolean {
+/** Whether a distribution is of what is chosen. */
+export function fits(c: Context, d: Distribution): boolean {
   const data = c.choice('data'), parameter = c.choice('parameter');
-  return c.filter.passes({ model: d.model, transform: d.transform, data: d.data, layer: d.layer }) && (data === '' || d.data === data) && (parameter === '' || d.parameter === '' || d.parameter === parameter);
+  return c.filter.passes({ model: d.model, transform: d.transform, data: d.data, layer: d.layer }) && (data === '' || d.data === data) && (c.choice('factor') === '' || d.factor === c.choice('factor')) && (parameter === '' || d.parameter === '' || d.parameter === parameter);
 }
 
 // atLayer takes what is of one layer of each model: by its name, or the first or the last.
@@ -67,7 +68,7 @@ function panel(c: Context, title: string, found: Distribution[]): Panel {
     source: sourceOf(title, bins),
     describe: (id) => {
       const b = bins[id];
-      return [['model', b.of.model], ['layer', b.of.layer], ['data', b.of.data], ['transformation', b.of.transform], ['parameter', b.of.parameter],
+      return [['model', b.of.model], ['layer', b.of.layer], ['data', b.of.data], ['transformation', b.of.transform], ['parameter', b.of.parameter], ['factor', b.of.factor],
         [c.statistic.name, `${number(b.low)} to ${number(b.high)}`], [`${b.of.of}s`, `${count(b.count)} (${(100 * b.share).toFixed(1)} %)`], ['mean', number(b.of.mean[0])]];
     },
     build: () => ({ spec: histogram(c, drawn, found[0]?.of ?? 'sample'), says: says(c, found, series) }),
