@@ -219,6 +219,9 @@ func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
 //
 // which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides and dilations too.
 func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
+	if channels, ok := c.foldable(f, x); ok {
+		return c.foldedKernelGradient(f, x, dy, channels)
+	}
 	n := len(f.kernel)
 	swap := append([]int{1, 0}, upTo(n + 2)[2:]...)
 	image, ok := c.channelsFirst(f, x, w, swap)
@@ -229,6 +232,40 @@ func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 		"pads": f.pads(), "strides": f.dilations, "dilations": f.strides, "group": f.group,
 	})
 	return c.cropKernel(c.Transpose(g, swap...), f, w)
+}
+
+// foldable reports whether the channels of x can lie along its last axis, and how many there are.
+func (c *call) foldable(f filter, x onnx.Value) (channels int, ok bool) {
+	shape, last := c.shape(x), len(f.kernel)-1
+	if len(shape) != last+3 || !fixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.lead != "" || f.group != 1 || f.dilations[last] != 1 {
+		return 0, false
+	}
+	return shape[1], true
+}
+
+// foldedKernelGradient is kernelGradient where the channels of x are not a batch, as then each of them has a matrix
+// product to itself that is only as wide as the kernel has taps. They lie side by side along the last axis instead, where a tap to
+// the right is as many places to the right as there are channels: one image, n x height x (width in), and one product
+// for all.
+func (c *call) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
+	n, last := len(f.kernel), len(f.kernel)-1
+	space := slices.Clone(c.shape(x)[2:])
+	space[last] *= channels
+	image := c.Reshape(c.Transpose(x, slices.Concat([]int{0}, upTo(n + 2)[2:], []int{1})...), append([]int{1, -1}, space...)...)
+	pads, dilations := slices.Clone(f.pads()), slices.Clone(f.strides)
+	pads[last] *= channels
+	pads[n+last] *= channels
+	dilations[last] *= channels
+	g := c.Conv(image, c.Transpose(dy, append([]int{1, 0}, upTo(n + 2)[2:]...)...), "", onnx.Attrs{
+		"pads": pads, "strides": f.dilations, "dilations": dilations,
+	})
+	taps := slices.Clone(f.kernel)
+	taps[last] *= channels
+	for i, k := range taps {
+		g = c.Slice(g, 2+i, 0, k, 1) // places left over at the end make more taps than the kernel has
+	}
+	g = c.Reshape(g, slices.Concat([]int{-1}, f.kernel, []int{channels})...)
+	return c.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
 // channelsFirst is x, n x (group in) x space, as a batch of in, each of group n channels.
