@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 
 const (
 	stateKind    = "training"
-	stateVersion = 1
+	stateVersion = 2
 )
 
 // save keeps what the next epoch starts from.
@@ -22,10 +23,12 @@ func (r *fit) save() error {
 	w.Int(r.train.Len())
 	w.Int(r.Batch)
 	w.Int(int(r.Seed))
+	w.String(r.Identity)
 	w.Int(len(r.epochs))
 	for _, e := range r.epochs {
-		w.Float(e.Train)
-		w.Float(e.Validation)
+		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Rate, e.Seconds} {
+			w.Float(v)
+		}
 		w.Int(e.Best)
 	}
 	w.Int(r.t.done)
@@ -34,7 +37,7 @@ func (r *fit) save() error {
 		w.Ints(s.shape)
 		w.Float32s(ort.Data[float32](r.t.state[0][i]))
 	}
-	for _, s := range r.t.program.parameters {
+	for _, s := range r.t.program.weights() {
 		w.Float32s(r.best[s.name].Data)
 	}
 	if err := r.Checkpoint.Save(w.Bytes()); err != nil {
@@ -67,9 +70,16 @@ func (r *fit) read(raw []byte) error {
 	if n, batch, seed := in.Int(), in.Int(), in.Int(); n != r.train.Len() || batch != r.Batch || uint64(seed) != r.Seed {
 		return fmt.Errorf("it is of another training: %d samples in batches of %d with seed %d", n, batch, uint64(seed))
 	}
+	if identity := in.String(); identity != r.Identity {
+		return errors.New("it is of another training, with other settings")
+	}
 	epochs := make([]Epoch, 0)
 	for i := range in.Int() {
-		e := Epoch{Number: i + 1, Train: in.Float(), Validation: in.Float(), Best: in.Int()}
+		e := Epoch{Number: i + 1}
+		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Rate, &e.Seconds} {
+			*v = in.Float()
+		}
+		e.Best = in.Int()
 		if e.Best < 1 || e.Best > e.Number {
 			return fmt.Errorf("epoch %d of it names epoch %d as the best", e.Number, e.Best)
 		}
@@ -90,7 +100,7 @@ func (r *fit) read(raw []byte) error {
 		in.Float32sInto(values[i])
 	}
 	best := r.t.Weights()
-	for _, s := range r.t.program.parameters {
+	for _, s := range r.t.program.weights() {
 		in.Float32sInto(best[s.name].Data)
 	}
 	if err := in.Close(); err != nil {
@@ -100,5 +110,8 @@ func (r *fit) read(raw []byte) error {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
 	r.epochs, r.best, r.t.done = epochs, best, done
+	if r.Resumed != nil {
+		r.Resumed(epochs)
+	}
 	return nil
 }

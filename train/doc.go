@@ -10,7 +10,10 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// Fit does so for epochs over data, with a validation set, early stopping and checkpoints; Model returns the network with
+// MLP, ConvNet and ResNet build networks to start from. With TrainingMode their BatchNormalization goes by the batch and their
+// Dropout drops, as in PyTorch's train(); without it the normalisation of a network that was trained already stays frozen.
+//
+// Fit does so for epochs over data, in memory (Arrays) or streamed from a data set with transformations as augmentation (Stream), with a validation set, early stopping and checkpoints; Model returns the network with
 // what its weights have become.
 //
 // The update of a parameter p by its gradient g, with rate a in step t = 1, 2, ..., is for SGD

@@ -88,12 +88,3 @@ func (e *engine) number(name string, x float32) error {
 	e.bind(name, v)
 	return nil
 }
-
-// losses is the buffer of n losses. The loss of a single step is a number without axes.
-func (e *engine) losses(n int) (*ort.Value, error) {
-	shape := []int{n}
-	if slices.ContainsFunc(e.names, func(s string) bool { return s == rateName(0) }) {
-		shape = nil
-	}
-	return e.value(lossName, onnx.Float, shape...)
-}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"time"
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/tensor"
@@ -17,55 +19,27 @@ type Source interface {
 	Batch(ctx context.Context, places []int) (Batch, error)
 }
 
-// Arrays are samples in memory: the same rows of every array belong together.
-type Arrays struct {
-	Inputs  []tensor.Tensor // n x ...
-	Target  tensor.Tensor   // n x ..., or empty
-	Classes []int           // or nil
-
-	batch Batch
+// A Streaming source makes batches while others are being learnt from.
+type Streaming interface {
+	Source
+	// Batches yields the samples at the given places, in their order, so many at a time. Epochs count from 1; in epoch 0, which is
+	// for evaluation, nothing is drawn at random. An error is the last thing that it yields. A batch may be overwritten by the next.
+	Batches(ctx context.Context, epoch int, places []int, size int) iter.Seq2[Batch, error]
 }
 
-// Len implements Source.
-func (a *Arrays) Len() int {
-	if len(a.Inputs) == 0 {
-		return 0
+// batches goes through a source.
+func batches(ctx context.Context, src Source, epoch int, places []int, size int) iter.Seq2[Batch, error] {
+	if s, ok := src.(Streaming); ok {
+		return s.Batches(ctx, epoch, places, size)
 	}
-	return a.Inputs[0].Shape[0]
-}
-
-// Batch implements Source.
-func (a *Arrays) Batch(_ context.Context, places []int) (Batch, error) {
-	if len(a.batch.Inputs) != len(a.Inputs) {
-		a.batch.Inputs = make([]tensor.Tensor, len(a.Inputs))
-	}
-	for i, x := range a.Inputs {
-		a.batch.Inputs[i] = rows(a.batch.Inputs[i], x, places)
-	}
-	if a.Target.Rank() > 0 {
-		a.batch.Target = rows(a.batch.Target, a.Target, places)
-	}
-	a.batch.Classes = a.batch.Classes[:0]
-	for _, p := range places {
-		if a.Classes != nil {
-			a.batch.Classes = append(a.batch.Classes, a.Classes[p])
+	return func(yield func(Batch, error) bool) {
+		for at := 0; at < len(places); at += size {
+			b, err := src.Batch(ctx, places[at:min(at+size, len(places))])
+			if !yield(b, err) || err != nil {
+				return
+			}
 		}
 	}
-	return a.batch, nil
-}
-
-// rows gathers rows of x into dst, whose memory it takes again where that is large enough.
-func rows(dst, x tensor.Tensor, places []int) tensor.Tensor {
-	width := tensor.Size(x.Shape[1:])
-	if cap(dst.Data) < width*len(places) {
-		dst.Data = make([]float32, width*len(places))
-	}
-	dst.Data = dst.Data[:width*len(places)]
-	dst.Shape = append([]int{len(places)}, x.Shape[1:]...)
-	for i, p := range places {
-		copy(dst.Data[i*width:], x.Data[p*width:][:width])
-	}
-	return dst
 }
 
 // Fitting says how long to train, and when to stop.
@@ -75,10 +49,30 @@ type Fitting struct {
 	// Patience stops training once the validation loss has not become smaller for so many epochs; 0: never.
 	Patience int
 	Seed     uint64 // of the order of samples
+	// Last keeps the weights of the last epoch where there are validation samples, rather than those of the best.
+	Last bool
 	// Checkpoint keeps the state after each epoch, so that training that was stopped goes on as if it had not been. Optional.
 	Checkpoint Checkpoint
+	// Identity is what tells this training from others beside its network, data and batches: a checkpoint of one that has
+	// another is an error. Optional.
+	Identity string
+	// Resumed is called once with the epochs that a checkpoint has. Optional.
+	Resumed func([]Epoch)
+	// Stepped is called after steps. Optional.
+	Stepped func(Step)
 	// Progress is called after every epoch. Optional.
 	Progress func(Epoch)
+	// Keep is called after every epoch, before its checkpoint: the trainer has the weights that the epoch came to. An error ends the
+	// training. Optional.
+	Keep func(Epoch) error
+}
+
+// A Step is how far an epoch has come.
+type Step struct {
+	Epoch   int
+	Samples int // of the epoch that have been learnt from
+	Of      int
+	Marks   // the means so far
 }
 
 // A Checkpoint keeps a state.
@@ -95,6 +89,11 @@ type Epoch struct {
 	Train      float64 // the mean loss of the steps' batches, each before its step
 	Validation float64 // the mean loss after the epoch; NaN without validation samples
 	Best       int     // the epoch of the smallest validation loss so far
+
+	TrainAccuracy, ValidationAccuracy float64 // beside the losses; NaN where the loss knows no classes
+
+	Rate    float64 // the learning rate of the last step
+	Seconds float64 // that the epoch took
 }
 
 // Fit trains for epochs. With validation samples the weights of the best epoch are put back in the end.
@@ -121,7 +120,7 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f Fitting) 
 			return r.epochs, err
 		}
 	}
-	if validation != nil && len(r.epochs) > 0 {
+	if validation != nil && !f.Last && len(r.epochs) > 0 {
 		if err := t.SetWeights(r.best); err != nil {
 			return r.epochs, err
 		}
@@ -148,31 +147,51 @@ func (r *fit) stops() bool {
 }
 
 func (r *fit) epoch(ctx context.Context) error {
-	number := len(r.epochs) + 1
-	e := Epoch{Number: number, Validation: math.NaN(), Best: number}
+	number, start := len(r.epochs)+1, time.Now()
+	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Best: number}
 	order := keyed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
-	var err error
-	if e.Train, err = r.steps(ctx, order); err != nil {
+	marks, err := r.steps(ctx, number, order)
+	if err != nil {
 		return err
 	}
+	e.Train, e.TrainAccuracy, e.Rate = marks.Loss, marks.Accuracy, r.t.rate(r.t.done)
+	if err := r.t.finite(); err != nil {
+		return fmt.Errorf("training, epoch %d: %w", number, err)
+	}
 	if r.validation != nil {
-		if e.Validation, err = r.t.Evaluate(ctx, r.validation, r.Batch); err != nil {
+		if err := r.validate(ctx, &e); err != nil {
 			return err
 		}
-		if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
-			return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", number, e.Validation)
-		}
-		if best := r.smallest(); best > 0 && r.epochs[best-1].Validation <= e.Validation {
-			e.Best = best
-		} else {
-			r.best = r.t.Weights()
-		}
 	}
+	e.Seconds = time.Since(start).Seconds()
 	r.epochs = append(r.epochs, e)
 	if r.Progress != nil {
 		r.Progress(e)
 	}
+	if r.Keep != nil {
+		if err := r.Keep(e); err != nil {
+			return err
+		}
+	}
 	return r.save()
+}
+
+// validate judges what an epoch came to.
+func (r *fit) validate(ctx context.Context, e *Epoch) error {
+	marks, err := r.t.Assess(ctx, r.validation, r.Batch)
+	if err != nil {
+		return err
+	}
+	e.Validation, e.ValidationAccuracy = marks.Loss, marks.Accuracy
+	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
+		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
+	}
+	if best := r.smallest(); best > 0 && r.epochs[best-1].Validation <= e.Validation {
+		e.Best = best
+	} else {
+		r.best = r.t.Weights()
+	}
+	return nil
 }
 
 // smallest is the number of the best epoch so far, 0 before the first.
@@ -184,33 +203,46 @@ func (r *fit) smallest() int {
 }
 
 // steps goes once through the samples.
-func (r *fit) steps(ctx context.Context, order []int) (mean float64, err error) {
+func (r *fit) steps(ctx context.Context, epoch int, order []int) (mean Marks, err error) {
 	together := max(1, r.t.program.spec.Together)
 	group := make([]Batch, 0, together)
-	for at := 0; at < len(order); {
+	var sum Marks
+	seen := 0
+	flush := func() error {
+		marks, err := r.t.steps(ctx, group)
+		for i, m := range marks {
+			n := group[i].len()
+			sum.Loss += m.Loss * float64(n)
+			sum.Accuracy += m.Accuracy * float64(n)
+			seen += n
+		}
 		group = group[:0]
-		samples := 0
-		for ; at < len(order) && len(group) < together; at += r.Batch {
-			b, err := r.train.Batch(ctx, order[at:min(at+r.Batch, len(order))])
-			if err != nil {
-				return 0, err
-			}
-			if together > 1 {
-				b = b.clone() // the source may use its memory again
-			}
-			group = append(group, b)
-			samples += b.len()
+		if err == nil && r.Stepped != nil && seen > 0 {
+			r.Stepped(Step{Epoch: epoch, Samples: seen, Of: len(order), Marks: sum.over(seen)})
 		}
-		losses, err := r.t.Steps(ctx, group)
+		return err
+	}
+	for b, err := range batches(ctx, r.train, epoch, order, r.Batch) {
 		if err != nil {
-			return 0, err
+			return mean, err
 		}
-		for i, loss := range losses {
-			mean += loss * float64(group[i].len()) / float64(len(order))
+		if together > 1 {
+			b = b.clone() // the source may use its memory again
+		}
+		if group = append(group, b); len(group) == together {
+			if err := flush(); err != nil {
+				return mean, err
+			}
 		}
 	}
-	return mean, ctx.Err()
+	if err := flush(); err != nil {
+		return mean, err
+	}
+	return sum.over(seen), ctx.Err()
 }
+
+// over divides sums by a number of samples.
+func (m Marks) over(n int) Marks { return Marks{m.Loss / float64(n), m.Accuracy / float64(n)} }
 
 func (b Batch) clone() Batch {
 	out := Batch{Target: b.Target, Classes: append([]int(nil), b.Classes...)}
@@ -225,27 +257,38 @@ func (b Batch) clone() Batch {
 
 // Evaluate is the mean loss over a source, in batches of so many samples.
 func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (float64, error) {
+	marks, err := t.Assess(ctx, src, batch)
+	return marks.Loss, err
+}
+
+// Assess is how well the network does on a source, in batches of so many samples.
+func (t *Trainer) Assess(ctx context.Context, src Source, batch int) (Marks, error) {
 	n := src.Len()
-	if n == 0 {
-		return math.NaN(), errors.New("evaluating: there are no samples")
+	if n == 0 || batch < 1 {
+		return Marks{math.NaN(), math.NaN()}, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
 	}
 	places := make([]int, n)
 	for i := range places {
 		places[i] = i
 	}
-	var sum float64
-	for at := 0; at < n; at += batch {
-		b, err := src.Batch(ctx, places[at:min(at+batch, n)])
+	var sum Marks
+	if t.program.marks() < 2 {
+		sum.Accuracy = math.NaN()
+	}
+	for b, err := range batches(ctx, src, 0, places, batch) {
 		if err != nil {
-			return 0, err
+			return Marks{}, err
 		}
-		losses, err := t.Losses(ctx, b)
+		losses, hits, err := t.assess(ctx, b)
 		if err != nil {
-			return 0, err
+			return Marks{}, err
 		}
-		for _, l := range losses {
-			sum += l
+		for i, l := range losses {
+			sum.Loss += l
+			if hits != nil {
+				sum.Accuracy += hits[i]
+			}
 		}
 	}
-	return sum / float64(n), nil
+	return sum.over(n), ctx.Err()
 }

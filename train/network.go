@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/onnx"
@@ -44,4 +45,24 @@ func linear(b *onnx.Builder, x onnx.Value, name string, seed uint64, in, out int
 		return b.Const(name+"."+what, t)
 	}
 	return b.Gemm(x, uniform("weight", in, out), uniform("bias", out), nil)
+}
+
+// A Flat network is an MLP of samples of any shape, laid out as vectors.
+type Flat struct {
+	Shape   []int
+	Outputs int
+	Hidden  []int
+	Seed    uint64
+}
+
+// Build draws the weights; input, output and names are those of MLP, but the input is batch x Shape.
+func (n Flat) Build() (*onnx.Model, error) {
+	bare, err := MLP(n.Seed, slices.Concat([]int{tensor.Size(n.Shape)}, n.Hidden, []int{n.Outputs})...)
+	if err != nil {
+		return nil, err
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, append([]int{-1}, n.Shape...)...)
+	b.Output("y", b.Include(bare, map[string]onnx.Value{"x": b.Flatten(x, 1)})[0])
+	return b.Model()
 }

@@ -14,6 +14,8 @@ const prefix = "train "
 const (
 	targetName = prefix + "target"
 	lossName   = prefix + "loss"
+	hitsName   = prefix + "hits"
+	marksName  = prefix + "marks"
 )
 
 func rateName(i int) string           { return fmt.Sprintf("%srate %d", prefix, i) }
@@ -30,10 +32,14 @@ type slot struct {
 type program struct {
 	spec       Spec
 	parameters []slot
+	statistics []slot // running means and variances of BatchNormalization; they are trained in training mode alone
 	memory     []slot
+	norms      []norm // of the graph of a step
+	masks      []mask
 	inputs     []onnx.Port // of the model itself
 	output     onnx.Value
 	rates      int
+	classes    int // that the output tells apart; -1 where that is not known
 }
 
 // newProgram finds out what is trained.
@@ -50,26 +56,52 @@ func newProgram(spec Spec) (*program, error) {
 		return nil, fmt.Errorf("the model has %d outputs: say which one the loss is of", len(outputs))
 	}
 	p.rates = len(spec.Optimiser.rates(1, 1))
+	p.classes = -1
+	if shape := onnx.Extend(spec.Model).Static().Shape(string(p.output)); len(shape) == 2 {
+		p.classes = shape[1]
+	}
 	return p, p.choose()
 }
 
-// choose lists the parameters: those that are named, or all weights that the output depends on.
+// checkClasses finds classes that the output does not tell apart.
+func (p *program) checkClasses(classes []int) error {
+	for _, k := range classes {
+		if k < 0 || p.classes >= 0 && k >= p.classes {
+			return fmt.Errorf("a sample has the class %d, and the output %q tells classes 0 to %d apart", k, p.output, p.classes-1)
+		}
+	}
+	return nil
+}
+
+// choose lists the parameters: those that are named, or all weights that the output depends on, but single numbers and running
+// statistics.
 func (p *program) choose() error {
 	cut, err := p.spec.Model.WithOutputs([]string{string(p.output)})
 	if err != nil {
 		return err
 	}
 	weights := cut.Weights()
+	if err := p.findNorms(onnx.Extend(cut).Nodes(), weights); err != nil {
+		return err
+	}
+	isStatistic := func(name string) bool {
+		return slices.ContainsFunc(p.statistics, func(s slot) bool { return s.name == name })
+	}
 	names := p.spec.Parameters
 	if len(names) == 0 {
 		for _, w := range weights {
-			names = append(names, w.Name)
+			if len(w.Shape) > 0 && !isStatistic(w.Name) {
+				names = append(names, w.Name)
+			}
 		}
 	}
 	for i, name := range names {
 		at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
 		if at < 0 {
 			return fmt.Errorf("there are no weights %q that the output depends on", name)
+		}
+		if isStatistic(name) {
+			return fmt.Errorf("the weights %q are running statistics, which have no gradients", name)
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("the weights %q are named twice", name)
@@ -79,50 +111,71 @@ func (p *program) choose() error {
 	if len(p.parameters) == 0 {
 		return fmt.Errorf("the model has no weights to train")
 	}
+	if !p.spec.TrainingMode {
+		p.statistics = nil
+	}
 	return nil
 }
 
-func (p *program) names() []string {
-	list := make([]string, len(p.parameters))
-	for i, s := range p.parameters {
-		list[i] = s.name
-	}
-	return list
-}
+// weights are what training changes of the model: parameters, and statistics.
+func (p *program) weights() []slot { return slices.Concat(p.parameters, p.statistics) }
 
-// begin starts a graph: the model with its parameters as inputs, and the loss of each sample.
-func (p *program) begin() (b *onnx.Builder, losses onnx.Value, err error) {
-	m, err := p.spec.Model.Release(p.names()...)
+// begin starts a graph: the model with what changes as inputs, the loss of each sample and, where targets are classes, whether
+// each is hit.
+func (p *program) begin(training bool) (b *onnx.Builder, losses, hits onnx.Value, err error) {
+	var names []string
+	for _, s := range p.weights() {
+		names = append(names, s.name)
+	}
+	m, err := p.spec.Model.Release(names...)
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	b = onnx.Extend(m)
-	shape := []int{-1}
+	if training && p.spec.TrainingMode {
+		if err := p.trainingMode(b); err != nil {
+			return nil, "", "", err
+		}
+	}
 	if p.spec.Loss.Target == onnx.Float {
 		target := b.InputLike(targetName, p.output)
-		return b, p.spec.Loss.write(b, p.output, target), b.Err()
+		return b, p.spec.Loss.write(b, p.output, target), "", b.Err()
 	}
-	target := b.Input(targetName, p.spec.Loss.Target, shape...)
-	return b, p.spec.Loss.write(b, p.output, target), b.Err()
+	target := b.Input(targetName, p.spec.Loss.Target, -1)
+	hit := b.Op("Equal", nil, b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output), target)
+	return b, p.spec.Loss.write(b, p.output, target), b.Cast(hit, onnx.Float), b.Err()
 }
 
-// evaluation is the graph of the losses, b values.
+// marks are what a step says of itself: the mean loss and, of classes, the accuracy.
+func (p *program) marks() int {
+	if p.spec.Loss.Target == onnx.Float {
+		return 1
+	}
+	return 2
+}
+
+// evaluation is the graph of the losses, b values, and of the hits.
 func (p *program) evaluation() (*onnx.Model, error) {
-	b, losses, err := p.begin()
+	b, losses, hits, err := p.begin(false)
 	if err != nil {
 		return nil, err
 	}
 	b.Output(lossName, losses)
+	outputs := []string{lossName}
+	if hits != "" {
+		b.Output(hitsName, hits)
+		outputs = append(outputs, hitsName)
+	}
 	m, err := b.Model()
 	if err != nil {
 		return nil, err
 	}
-	return m.WithOutputs([]string{lossName})
+	return m.WithOutputs(outputs)
 }
 
 // step is the graph of one step.
 func (p *program) step() (*onnx.Model, error) {
-	b, losses, err := p.begin()
+	b, losses, hits, err := p.begin(true)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +200,7 @@ func (p *program) step() (*onnx.Model, error) {
 		rates[i] = b.Input(rateName(i), onnx.Float)
 	}
 	p.memory = nil
-	outputs := []string{lossName}
+	outputs := []string{marksName}
 	for i, s := range p.parameters {
 		slots := &slots{b: b, rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
 			m := slot{prefix + name + " " + s.name, s.shape}
@@ -156,7 +209,16 @@ func (p *program) step() (*onnx.Model, error) {
 		}}
 		b.Output(nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]))
 	}
-	b.Output(lossName, loss)
+	for _, n := range p.norms {
+		mean, variance := n.becomes(b)
+		b.Output(nextName(n.mean), mean)
+		b.Output(nextName(n.variance), variance)
+	}
+	marks := b.Reshape(loss, 1)
+	if hits != "" {
+		marks = b.Concat(0, marks, b.Reshape(b.ReduceMean(hits, false), 1))
+	}
+	b.Output(marksName, marks)
 	for _, s := range p.slots() {
 		outputs = append(outputs, nextName(s.name))
 	}
@@ -167,8 +229,8 @@ func (p *program) step() (*onnx.Model, error) {
 	return m.WithOutputs(outputs)
 }
 
-// slots are the parameters and the memory.
-func (p *program) slots() []slot { return slices.Concat(p.parameters, p.memory) }
+// slots are all that lives from step to step.
+func (p *program) slots() []slot { return slices.Concat(p.parameters, p.statistics, p.memory) }
 
 // clipped scales all gradients together so that their norm is at most most.
 func clipped(b *onnx.Builder, gradients []onnx.Value, most float64) []onnx.Value {
@@ -189,14 +251,15 @@ func clipped(b *onnx.Builder, gradients []onnx.Value, most float64) []onnx.Value
 	return out
 }
 
-// unrolled is the graph of several steps in a row, each with its own batch and rates; the loss is that of each, k values.
+// unrolled is the graph of several steps in a row, each with its own batch and rates; the marks are those of one after the
+// other.
 func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 	b := onnx.NewBuilder(step.Opset())
 	now := map[string]onnx.Value{}
 	for _, s := range p.slots() {
 		now[s.name] = b.Input(s.name, onnx.Float, s.shape...)
 	}
-	var losses []onnx.Value
+	var marks []onnx.Value
 	for i := range k {
 		fed := map[string]onnx.Value{}
 		for _, port := range step.Inputs() {
@@ -207,12 +270,12 @@ func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 			}
 		}
 		values := b.Scope(fmt.Sprintf("step %d", i)).Include(step, fed)
-		losses = append(losses, b.Reshape(values[0], 1))
+		marks = append(marks, values[0])
 		for j, s := range p.slots() {
 			now[s.name] = values[1+j]
 		}
 	}
-	b.Output(lossName, b.Concat(0, losses...))
+	b.Output(marksName, b.Concat(0, marks...))
 	for _, s := range p.slots() {
 		b.Output(nextName(s.name), now[s.name])
 	}

@@ -19,10 +19,16 @@ type Spec struct {
 	Model *onnx.Model
 	// Output is the tensor that the loss is of; empty: the model's only output.
 	Output string
-	// Parameters are the names of the weights to train; none: all that the output depends on.
+	// Parameters are the names of the weights to train; none: all that the output depends on and that have axes, but the
+	// running statistics of BatchNormalization.
 	Parameters []string
-	Loss       Loss
-	Optimiser  Optimiser
+	// TrainingMode is what PyTorch's train() is: BatchNormalization normalises by the batch, its running statistics follow with
+	// the momentum of the node, and Dropout drops. Without it the one normalises by the statistics that the model has, as
+	// one wants it where a trained network is tuned in small batches, and the other does nothing.
+	TrainingMode bool
+	Seed         uint64 // of what Dropout drops
+	Loss         Loss
+	Optimiser    Optimiser
 	// Penalty, if any, writes the nodes of a number that is added to a batch's mean loss in a step, such as a constraint on what
 	// the batch makes units do; tensors of the model have the names that they have there. Losses are without it.
 	Penalty func(b *onnx.Builder) onnx.Value
@@ -50,6 +56,12 @@ func (b *Batch) len() int {
 		return 0
 	}
 	return b.Inputs[0].Shape[0]
+}
+
+// Marks are how well a network does.
+type Marks struct {
+	Loss     float64 // the mean over samples
+	Accuracy float64 // the share of samples whose class is the network's first; NaN where the loss knows no classes
 }
 
 // A Trainer holds a network in training. One goroutine at a time uses it.
@@ -140,7 +152,7 @@ func (t *Trainer) open() error {
 }
 
 func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
-	for i, s := range t.program.parameters {
+	for i, s := range t.program.weights() {
 		w, err := value(s.name)
 		if err != nil {
 			return err
@@ -188,6 +200,15 @@ func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 // Steps takes a step for each batch, several in one run of the engine where the Spec says so and the batches are of
 // one size.
 func (t *Trainer) Steps(ctx context.Context, batches []Batch) (losses []float64, err error) {
+	marks, err := t.steps(ctx, batches)
+	for _, m := range marks {
+		losses = append(losses, m.Loss)
+	}
+	return losses, err
+}
+
+// steps is Steps with all that is known of each.
+func (t *Trainer) steps(ctx context.Context, batches []Batch) (marks []Marks, err error) {
 	for len(batches) > 0 {
 		e, n := t.one, 1
 		if k := t.program.spec.Together; t.many != nil && len(batches) >= k && sameSize(batches[:k]) {
@@ -195,18 +216,18 @@ func (t *Trainer) Steps(ctx context.Context, batches []Batch) (losses []float64,
 		}
 		found, err := t.run(ctx, e, batches[:n])
 		if err != nil {
-			return losses, fmt.Errorf("training, step %d: %w", t.done+1, err)
+			return marks, fmt.Errorf("training, step %d: %w", t.done+1, err)
 		}
-		losses, batches = append(losses, found...), batches[n:]
+		marks, batches = append(marks, found...), batches[n:]
 	}
-	return losses, nil
+	return marks, nil
 }
 
 func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
 
-func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]float64, error) {
+func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Marks, error) {
 	for i := range batches {
 		step := -1
 		if e == t.many {
@@ -215,34 +236,68 @@ func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]float6
 		if err := t.feed(e, &batches[i], step); err != nil {
 			return nil, err
 		}
-		number := t.done + i + 1
-		rate := t.program.spec.Optimiser.base() * t.program.spec.Schedule(number, t.total)
-		for j, v := range t.program.spec.Optimiser.rates(number, rate) {
-			if err := e.number(stepName(step, rateName(j)), float32(v)); err != nil {
-				return nil, err
-			}
+		if err := t.feedStep(e, batches[i].len(), t.done+i+1, step); err != nil {
+			return nil, err
 		}
 	}
 	for i, s := range t.program.slots() {
 		e.bind(s.name, t.state[0][i])
 	}
-	loss, err := e.losses(len(batches))
+	width := t.program.marks()
+	out, err := e.value(marksName, onnx.Float, len(batches)*width)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.session.Run(ctx, e.in, append([]*ort.Value{loss}, t.state[1]...)); err != nil {
+	if err := e.session.Run(ctx, e.in, append([]*ort.Value{out}, t.state[1]...)); err != nil {
 		return nil, err
 	}
-	values := ort.Data[float32](loss)
-	losses := make([]float64, len(batches))
-	for i, v := range values {
-		if losses[i] = float64(v); math.IsNaN(losses[i]) || math.IsInf(losses[i], 0) {
-			return nil, fmt.Errorf("the loss is %g: lower the learning rate, or clip gradients", losses[i])
+	marks := make([]Marks, len(batches))
+	for i := range marks {
+		m := &marks[i]
+		values := ort.Data[float32](out)[i*width:]
+		m.Loss, m.Accuracy = float64(values[0]), math.NaN()
+		if width > 1 {
+			m.Accuracy = float64(values[1])
+		}
+		if math.IsNaN(m.Loss) || math.IsInf(m.Loss, 0) {
+			return nil, fmt.Errorf("the loss is %g: lower the learning rate, or clip gradients", m.Loss)
 		}
 	}
 	t.state[0], t.state[1] = t.state[1], t.state[0]
 	t.done += len(batches)
-	return losses, nil
+	return marks, nil
+}
+
+// rate is the learning rate of a step.
+func (t *Trainer) rate(number int) float64 {
+	return t.program.spec.Optimiser.base() * t.program.spec.Schedule(number, t.total)
+}
+
+// finite finds weights that a step has spoilt although its loss, which is of before, was a number.
+func (t *Trainer) finite() error {
+	for i, s := range t.program.slots() {
+		for _, v := range ort.Data[float32](t.state[0][i]) {
+			if v-v != 0 {
+				return fmt.Errorf("%q has become %g: lower the learning rate, or clip gradients", s.name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// feedStep gives a step, the number'th of all, its rates and masks for n samples.
+func (t *Trainer) feedStep(e *engine, n, number, step int) error {
+	for j, v := range t.program.spec.Optimiser.rates(number, t.rate(number)) {
+		if err := e.number(stepName(step, rateName(j)), float32(v)); err != nil {
+			return err
+		}
+	}
+	for _, m := range t.program.masks {
+		if err := e.floats(stepName(step, m.name), m.draw(t.program.spec.Seed, number, n)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stepName(step int, name string) string {
@@ -279,35 +334,54 @@ func (t *Trainer) feed(e *engine, b *Batch, step int) error {
 	if len(b.Classes) != n {
 		return fmt.Errorf("%d classes in a batch of %d", len(b.Classes), n)
 	}
+	if err := t.program.checkClasses(b.Classes); err != nil {
+		return err
+	}
 	return e.ints(stepName(step, targetName), b.Classes)
 }
 
 // Losses are the losses of the samples of a batch, without training.
 func (t *Trainer) Losses(ctx context.Context, b Batch) ([]float64, error) {
-	if err := t.feed(t.loss, &b, -1); err != nil {
-		return nil, fmt.Errorf("evaluating: %w", err)
-	}
-	for i, s := range t.program.parameters {
-		t.loss.bind(s.name, t.state[0][i])
-	}
-	out, err := t.loss.losses(b.len())
-	if err != nil {
-		return nil, err
-	}
-	if err := t.loss.session.Run(ctx, t.loss.in, []*ort.Value{out}); err != nil {
-		return nil, fmt.Errorf("evaluating: %w", err)
-	}
-	losses := make([]float64, b.len())
-	for i, v := range ort.Data[float32](out) {
-		losses[i] = float64(v)
-	}
-	return losses, nil
+	losses, _, err := t.assess(ctx, b)
+	return losses, err
 }
 
-// Weights are what the parameters have become, copied.
+// assess is Losses, and for each sample 1 where its class is the network's first, else 0; nil where targets are no classes.
+func (t *Trainer) assess(ctx context.Context, b Batch) (losses, hits []float64, err error) {
+	if err := t.feed(t.loss, &b, -1); err != nil {
+		return nil, nil, fmt.Errorf("evaluating: %w", err)
+	}
+	for i, s := range t.program.weights() {
+		t.loss.bind(s.name, t.state[0][i])
+	}
+	outputs := make([]*ort.Value, t.program.marks())
+	for i, name := range []string{lossName, hitsName}[:len(outputs)] {
+		if outputs[i], err = t.loss.value(name, onnx.Float, b.len()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := t.loss.session.Run(ctx, t.loss.in, outputs); err != nil {
+		return nil, nil, fmt.Errorf("evaluating: %w", err)
+	}
+	losses = doubles(ort.Data[float32](outputs[0]))
+	if len(outputs) > 1 {
+		hits = doubles(ort.Data[float32](outputs[1]))
+	}
+	return losses, hits, nil
+}
+
+func doubles(values []float32) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// Weights are what the parameters have become and, in training mode, the running statistics; copied.
 func (t *Trainer) Weights() map[string]tensor.Tensor {
 	out := map[string]tensor.Tensor{}
-	for i, s := range t.program.parameters {
+	for i, s := range t.program.weights() {
 		w := tensor.New(s.shape...)
 		copy(w.Data, ort.Data[float32](t.state[0][i]))
 		out[s.name] = w
@@ -315,7 +389,7 @@ func (t *Trainer) Weights() map[string]tensor.Tensor {
 	return out
 }
 
-// SetWeights gives the parameters other values, of all or some; what the optimiser remembers stays.
+// SetWeights gives what Weights returns other values, all or some; what the optimiser remembers stays.
 func (t *Trainer) SetWeights(values map[string]tensor.Tensor) error {
 	return t.setParameters(func(name string) (tensor.Tensor, error) {
 		if w, ok := values[name]; ok {

@@ -1,0 +1,82 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// layers writes the layers of a network, each with weights that are drawn by the seed and the layer's name.
+type layers struct {
+	*onnx.Builder
+	seed uint64
+	axes int // of space
+}
+
+// weights are numbers from a law.
+func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Value {
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = float32(draw())
+	}
+	return l.Const(name, t)
+}
+
+func (l *layers) constant(name string, v float64, n int) onnx.Value {
+	return l.weights(name, func() float64 { return v }, n)
+}
+
+// conv is a convolution without bias, with a kernel of k places along each axis of space and zeros around. Its weights are normal
+// with the variance 2 / (in k^axes): He et al. 2015, equation 10.
+func (l *layers) conv(x onnx.Value, name string, in, out, k, stride int) onnx.Value {
+	shape := append([]int{out, in}, slices.Repeat([]int{k}, l.axes)...)
+	r, deviation := keyed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(tensor.Size(shape[1:])))
+	w := l.weights(name+".weight", func() float64 { return deviation * r.NormFloat64() }, shape...)
+	return l.Conv(x, w, "", onnx.Attrs{
+		"pads": slices.Repeat([]int{k / 2}, 2*l.axes), "strides": slices.Repeat([]int{stride}, l.axes), "kernel_shape": shape[2:],
+	})
+}
+
+// norm is a BatchNormalization that starts as none, with PyTorch's defaults.
+func (l *layers) norm(x onnx.Value, name string, channels int) onnx.Value {
+	return l.Op("BatchNormalization", onnx.Attrs{"epsilon": 1e-5, "momentum": 0.9}, x,
+		l.constant(name+".scale", 1, channels), l.constant(name+".bias", 0, channels),
+		l.constant(name+".mean", 0, channels), l.constant(name+".variance", 1, channels))
+}
+
+// dropout drops a share of what goes through it, in training.
+func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
+	if ratio == 0 {
+		return x
+	}
+	return l.Op("Dropout", nil, x, l.Scalar(float32(ratio)))
+}
+
+// pool is the mean over space, b x c.
+func (l *layers) pool(x onnx.Value) onnx.Value {
+	return l.Flatten(l.Op("GlobalAveragePool", nil, x), 1)
+}
+
+// newLayers starts a network whose samples have a shape: channels and space.
+func newLayers(seed uint64, shape []int, classes int, ratio float64) (*layers, onnx.Value, error) {
+	switch {
+	case len(shape) < 2 || len(shape) > 4 || slices.Min(shape) < 1:
+		return nil, "", fmt.Errorf("samples of the shape %v: it is channels and one to three axes of space", shape)
+	case classes < 1:
+		return nil, "", fmt.Errorf("%d outputs: it has one at least", classes)
+	case !(ratio >= 0 && ratio < 1):
+		return nil, "", fmt.Errorf("a dropout of %g: it is from 0 to below 1", ratio)
+	}
+	l := &layers{onnx.NewBuilder(onnx.DefaultOpset), seed, len(shape) - 1}
+	return l, l.Input("x", onnx.Float, append([]int{-1}, shape...)...), nil
+}
+
+// end is the last linear layer, and the network.
+func (l *layers) end(features onnx.Value, width, classes int) (*onnx.Model, error) {
+	l.Output("y", linear(l.Builder, features, "linear", l.seed, width, classes))
+	return l.Model()
+}

@@ -1,0 +1,204 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// small is a network with BatchNormalization and Dropout.
+func small(t *testing.T, ratio float64) *onnx.Model {
+	t.Helper()
+	m, err := ConvNet{Shape: []int{2, 8, 8}, Classes: 3, Widths: []int{4, 6}, Depth: 1, Dropout: ratio, Seed: 5}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pictures are noise whose class is which channel is the brighter, or neither.
+func pictures(n int, seed uint64) *Arrays {
+	r, x := keyed.Rand(seed, "pictures"), tensor.New(n, 2, 8, 8)
+	a := &Arrays{Inputs: []tensor.Tensor{x}}
+	for i := range n {
+		class := r.IntN(3)
+		a.Classes = append(a.Classes, class)
+		for j := range x.At(i).Data {
+			x.At(i).Data[j] = float32(r.NormFloat64())
+			if j/64 == class {
+				x.At(i).Data[j] += 0.7
+			}
+		}
+	}
+	return a
+}
+
+func trainerOf(t *testing.T, spec Spec) *Trainer {
+	t.Helper()
+	spec.Loss = CrossEntropy
+	if spec.Optimiser == nil {
+		spec.Optimiser = SGD{Rate: 0.05, Momentum: 0.9}
+	}
+	tr, err := New(orttest.Load(t), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+// A network with batch statistics and dropout learns, and what it has learnt is in the model that comes out.
+func TestTrainingModeLearns(t *testing.T) {
+	t.Parallel()
+	tr := trainerOf(t, Spec{Model: small(t, 0.2), TrainingMode: true, Seed: 1})
+	epochs, err := tr.Fit(t.Context(), pictures(300, 1), pictures(100, 2), Fitting{Epochs: 12, Batch: 20, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := epochs[len(epochs)-1]; e.ValidationAccuracy < 0.9 || epochs[0].Validation < 2*e.Validation {
+		t.Errorf("the last epoch is %+v, the first %+v", e, epochs[0])
+	}
+	m, err := tr.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := trainerOf(t, Spec{Model: m})
+	a, err := tr.Assess(t.Context(), pictures(50, 3), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := again.Assess(t.Context(), pictures(50, 3), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(a.Loss-b.Loss) > 1e-6 || a.Accuracy != b.Accuracy {
+		t.Errorf("the trainer has %+v and its model %+v", a, b)
+	}
+}
+
+// Frozen statistics stay, and are no parameters.
+func TestFrozenStatistics(t *testing.T) {
+	t.Parallel()
+	m := small(t, 0.5)
+	tr := trainerOf(t, Spec{Model: m})
+	if _, err := tr.Fit(t.Context(), pictures(40, 1), nil, Fitting{Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for name := range tr.Weights() {
+		if strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance") {
+			t.Errorf("%s is trained", name)
+		}
+	}
+	trained, err := tr.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, moves := range map[string]bool{"stage1.norm1.mean": false, "stage2.norm1.variance": false, "stage1.norm1.scale": true, "stage1.conv1.weight": true} {
+		a, _ := m.Tensor(name)
+		b, _ := trained.Tensor(name)
+		if slices.Equal(a.Data, b.Data) == moves {
+			t.Errorf("%s: it moves is %v, want %v", name, !moves, moves)
+		}
+	}
+	if _, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 1}, Parameters: []string{"stage1.norm1.mean"}}); err == nil {
+		t.Error("a running statistic as a parameter: no error")
+	}
+}
+
+// Masks have zeros in the share that the ratio says, keep the mean, and are those of the seed and step alone.
+func TestMask(t *testing.T) {
+	t.Parallel()
+	m := mask{name: "m", ratio: 0.3, shape: []int{50, 40}}
+	a := m.draw(1, 7, 10)
+	zeros, sum := 0, 0.0
+	for _, v := range a.Data {
+		if v == 0 {
+			zeros++
+		} else if v != float32(1/0.7) {
+			t.Fatalf("a mask holds %g", v)
+		}
+		sum += float64(v)
+	}
+	n := float64(a.Len())
+	if share := float64(zeros) / n; math.Abs(share-0.3) > 4*math.Sqrt(0.21/n) {
+		t.Errorf("%g are dropped", share)
+	}
+	if math.Abs(sum/n-1) > 0.03 {
+		t.Errorf("the mean is %g", sum/n)
+	}
+	if b := m.draw(1, 7, 10); !slices.Equal(a.Data, b.Data) {
+		t.Error("the same step has another mask")
+	}
+	if b := m.draw(1, 8, 10); slices.Equal(a.Data, b.Data) {
+		t.Error("the next step has the same mask")
+	}
+}
+
+// Training with dropout that stops and goes on ends with the same weights, statistics among them.
+func TestTrainingModeResumes(t *testing.T) {
+	t.Parallel()
+	fit := func(f Fitting) map[string]tensor.Tensor {
+		tr := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
+		tr.Fit(t.Context(), pictures(50, 1), nil, f)
+		return tr.Weights()
+	}
+	whole := fit(Fitting{Epochs: 4, Batch: 16})
+	kept := &memory{stop: func(n int) error {
+		if n == 2 {
+			return errStop
+		}
+		return nil
+	}}
+	fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
+	resumed := fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
+	for name, w := range whole {
+		if !slices.Equal(w.Data, resumed[name].Data) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if kept.saves != 4 {
+		t.Errorf("%d saves", kept.saves)
+	}
+	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
+	if _, err := other.Fit(t.Context(), pictures(50, 1), nil, Fitting{Epochs: 4, Batch: 16, Checkpoint: kept}); err == nil || !strings.Contains(err.Error(), "another network") {
+		t.Errorf("a checkpoint of another optimiser: %v", err)
+	}
+}
+
+func TestWholeNetworkBadInput(t *testing.T) {
+	t.Parallel()
+	tr := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true})
+	for _, class := range []int{-1, 3} {
+		data := pictures(4, 1)
+		data.Classes[2] = class
+		if _, err := tr.Fit(t.Context(), data, nil, Fitting{Epochs: 1}); err == nil || !strings.Contains(err.Error(), "classes 0 to 2") {
+			t.Errorf("class %d: %v", class, err)
+		}
+	}
+	before := tr.Weights()
+	wild := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
+	if _, err := wild.Fit(t.Context(), pictures(200, 1), nil, Fitting{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
+		t.Errorf("a wild rate: %v", err)
+	}
+	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {
+		t.Error("a failed step has moved the weights")
+	}
+	for name, build := range map[string]func() (*onnx.Model, error){
+		"no widths":   ConvNet{Shape: []int{3, 8, 8}, Classes: 2}.Build,
+		"no shape":    ResNet{Classes: 2}.Build,
+		"no classes":  ResNet{Shape: []int{3, 8, 8}}.Build,
+		"dropout 1":   ConvNet{Shape: []int{3, 8, 8}, Classes: 2, Widths: []int{4}, Dropout: 1}.Build,
+		"width 0":     ResNet{Shape: []int{3, 8, 8}, Classes: 2, Widths: []int{4, 0}}.Build,
+		"no features": Flat{Shape: []int{3, 0}, Outputs: 2}.Build,
+	} {
+		if _, err := build(); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

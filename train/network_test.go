@@ -1,0 +1,90 @@
+package train
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// goldenNetwork is what PyTorch makes of a small residual network: testdata/network.py.
+type goldenNetwork struct {
+	Start, End map[string][]float64
+	Batches    []struct {
+		X []float64
+		T []int
+	}
+	Losses, Evaluated []float64
+}
+
+func readGoldenNetwork(t *testing.T) (g goldenNetwork, batches []Batch) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/network.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &g); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range g.Batches {
+		batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Classes: b.T})
+	}
+	return g, batches
+}
+
+// A whole network learns as it does in PyTorch: losses, weights and running statistics after ten steps, alone or several a
+// run, and what it then computes.
+func TestGoldenNetwork(t *testing.T) {
+	t.Parallel()
+	golden, batches := readGoldenNetwork(t)
+	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: []int{4, 6}, Blocks: 1, Seed: 1}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, together := range []int{1, 4} {
+		tr, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, TrainingMode: true, Together: together,
+			Optimiser: SGD{Rate: 0.05, Momentum: 0.9, WeightDecay: 5e-3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		start := tr.Weights()
+		if len(start) != len(golden.Start) {
+			t.Fatalf("%d weights, and PyTorch has %d", len(start), len(golden.Start))
+		}
+		for name, w := range start {
+			start[name] = floats(golden.Start[name], w.Shape...)
+		}
+		if err := tr.SetWeights(start); err != nil {
+			t.Fatal(err)
+		}
+		losses, err := tr.Steps(t.Context(), batches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "losses", losses, golden.Losses)
+		for name, w := range tr.Weights() {
+			near(t, name, doubles(w.Data), golden.End[name])
+		}
+		evaluated, err := tr.Losses(t.Context(), batches[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "evaluated", evaluated, golden.Evaluated)
+	}
+}
+
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if d := math.Abs(got[i] - want[i]); !(d < 1e-4*max(1, math.Abs(want[i]))) {
+			t.Fatalf("%s[%d] is %.6f, want %.6f", what, i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/transform"
+)
+
+func shapes(t *testing.T, n int) dataset.Source {
+	t.Helper()
+	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 12, Channels: 3, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// collect copies what a stream yields.
+func collect(t *testing.T, s *Stream, epoch, size int, places ...int) (values []float32, classes []int) {
+	t.Helper()
+	for b, err := range s.Batches(t.Context(), epoch, places, size) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, b.Inputs[0].Data...)
+		classes = append(classes, b.Classes...)
+		if n := b.len(); n > size || n*3*12*12 != len(b.Inputs[0].Data) || n != len(b.Classes) {
+			t.Fatalf("a batch of %d with %d values and %d classes", n, len(b.Inputs[0].Data), len(b.Classes))
+		}
+	}
+	return values, classes
+}
+
+// What a stream draws depends on the sample and the epoch, not on batches, order or workers; evaluation sees samples as
+// they are.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	src := shapes(t, 30)
+	turn := transform.Rotate{Angle: transform.Uniform(-90, 90)}
+	s := &Stream{Data: src, Augment: turn, Seed: 4}
+	a, classes := collect(t, s, 1, 4, 3, 1, 2, 7, 9, 11, 0)
+	if len(classes) != 7 {
+		t.Fatalf("%d classes", len(classes))
+	}
+	b, _ := collect(t, &Stream{Data: src, Augment: turn, Seed: 4, Read: dataset.ReadOptions{Workers: 1}}, 1, 3, 3, 1, 2, 7, 9, 11, 0)
+	if !slices.Equal(a, b) {
+		t.Error("batches of another size hold other pictures")
+	}
+	if c, _ := collect(t, s, 2, 4, 3, 1, 2, 7, 9, 11, 0); slices.Equal(a, c) {
+		t.Error("another epoch draws the same")
+	}
+	plain, _ := collect(t, s, 0, 4, 3)
+	sample, err := src.At(t.Context(), 3, dataset.Frame{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(plain, sample.Input.Data) || classes[0] != sample.Label {
+		t.Error("evaluation does not see the samples as they are")
+	}
+	normal, _ := collect(t, &Stream{Data: src, Preprocess: dataset.Preprocess{Mean: []float32{0.5}, Std: []float32{0.25}}}, 0, 4, 3)
+	for i, v := range plain {
+		if want := (v - 0.5) / 0.25; normal[i] != want {
+			t.Fatalf("value %d is %g, want %g", i, normal[i], want)
+		}
+	}
+}
+
+// A network learns from a stream as from arrays.
+func TestFitStream(t *testing.T) {
+	t.Parallel()
+	src := shapes(t, 60)
+	places := make([]int, src.Len())
+	for i := range places {
+		places[i] = i
+	}
+	whole, err := (&Stream{Data: src}).Batch(t.Context(), places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays := &Arrays{Inputs: whole.Inputs, Classes: whole.Classes}
+	fit := func(src Source, more Spec) []float32 {
+		m, err := ConvNet{Shape: []int{3, 12, 12}, Classes: len(shapes(t, 1).Classes()), Widths: []int{4}, Depth: 1, Seed: 1}.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		more.Model, more.TrainingMode = m, true
+		tr := trainerOf(t, more)
+		epochs, err := tr.Fit(t.Context(), src, src, Fitting{Epochs: 2, Batch: 16, Seed: 3, Last: true})
+		if err != nil || len(epochs) != 2 {
+			t.Fatalf("%d epochs, %v", len(epochs), err)
+		}
+		return tr.Weights()["linear.weight"].Data
+	}
+	a, b, c := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{Together: 2})
+	if !slices.Equal(a, b) {
+		t.Error("from a stream it learns something else than from arrays")
+	}
+	for i := range b {
+		if d := b[i] - c[i]; d > 1e-5 || d < -1e-5 {
+			t.Fatalf("weight %d is off by %g in runs of two steps", i, d)
+		}
+	}
+}
+
+func TestStreamErrors(t *testing.T) {
+	t.Parallel()
+	src := shapes(t, 4)
+	for want, s := range map[string]*Stream{
+		`no factor "size"`: {Data: src, Factor: "size"},
+		"mean has 2":       {Data: src, Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}},
+	} {
+		_, err := s.Batch(t.Context(), []int{0, 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	x, err := (&Stream{Data: src, Factor: src.Factors()[0]}).Batch(t.Context(), []int{2, 0})
+	if err != nil || fmt.Sprint(x.Target.Shape) != "[2 1]" || len(x.Classes) != 0 {
+		t.Errorf("a factor as the target: %v, %v, %v", x.Target.Shape, x.Classes, err)
+	}
+}
