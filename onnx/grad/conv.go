@@ -172,16 +172,10 @@ func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	if constant, ok := c.static.Weights(string(v)); ok {
 		return c.Const("", mirror(constant, group))
 	}
-	perm := []int{0, 2, 1}
-	for i := range kernel {
-		perm = append(perm, 3+i)
-	}
-	g := c.Transpose(c.Reshape(v, append([]int{group, out, in}, kernel...)...), perm...)
-	g = c.Reshape(g, append([]int{group * in, out}, kernel...)...)
-	for i, k := range kernel {
-		g = c.reversed(g, 2+i, k)
-	}
-	return g
+	taps := tensor.Size(kernel)
+	g := c.Transpose(c.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
+	g = c.reversed(c.Reshape(g, group*in, out, taps), 2, taps)
+	return c.Reshape(g, append([]int{group * in, out}, kernel...)...)
 }
 
 // mirror rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
@@ -207,6 +201,9 @@ func mirror(w tensor.Tensor, group int) tensor.Tensor {
 func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
+	}
+	if c.Opset() >= 10 { // from which on slices go backwards
+		return c.Slice(x, axis, -1, -size-1, -1)
 	}
 	order := upTo(size)
 	slices.Reverse(order)

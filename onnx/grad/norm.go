@@ -68,6 +68,10 @@ func batchNormalizationTraining(c *call, rank int) {
 	momentum := c.attrFloat("momentum", 0.9)
 	axes := append([]int{0}, upTo(max(rank, 2))[2:]...)
 	dy, runningMean, runningVariance := c.dy(0), c.dy(1), c.dy(2)
+	if momentum == 0 && c.y(1) != "" && c.y(2) != "" && runningMean == "" && runningVariance == "" {
+		c.batchNormalizationGiven(c.y(1), c.y(2), rank)
+		return
+	}
 	hat, inverse := c.standardised(c.x(0), axes)
 	c.give(0, func() onnx.Value {
 		var terms []onnx.Value
@@ -96,6 +100,28 @@ func batchNormalizationTraining(c *call, rank int) {
 	if runningVariance != "" {
 		c.give(4, func() onnx.Value { return c.times(runningVariance, momentum) })
 	}
+}
+
+// batchNormalizationGiven is the gradient where the node has told mean and variance of the batch, as it does with a momentum of 0.
+// With n values in a channel, inverse = 1 / sqrt(variance + epsilon) and S = sum of dy (x - mean),
+//
+//	dx = scale inverse (dy - sum(dy) / n - (x - mean) inverse^2 S / n)
+//
+// of which all but the first term is one affine function of x, and so a node of this kind.
+func (c *call) batchNormalizationGiven(mean, variance onnx.Value, rank int) {
+	x, scale, dy := c.x(0), c.x(1), c.dy(0)
+	inverse := c.inverseDeviation(variance)
+	sum := c.channelSums(dy, rank)
+	along := c.channelSums(c.Mul(dy, c.Sub(x, c.perChannel(mean, rank))), rank)
+	c.give(0, func() onnx.Value {
+		n := c.Cast(c.Div(c.Op("Size", nil, x), c.Op("Size", nil, scale)), onnx.Float)
+		slope := c.Neg(c.Div(c.Mul(c.Mul(scale, c.square(inverse)), along), n))
+		shift := c.Neg(c.Div(c.Mul(c.Mul(scale, inverse), sum), n))
+		rest := c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, x, slope, shift, mean, variance)
+		return c.Add(c.Mul(dy, c.perChannel(c.Mul(scale, inverse), rank)), rest)
+	})
+	c.give(1, func() onnx.Value { return c.Mul(along, inverse) })
+	c.give(2, func() onnx.Value { return sum })
 }
 
 // leading gives a vector per channel, already with the axes after it, the axis of the batch.

@@ -22,12 +22,26 @@ func relu(c *call) {
 const block = 16
 
 // blocked reports whether the node's output is likely to be a feature map in blocks of channels: made by a convolution,
-// perhaps with a normalisation or a sum after it.
+// perhaps with a normalisation or a sum after it. Only kernels that are constant have their channels put into blocks; in training
+// they are not.
 func (c *call) blocked() bool {
 	shape := c.shape(c.y(0))
-	maker := c.makers[c.x(0)]
-	return len(shape) == 4 && shape[1] > 0 && shape[1]%block == 0 && maker != nil && c.Opset() >= 11 &&
-		slices.Contains([]string{"Conv", "BatchNormalization", "Add", "Sum"}, maker.GetOpType())
+	if len(shape) != 4 || shape[1] <= 0 || shape[1]%block != 0 || c.Opset() < 11 {
+		return false
+	}
+	for v, steps := c.x(0), 0; steps < 4; steps++ {
+		maker := c.makers[v]
+		switch {
+		case maker == nil:
+			return steps > 0
+		case maker.GetOpType() == "Conv":
+			return len(maker.Input) > 1 && c.static.Constant(maker.Input[1])
+		case !slices.Contains([]string{"BatchNormalization", "Add", "Sum"}, maker.GetOpType()) || len(maker.Input) == 0:
+			return steps > 0
+		}
+		v = onnx.Value(maker.Input[0])
+	}
+	return true
 }
 
 // blockedMask is 1 where the output is positive and else 0, by operators that ONNX Runtime computes in blocks: clip(y h,
