@@ -17,6 +17,7 @@ import (
 // observeFlags say how a run is seen from outside.
 type observeFlags struct {
 	log, level, metrics string
+	hosts               []string
 }
 
 func addObserveFlags(c *cobra.Command) *observeFlags {
@@ -25,6 +26,7 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 	f.StringVar(&o.log, "log", "", "log to the standard error as text or json, in place of the progress bar")
 	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and profiles at this address, such as localhost:9090")
+	f.StringSliceVar(&o.hosts, "metrics-host", nil, "a further name by which the metrics are asked for, such as that of a service")
 	return o
 }
 
@@ -44,7 +46,7 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	var server *observe.Server
 	if f.metrics != "" {
 		o.Stats = &study.Stats{}
-		if server, err = observe.Serve(f.metrics, o.Stats); err != nil {
+		if server, err = observe.Serve(f.metrics, o.Stats, f.hosts...); err != nil {
 			traced()
 			return nil, err
 		}

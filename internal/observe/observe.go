@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/noether-ml/noether/internal/webguard"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -53,8 +54,9 @@ type Server struct {
 }
 
 // Serve listens at an address such as localhost:9090 (port 0: any free one). It serves /metrics for Prometheus, /healthz,
-// and profiles under /debug/pprof.
-func Serve(address string, stats *study.Stats) (*Server, error) {
+// and profiles under /debug/pprof, to those who call it by its own name or by one of the hosts, so that no web page can read it by
+// having its own name resolved to this machine.
+func Serve(address string, stats *study.Stats, hosts ...string) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving metrics: %w", err)
@@ -69,7 +71,7 @@ func Serve(address string, stats *study.Stats) (*Server, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	s := &Server{Address: listener.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	s := &Server{Address: listener.Addr().String(), server: &http.Server{Handler: webguard.For(address, hosts...).Handler(mux), ReadHeaderTimeout: 10 * time.Second}}
 	go s.server.Serve(listener)
 	return s, nil
 }

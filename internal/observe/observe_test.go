@@ -51,6 +51,14 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 	if get(t, "http://"+s.Address+"/healthz") != "ok\n" {
 		t.Error("it is not well")
 	}
+	r, err := http.NewRequest(http.MethodGet, "http://"+s.Address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "evil.example"
+	if res, err := http.DefaultClient.Do(r); err != nil || res.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("a page of another name is let in: %v %v", res, err)
+	}
 	if _, err := Serve(s.Address, &study.Stats{}); err == nil || !strings.Contains(err.Error(), s.Address) {
 		t.Errorf("an address that is taken: %v", err)
 	}
