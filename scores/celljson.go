@@ -32,11 +32,21 @@ func ReadCell(path string) (Cell, error) {
 	if err != nil {
 		return c, err // names the path
 	}
-	if err = strict(data, &c); err == nil && !sealed(data) {
+	if c, err = ParseCell(data); err != nil {
+		return Cell{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// ParseCell is ReadCell of what stands in a file.
+func ParseCell(data []byte) (Cell, error) {
+	var c Cell
+	err := strict(data, &c)
+	if err == nil && !sealed(data) {
 		err = errors.New("the file was altered: its checksum is another")
 	}
 	if err != nil {
-		return Cell{}, fmt.Errorf("reading %s: %w", path, err)
+		return Cell{}, err
 	}
 	return c, nil
 }

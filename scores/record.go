@@ -2,7 +2,9 @@ package scores
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
@@ -109,12 +111,41 @@ func WriteRecord(path string, r Record) error {
 
 // ReadRecord reads a record that WriteRecord wrote. A file that is cut short or has other fields is an error.
 func ReadRecord(path string) (Record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, err // names the path
+	}
+	r, err := ParseRecord(data)
+	if err != nil {
+		return Record{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ParseRecord is ReadRecord of what stands in a file.
+func ParseRecord(data []byte) (Record, error) {
 	var r Record
-	if err := readJSON(path, &r); err != nil {
+	if err := strict(data, &r); err != nil {
 		return Record{}, err
 	}
 	if r.Study == "" {
-		return Record{}, fmt.Errorf("reading %s: no record of a run: it does not name a study", path)
+		return Record{}, errors.New("no record of a run: it does not name a study")
 	}
 	return r, nil
+}
+
+// SameSamples returns what a Comparison of two runs wants to know: whether a data set of a name holds the same samples in the same
+// order in both.
+func SameSamples(a, b Record) func(data string) bool {
+	print := func(r Record, name string) string {
+		for _, d := range r.Data {
+			if d.Name == name {
+				return d.Fingerprint
+			}
+		}
+		return ""
+	}
+	return func(data string) bool {
+		return a.Seed == b.Seed && print(a, data) != "" && print(a, data) == print(b, data)
+	}
 }

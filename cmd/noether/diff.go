@@ -94,8 +94,7 @@ func diffRuns(dirA, dirB string, models map[string]string) ([]scores.Difference,
 			return nil, fmt.Errorf("--models %s=%s: %s has %s, %s has %s", from, to, dirA, modelNames(recordA), dirB, modelNames(recordB))
 		}
 	}
-	same := func(data string) bool { return recordA.Seed == recordB.Seed && sameData(recordA, recordB, data) }
-	differences := scores.Comparison{Models: models, SameSamples: same}.Diff(a, b)
+	differences := scores.Comparison{Models: models, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
 	if len(differences) == 0 {
 		return nil, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
 	}
@@ -112,18 +111,6 @@ func modelNames(r scores.Record) string {
 		names = append(names, m.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-func sameData(a, b scores.Record, name string) bool {
-	print := func(r scores.Record) string {
-		for _, d := range r.Data {
-			if d.Name == name {
-				return d.Fingerprint
-			}
-		}
-		return ""
-	}
-	return print(a) != "" && print(a) == print(b)
 }
 
 func checkGates(gates []scores.Condition, differences []scores.Difference) error {

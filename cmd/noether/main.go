@@ -54,7 +54,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(), correlateCommand(), diffCommand(), reportCommand(), plotCommand(), exportCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
+		compareCommand(), gradCommand(), correlateCommand(), diffCommand(), reportCommand(), plotCommand(), exportCommand(), serveCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

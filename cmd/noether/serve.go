@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/webguard"
+	"github.com/noether-ml/noether/report/serve"
+)
+
+func serveCommand() *cobra.Command {
+	var listen string
+	var hosts []string
+	c := &cobra.Command{
+		Use:   "serve DIR [DIR...]",
+		Short: "Show folders of runs in the browser, with a JSON interface",
+		Long: `Serves the runs in some folders, at any depth: a list that can be searched, each run with its report and, while it goes
+on, its progress, several runs or models side by side, and the scores as JSON, CSV and Parquet.
+
+It listens on this machine alone. Where --listen says otherwise every request must bear a token: NOETHER_TOKEN from the
+environment, or a new one, which is printed.`,
+		Example: "  noether serve runs\n  NOETHER_TOKEN=... noether serve runs --listen :7410",
+		Args:    usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			if _, _, err := net.SplitHostPort(listen); err != nil {
+				return usagef(c, "--listen %s: it is HOST:PORT, such as 127.0.0.1:7410", listen)
+			}
+			return runServe(c, dirs, listen, hosts)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7410", "where to listen; port 0: any free one")
+	c.Flags().StringSliceVar(&hosts, "host", nil, "a further name by which browsers call this server, such as that of a proxy; may be repeated")
+	return c
+}
+
+// shortest is the length of a token that cannot be guessed.
+const shortest = 16
+
+func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) error {
+	token := os.Getenv("NOETHER_TOKEN")
+	switch {
+	case token != "" && len(token) < shortest:
+		return fmt.Errorf("NOETHER_TOKEN has %d characters; %d are the fewest", len(token), shortest)
+	case token == "" && !webguard.Local(listen):
+		token = rand.Text()
+	}
+	server, err := serve.New(serve.Options{Dirs: dirs, Hosts: hosts, Token: token})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("serving: %w", err), server.Close())
+	}
+	fmt.Println(addressOf(listener, listen, token))
+	return errors.Join(server.Serve(c.Context(), listener, listen), server.Close())
+}
+
+// addressOf is what to open in a browser.
+func addressOf(l net.Listener, listen, token string) string {
+	host, _, _ := net.SplitHostPort(listen)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	to := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/"}
+	if token != "" {
+		to.RawQuery = url.Values{"token": {token}}.Encode()
+	}
+	return to.String()
+}

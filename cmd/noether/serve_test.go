@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func TestServe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	stdout := os.Stdout
+	os.Stdout = out
+	defer func() { os.Stdout = stdout }()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	c := &cobra.Command{}
+	c.SetContext(ctx)
+	t.Setenv("NOETHER_TOKEN", "")
+	go func() { done <- runServe(c, []string{t.TempDir()}, "127.0.0.1:0", nil) }()
+	address := ""
+	for range 500 {
+		if raw, _ := os.ReadFile(file); strings.HasSuffix(string(raw), "\n") {
+			address = strings.TrimSpace(string(raw))
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	res, err := http.Get(address + "api/v1/runs")
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("%q: %v %v", address, res, err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestServeWantsATokenBeyondTheMachine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := addressOf(l, "127.0.0.1:0", ""); strings.Contains(got, "token") {
+		t.Error(got)
+	}
+	if got := addressOf(l, ":0", "abc"); !strings.HasSuffix(got, "/?token=abc") || strings.Contains(got, "0.0.0.0") {
+		t.Error(got)
+	}
+	t.Setenv("NOETHER_TOKEN", "short")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve"}, 2, "wants"},
+		{[]string{"serve", t.TempDir(), "--listen", "7410"}, 2, "HOST:PORT"},
+		{[]string{"serve", t.TempDir(), "--listen", ":0"}, 1, "16 are the fewest"},
+		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, 1, "characters"},
+	} {
+		if code, message := call(t, c.args...); code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%q: exit %d, %q", c.args, code, message)
+		}
+	}
+	t.Setenv("NOETHER_TOKEN", "")
+	if code, message := call(t, "serve", filepath.Join(t.TempDir(), "none")); code != 1 || !strings.Contains(message, "none") {
+		t.Errorf("exit %d, %q", code, message)
+	}
+	if code, message := call(t, "serve", t.TempDir(), "--listen", l.Addr().String()); code != 1 || !strings.Contains(message, "serving") {
+		t.Errorf("a port that is taken: exit %d, %q", code, message)
+	}
+}

@@ -1,0 +1,223 @@
+package serve
+
+import (
+	_ "embed"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// OpenAPI describes the JSON interface (OpenAPI 3.1).
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	_, err := w.Write(OpenAPI)
+	return err
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err = w.Write(raw)
+	return err
+}
+
+// runJSON is a run as the interface shows it.
+type runJSON struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Study    string     `json:"study"`
+	Started  time.Time  `json:"started"`
+	Finished *time.Time `json:"finished"`
+	Progress Progress   `json:"progress"`
+	Models   []subject  `json:"models"`
+	Data     []dataJSON `json:"data"`
+}
+
+type subject struct {
+	Name   string            `json:"name"`
+	SHA256 string            `json:"sha256"`
+	Tags   map[string]string `json:"tags"`
+}
+
+type dataJSON struct {
+	Name        string `json:"name"`
+	N           int    `json:"n"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+func (r *run) json(record scores.Record) runJSON {
+	out := runJSON{ID: r.id, Name: r.name(), Study: record.Study, Started: record.Started, Finished: record.Finished, Progress: r.progress(record),
+		Models: []subject{}, Data: []dataJSON{}}
+	for _, m := range record.Models {
+		tags := m.Tags
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		out.Models = append(out.Models, subject{m.Name, m.SHA256, tags})
+	}
+	for _, d := range record.Data {
+		out.Data = append(out.Data, dataJSON{d.Name, d.N, d.Fingerprint})
+	}
+	return out
+}
+
+// found are the runs that a search finds.
+func (s *Server) found(query string) []runJSON {
+	out := []runJSON{}
+	for _, r := range s.library.runs() {
+		if record, err := r.record(); err == nil && r.matches(record, query) {
+			out = append(out, r.json(record))
+		}
+	}
+	return out
+}
+
+func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]any{"runs": s.found(r.URL.Query().Get("q"))})
+}
+
+func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.library.run(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	record, err := run.record()
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, run.json(record))
+}
+
+// filtered reads the rows of a request's run that its query keeps.
+func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
+	run, err := s.library.run(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	_, rows, err := run.whole()
+	if err != nil {
+		return nil, err
+	}
+	q := r.URL.Query()
+	f := scores.Filter{Measure: q["measure"], Statistic: q["statistic"], Model: q["model"], Data: q["data"], Transform: q["transform"],
+		Parameter: q["parameter"], Layer: q["layer"], Variant: q["variant"], Factor: q["factor"]}
+	kept := []scores.Row{}
+	for i := range rows {
+		if f.Keeps(&rows[i]) {
+			kept = append(kept, rows[i])
+		}
+	}
+	return kept, nil
+}
+
+// mostRows is how many rows a page of the interface has at most.
+const mostRows = 100_000
+
+func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
+	rows, err := s.filtered(r)
+	if err != nil {
+		return err
+	}
+	offset, err := number(r, "offset", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	limit, err := number(r, "limit", mostRows, mostRows)
+	if err != nil {
+		return err
+	}
+	total := len(rows)
+	rows = rows[min(offset, total):min(offset+limit, total)]
+	return writeJSON(w, http.StatusOK, map[string]any{"total": total, "scores": rows})
+}
+
+// number reads a whole number of a query.
+func number(r *http.Request, name string, otherwise, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > most {
+		return 0, problemf(http.StatusBadRequest, "%s is a number from 0 to %d, not %q", name, most, text)
+	}
+	return n, nil
+}
+
+func (s *Server) apiCSV(w http.ResponseWriter, r *http.Request) error {
+	return s.download(w, r, "text/csv; charset=utf-8", "scores.csv", scores.WriteCSV)
+}
+
+func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request) error {
+	return s.download(w, r, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
+}
+
+func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
+	rows, err := s.filtered(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return write(w, rows)
+}
+
+// differenceJSON is a difference as the interface shows it; what is no number is null.
+type differenceJSON struct {
+	A      scores.Row `json:"a"`
+	B      scores.Row `json:"b"`
+	Value  *float64   `json:"value"`
+	Low    *float64   `json:"low"`
+	High   *float64   `json:"high"`
+	Paired bool       `json:"paired"`
+	Beyond bool       `json:"beyond"`
+}
+
+type comparisonJSON struct {
+	A           string           `json:"a"`
+	B           string           `json:"b"`
+	Compared    int              `json:"compared"`
+	Beyond      int              `json:"beyond"`
+	ByChance    int              `json:"by_chance"`
+	Differences []differenceJSON `json:"differences"`
+}
+
+func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
+	sides, err := s.sides(r)
+	if err != nil {
+		return err
+	}
+	all := r.URL.Query().Get("all") != ""
+	out := []comparisonJSON{}
+	for _, b := range sides[1:] {
+		c := compare(sides[0], b)
+		line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
+		for _, d := range c.Differences {
+			if all || d.Beyond() {
+				line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Beyond()})
+			}
+		}
+		out = append(out, line)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"comparisons": out})
+}
+
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}

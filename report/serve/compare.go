@@ -1,0 +1,200 @@
+package serve
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A side is one of what is compared: a run, or one model of it.
+type side struct {
+	run    *run
+	model  string // "": all
+	record scores.Record
+	cells  []scores.Cell // with what is derived from them
+}
+
+// label names a side to people.
+func (s side) label() string {
+	if s.model == "" {
+		return s.run.name()
+	}
+	return s.run.name() + ": " + s.model
+}
+
+// mostSides is how many runs stand side by side.
+const mostSides = 8
+
+// sides reads what a request compares: run=ID&run=ID..., or run=ID&model=A&model=B for models of one run.
+func (s *Server) sides(r *http.Request) ([]side, error) {
+	query := r.URL.Query()
+	ids, models := query["run"], query["model"]
+	var chosen []side
+	switch {
+	case len(ids) == 1 && len(models) >= 2:
+		for _, m := range models {
+			chosen = append(chosen, side{model: m})
+		}
+	case len(ids) >= 2 && len(models) == 0:
+		chosen = make([]side, len(ids))
+	default:
+		return nil, problemf(http.StatusBadRequest, "choose two or more runs to compare, or one run and two or more of its models")
+	}
+	if len(chosen) > mostSides {
+		return nil, problemf(http.StatusBadRequest, "at most %d stand side by side, not %d", mostSides, len(chosen))
+	}
+	for i := range chosen {
+		run, err := s.library.run(ids[min(i, len(ids)-1)])
+		if err != nil {
+			return nil, err
+		}
+		chosen[i].run = run
+		if err := chosen[i].read(); err != nil {
+			return nil, err
+		}
+	}
+	return chosen, nil
+}
+
+func (s *side) read() error {
+	var err error
+	if s.record, err = s.run.record(); err != nil {
+		return err
+	}
+	cells, err := s.run.cells(s.record)
+	if err != nil {
+		return err
+	}
+	if s.model != "" {
+		if !slices.ContainsFunc(s.record.Models, func(m scores.ModelRecord) bool { return m.Name == s.model }) {
+			return problemf(http.StatusNotFound, "%s has no model %q", s.run.name(), s.model)
+		}
+		cells = slices.DeleteFunc(cells, func(c scores.Cell) bool { return c.Model != s.model || c.OtherModel != "" })
+	}
+	s.cells = scores.Derived(cells, s.record.Failed...)
+	return nil
+}
+
+// A comparison is what differs between two sides.
+type comparison struct {
+	A, B        side
+	Differences []scores.Difference
+	Beyond      int // of them, those whose interval does not hold 0
+}
+
+// compare matches the scores of two sides. Models are matched by name, or, where each side has one, as they are.
+func compare(a, b side) comparison {
+	c := scores.Comparison{SameSamples: scores.SameSamples(a.record, b.record)}
+	switch {
+	case a.model != "" && b.model != "":
+		c.Models = map[string]string{a.model: b.model}
+	case len(a.record.Models) == 1 && len(b.record.Models) == 1:
+		c.Models = map[string]string{a.record.Models[0].Name: b.record.Models[0].Name}
+	}
+	out := comparison{A: a, B: b, Differences: c.Diff(a.cells, b.cells)}
+	slices.SortStableFunc(out.Differences, func(a, b scores.Difference) int { return detail(a.A) - detail(b.A) })
+	for _, d := range out.Differences {
+		if d.Beyond() {
+			out.Beyond++
+		}
+	}
+	return out
+}
+
+// detail orders differences: whole models before layers, means over values before their parts.
+func detail(r scores.Row) int {
+	n := 0
+	if r.Layer != "" {
+		n += 2
+	}
+	if r.Parameter != "" {
+		n++
+	}
+	return n
+}
+
+// byChance is how many scores would differ beyond 95 % intervals if nothing differed.
+func (c comparison) byChance() int {
+	n := 0
+	for _, d := range c.Differences {
+		if !math.IsNaN(d.Low) {
+			n++
+		}
+	}
+	return int(math.Round(0.05 * float64(n)))
+}
+
+// place says what a row is of.
+func place(r scores.Row) string {
+	parts := []string{r.Model}
+	for _, p := range []string{r.OtherModel, r.Layer, r.Data, r.Transform} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if r.Parameter != "" {
+		parts[len(parts)-1] += "=" + r.Parameter
+	}
+	for _, p := range []string{r.Variant, r.Factor} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// together are the rows and the models of all sides as those of one run. A model whose name two runs use bears its run's name too.
+func together(sides []side) ([]scores.Row, scores.Record, error) {
+	runs := map[string]map[string]bool{} // by model
+	for _, s := range sides {
+		for _, m := range s.record.Models {
+			if runs[m.Name] == nil {
+				runs[m.Name] = map[string]bool{}
+			}
+			runs[m.Name][s.run.id] = true
+		}
+	}
+	var rows []scores.Row
+	record := sides[0].record
+	record.Models, record.Data, record.Resolved, record.Used, record.Keys = nil, nil, "", nil, nil
+	var names []string
+	seen := map[string]bool{}
+	for _, s := range sides {
+		named := func(model string) string {
+			if len(runs[model]) > 1 {
+				return model + " (" + s.run.name() + ")"
+			}
+			return model
+		}
+		names = append(names, s.label())
+		var own []scores.Row
+		for _, c := range s.cells {
+			own = append(own, c.Rows(s.record.Study)...)
+		}
+		for i := range own {
+			own[i].Model = named(own[i].Model)
+			if own[i].OtherModel != "" {
+				own[i].OtherModel = named(own[i].OtherModel)
+			}
+		}
+		rows = append(rows, own...)
+		if seen[s.run.id] && s.model == "" {
+			continue
+		}
+		for _, m := range s.record.Models {
+			if s.model == "" || s.model == m.Name {
+				m.Name = named(m.Name)
+				record.Models = append(record.Models, m)
+			}
+		}
+		if !seen[s.run.id] {
+			record.Data = append(record.Data, s.record.Data...)
+		}
+		seen[s.run.id] = true
+	}
+	record.Study = strings.Join(names, " beside ")
+	return rows, record, nil
+}

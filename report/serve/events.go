@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// silence is how long a stream says nothing before it says that it is still there.
+const silence = 15 * time.Second
+
+// events streams the progress of runs as server-sent events: of those that the query names, or of all that are not finished. An event
+// "progress" comes at first and whenever something has changed; the stream ends, after an event "end", when all runs are finished.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	runs, err := s.watched(r.URL.Query()["run"])
+	if err != nil {
+		return err
+	}
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	last := map[string]Progress{}
+	tick := time.NewTicker(s.options.Every)
+	defer tick.Stop()
+	spoke := time.Now()
+	for {
+		over := true
+		for _, run := range runs {
+			record, err := run.record()
+			if err != nil {
+				continue // it is being written, or was removed
+			}
+			p := run.progress(record)
+			over = over && p.State == finished
+			if last[run.id] == p {
+				continue
+			}
+			last[run.id], spoke = p, time.Now()
+			if err := event(w, "progress", p); err != nil {
+				return nil // nobody listens any more
+			}
+		}
+		if over {
+			event(w, "end", struct{}{})
+			return out.Flush()
+		}
+		if time.Since(spoke) > silence {
+			spoke = time.Now()
+			fmt.Fprint(w, ": still there\n\n")
+		}
+		if out.Flush() != nil {
+			return nil
+		}
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func event(w http.ResponseWriter, name string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, raw)
+	return err
+}
+
+// watched are the runs of some ids, or all that are not finished.
+func (s *Server) watched(ids []string) ([]*run, error) {
+	if len(ids) == 0 {
+		return slices.DeleteFunc(slices.Clone(s.library.runs()), func(r *run) bool {
+			record, err := r.record()
+			return err != nil || record.Finished != nil
+		}), nil
+	}
+	var runs []*run
+	for _, id := range ids {
+		run, err := s.library.run(id)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
+}

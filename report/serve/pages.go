@@ -1,0 +1,201 @@
+package serve
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/web"
+	"github.com/noether-ml/noether/scores"
+)
+
+//go:embed pages.html
+var pagesText string
+
+//go:embed serve.js
+var script string
+
+//go:embed serve.css
+var style string
+
+var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
+	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": place, "percent": percent, "tags": tags,
+}).Parse(pagesText))
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func signed(v float64) string {
+	if v > 0 {
+		return "+" + report.Number(v)
+	}
+	return report.Number(v)
+}
+
+func percent(p Progress) int {
+	if p.Cells == 0 {
+		return 0
+	}
+	return 100 * p.Done / p.Cells
+}
+
+func tags(t map[string]string) string {
+	var items []string
+	for _, k := range slices.Sorted(maps.Keys(t)) {
+		items = append(items, k+": "+t[k])
+	}
+	return report.Printable(strings.Join(items, ", "))
+}
+
+// page writes a page: what is wrong with it is known before anything is sent.
+func page(w http.ResponseWriter, status int, name string, data any) error {
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func errorPage(w http.ResponseWriter, status int, text string) {
+	page(w, status, "error", map[string]any{"Title": http.StatusText(status), "Text": text})
+}
+
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
+	switch r.PathValue("name") {
+	case "serve.js":
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		io.WriteString(w, script)
+	case "serve.css":
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		io.WriteString(w, web.Style+style)
+	default:
+		return problemf(http.StatusNotFound, "there is no such file")
+	}
+	return nil
+}
+
+func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query().Get("q")
+	runs := s.found(query)
+	return page(w, http.StatusOK, "list", map[string]any{
+		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()),
+		"Live": slices.ContainsFunc(runs, func(r runJSON) bool { return r.Progress.State == running }),
+	})
+}
+
+func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.library.run(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	record, err := run.record()
+	if err != nil {
+		return err
+	}
+	shown := run.json(record)
+	rows, err := run.rows(record)
+	if err != nil {
+		return err
+	}
+	return page(w, http.StatusOK, "run", map[string]any{
+		"Title": shown.Name, "Run": shown, "Scores": len(rows), "Findings": report.Findings(rows), "Failed": record.Failed, "Noether": record.Noether,
+		"Live": shown.Progress.State == running,
+	})
+}
+
+func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.library.run(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	record, rows, err := run.whole()
+	if err != nil {
+		return err
+	}
+	return writeReport(w, rows, record)
+}
+
+// writeReport writes a report, whose own policy is stricter than the server's: it allows its script and style by their hashes and
+// stands in the page. A second policy in a header would forbid them, as both hold.
+func writeReport(w http.ResponseWriter, rows []scores.Row, record scores.Record) error {
+	var b strings.Builder
+	if err := report.HTML(&b, rows, record); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// mostShown is how many differences a page shows of each pair; the interface has them all.
+const mostShown = 300
+
+type shownComparison struct {
+	A, B                       string
+	Compared, Beyond, ByChance int
+	More                       int
+	Lines                      []scores.Difference
+	Paired                     bool
+}
+
+func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
+	sides, err := s.sides(r)
+	if err != nil {
+		return err
+	}
+	all := r.URL.Query().Get("all") != ""
+	var shown []shownComparison
+	for _, b := range sides[1:] {
+		c := compare(sides[0], b)
+		line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
+		for _, d := range c.Differences {
+			if all || d.Beyond() {
+				line.Lines = append(line.Lines, d)
+				line.Paired = line.Paired || d.Paired
+			}
+		}
+		line.More = max(0, len(line.Lines)-mostShown)
+		line.Lines = line.Lines[:len(line.Lines)-line.More]
+		shown = append(shown, line)
+	}
+	query := r.URL.Query()
+	query.Del("all")
+	return page(w, http.StatusOK, "compare", map[string]any{
+		"Title": "Side by side", "Comparisons": shown, "All": all, "Query": template.URL(query.Encode()), "Names": labels(sides),
+	})
+}
+
+func labels(sides []side) string {
+	var names []string
+	for _, s := range sides {
+		names = append(names, s.label())
+	}
+	return strings.Join(names, " beside ")
+}
+
+func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
+	sides, err := s.sides(r)
+	if err != nil {
+		return err
+	}
+	rows, record, err := together(sides)
+	if err != nil {
+		return fmt.Errorf("putting the runs together: %w", err)
+	}
+	return writeReport(w, rows, record)
+}

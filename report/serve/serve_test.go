@@ -1,0 +1,289 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// ids are those of the runs that a search finds, by name.
+func ids(t *testing.T, url, query string) map[string]string {
+	t.Helper()
+	var list struct{ Runs []runJSON }
+	if err := json.Unmarshal([]byte(good(t, url+"/api/v1/runs?q="+query)), &list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, r := range list.Runs {
+		out[r.Name] = r.ID
+	}
+	return out
+}
+
+// Every answer is as the OpenAPI document says.
+func TestAnswersMeetTheirSchema(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "runs")
+	newFolder(t, filepath.Join(dir, "first"), "small", "large").finish()
+	newFolder(t, filepath.Join(dir, "deep", "second"), "small").do(0)
+	url := site(t, Options{Dirs: []string{dir}})
+	found := ids(t, url, "")
+	if len(found) != 2 || found["runs/first"] == "" || found["runs/deep/second"] == "" {
+		t.Fatalf("the runs are %v", found)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(good(t, url+"/api/v1/openapi.json"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := document.(map[string]any)["paths"].(map[string]any)
+	id := found["runs/first"]
+	for call, schema := range map[string]string{
+		"/runs": "Runs", "/runs?q=LARGE+family:net": "Runs", "/runs/" + id: "Run", "/runs/" + found["runs/deep/second"]: "Run",
+		"/runs/" + id + "/scores": "Scores", "/runs/" + id + "/scores?statistic=ei&limit=1&offset=1": "Scores", "/runs/nobody": "Error", "/runs/" + id + "/scores?limit=x": "Error",
+		"/compare?run=" + id + "&run=" + found["runs/deep/second"] + "&all=1": "Comparisons", "/compare?run=" + id + "&model=small&model=large": "Comparisons",
+		"/compare": "Error", "/compare?run=" + id + "&model=small&model=nobody": "Error",
+	} {
+		c := jsonschema.NewCompiler()
+		c.AssertFormat()
+		if err := c.AddResource("openapi.json", document); err != nil {
+			t.Fatal(err)
+		}
+		want, err := c.Compile("openapi.json#/components/schemas/" + schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, body, header := get(t, url+"/api/v1"+call)
+		if (status == http.StatusOK) == (schema == "Error") || header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", call, status, header.Get("Content-Type"))
+		}
+		got, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err == nil {
+			err = want.Validate(got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v in %.300s", call, err, body)
+		}
+	}
+	for _, p := range []string{"/api/v1/runs", "/api/v1/runs/{id}", "/api/v1/runs/{id}/scores", "/api/v1/runs/{id}/scores.csv", "/api/v1/runs/{id}/scores.parquet", "/api/v1/compare", "/api/v1/events"} {
+		if paths[p] == nil {
+			t.Errorf("%s is not documented", p)
+		}
+	}
+}
+
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFolder(t, dir, "small", "large").finish()
+	url := site(t, Options{Dirs: []string{dir}})
+	id := ids(t, url, "")[filepath.Base(dir)]
+	want := scores.Table(f.record.Study, f.cells)
+	csv, err := scores.ReadCSV(strings.NewReader(good(t, url+"/api/v1/runs/"+id+"/scores.csv")))
+	if err != nil || len(csv) != len(want) {
+		t.Errorf("CSV: %d rows, not %d: %v", len(csv), len(want), err)
+	}
+	raw := good(t, url+"/api/v1/runs/"+id+"/scores.parquet?model=small")
+	parquet, err := scores.ReadParquet(strings.NewReader(raw), int64(len(raw)))
+	if err != nil || len(parquet) != len(want)/2 || parquet[0].Model != "small" {
+		t.Errorf("Parquet: %d rows, not %d: %v", len(parquet), len(want)/2, err)
+	}
+}
+
+// What differs, and whether by more than its interval.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newFolder(t, filepath.Join(dir, "a"), "net").finish()
+	b := newFolder(t, filepath.Join(dir, "b"), "net2")
+	b.cells[0].Layers[0].Scores[0].Value += 0.3
+	for i := range b.cells[0].Layers[0].Scores[0].Replicates {
+		b.cells[0].Layers[0].Scores[0].Replicates[i].Value += 0.3
+	}
+	b.finish()
+	url := site(t, Options{Dirs: []string{dir}})
+	found := ids(t, url, "")
+	base := filepath.Base(dir)
+	query := "?run=" + found[base+"/a"] + "&run=" + found[base+"/b"]
+	var got struct {
+		Comparisons []struct {
+			Compared, Beyond int
+			Differences      []struct {
+				Value, Low, High *float64
+				Paired           bool
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(good(t, url+"/api/v1/compare"+query)), &got); err != nil {
+		t.Fatal(err)
+	}
+	c := got.Comparisons[0]
+	if c.Compared != 4 || c.Beyond != 1 || len(c.Differences) != 1 || !c.Differences[0].Paired || *c.Differences[0].Value < 0.299 || *c.Differences[0].Low < 0.29 {
+		t.Errorf("%+v", c)
+	}
+	page := good(t, url+"/compare"+query)
+	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
+		t.Errorf("the page says other things: %s", page)
+	}
+	if page = good(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {
+		t.Error("the page does not have every score")
+	}
+	if report := good(t, url+"/compare/report"+query); !strings.Contains(report, "net2") {
+		t.Error("the report of both lacks one")
+	}
+}
+
+// Models of one name in two runs stay apart in a report of both.
+func TestReportOfBothTellsModelsApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newFolder(t, filepath.Join(dir, "a"), "net").finish()
+	newFolder(t, filepath.Join(dir, "b"), "net").finish()
+	url := site(t, Options{Dirs: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
+	found := ids(t, url, "")
+	report := good(t, url+"/compare/report?run="+found["a"]+"&run="+found["b"])
+	for _, want := range []string{"net (a)", "net (b)"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+// The list shows runs that come, and finds them.
+func TestListAndSearch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newFolder(t, filepath.Join(dir, "one"), "resnet").finish()
+	url := site(t, Options{Dirs: []string{dir}})
+	if page := good(t, url+"/?q=resnet+one"); !strings.Contains(page, "/one</a>") || !strings.Contains(page, "1 of 1 runs") {
+		t.Errorf("the list: %s", page)
+	}
+	if page := good(t, url+"/?q=vgg"); !strings.Contains(page, "No run has all of these words") {
+		t.Errorf("a search for nothing: %s", page)
+	}
+	id := ids(t, url, "")[filepath.Base(dir)+"/one"]
+	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, "What stands out") {
+		t.Errorf("the run: %s", page)
+	}
+	if page := good(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
+		t.Error("no report")
+	}
+	if empty := good(t, site(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
+		t.Errorf("an empty folder: %s", empty)
+	}
+}
+
+// A run that goes on in another process is followed from what it writes.
+func TestProgressIsStreamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFolder(t, dir, "net")
+	url := site(t, Options{Dirs: []string{dir}})
+	if page := good(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
+		t.Fatalf("the list: %s", page)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatal(err, res)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	var seen []Progress
+	for lines.Scan() {
+		text, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok || text == "{}" {
+			continue
+		}
+		var p Progress
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, p)
+		switch p.Done {
+		case 0:
+			f.do(0)
+		case 1:
+			f.finish()
+		}
+	}
+	last := seen[len(seen)-1]
+	if seen[0].Done != 0 || seen[0].State != running || last.Done != 2 || last.State != finished {
+		t.Errorf("the progress was %+v", seen)
+	}
+	if !slices.ContainsFunc(seen, func(p Progress) bool { return p.Done == 1 && p.State == running }) {
+		t.Errorf("the progress was %+v", seen)
+	}
+}
+
+// Half a run has a page and a report of what is done.
+func TestHalfARun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFolder(t, dir, "net")
+	f.do(1)
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{"run.json", "cells", "states"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := site(t, Options{Dirs: []string{dir}})
+	id := ids(t, url, "")[filepath.Base(dir)]
+	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "stopped, 1 of 2 cells") {
+		t.Errorf("the run: %s", page)
+	}
+	if report := good(t, url+"/runs/"+id+"/report"); !strings.Contains(report, "tilt") {
+		t.Error("the report lacks what is done")
+	}
+}
+
+// A stop ends streams and lets the server go within its patience.
+func TestStopsGracefully(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newFolder(t, dir, "net")
+	s, err := New(Options{Dirs: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l, l.Addr().String()) }()
+	res, err := http.Get("http://" + l.Addr().String() + "/api/v1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not stop")
+	}
+}
