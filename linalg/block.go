@@ -51,14 +51,26 @@ func CentreWide(rows []float64, p int) Block {
 	return Block{p: p, wide: rows, mean: centre(rows, p)}
 }
 
+// CentreSummed is Centre for observations of which SumRows has made the sum.
+func CentreSummed(rows []float32, sum []float64) Block {
+	p := len(sum)
+	return Block{p: p, rows: rows, mean: takeMean(rows, append([]float64(nil), sum...))}
+}
+
 func centre[T float32 | float64](rows []T, p int) []float64 {
+	sum := make([]float64, p)
+	sumRows(sum, rows)
+	return takeMean(rows, sum)
+}
+
+// takeMean turns a sum of rows into their mean and takes that out of them.
+func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
+	p := len(sum)
 	n := len(rows) / p
-	mean := make([]float64, p)
-	sumRows(mean, rows)
 	m := make([]T, p)
 	for j := range m {
-		mean[j] /= float64(n)
-		m[j] = T(mean[j])
+		sum[j] /= float64(n)
+		m[j] = T(sum[j])
 	}
 	for i := range n {
 		row := rows[i*p : (i+1)*p]
@@ -66,8 +78,12 @@ func centre[T float32 | float64](rows []T, p int) []float64 {
 			row[j] -= m[j]
 		}
 	}
-	return mean
+	return sum
 }
+
+// SumRows adds the rows of a matrix of len(sum) columns to a sum, which then holds NaN or infinity if it or the matrix
+// does.
+func SumRows(sum []float64, rows []float32) { sumRows(sum, rows) }
 
 // sumRows adds up the rows of a matrix of len(sum) columns, four at a time.
 func sumRows[T float32 | float64](sum []float64, rows []T) {

@@ -29,6 +29,7 @@ type chunk struct {
 	last     int       // place of the last sample
 	samples  int       // so far
 	rows     []float32 // their observations of (z, z'), each 2 d values
+	sum      []float64 // of the observations: 2 d
 }
 
 func newAccumulator(m *seis, s measure.Site, p plane) *accumulator {
@@ -55,16 +56,45 @@ func (a *accumulator) Update(b *measure.Batch) error {
 		if err := a.chunk.take(place, a); err != nil {
 			return err
 		}
-		n, stride := a.plane.channels, 2*a.plane.positions()
-		rows := a.chunk.rows[a.chunk.samples*n*stride:]
-		a.plane.rows(rows, stride, b.Clean.At(i).Data)
-		a.plane.rows(rows[stride/2:], stride, b.Moved.At(i).Data)
-		a.chunk.samples++
+		if err := a.lay(b, i); err != nil {
+			return err
+		}
 		if place == a.chunk.to-1 {
 			a.flush()
 		}
 	}
 	return nil
+}
+
+// lay adds the observations of a batch's sample to the chunk. Their sum tells whether they are finite while they are in
+// the cache.
+func (a *accumulator) lay(b *measure.Batch, i int) error {
+	size, stride := a.plane.channels*2*a.plane.positions(), 2*a.plane.positions()
+	rows := a.chunk.rows[a.chunk.samples*size : (a.chunk.samples+1)*size]
+	clean, moved := b.Clean.At(i), b.Moved.At(i)
+	a.plane.rows(rows, stride, clean.Data)
+	a.plane.rows(rows[stride/2:], stride, moved.Data)
+	a.chunk.samples++
+	linalg.SumRows(a.chunk.sum, rows)
+	if a.plane.isWhole() && finite(a.chunk.sum) {
+		return nil
+	}
+	if clean.Finite() >= 0 {
+		return &measure.NonFinite{View: "clean", Index: b.Index[i]}
+	}
+	if moved.Finite() >= 0 {
+		return &measure.NonFinite{View: "moved", Index: b.Index[i]}
+	}
+	return nil // an average over positions overflows: so will its square
+}
+
+func finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // check holds a batch against the site before any of it is taken.
@@ -80,9 +110,6 @@ func (a *accumulator) check(b *measure.Batch) error {
 	}{{"clean", b.Clean}, {"moved", b.Moved}} {
 		if v.z.Rank() == 0 || v.z.Shape[0] != len(b.Place) || !slices.Equal(v.z.Shape[1:], a.site.Layer.Shape) {
 			return fmt.Errorf("seis: the %s activations of %d samples have shape %v; layer %q has %v for each sample", v.name, len(b.Place), v.z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
-		}
-		if at := v.z.Finite(); at >= 0 {
-			return &measure.NonFinite{View: v.name, Index: b.Index[at/tensor.Size(a.site.Layer.Shape)]}
 		}
 	}
 	return nil
@@ -100,11 +127,10 @@ func (c *chunk) take(place int, a *accumulator) error {
 	if c.samples > 0 && (place <= c.last || place < c.from) {
 		return outOfOrder(place, c.last)
 	}
-	if c.rows == nil {
-		c.rows = make([]float32, a.chunks.longest()*a.plane.channels*2*a.plane.positions())
-	}
 	if c.samples == 0 {
 		c.from, c.to = a.chunks.of(place)
+		c.rows = a.measure.takeRows(a.rowsOf(a.chunks.longest()))
+		c.sum = make([]float64, 2*a.plane.positions())
 	}
 	c.last = place
 	return nil
@@ -112,32 +138,41 @@ func (c *chunk) take(place int, a *accumulator) error {
 
 // flush adds the pending chunk to the moments.
 func (a *accumulator) flush() {
-	a.add(a.chunk.from, a.chunk.samples, a.chunk.rows)
-	a.chunk.samples = 0
+	a.add(a.chunk)
+	a.measure.giveRows(a.chunk.rows)
+	a.chunk = chunk{}
+}
+
+// rowsOf is how many values the observations of so many samples have.
+func (a *accumulator) rowsOf(samples int) int {
+	return samples * a.plane.channels * 2 * a.plane.positions()
 }
 
 // add adds the samples of a chunk to the moments; their rows are used up.
-func (a *accumulator) add(from, samples int, rows []float32) {
-	if samples == 0 {
+func (a *accumulator) add(c chunk) {
+	if c.samples == 0 {
 		return
 	}
-	p, c := 2*a.plane.positions(), a.plane.channels
-	block := linalg.Centre(rows[:samples*c*p], p)
-	var group *linalg.Scatter[float32]
-	if len(a.groups) > 0 {
-		group = a.groups[a.site.Layout.Group(from)%len(a.groups)]
-	}
+	block := linalg.CentreSummed(c.rows[:a.rowsOf(c.samples)], c.sum)
 	scratch, ok := a.measure.scratch.Get().(*linalg.Scratch)
 	if !ok {
 		scratch = new(linalg.Scratch)
 	}
 	defer a.measure.scratch.Put(scratch)
-	a.total.Add(block, group, scratch)
+	a.total.Add(block, a.group(c.from), scratch)
 	if a.null != nil {
-		if pairs := partners(a.site.Key, from, samples, c); pairs != nil {
+		if pairs := partners(a.site.Key, c.from, c.samples, a.plane.channels); pairs != nil {
 			a.null.Add(block, pairs, scratch)
 		}
 	}
+}
+
+// group is the group of the jackknife that the sample at a place belongs to; nil where there are none.
+func (a *accumulator) group(place int) *linalg.Scatter[float32] {
+	if len(a.groups) == 0 {
+		return nil
+	}
+	return a.groups[a.site.Layout.Group(place)%len(a.groups)]
 }
 
 // Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here,
@@ -162,13 +197,13 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	case a.chunk.samples == 0:
 		a.chunk = o.chunk.clone()
 	default:
-		a.add(o.chunk.from, o.chunk.samples, slices.Clone(o.chunk.rows))
+		a.add(o.chunk.clone())
 	}
 	return nil
 }
 
 func (c chunk) clone() chunk {
-	c.rows = slices.Clone(c.rows)
+	c.rows, c.sum = slices.Clone(c.rows), slices.Clone(c.sum)
 	return c
 }
 

@@ -22,6 +22,9 @@ func (p plane) positions() int { return product(p.pooled) }
 
 func (p plane) isPooled() bool { return product(p.pooled) < product(p.grid) }
 
+// isWhole reports whether the observations hold every value of a sample.
+func (p plane) isWhole() bool { return p.base == 0 }
+
 func product(n []int) int {
 	out := 1
 	for _, v := range n {

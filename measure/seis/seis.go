@@ -38,7 +38,18 @@ func New(s Settings) measure.Measure { return &seis{settings: s} }
 type seis struct {
 	settings Settings
 	scratch  sync.Pool // of *linalg.Scratch: accumulators need one only while they multiply
+	rows     sync.Pool // of *[]float32: accumulators need rows only while a chunk of theirs is not full
 }
+
+// takeRows returns memory for n values, which may hold anything.
+func (m *seis) takeRows(n int) []float32 {
+	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
+		return (*r)[:n]
+	}
+	return make([]float32, n)
+}
+
+func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
 
 func (*seis) Name() string { return "seis" }
 

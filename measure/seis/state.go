@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/linalg"
 )
 
 // MarshalBinary returns the state, the samples of a chunk that is not full among it.
@@ -69,7 +70,10 @@ func (a *accumulator) readChunk(r *state.Reader) {
 		r.Fail(fmt.Errorf("a state with a chunk of %d samples of which the last is at place %d", samples, last))
 		return
 	}
-	a.chunk = chunk{last: last, samples: samples, rows: make([]float32, a.chunks.longest()*size)}
+	a.chunk = chunk{last: last, samples: samples, rows: make([]float32, a.rowsOf(a.chunks.longest())), sum: make([]float64, a.total.P)}
 	a.chunk.from, a.chunk.to = a.chunks.of(last)
 	copy(a.chunk.rows, rows)
+	for i := range samples {
+		linalg.SumRows(a.chunk.sum, rows[i*size:(i+1)*size])
+	}
 }
