@@ -69,6 +69,9 @@ func (s *Study) batchFor(p *pass, room room) int {
 		activations += max(2*bound, 2*m.model.WorkingBytes(), minWorkingMemory)
 		pictures += 6 * m.model.InputBytes()
 	}
-	batch := min(room.activations/activations, room.pictures/max(pictures, 1))
-	return int(max(1, min(maxBatch, batch, int64(p.hi-p.lo))))
+	batch := min(maxBatch, room.activations/activations, room.pictures/max(pictures, 1))
+	if block := int64(p.data().layout.Block); batch > block {
+		batch -= batch % block // so that measures that work by the block need not keep parts of it
+	}
+	return int(max(1, min(batch, int64(p.hi-p.lo))))
 }
