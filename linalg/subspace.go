@@ -52,6 +52,14 @@ func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 	return Subspace{K: k, Basis: largest(scatter, d, all), Values: values[:all:all], Fraction: fraction}, nil
 }
 
+// Bare is the subspace without its margin, for where no observations will be left out.
+func (s Subspace) Bare() Subspace {
+	if s.K > 0 {
+		s.Basis, s.Values = mat.DenseCopyOf(s.Basis.Slice(0, s.Basis.RawMatrix().Rows, 0, s.K)), s.Values[:s.K]
+	}
+	return s
+}
+
 // countAbove is how many of the descending values exceed a floor, and zero.
 func countAbove(values []float64, floor float64) int {
 	n := 0
