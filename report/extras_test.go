@@ -193,6 +193,57 @@ func TestSamplesOfARun(t *testing.T) {
 	}
 }
 
+// TestUnitsOfARun reads what a study writes of units, and draws them.
+func TestUnitsOfARun(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := scores.NewUnitWriter(&b)
+	var rows []scores.Row
+	for layer := range 3 {
+		for i := range 50 {
+			u := scores.UnitRow{Model: "m", Layer: string(rune('a' + layer)), Depth: layer, Data: "d", Transform: "turn", Measure: "firing"}
+			u.Unit, u.Score, u.Local, u.Global = i, float64(layer)+float64(i)/10, 0.5, 0.01
+			u.NormalisedVariance, u.SameEquivariance, u.GoodfellowNormal, u.MutualInformation = nan, nan, nan, nan
+			u.TransformationalVariance, u.SampleVariance = nan, nan
+			if err := w.Write(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, statistic := range []string{"invariance", "local-rate"} {
+			rows = append(rows, scores.Row{Model: "m", Layer: string(rune('a' + layer)), Depth: layer, Data: "d", Transform: "turn", Measure: "firing", Statistic: statistic,
+				Value: float64(layer) + 4, Low: nan, High: nan, Null: 1, N: 50})
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "units.parquet"), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := ReadAttachments(dir)
+	if len(a.Notes) != 0 || len(a.Distributions) != 3*3 {
+		t.Fatalf("%d distributions, notes %q", len(a.Distributions), a.Notes)
+	}
+	first := a.Distributions[0]
+	if first.Of != "unit" || first.Statistic != "invariance" || first.Layer != "a" || first.n() != 50 || first.Low != 0 || first.High != 4.9 {
+		t.Errorf("%+v", first)
+	}
+	rec := scores.Record{Study: "s", Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
+	v := openAt(t, Run{rows, rec, a}, 1280, 900, "#firing.chart=units")
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
+		t.Errorf("%d tiles", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
+		t.Errorf("%q", said)
+	}
+	v.quiet(t)
+}
+
 // TestRelations checks that the page's relations are those of package correlation, over models that accuracy orders exactly.
 func TestRelations(t *testing.T) {
 	t.Parallel()

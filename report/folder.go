@@ -22,6 +22,9 @@ func ReadAttachments(dir string) Attachments {
 	var err error
 	a.Distributions, notes, err = ReadDistributions(filepath.Join(dir, "samples.parquet"))
 	note(notes, err)
+	units, notes, err := ReadUnits(filepath.Join(dir, "units.parquet"))
+	note(notes, err)
+	a.Distributions = append(a.Distributions, units...)
 	a.Pictures, notes, err = ReadPictures(dir)
 	note(notes, err)
 	return a
