@@ -103,8 +103,12 @@ func sentenceOf(leads []lead, models int, title string) string {
 	if len(leads) == 1 {
 		return fmt.Sprintf("%s %s %s: %s, %s.", name, than, under, example, allowed(sure == 1))
 	}
+	beyondDoubt := "none of them"
+	if sure > 0 {
+		beyondDoubt = count(sure)
+	}
 	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
-		name, than, won, plural(len(leads), "case"), count(sure), under, example)
+		name, than, won, plural(len(leads), "case"), beyondDoubt, under, example)
 }
 
 func allowed(sure bool) string {

@@ -37,6 +37,8 @@ func TestAnswers(t *testing.T) {
 			[]string{"k is more invariant than m under turn: effective invariance 0.700 against 0.600, which is within their intervals."}},
 		{"several transformations", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.7), ei("m", "blur", 0.6), ei("k", "blur", 0.605), ei("m", "grey", 0.9), ei("k", "grey", 0.8)},
 			[]string{"k is more invariant than m in 2 of 3 cases, in 1 by more than the intervals allow; under turn it has effective invariance 0.700 against 0.600."}},
+		{"several transformations in doubt", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.601), ei("m", "blur", 0.6), ei("k", "blur", 0.602)},
+			[]string{"k is more invariant than m in 2 of 2 cases, in none of them by more than the intervals allow; under blur it has effective invariance 0.602 against 0.600."}},
 		{"three models by a divergence", []scores.Row{
 			predictionRow("m", "turn", "prediction-divergence", "js", 0.3, 0.01), predictionRow("k", "turn", "prediction-divergence", "js", 0.1, 0.01),
 			predictionRow("l", "turn", "prediction-divergence", "js", 0.2, 0.01)},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -41,6 +43,16 @@ type inversionOfOne struct {
 	OtherRelative *float64 `json:"againstRelativeDistance,omitempty"`
 	Input         float64  `json:"inputDistance"` // |x - x'|_2
 	Dropped       bool     `json:"dropped,omitempty"`
+}
+
+// caption is what a report says of the contact sheet, where the folder is among the pictures of a run.
+func (s *inversionSummary) caption() report.PictureText {
+	model := study.NameOf(s.Model)
+	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %d steps.", model, s.Layer, s.Start, s.Steps)
+	if s.Against != "" {
+		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, study.NameOf(s.Against))
+	}
+	return report.PictureText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
 }
 
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Found) (*inversionSummary, error) {
@@ -134,6 +146,6 @@ func (s *inversionSummary) print(w io.Writer, folder string) error {
 	if dropped > 0 {
 		fmt.Fprintf(w, "warning: %d of %d pictures were dropped\n", dropped, len(s.Samples))
 	}
-	_, err := fmt.Fprintf(w, "wrote %s: contact.png, x.npy, inverted.npy, distances.npy, summary.json\n", folder)
+	_, err := fmt.Fprintf(w, "wrote %s: contact.png, contact.json, x.npy, inverted.npy, distances.npy, summary.json\n", folder)
 	return err
 }

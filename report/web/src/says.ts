@@ -62,10 +62,11 @@ function nameOf(c: Context, p: Point): string {
   return c.series.dimension.startsWith('tag:') ? `${c.scores.text('model', p.id)} (${series})` : series;
 }
 
-// apart says where two lines differ most, if they have a place in common.
+// apart says where two lines differ most, if they have enough places in common.
 function apart(c: Context, drawn: Point[], at: (p: Point) => string): string {
   const [one, two] = grouped(drawn, (p) => p.line).map(([, points]) => points);
   const places = new Map(two.map((p) => [p.x, p]));
+  if (2 * one.filter((p) => places.has(p.x)).length < Math.min(one.length, two.length)) return ''; // too few to speak for the lines
   let widest: [Point, Point] | undefined;
   for (const p of one) {
     const q = places.get(p.x);
@@ -73,7 +74,8 @@ function apart(c: Context, drawn: Point[], at: (p: Point) => string): string {
   }
   if (!widest) return '';
   const [p, q] = widest;
-  return `They are furthest apart at ${at(p)} (${nameOf(c, p)} ${number(p.value)}, ${nameOf(c, q)} ${number(q.value)})${beyond(p, q) === false ? ', which is within their intervals' : ''}.`;
+  const where = at(p) === at(q) ? at(p) : `${at(p)} and ${at(q)}`;
+  return `They are furthest apart at ${where} (${nameOf(c, p)} ${number(p.value)}, ${nameOf(c, q)} ${number(q.value)})${beyond(p, q) === false ? ', which is within their intervals' : ''}.`;
 }
 
 /** Whether two scores differ by more than their intervals allow, taken as independent; unknown where one has none. */

@@ -112,6 +112,6 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
 // ticks are at the values themselves where those are few, as those of a parameter are.
 function ticks(points: Point[]) {
   const values = [...new Set(points.map((p) => p.x))];
-  return values.length <= 8 ? { values, format: values.every((v) => typeof v === 'number') ? '~g' : undefined } : { tickCount: 6 };
+  return values.length <= 8 ? { values, format: values.every((v) => typeof v === 'number') ? '.6~g' : undefined } : { tickCount: 6 };
 }
 
