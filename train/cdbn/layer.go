@@ -66,6 +66,8 @@ func (s Settings) check(x tensor.Tensor) error {
 	case !(s.Rate > 0) || !(s.Momentum >= 0 && s.Momentum < 1) || !(s.Decay >= 0) || !(s.Weight >= 0) || !(s.Target > 0 && s.Target < 1):
 		return fmt.Errorf("a rate of %g, a momentum of %g, a decay of %g, a sparsity of %g weighing %g: the rate is above 0, momentum and sparsity lie between 0 and 1, the others are at least 0",
 			s.Rate, s.Momentum, s.Decay, s.Target, s.Weight)
+	case s.Target*float64(s.Block*s.Block) >= 1:
+		return fmt.Errorf("a sparsity of %g: at most one of the %d units of a block is on", s.Target, s.Block*s.Block)
 	}
 	for axis, side := range x.Shape[2:] {
 		if places := side - s.Filter + 1; places < s.Block || places%s.Block != 0 {

@@ -2,6 +2,7 @@ package cdbn
 
 import (
 	"context"
+	"math"
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/onnx"
@@ -164,8 +165,13 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	return e, nil
 }
 
-// begin draws the filters; units begin nearly as rarely on as they are meant to be.
+// begin draws the filters, small ones. Biases are those at which units that are told nothing else are on as often as they are
+// meant to be: exp b / (1 + n exp b) = target in a block of n.
 func (e *engine) begin() {
+	none := 1 - float64(e.Block*e.Block)*e.Target
+	for i := range ort.Data[float32](e.in["b"]) {
+		ort.Data[float32](e.in["b"])[i] = float32(math.Log(e.Target / none))
+	}
 	r, w := keyed.Rand(e.Seed, "cdbn: filters"), ort.Data[float32](e.in["W"])
 	for i := range w {
 		w[i] = float32(0.1 / float64(e.Filter) * r.NormFloat64())
