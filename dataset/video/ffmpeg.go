@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/noether-ml/noether/tensor"
@@ -148,9 +149,12 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line, without the path, which the error names already.
+// speaker is the part of ffmpeg that a line is from: "[h264 @ 0x563cb4490b00] ".
+var speaker = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
+
+// last is the last line, without who speaks and without the path, which the error names already.
 func (t *tail) last(path string) string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	line := strings.ReplaceAll(lines[len(lines)-1], "file:"+path+": ", "")
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(speaker.ReplaceAllString(line, ""))
 }

@@ -1,0 +1,40 @@
+package video
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+)
+
+// BenchmarkOpen decodes, reduces, whitens and cuts a clip of 250 frames of 640 x 272.
+func BenchmarkOpen(b *testing.B) {
+	path := testdata.Path(b, "video", "bikes.mp4")
+	frames := 0
+	for b.Loop() {
+		src, err := Open(b.Context(), Options{Paths: []string{path}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		frames += src.Len() / src.patches.Places
+		src.Close()
+	}
+	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
+}
+
+// BenchmarkCamera films one picture.
+func BenchmarkCamera(b *testing.B) {
+	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	one := dataset.Limit(folder, 1)
+	for b.Loop() {
+		src, err := OpenCamera(b.Context(), CameraOptions{Pictures: one, Motion: "orbit"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		src.Close()
+	}
+	b.ReportMetric(31*float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+}
