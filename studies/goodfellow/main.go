@@ -1,0 +1,84 @@
+// Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
+//
+//	go run ./studies/goodfellow grid -pictures photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
+//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
+//	go run ./studies/goodfellow copies -pictures photos -o models -scores runs/goodfellow-2009/scores.csv
+//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
+//	go run ./studies/goodfellow tables -scores runs/goodfellow-2009/scores.csv,runs/goodfellow-2009-cdbn/scores.csv
+//
+// The networks learn from whitened patches of one half of the pictures; the studies measure on the other half and on videos. All of the
+// networks of one kind are in one model, so that the study reads them in one pass; a layer's name says how it was trained.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/noether-ml/noether/ort"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "goodfellow:", err)
+		os.Exit(1)
+	}
+}
+
+// A plan is what the flags say.
+type plan struct {
+	pictures, out string
+	scores        []string
+	copies        int
+	quick         bool
+	rt            *ort.Runtime
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("say grid, copies or tables")
+	}
+	var p plan
+	var list string
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.StringVar(&p.pictures, "pictures", "", "folder of pictures to learn from")
+	flags.StringVar(&p.out, "o", "models", "folder of the models")
+	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
+	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")
+	flags.BoolVar(&p.quick, "quick", false, "little training, to try the way through")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if list != "" {
+		p.scores = strings.Split(list, ",")
+	}
+	if args[0] == "tables" {
+		return p.tables()
+	}
+	if p.pictures == "" {
+		return errors.New("name a folder of pictures: -pictures photos")
+	}
+	if err := os.MkdirAll(p.out, 0o777); err != nil {
+		return err
+	}
+	library, _, err := ort.Find("")
+	if err != nil {
+		return err
+	}
+	if p.rt, err = ort.Load(library); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "grid":
+		return p.grid(ctx)
+	case "copies":
+		return p.copy(ctx)
+	}
+	return fmt.Errorf("%q is not known: grid, copies or tables", args[0])
+}

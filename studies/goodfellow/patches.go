@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/dataset/video"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// stills are whitened patches of still pictures, n x side x side, with values in [-1, 1]: what the networks learn from. They are those of
+// the first of parts parts of the folder; the study measures on the others.
+func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
+	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	pictures, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.Drawing{Seed: 1})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	src, err := video.OpenCamera(ctx, video.CameraOptions{Pictures: pictures, Motion: "still", Patches: video.Patches{Size: side, Places: places, Seed: seed}})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer src.Close()
+	out := tensor.New(src.Len(), side, side)
+	for i := range src.Len() {
+		s, err := src.At(ctx, i, dataset.Frame{})
+		if err != nil {
+			return out, err
+		}
+		for j, v := range s.Input.Data {
+			out.Data[i*side*side+j] = 2*v - 1
+		}
+	}
+	return out, nil
+}
+
+// divided shares patterns out: every tenth is held out to validate on.
+func divided(x tensor.Tensor) (patterns, held tensor.Tensor) {
+	const every = 10
+	n, width := x.Shape[0], tensor.Size(x.Shape[1:])
+	patterns, held = tensor.New(n-(n+every-1)/every, width), tensor.New((n+every-1)/every, width)
+	p, h := patterns.Data, held.Data
+	for i := range n {
+		row := x.Data[i*width : (i+1)*width]
+		if i%every == 0 {
+			h = h[copy(h, row):]
+		} else {
+			p = p[copy(p, row):]
+		}
+	}
+	return patterns, held
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// natural are the data of the studies that move as nature does.
+var natural = []string{"clips", "pan", "turn", "orbit"}
+
+// A table holds the invariance scores by model, layer and test: a name of data, with the factor behind it for gratings.
+type table map[string]map[string]map[string]scores.Row
+
+// test names what a score is of.
+func test(r scores.Row) string {
+	if r.Factor != "" {
+		return r.Data + " " + r.Factor
+	}
+	return r.Data
+}
+
+func (p plan) read() (table, error) {
+	if len(p.scores) == 0 {
+		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")
+	}
+	t := table{}
+	for _, path := range p.scores {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := scores.ReadCSV(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, r := range rows {
+			if r.Measure == "firing" && (r.Statistic == "invariance" || r.Statistic == "mutual-information") {
+				t.add(r)
+			}
+		}
+	}
+	return t, nil
+}
+
+func (t table) add(r scores.Row) {
+	if t[r.Model] == nil {
+		t[r.Model] = map[string]map[string]scores.Row{}
+	}
+	if t[r.Model][r.Layer] == nil {
+		t[r.Model][r.Layer] = map[string]scores.Row{}
+	}
+	name := test(r)
+	if r.Statistic != "invariance" {
+		name += " " + r.Statistic
+	}
+	t[r.Model][r.Layer][name] = r
+}
+
+// layers are the layers of a model whose names fulfil a condition, sorted.
+func (t table) layers(model string, want func(layer string) bool) []string {
+	var out []string
+	for l := range t[model] {
+		if want == nil || want(l) {
+			out = append(out, l)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// of is the score of a layer in a test; NaN where there is none.
+func (t table) of(model, layer, test string) float64 {
+	if r, ok := t[model][layer][test]; ok {
+		return r.Value
+	}
+	return math.NaN()
+}
+
+// mean is the mean over the natural tests that there are.
+func (t table) mean(model, layer string) float64 {
+	sum, n := 0.0, 0.0
+	for _, d := range natural {
+		if v := t.of(model, layer, d); !math.IsNaN(v) {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / n
+}
+
+// stack reads the decays up to a layer out of its name: decays0.01,0,0.1/layer2 is 0.01 and 0.
+func stack(layer string) ([]float64, error) {
+	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
+	depth, err := strconv.Atoi(number)
+	parts := strings.Split(name, ",")
+	if !ok || err != nil || depth > len(parts) {
+		return nil, fmt.Errorf("layer %q is none of depth.onnx", layer)
+	}
+	var out []float64
+	for _, part := range parts[:depth] {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return nil, fmt.Errorf("layer %q: %w", layer, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// best are the decays of the best network of each depth, by its mean over the natural tests.
+func (p plan) best() ([][]float64, error) {
+	t, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	best, value := make([][]float64, deep), slices.Repeat([]float64{math.Inf(-1)}, deep)
+	for _, l := range t.layers("depth", nil) {
+		decays, err := stack(l)
+		if err != nil {
+			return nil, err
+		}
+		if v := t.mean("depth", l); v > value[len(decays)-1] {
+			best[len(decays)-1], value[len(decays)-1] = decays, v
+		}
+	}
+	for d, b := range best {
+		if b == nil {
+			return nil, fmt.Errorf("there are no scores of the networks of depth %d", d+1)
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train/autoencoder"
+	"github.com/noether-ml/noether/train/cdbn"
+	"github.com/noether-ml/noether/train/filters"
+)
+
+const (
+	side  = 14 // of patches
+	units = 64 // of a layer
+	deep  = 3
+)
+
+// What the networks differ in.
+var (
+	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95}
+	ridgeDecays = []float64{0, 0.01, 0.03, 0.1, 0.3}
+	depthDecays = []float64{0, 0.01, 0.1}
+)
+
+func (p plan) grid(ctx context.Context) error {
+	started := time.Now()
+	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
+	if err != nil {
+		return err
+	}
+	patterns, held := divided(x)
+	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
+	if err := p.ridge(ctx, patterns, held); err != nil {
+		return err
+	}
+	fmt.Printf("ridge.onnx after %.0f s\n", time.Since(started).Seconds())
+	if err := p.depth(ctx, patterns, held); err != nil {
+		return err
+	}
+	fmt.Printf("depth.onnx after %.0f s\n", time.Since(started).Seconds())
+	if err := p.belief(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("cdbn.onnx after %.0f s\n", time.Since(started).Seconds())
+	return nil
+}
+
+func (p plan) pick(usual, quick int) int {
+	if p.quick {
+		return quick
+	}
+	return usual
+}
+
+func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.006, Seed: seed, Engine: ort.Options{Threads: 1}}
+}
+
+// ridge trains one layer with every target and every decay.
+func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
+	branches := make([]autoencoder.Branch, len(targets)*len(ridgeDecays))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i := range branches {
+		group.Go(func() error {
+			target, decay := targets[i/len(ridgeDecays)], ridgeDecays[i%len(ridgeDecays)]
+			s := p.settings(decay, 1)
+			s.Target, s.Weight = target, 100
+			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
+			branches[i] = autoencoder.Branch{Name: fmt.Sprintf("target%g/decay%g", target, decay), Layers: []*autoencoder.Layer{l}}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, b := range branches {
+		curve(b.Name, b.Layers[0])
+		if err := p.sheet(strings.ReplaceAll(b.Name, "/", "-"), 8, 3, autoencoder.Images(side, 1, b.Layers[0])); err != nil {
+			return err
+		}
+	}
+	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
+}
+
+// curve prints how the reconstruction fell, and in how many epochs it rose.
+func curve(name string, l *autoencoder.Layer) {
+	rises := 0
+	for i := 1; i < len(l.Curve); i++ {
+		if l.Curve[i].Validation > l.Curve[i-1].Validation {
+			rises++
+		}
+	}
+	last := l.Curve[len(l.Curve)-1]
+	fmt.Printf("%-28s error %6.3f to %6.3f, %d rises\n", name, l.Curve[0].Validation, last.Validation, rises)
+}
+
+// A tree trains stacks with every decay at every layer; stacks with the same decays below share their lower layers.
+type tree struct {
+	plan
+	mu       sync.Mutex
+	branches []autoencoder.Branch
+}
+
+func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
+	t := &tree{plan: p}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for _, decay := range depthDecays {
+		group.Go(func() error { return t.grow(ctx, patterns, held, []float64{decay}, nil) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
+}
+
+// grow trains the top layer of a stack on what the layers beneath it say, and the stacks above it.
+func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []float64, below []*autoencoder.Layer) error {
+	l, err := autoencoder.Train(ctx, t.rt, patterns, held, t.settings(decays[len(decays)-1], uint64(len(decays))))
+	if err != nil {
+		return err
+	}
+	layers := append(below[:len(below):len(below)], l)
+	if len(layers) == deep {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.branches = append(t.branches, autoencoder.Branch{Name: path(decays), Layers: layers})
+		return nil
+	}
+	inner, err := encoded(ctx, t.rt, l, patterns, held)
+	if err != nil {
+		return err
+	}
+	for _, decay := range depthDecays {
+		if err := t.grow(ctx, inner[0], inner[1], append(decays[:len(decays):len(decays)], decay), layers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encoded(ctx context.Context, rt *ort.Runtime, l *autoencoder.Layer, sets ...tensor.Tensor) ([]tensor.Tensor, error) {
+	var out []tensor.Tensor
+	for _, x := range sets {
+		h, err := autoencoder.Encode(ctx, rt, l, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// path names a stack by its decays from the first layer on.
+func path(decays []float64) string {
+	var parts []string
+	for _, d := range decays {
+		parts = append(parts, strconv.FormatFloat(d, 'g', -1, 64))
+	}
+	return "decays" + strings.Join(parts, ",")
+}
+
+// copy trains the best network of each depth again, from other weights.
+func (p plan) copy(ctx context.Context) error {
+	best, err := p.best()
+	if err != nil {
+		return err
+	}
+	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
+	if err != nil {
+		return err
+	}
+	patterns, held := divided(x)
+	branches := make([]autoencoder.Branch, deep*p.copies)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i := range branches {
+		group.Go(func() error {
+			decays, number := best[i/p.copies], i%p.copies
+			b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
+			patterns, held := patterns, held
+			for k, decay := range decays {
+				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, uint64(1000*(number+1)+k)))
+				if err != nil {
+					return err
+				}
+				inner, err := encoded(ctx, p.rt, l, patterns, held)
+				if err != nil {
+					return err
+				}
+				patterns, held = inner[0], inner[1]
+				b.Layers = append(b.Layers, l)
+			}
+			branches[i] = b
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i := range deep {
+		b := branches[i*p.copies]
+		fmt.Printf("%s: %s\n", strings.Split(b.Name, "/")[0], path(best[i]))
+		for k := range b.Layers {
+			curve(fmt.Sprintf("  layer %d", k+1), b.Layers[k])
+		}
+		if err := p.sheet(fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
+			return err
+		}
+	}
+	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
+}
+
+// belief trains the convolutional deep belief network.
+func (p plan) belief(ctx context.Context) error {
+	const large = 71 // after filters of 10 and blocks of 2: 31 x 31 pooling units, and 11 x 11 in the second layer
+	x, err := stills(ctx, p.pictures, 2, large, p.pick(6, 1), 2)
+	if err != nil {
+		return err
+	}
+	pictures := tensor.Tensor{Shape: []int{x.Shape[0], 1, large, large}, Data: x.Data}
+	first, err := cdbn.Train(ctx, p.rt, pictures, cdbn.Settings{Units: 24, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Seed: 1})
+	if err != nil {
+		return err
+	}
+	inner, err := cdbn.Encode(ctx, p.rt, first, pictures)
+	if err != nil {
+		return err
+	}
+	second, err := cdbn.Train(ctx, p.rt, inner, cdbn.Settings{Units: 40, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Binary: true, Seed: 2})
+	if err != nil {
+		return err
+	}
+	for i, l := range []*cdbn.Layer{first, second} {
+		last := l.Curve[len(l.Curve)-1]
+		fmt.Printf("cdbn layer %d: error %.3f to %.3f, activity %.4f\n", i+1, l.Curve[0].Error, last.Error, last.Activity)
+	}
+	if err := p.sheet("cdbn1", 8, 4, cdbn.Images(first)); err != nil {
+		return err
+	}
+	if err := p.sheet("cdbn2", 8, 3, cdbn.Images(first, second)); err != nil {
+		return err
+	}
+	return p.save("cdbn.onnx")(cdbn.Model(first, second))
+}
+
+// save writes a model that was built.
+func (p plan) save(name string) func(*onnx.Model, error) error {
+	return func(m *onnx.Model, err error) error {
+		if err != nil {
+			return err
+		}
+		raw, err := m.Bytes()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(p.out, name), raw, 0o666)
+	}
+}
+
+// sheet writes filters as NAME.png, and prints how many a Gabor function fits.
+func (p plan) sheet(name string, columns, scale int, images []tensor.Tensor) error {
+	img, err := filters.Sheet(images, columns, scale)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(p.out, name+".png"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(png.Encode(f, img), f.Close())
+}
