@@ -1,60 +1,85 @@
 package train
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Behind is a network that takes what comes before the preprocessing's mean and deviation: pictures with values in [0, 1]. Then
-// whoever runs it need not know them. The input is "input", the output "logits"; weights keep their names.
-func Behind(p dataset.Preprocess, m *onnx.Model) (*onnx.Model, error) {
+// Behind is a network that takes what comes before a preprocessing's mean and deviation, and before its spectrogram: samples of a
+// shape, pictures with values in [0, 1] or waveforms. Then whoever runs it need not know these. A network over a spectrogram takes it
+// as b x bands x frames, or as b x 1 x bands x frames. The input is "input", the output "logits"; weights keep their names.
+func Behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
+	out, err := behind(p, shape, m)
+	if err != nil {
+		return nil, fmt.Errorf("putting a preprocessing before a network: %w", err)
+	}
+	return out, nil
+}
+
+func behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
 	inputs, outputs := m.Inputs(), m.Outputs()
-	if len(inputs) != 1 || len(outputs) != 1 || len(inputs[0].Shape) < 2 {
-		return nil, fmt.Errorf("putting a preprocessing before a network: it has %d inputs and %d outputs; it wants one each", len(inputs), len(outputs))
-	}
-	shape := inputs[0].Sizes()
-	channels := shape[1]
-	if err := p.Check(channels); err != nil {
-		return nil, err
-	}
-	if p.Order == "bgr" {
-		return nil, fmt.Errorf("the order bgr is for networks that were trained so: leave it out")
+	switch {
+	case len(inputs) != 1 || len(outputs) != 1 || len(shape) < 2:
+		return nil, fmt.Errorf("it has %d inputs and %d outputs, and samples have the shape %v: it wants one each, and channels and space", len(inputs), len(outputs), shape)
+	case p.Order == "bgr":
+		return nil, errors.New("the order bgr is for networks that were trained so: leave it out")
+	case p.Standardise:
+		return nil, errors.New("standardise is for networks that were trained so: leave it out")
 	}
 	b := onnx.NewBuilder(m.Opset())
-	x := b.Input("input", onnx.Float, shape...)
-	// out = (low + in (high - low) - mean) / std = in scale + shift
-	low, high := p.Bounds()
-	scale, shift := tensor.New(append([]int{channels}, ones(len(shape)-2)...)...), tensor.New(append([]int{channels}, ones(len(shape)-2)...)...)
-	of := func(v []float32, c int, none float32) float32 {
-		switch len(v) {
-		case 0:
-			return none
-		case 1:
-			return v[0]
+	y, err := normalised(b, p, shape, b.Input("input", onnx.Float, append([]int{-1}, shape...)...))
+	if err != nil {
+		return nil, err
+	}
+	if p.Features != nil {
+		if y, err = p.Features.Graph(b, y); err != nil {
+			return nil, err
 		}
-		return v[c]
-	}
-	plain := true
-	for c := range channels {
-		std := of(p.Std, c, 1)
-		scale.Data[c], shift.Data[c] = (high-low)/std, (low-of(p.Mean, c, 0))/std
-		plain = plain && scale.Data[c] == 1 && shift.Data[c] == 0
-	}
-	y := x
-	if !plain {
-		y = b.Add(b.Mul(x, b.Const("input.scale", scale)), b.Const("input.shift", shift))
+		if len(inputs[0].Shape) == 4 {
+			y = b.Unsqueeze(y, 1) // b x 1 x bands x frames
+		}
 	}
 	b.Output("logits", b.Include(m, map[string]onnx.Value{inputs[0].Name: y})[0])
 	return b.Model()
 }
 
-func ones(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = 1
+// normalised is (low + x (high - low) - mean) / std of pictures, and what stands for it of sounds: x scale + shift, by channel.
+func normalised(b *onnx.Builder, p dataset.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
+	perChannel := append([]int{shape[0]}, slices.Repeat([]int{1}, len(shape)-1)...)
+	scale, shift := tensor.New(perChannel...), tensor.New(perChannel...)
+	if len(shape) == 2 {
+		if err := p.CheckSound(); err != nil {
+			return "", err
+		}
+		scale.Data[0], shift.Data[0] = p.SoundScale()
+	} else {
+		if err := p.Check(shape[0]); err != nil {
+			return "", err
+		}
+		low, high := p.Bounds()
+		for c := range shape[0] {
+			std := of(p.Std, c, 1)
+			scale.Data[c], shift.Data[c] = (high-low)/std, (low-of(p.Mean, c, 0))/std
+		}
 	}
-	return list
+	if !slices.ContainsFunc(scale.Data, func(v float32) bool { return v != 1 }) && !slices.ContainsFunc(shift.Data, func(v float32) bool { return v != 0 }) {
+		return x, nil
+	}
+	return b.Add(b.Mul(x, b.Const("input.scale", scale)), b.Const("input.shift", shift)), nil
+}
+
+// of is the value for channel c of a list with one value for each, one for all, or none.
+func of(v []float32, c int, none float32) float32 {
+	switch len(v) {
+	case 0:
+		return none
+	case 1:
+		return v[0]
+	}
+	return v[c]
 }
