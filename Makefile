@@ -42,11 +42,12 @@ fuzz: $(RUNTIME)
 		done; \
 	done
 
-# Generated code: ONNX messages (protoc, Debian: protobuf-compiler), the report's front end, the schema of study files.
+# Generated code: ONNX messages (protoc, Debian: protobuf-compiler), the report's front end, the schemas of study and training files.
 generate: build
 	$(GO) generate ./...
 	cd report/web && $(NPM) && npm run build
 	bin/noether schema > docs/study.schema.json
+	bin/noether schema --training > docs/training.schema.json
 
 clean:
 	rm -rf bin runtime/node_modules report/web/node_modules

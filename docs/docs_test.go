@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/training"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -96,6 +97,11 @@ func TestExamplesAreStudies(t *testing.T) {
 		for _, m := range yamlBlock.FindAllStringSubmatch(text, -1) {
 			body := m[1]
 			switch {
+			case filepath.Base(name) == "training.md":
+				if _, err := training.Parse(name, []byte(body), map[string]string{"CIFAR10": "cifar10"}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
 			case strings.HasPrefix(body, "name: "):
 			case part[filepath.Base(name)] != "":
 				body = strings.TrimPrefix(strings.TrimPrefix(body, "data:\n"), "transforms:\n")

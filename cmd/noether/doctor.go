@@ -15,6 +15,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/training"
 )
 
 // A finding is one line of what doctor tells.
@@ -142,16 +143,23 @@ func version() string {
 }
 
 func schemaCommand() *cobra.Command {
-	return &cobra.Command{
+	var ofTraining bool
+	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of study files, for editors",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			raw, err := study.Schema()
+			of := study.Schema
+			if ofTraining {
+				of = training.Schema
+			}
+			raw, err := of()
 			if err == nil {
 				_, err = fmt.Println(string(raw))
 			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&ofTraining, "training", false, "of training files")
+	return c
 }

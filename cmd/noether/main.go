@@ -53,6 +53,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
 	engine := addEngineFlags(root)
 	root.AddCommand(
+		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
 		compareCommand(), gradCommand(), correlateCommand(), diffCommand(), reportCommand(), plotCommand(), exportCommand(), serveCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
 	)

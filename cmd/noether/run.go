@@ -93,8 +93,8 @@ func defaultFolder(name string) string {
 	return filepath.Join("runs", cmp.Or(strings.TrimLeft(name, "."), "study"))
 }
 
-// loadStudy reads a study file with the values of its variables.
-func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
+// variables reads the values of --var.
+func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, v := range vars {
 		name, value, ok := strings.Cut(v, "=")
@@ -106,6 +106,15 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 			value = abs
 		}
 		values[name] = value
+	}
+	return values, nil
+}
+
+// loadStudy reads a study file with the values of its variables.
+func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
+	values, err := variables(c, vars)
+	if err != nil {
+		return nil, err
 	}
 	s, err := study.Load(path, values)
 	if err == nil && memory != "" {

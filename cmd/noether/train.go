@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/train"
+	"github.com/noether-ml/noether/training"
+)
+
+func trainCommand(engine *engineFlags) *cobra.Command {
+	var out string
+	var every int
+	var asJSON bool
+	var vars []string
+	c := &cobra.Command{
+		Use:   "train TRAINING.yaml",
+		Short: "Train a network, or train a model further, as a training file says",
+		Long: `Trains what a training file describes: data, network (built here, or any ONNX model), optimiser, schedule,
+epochs, augmentation, validation. Writes into a folder: model.onnx, log.csv (a row an epoch), summary.json and,
+with --checkpoints, the networks of single epochs. Training that was stopped or killed goes on where its last
+epoch ended when the command is given again, and ends with the same weights.`,
+		Example: "  noether train train.yaml -o networks/one\n  noether train train.yaml -o networks/one --checkpoints 5",
+		Args:    usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			values, err := variables(c, vars)
+			if err != nil {
+				return err
+			}
+			f, err := training.Load(args[0], values)
+			if err != nil {
+				return err
+			}
+			if c.Flags().Changed("checkpoints") {
+				if every < 1 {
+					return usagef(c, "--checkpoints is %d; it is a number of epochs, 1 or more", every)
+				}
+				f.Save = every
+			}
+			if out == "" {
+				out = filepath.Join("networks", study.NameOf(args[0]))
+			}
+			o, err := engine.open()
+			if err != nil {
+				return err
+			}
+			return runTraining(c, f, out, o, asJSON)
+		},
+	}
+	p := c.Flags()
+	p.StringVarP(&out, "out", "o", "", "folder to write to (default: networks/NAME-OF-THE-FILE)")
+	p.IntVar(&every, "checkpoints", 0, "keep the network of the first epoch and of every so many as an ONNX model")
+	p.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the file; a path is relative to the working directory; may be repeated")
+	p.BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	return c
+}
+
+func runTraining(c *cobra.Command, f *training.File, out string, o study.Options, asJSON bool) error {
+	progress, done := watch(os.Stderr)
+	s, err := training.Run(c.Context(), f, out, training.Options{
+		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
+		Progress: func(p training.Progress) {
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Of), Note: marksText(p.Marks)})
+		},
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", " ")
+		return e.Encode(s)
+	}
+	return printTraining(os.Stdout, s, out)
+}
+
+// marksText is a loss and, of classes, an accuracy.
+func marksText(m train.Marks) string {
+	if math.IsNaN(m.Accuracy) {
+		return fmt.Sprintf("loss %.4g", m.Loss)
+	}
+	return fmt.Sprintf("loss %.4g, accuracy %.1f %%", m.Loss, 100*m.Accuracy)
+}
+
+// printTraining tells people what came out.
+func printTraining(w io.Writer, s *training.Summary, out string) error {
+	fmt.Fprintf(w, "%s: %d parameters, %d epochs of %d samples in %s, %.0f samples/s\n", s.Name, s.Parameters, s.Epochs, s.Samples,
+		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)
+	for _, part := range []struct {
+		name string
+		*training.Result
+	}{{"training", &s.Train}, {"validation", s.Validation}, {"test", s.Test}} {
+		if part.Result == nil {
+			continue
+		}
+		accuracy := math.NaN()
+		if part.Accuracy != nil {
+			accuracy = *part.Accuracy
+		}
+		fmt.Fprintf(w, "  %-11s %s on %d samples\n", part.name, marksText(train.Marks{Loss: part.Loss, Accuracy: accuracy}), part.Samples)
+	}
+	_, err := fmt.Fprintf(w, "the network of epoch %d is %s\n", s.Kept, filepath.Join(out, s.Model))
+	return err
+}

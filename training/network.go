@@ -1,0 +1,131 @@
+package training
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/train"
+)
+
+// A network is what is trained, and how samples reach it.
+type network struct {
+	model        *onnx.Model
+	output       string
+	parameters   []string
+	trainingMode bool
+	feed         dataset.Preprocess // what samples are brought to outside of the network
+}
+
+// network builds or reads the network.
+func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
+	if f.Network.ONNX != nil {
+		return f.readNetwork(p)
+	}
+	outputs := len(o.classes)
+	if f.Target != "" {
+		outputs = 1
+	}
+	shape, err := f.features(o.shape, &p)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := f.build(shape, outputs)
+	if err != nil {
+		return nil, f.node.Get("network").Errorf("%v", err)
+	}
+	n := &network{trainingMode: true, feed: dataset.Preprocess{Frame: p.Frame}}
+	for _, w := range bare.Weights() {
+		if len(w.Shape) > 0 && !statistic(w.Name) {
+			n.parameters = append(n.parameters, w.Name)
+		}
+	}
+	if n.model, err = train.Behind(p, o.shape, bare); err != nil {
+		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%v", err)
+	}
+	return n, nil
+}
+
+// features is the shape of what a network that is built here sees of samples: their spectrogram, where there is one, with its
+// bands as channels, so that convolutions are over time and know which band is which.
+func (f *File) features(shape []int, p *dataset.Preprocess) ([]int, error) {
+	if p.Features == nil {
+		return shape, nil
+	}
+	at := f.node.Get("preprocess")
+	if len(shape) != 2 {
+		return nil, at.Errorf("features are of sounds, and these are pictures")
+	}
+	s := *p.Features
+	if s.Rate = cmp.Or(s.Rate, p.Frame.Rate); s.Rate == 0 {
+		return nil, at.Errorf("features want the rate of the sounds: rate: 8000, say")
+	}
+	s = s.Defaults()
+	if err := s.Check(); err != nil {
+		return nil, at.Errorf("%v", err)
+	}
+	p.Features = &s
+	return []int{s.Mels, s.Frames(shape[1])}, nil
+}
+
+// statistic reports whether a weight of a network that is built here is a running statistic.
+func statistic(name string) bool {
+	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
+}
+
+// build draws a network for samples of a shape.
+func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
+	switch k := f.Network; {
+	case k.ConvNet != nil:
+		return train.ConvNet{Shape: shape, Classes: outputs, Widths: k.ConvNet.Widths, Depth: k.ConvNet.Depth, Halve: k.ConvNet.Halve,
+			Dropout: k.ConvNet.Dropout, Seed: f.Seed}.Build()
+	case k.ResNet != nil:
+		return train.ResNet{Shape: shape, Classes: outputs, Widths: k.ResNet.Widths, Blocks: k.ResNet.Blocks, Dropout: k.ResNet.Dropout, Seed: f.Seed}.Build()
+	}
+	return train.Flat{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
+}
+
+// readNetwork reads an ONNX model.
+func (f *File) readNetwork(p dataset.Preprocess) (*network, error) {
+	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
+	if p.Features != nil {
+		return nil, f.node.Get("preprocess").Errorf("features are for networks that are built here; a model to be trained further takes waveforms")
+	}
+	m, err := onnx.Read(f.resolve(k.File))
+	if err != nil {
+		return nil, at.Errorf("%v", err)
+	}
+	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p}
+	for _, glob := range k.Parameters {
+		found := false
+		for _, w := range m.Weights() {
+			ok, err := path.Match(glob, w.Name)
+			if err != nil {
+				return nil, at.Get("parameters").Errorf("%q is no glob: %v", glob, err)
+			}
+			if ok {
+				n.parameters, found = append(n.parameters, w.Name), true
+			}
+		}
+		if !found {
+			return nil, at.Get("parameters").Errorf("no weights are called %s; there are %s", glob, someOf(m.Weights()))
+		}
+	}
+	return n, nil
+}
+
+// someOf names the first weights.
+func someOf(weights []onnx.Port) string {
+	var names []string
+	for _, w := range weights {
+		if len(names) == 5 {
+			names = append(names, fmt.Sprintf("and %d more", len(weights)-5))
+			break
+		}
+		names = append(names, w.Name)
+	}
+	return strings.Join(names, ", ")
+}
