@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A pass is one walk of models through data that feeds several tasks: the clean batch is run once, then the batch
@@ -68,12 +69,12 @@ func groupByView(cells []*Cell) []*viewTasks {
 	type key struct {
 		owner            owner
 		name, value, per string
-		trial            int
+		draw             int
 	}
 	index := map[key]*viewTasks{}
 	var order []*viewTasks
 	for _, c := range cells {
-		k := key{c.owner(), c.View.Transform, c.View.Parameter, c.View.per, c.View.Trial}
+		k := key{c.owner(), c.View.Transform, c.View.Parameter, c.View.per, c.View.draw()}
 		g := index[k]
 		if g == nil {
 			g = &viewTasks{owner: c.owner(), view: c.View}
@@ -87,6 +88,15 @@ func groupByView(cells []*Cell) []*viewTasks {
 		}
 	}
 	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
+}
+
+// draw is the trial whose draw moves the input: of what is not drawn, such as a fixed transformation or pairs that somebody
+// else made, all trials are views of one kind, and the engine runs once for them.
+func (v View) draw() int {
+	if v.law == nil || !transform.Random(v.law) {
+		return 0
+	}
+	return v.Trial
 }
 
 // pack adds a view's tasks to the last pass while they fit, else to new ones, split by layers where one view alone is

@@ -339,8 +339,8 @@ func TestWorkOfModelsCountsProceduresAndPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150 samples, clean and under
-	// two rotations in two trials.
-	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2*2)}
+	// two rotations, which are the same in both trials.
+	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2)}
 	for _, w := range work {
 		if w.Forwards != want[w.Model] {
 			t.Errorf("%s: %d samples, want %d", w.Model, w.Forwards, want[w.Model])

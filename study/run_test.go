@@ -209,6 +209,44 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	}
 }
 
+// A fixed transformation moves the pictures of all trials alike: they are moved, and run by the engine, once. Each trial
+// has rows of its own, since nulls are drawn anew.
+func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	text := strings.Replace(studyText, "measures:", "trials: 3\nmeasures:", 1)
+	plan, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	var forwards int64
+	for _, p := range passes(plan.Cells, 1<<30, Part{}) {
+		forwards += p.forwards()
+	}
+	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift is on activations
+		t.Errorf("the engine runs %d pictures, want %d", forwards, want)
+	}
+	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
+	values := map[string]map[float64]int{}
+	for _, row := range r.Rows {
+		if row.Transform == "quarter" && row.Parameter == "90" && row.Trial != scores.MeanOverTrials && row.Layer == "conv" {
+			id := row.Statistic + " " + row.Variant
+			if values[id] == nil {
+				values[id] = map[float64]int{}
+			}
+			values[id][row.Value]++
+		}
+	}
+	if n := values["cosine "]; len(n) != 1 {
+		t.Errorf("the distances of three trials are %v, want one value", n)
+	}
+	if n := values["null-equivariance "]; len(n) != 3 {
+		t.Errorf("the nulls of three trials are %v, want three values", n)
+	}
+}
+
 func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 	t.Parallel()
 	dir, fixed := t.TempDir(), t.TempDir()
