@@ -181,6 +181,10 @@ func (p Preprocess) CheckSound() error {
 		return keyError("crop", "preprocess: sizes and channels are of pictures, and the model takes sounds")
 	case p.Order != "":
 		return keyError("order", "preprocess: order is of the channels of pictures, and the model takes sounds")
+	case len(p.Mean) > 1:
+		return keyError("mean", "preprocess: mean is of the %d channels of pictures, and the model takes sounds", len(p.Mean))
+	case len(p.Std) > 1:
+		return keyError("std", "preprocess: std is of the %d channels of pictures, and the model takes sounds", len(p.Std))
 	}
 	if err := p.Frame.Check(); err != nil {
 		return err

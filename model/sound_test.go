@@ -219,6 +219,8 @@ func TestSoundModelsRefused(t *testing.T) {
 		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
 		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 5}}}},
 		"sizes and channels are of pictures":          {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean is of the 3 channels of pictures":       {[]int{-1, 10}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std is of the 3 channels of pictures":        {[]int{-1, 10}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
 		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}},
 		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
 		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
