@@ -1,7 +1,10 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -109,29 +112,36 @@ func (d *Distribution) n() int {
 	return n
 }
 
-// ReadDistributions reads how the per-sample values of a run are spread, from the file samples.parquet; none where there is no such
-// file.
-func ReadDistributions(file string) ([]Distribution, []string, error) {
-	f, err := os.Open(file)
-	if os.IsNotExist(err) {
+// ReadDistributions reads how the per-sample values of a run are spread, from samples.parquet in its folder; none where there is no
+// such file.
+func ReadDistributions(dir string) ([]Distribution, []string, error) {
+	return distributeFile(dir, "samples.parquet", func(f io.ReaderAt, size int64) Values {
+		return func(each func(Subject, float64)) error {
+			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
+				each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
+					Measure: r.Measure, Statistic: r.Statistic}, r.Value)
+			})
+		}
+	})
+}
+
+// distributeFile counts the values of a file in a run folder. A link in the folder leads to nothing outside of it.
+func distributeFile(dir, name string, values func(f io.ReaderAt, size int64) Values) ([]Distribution, []string, error) {
+	f, err := os.OpenInRoot(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	found, notes, err := Distribute(func(each func(Subject, float64)) error {
-		return scores.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
-			each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
-				Measure: r.Measure, Statistic: r.Statistic}, r.Value)
-		})
-	})
+	found, notes, err := Distribute(values(f, info.Size()))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	return found, notes, nil
 }

@@ -183,11 +183,11 @@ func TestSamplesOfARun(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "samples.parquet")
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "samples.parquet"), b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := ReadDistributions(file)
+	found, _, err := ReadDistributions(dir)
 	if err != nil || len(found) != 1 || found[0].n() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}

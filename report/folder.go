@@ -1,7 +1,5 @@
 package report
 
-import "path/filepath"
-
 // Attachments are what a run folder holds for the eye besides its scores. A page does without any of them.
 type Attachments struct {
 	Distributions []Distribution
@@ -20,9 +18,9 @@ func ReadAttachments(dir string) Attachments {
 	}
 	var notes []string
 	var err error
-	a.Distributions, notes, err = ReadDistributions(filepath.Join(dir, "samples.parquet"))
+	a.Distributions, notes, err = ReadDistributions(dir)
 	note(notes, err)
-	units, notes, err := ReadUnits(filepath.Join(dir, "units.parquet"))
+	units, notes, err := ReadUnits(dir)
 	note(notes, err)
 	a.Distributions = append(a.Distributions, units...)
 	a.Pictures, notes, err = ReadPictures(dir)

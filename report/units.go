@@ -1,40 +1,25 @@
 package report
 
 import (
-	"fmt"
-	"os"
+	"io"
 
 	"github.com/noether-ml/noether/scores"
 )
 
-// ReadUnits reads how the scores of single units are spread within each layer, from the file units.parquet; none where there is no
-// such file. Units are shown beneath the statistic of the layer that sums them up.
-func ReadUnits(file string) ([]Distribution, []string, error) {
-	f, err := os.Open(file)
-	if os.IsNotExist(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	found, notes, err := Distribute(func(each func(Subject, float64)) error {
-		return scores.ReadUnits(f, info.Size(), func(r scores.UnitRow) {
-			s := Subject{Of: "unit", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Measure: r.Measure, Factor: r.Factor}
-			for _, v := range unitValues(r) {
-				s.Statistic = v.statistic
-				each(s, v.value)
-			}
-		})
+// ReadUnits reads how the scores of single units are spread within each layer, from units.parquet in a run folder; none where there
+// is no such file. Units are shown beneath the statistic of the layer that sums them up.
+func ReadUnits(dir string) ([]Distribution, []string, error) {
+	return distributeFile(dir, "units.parquet", func(f io.ReaderAt, size int64) Values {
+		return func(each func(Subject, float64)) error {
+			return scores.ReadUnits(f, size, func(r scores.UnitRow) {
+				s := Subject{Of: "unit", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Measure: r.Measure, Factor: r.Factor}
+				for _, v := range unitValues(r) {
+					s.Statistic = v.statistic
+					each(s, v.value)
+				}
+			})
+		}
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", file, err)
-	}
-	return found, notes, nil
 }
 
 type unitValue struct {

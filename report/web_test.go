@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,6 +206,65 @@ func TestAccessibility(t *testing.T) {
 			t.Errorf("%s: %s", scheme, issue)
 		}
 	}
+}
+
+// TestHostileAddress opens a page whose names are hostile at an address that is, with pictures and distributions that are.
+func TestHostileAddress(t *testing.T) {
+	t.Parallel()
+	rows, rec := attackedRun()
+	run := Run{Rows: rows, Record: rec}
+	for i, name := range hostile {
+		run.Pictures = append(run.Pictures, Picture{PictureText: PictureText{Title: name, Caption: name, Alt: name, Model: name}, Width: 8, Height: 4, PNG: checkers(8, 4)})
+		run.Distributions = append(run.Distributions, Distribution{Subject: Subject{Of: name, Model: rec.Models[i%2].Name, Transform: name, Measure: "effective-invariance", Statistic: "ei"},
+			High: 1, Counts: []int{1, 2}})
+	}
+	address := url.Values{"at": {hostile[0]}, "seis.statistic": {hostile[2]}, "seis.by": {"tag:" + hostile[0]}, "hide.model": hostile, "layers": {hostile[3]},
+		"effective-invariance.chart": {"distribution"}, "effective-invariance.find": {hostile[2]}, "__proto__": {"x"}, "seis.chart": {"__proto__"}}
+	v := openAt(t, run, 1280, 900, "#"+address.Encode())
+	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
+		t.Errorf("%d elements that run something, not one script", n)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("#pictures img").length`); n == 0 {
+		t.Error("no pictures")
+	}
+	v.do(t, script(`location.hash = "#"+"a=%zz&&=="`), until(complete))
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n == 0 {
+		t.Error("no chart is drawn")
+	}
+	v.quiet(t)
+}
+
+// TestColours lays over each other what a tag, a value or a transformation tells apart.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	rows, rec := fake{models: 4, layers: 4, transforms: 2}.build()
+	for i := range rec.Models {
+		rec.Models[i].Tags = map[string]string{"epoch": []string{"1", "2"}[i/2]}
+	}
+	v := open(t, rows, rec, 1280, 900)
+	for _, c := range []struct {
+		by           string
+		entries      string
+		panels, line int
+	}{
+		{"tag:epoch", "1,2", 2, 4},
+		{"parameter", "90,180,270", 4, 3},
+		{"transform", "quarter,gray", 4, 2},
+		{"model", "resnet20,resnet56,vit-tiny,convnext-s", 2, 4},
+	} {
+		v.do(t, script(fmt.Sprintf(`{ const s = %s.querySelector("select[name=by]"); s.value = %q; s.dispatchEvent(new Event("change")) }`, seisSection, c.by)), until(complete))
+		if got := evaluate[string](t, v, `[...`+seisSection+`.querySelectorAll(".legend button")].map(e => e.textContent).join()`); got != c.entries {
+			t.Errorf("by %s the legend has %s", c.by, got)
+		}
+		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure").length`); got != c.panels {
+			t.Errorf("by %s there are %d panels, not %d", c.by, got, c.panels)
+		}
+		// A line for the value and a dotted one for the null.
+		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure:first-child .mark-line path").length`); got != 2*c.line {
+			t.Errorf("by %s there are %d lines, not %d", c.by, got, 2*c.line)
+		}
+	}
+	v.quiet(t)
 }
 
 // TestMissingNumbers draws a run in which numbers are missing everywhere.
