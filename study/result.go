@@ -171,6 +171,9 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	if err := r.writeUnits(); err != nil {
 		return nil, err
 	}
+	if err := r.writePictures(ctx); err != nil {
+		return nil, err
+	}
 	record, err := r.writeRecord(true)
 	if err != nil {
 		return nil, err

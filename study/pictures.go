@@ -1,0 +1,154 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A contact sheet of a transformation has a line for each of the first samples of the data: the picture as it is, then under each value of
+// the transformation, as the first model sees it before its mean and deviation. The report shows it.
+
+const (
+	mostValues = 7  // of a transformation on a sheet
+	leastSide  = 64 // pixels of a picture; smaller ones are enlarged, pixel by pixel
+	sheetGap   = 4
+	mostSheets = 48
+
+	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
+)
+
+// writePictures writes a sheet for each transformation of each data set, where the study asks for them.
+func (r *runner) writePictures(ctx context.Context) error {
+	if r.plan.Study.Pictures == 0 {
+		return nil
+	}
+	type sheet struct {
+		data *openData
+		name string
+	}
+	views := map[sheet][]*Cell{}
+	var order []sheet
+	seen := map[[3]string]bool{}
+	for _, c := range r.plan.Cells {
+		id := [3]string{c.Data.spec.Name, c.View.Transform, c.View.Parameter}
+		if c.Model == nil || c.View.law == nil || c.View.on != "input" || c.View.Trial != 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		s := sheet{c.Data, c.View.Transform}
+		if views[s] == nil {
+			order = append(order, s)
+		}
+		views[s] = append(views[s], c)
+	}
+	if err := os.RemoveAll(r.folder.path(sheetFolder)); err != nil {
+		return err
+	}
+	for i, s := range order[:min(len(order), mostSheets)] {
+		if err := r.writeSheet(ctx, fmt.Sprintf("%s/%02d", sheetFolder, i+1), views[s]); err != nil {
+			return fmt.Errorf("the contact sheet of %s under %s: %w", s.data.spec.Name, s.name, err)
+		}
+	}
+	return nil
+}
+
+// writeSheet writes the sheet of one transformation, and what it shows. Data that are no pictures have none.
+func (r *runner) writeSheet(ctx context.Context, name string, cells []*Cell) error {
+	cells = cells[:min(len(cells), mostValues)]
+	first := cells[0]
+	var lines [][]tensor.Tensor
+	for _, place := range first.Data.order[:min(r.plan.Study.Pictures, len(first.Data.order))] {
+		sample, err := first.Data.source.At(ctx, place, first.Model.model.Frame())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !isPicture(sample) {
+			continue // one that cannot be read is among the run's warnings
+		}
+		line := []tensor.Tensor{sample.Input}
+		for _, c := range cells {
+			key := measure.Key{Seed: r.plan.Study.Seed, Data: c.Data.spec.Name, Transform: c.View.Transform}
+			moved, err := sample.Move(procedure.Draw(c.View.law, c.View.per == "trial", key, sample.Index))
+			if err != nil {
+				return err
+			}
+			line = append(line, moved)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(r.folder.path(sheetFolder), 0o755); err != nil {
+		return err
+	}
+	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, len(lines))) }
+	if err := r.folder.write(name+".json", caption); err != nil {
+		return err
+	}
+	return r.folder.write(name+".png", func(w io.Writer) error { return png.Encode(w, contactSheet(lines)) })
+}
+
+func isPicture(s dataset.Sample) bool {
+	shape := s.Input.Shape
+	return s.Sound == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
+}
+
+// captionOf is what the report says of a sheet; see report.PictureText.
+func captionOf(cells []*Cell, lines int) map[string]string {
+	v := cells[0].View
+	what := "and transformed"
+	if v.Parameter != "" {
+		values := make([]string, len(cells))
+		for i, c := range cells {
+			values[i] = c.View.Parameter
+		}
+		what = "and at " + strings.Join(values, ", ")
+	}
+	return map[string]string{
+		"title":   fmt.Sprintf("%s of %s", v.Transform, cells[0].Data.spec.Name),
+		"caption": fmt.Sprintf("Each of %d lines is a picture, from left to right as it is %s.", lines, what),
+	}
+}
+
+// contactSheet lays pictures of one size, c x h x w in [0, 1], out in lines.
+func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
+	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
+	zoom := max(1, leastSide/max(1, min(h, w)))
+	columns := len(lines[0])
+	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap))
+	draw.Draw(sheet, sheet.Bounds(), image.White, image.Point{}, draw.Src)
+	for i, line := range lines {
+		for j, p := range line {
+			paint(sheet, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
+		}
+	}
+	return sheet
+}
+
+// paint puts a picture at a place of the sheet.
+func paint(sheet *image.NRGBA, left, top, zoom int, p tensor.Tensor) {
+	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
+	level := func(channel, y, x int) uint8 {
+		v := p.Data[(min(channel, c-1)*h+y)*w+x]
+		return uint8(min(max(v, 0), 1)*255 + 0.5)
+	}
+	for y := range h * zoom {
+		for x := range w * zoom {
+			sheet.SetNRGBA(left+x, top+y, color.NRGBA{level(0, y/zoom, x/zoom), level(1, y/zoom, x/zoom), level(2, y/zoom, x/zoom), 255})
+		}
+	}
+}
