@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -15,6 +15,7 @@ go test -c -o "$work/model.test" ./model
 go test -c -o "$work/similarity.test" ./measure/similarity
 go test -c -o "$work/invert.test" ./invert
 go test -c -o "$work/stir.test" ./measure/stir
+go test -c -o "$work/report.test" ./report
 
 ours() { # FOLDER BINARY BENCHMARK
 	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
@@ -25,7 +26,7 @@ peer() {
 
 nproc | sed 's/^/cores: /'
 date -u +'%Y-%m-%d'
-for what in "${@:-taps ei seis similarity invert stir}"; do
+for what in "${@:-taps ei seis similarity invert stir report}"; do
 	for w in $what; do
 		case $w in
 		taps)
@@ -75,6 +76,9 @@ for what in "${@:-taps ei seis similarity invert stir}"; do
 			else
 				BENCHTIME=40x ours invert invert.test 'Step$'
 			fi
+			;;
+		report)
+			BENCHTIME=5x ours report report.test 'FirstView$'
 			;;
 		stir)
 			ours measure/stir stir.test 'STIR$'

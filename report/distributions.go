@@ -112,10 +112,10 @@ func (d *Distribution) n() int {
 	return n
 }
 
-// ReadDistributions reads how the per-sample values of a run are spread, from samples.parquet in its folder; none where there is no
-// such file.
-func ReadDistributions(dir string) ([]Distribution, []string, error) {
-	return distributeFile(dir, "samples.parquet", func(f io.ReaderAt, size int64) Values {
+// readSamples reads how the per-sample values of a run are spread, from samples.parquet in its folder; none where there is no such
+// file.
+func readSamples(root *os.Root) ([]Distribution, []string, error) {
+	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
 				each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
@@ -125,9 +125,9 @@ func ReadDistributions(dir string) ([]Distribution, []string, error) {
 	})
 }
 
-// distributeFile counts the values of a file in a run folder. A link in the folder leads to nothing outside of it.
-func distributeFile(dir, name string, values func(f io.ReaderAt, size int64) Values) ([]Distribution, []string, error) {
-	f, err := os.OpenInRoot(dir, name)
+// distributeFile counts the values of a file in a run folder.
+func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) ([]Distribution, []string, error) {
+	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

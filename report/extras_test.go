@@ -163,9 +163,9 @@ func TestPicturesWithinBounds(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pictures", "huge.png"), huge, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	pictures, notes, err := ReadPictures(dir)
-	if err != nil || len(pictures) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "more than 4 MiB") {
-		t.Errorf("%d pictures, %q, %v", len(pictures), notes, err)
+	a := ReadAttachments(dir)
+	if len(a.Pictures) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "more than 4 MiB") {
+		t.Errorf("%d pictures, %q", len(a.Pictures), a.Notes)
 	}
 }
 
@@ -187,9 +187,10 @@ func TestSamplesOfARun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "samples.parquet"), b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := ReadDistributions(dir)
-	if err != nil || len(found) != 1 || found[0].n() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
-		t.Errorf("%+v, %v", found, err)
+	a := ReadAttachments(dir)
+	found := a.Distributions
+	if len(a.Notes) != 0 || len(found) != 1 || found[0].n() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
+		t.Errorf("%+v, %q", found, a.Notes)
 	}
 }
 

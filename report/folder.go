@@ -1,5 +1,7 @@
 package report
 
+import "os"
+
 // Attachments are what a run folder holds for the eye besides its scores. A page does without any of them.
 type Attachments struct {
 	Distributions []Distribution
@@ -9,6 +11,16 @@ type Attachments struct {
 
 // ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not held up by a damaged picture.
 func ReadAttachments(dir string) Attachments {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Attachments{Notes: []string{err.Error()}}
+	}
+	defer root.Close()
+	return AttachmentsIn(root)
+}
+
+// AttachmentsIn reads those of an open run folder. A link in the folder leads to nothing outside of it.
+func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
 	note := func(notes []string, err error) {
 		a.Notes = append(a.Notes, notes...)
@@ -16,14 +28,12 @@ func ReadAttachments(dir string) Attachments {
 			a.Notes = append(a.Notes, err.Error())
 		}
 	}
-	var notes []string
-	var err error
-	a.Distributions, notes, err = ReadDistributions(dir)
+	samples, notes, err := readSamples(root)
 	note(notes, err)
-	units, notes, err := ReadUnits(dir)
+	units, notes, err := readUnits(root)
 	note(notes, err)
-	a.Distributions = append(a.Distributions, units...)
-	a.Pictures, notes, err = ReadPictures(dir)
+	a.Distributions = append(samples, units...)
+	a.Pictures, notes, err = readPictures(root)
 	note(notes, err)
 	return a
 }

@@ -37,20 +37,20 @@ const (
 	mostPixels       = 50e6     // of one
 )
 
-// ReadPictures reads the pictures of a run folder, DIR/pictures/*.png and DIR/pictures/*/*.png, in the order of their names. What is
+// readPictures reads the pictures of a run folder, pictures/*.png and pictures/*/*.png, in the order of their names. What is
 // no picture, or is too large for a page, is left out, with a line that says so.
-func ReadPictures(dir string) (pictures []Picture, notes []string, err error) {
+func readPictures(root *os.Root) (pictures []Picture, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {
-		found, err := fs.Glob(os.DirFS(dir), "pictures/"+pattern)
+		found, err := fs.Glob(root.FS(), "pictures/"+pattern)
 		if err != nil {
-			return nil, nil, fmt.Errorf("listing the pictures of %s: %w", dir, err)
+			return nil, nil, fmt.Errorf("listing the pictures: %w", err)
 		}
 		names = append(names, found...)
 	}
 	room := allPictureBytes
 	for _, name := range names {
-		p, err := readPicture(dir, name)
+		p, err := readPicture(root, name)
 		switch {
 		case err != nil:
 			notes = append(notes, err.Error())
@@ -64,12 +64,7 @@ func ReadPictures(dir string) (pictures []Picture, notes []string, err error) {
 	return pictures, notes, nil
 }
 
-func readPicture(dir, name string) (Picture, error) {
-	root, err := os.OpenRoot(dir) // a link in pictures leads nowhere else
-	if err != nil {
-		return Picture{}, err
-	}
-	defer root.Close()
+func readPicture(root *os.Root, name string) (Picture, error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return Picture{}, fmt.Errorf("reading %s: %w", name, err)

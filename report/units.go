@@ -2,14 +2,15 @@ package report
 
 import (
 	"io"
+	"os"
 
 	"github.com/noether-ml/noether/scores"
 )
 
-// ReadUnits reads how the scores of single units are spread within each layer, from units.parquet in a run folder; none where there
+// readUnits reads how the scores of single units are spread within each layer, from units.parquet in a run folder; none where there
 // is no such file. Units are shown beneath the statistic of the layer that sums them up.
-func ReadUnits(dir string) ([]Distribution, []string, error) {
-	return distributeFile(dir, "units.parquet", func(f io.ReaderAt, size int64) Values {
+func readUnits(root *os.Root) ([]Distribution, []string, error) {
+	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadUnits(f, size, func(r scores.UnitRow) {
 				s := Subject{Of: "unit", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Measure: r.Measure, Factor: r.Factor}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -248,6 +249,16 @@ func (r *run) whole() (scores.Record, []scores.Row, error) {
 	}
 	rows, err := r.rows(record)
 	return record, rows, err
+}
+
+// attachments are what the run's folder holds for the eye besides scores.
+func (r *run) attachments() report.Attachments {
+	folder, err := r.root.open.OpenRoot(filepath.FromSlash(r.path))
+	if err != nil {
+		return report.Attachments{Notes: []string{err.Error()}}
+	}
+	defer folder.Close()
+	return report.AttachmentsIn(folder)
 }
 
 // The states of a run.

@@ -126,14 +126,14 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeReport(w, rows, record)
+	return writeReport(w, report.Run{Rows: rows, Record: record, Attachments: run.attachments()})
 }
 
 // writeReport writes a report, whose own policy is stricter than the server's: it allows its script and style by their hashes and
 // stands in the page. A second policy in a header would forbid them, as both hold.
-func writeReport(w http.ResponseWriter, rows []scores.Row, record scores.Record) error {
+func writeReport(w http.ResponseWriter, run report.Run) error {
 	var b strings.Builder
-	if err := report.HTML(&b, rows, record); err != nil {
+	if err := run.HTML(&b, ""); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
@@ -197,5 +197,5 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("putting the runs together: %w", err)
 	}
-	return writeReport(w, rows, record)
+	return writeReport(w, report.Run{Rows: rows, Record: record})
 }
