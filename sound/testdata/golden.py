@@ -60,3 +60,11 @@ for rate, n_fft, mels, low, high, htk, norm in [(8000, 256, 20, 0, 4000, True, F
     banks.append({"rate": rate, "fft": n_fft, "mels": mels, "low": low, "high": high, "htk": htk, "norm": norm,
                   "bank": [[float(f"{v:.6g}") for v in row] for row in mel_bank(rate, n_fft, mels, low, high, htk, norm)]})
 json.dump(banks, open("mel.json", "w"))
+
+# Butterworth filters of order 4, by scipy.
+x = np.round(rng.standard_normal(200), 5)
+filters = []
+for kind, hz, rate in [("low", 500, 8000), ("high", 300, 8000), ("low", 3000, 16000), ("high", 40, 44100)]:
+    y = signal.sosfilt(signal.butter(4, hz, kind, fs=rate, output="sos"), x)
+    filters.append({"kind": kind, "hz": hz, "rate": rate, "x": list(x), "y": [float(f"{v:.7g}") for v in y]})
+json.dump(filters, open("filters.json", "w"))
