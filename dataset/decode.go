@@ -13,6 +13,8 @@ import (
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
+
+	"github.com/noether-ml/noether/internal/chroma"
 )
 
 // pictureExtensions are the endings of files that are taken for pictures; what a file really is, its first bytes say.
@@ -60,4 +62,24 @@ func decodePicture(data []byte) (image.Image, error) {
 		img = fromWebP(img)
 	}
 	return img, nil
+}
+
+// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma spanned all 8 bits.
+func fromWebP(img image.Image) image.Image {
+	var lossy *image.YCbCr
+	switch img := img.(type) {
+	case *image.YCbCr:
+		lossy = img
+	case *image.NYCbCrA:
+		lossy = &img.YCbCr
+	default:
+		return img
+	}
+	pix := chroma.RGB(lossy, chroma.Studio)
+	out := image.NewNRGBA(image.Rect(0, 0, lossy.Bounds().Dx(), lossy.Bounds().Dy()))
+	for i := range len(pix) / 3 {
+		copy(out.Pix[i*4:i*4+3], pix[i*3:])
+		out.Pix[i*4+3] = 255
+	}
+	return out
 }

@@ -3,6 +3,8 @@ package dataset
 import (
 	"image"
 	"image/color"
+
+	"github.com/noether-ml/noether/internal/chroma"
 )
 
 // A raster is a picture as decoders and PIL hold it: rows of pixels, the channels of a pixel side by side.
@@ -87,9 +89,9 @@ func rasterOf(img image.Image) raster[uint8] {
 		}
 		return r
 	case *image.YCbCr:
-		return ycbcrRaster(img, jfif)
+		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.RGB(img, chroma.JFIF)}
 	case *image.NYCbCrA:
-		return ycbcrRaster(&img.YCbCr, jfif)
+		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.RGB(&img.YCbCr, chroma.JFIF)}
 	case *image.NRGBA:
 		return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
 	case *image.RGBA:

@@ -205,3 +205,11 @@ func down[T uint8 | float32, A int32 | float32](r raster[T], first int, vertical
 	}
 	return out
 }
+
+// clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.
+func clamp(v int32) uint8 {
+	if uint32(v) <= 255 {
+		return uint8(v)
+	}
+	return ^uint8(v >> 31)
+}

@@ -196,7 +196,7 @@ func TestKindsOnMaps(t *testing.T) {
 			switch {
 			case p.Required && p.Options != nil:
 				args[p.Name] = transform.Option(p.Options[0])
-			case p.Required || p.Name == "area":
+			case p.Required || p.Name == "area" || p.Name == "snr":
 				args[p.Name] = transform.Fixed(1)
 			}
 		}

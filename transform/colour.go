@@ -11,7 +11,8 @@ import (
 // is the mean of the channels.
 type Grayscale struct{}
 
-// Brightness multiplies a picture by a factor of at least 0 and clips to [0, 1]: torchvision's adjust_brightness.
+// Brightness multiplies a picture by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
+// torchvision does on PIL images; on tensors it refuses.
 type Brightness struct {
 	Factor Law
 }

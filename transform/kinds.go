@@ -12,6 +12,8 @@ func Kinds() []Kind {
 		rotateKind(), translateKind(), scaleKind(), shearKind(), affineKind(), flipKind(), cropKind(),
 		grayscaleKind(), brightnessKind(), contrastKind(), gaussianBlurKind(),
 		gaussianNoiseKind(), replaceKind(), corruptKind(),
+		hueKind(), saturationKind(), jpegKind(),
+		timeStretchKind(), pitchShiftKind(), whiteNoiseKind(), reverbKind(), gainKind(), lowPassKind(), highPassKind(),
 	}
 }
 
@@ -161,7 +163,7 @@ func brightnessKind() Kind {
 		Name:   "brightness",
 		Doc:    "Multiplies the picture by a factor and clips it to [0, 1].",
 		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 gives black, 1 the picture itself", Required: true, Max: math.Inf(1)}},
+		Params: []Param{{Name: "factor", Doc: "0 and below give black, 1 the picture itself", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
 		build:  func(v values) (Transform, error) { return Brightness{v.law("factor")}, nil },
 	}
 }

@@ -23,6 +23,11 @@ func picture(seed uint64, shape ...int) tensor.Tensor {
 	return x
 }
 
+// pictureKinds are those that move pictures.
+func pictureKinds() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Sound })
+}
+
 func drawPicture(t *rapid.T) tensor.Tensor {
 	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
 	side := rapid.IntRange(1, 12)
@@ -36,7 +41,7 @@ func drawSquare(t *rapid.T) tensor.Tensor {
 
 // drawTransform makes a transform of any kind with any arguments in range, fixed and drawn.
 func drawTransform(t *rapid.T) Transform {
-	k := rapid.SampledFrom(Kinds()).Draw(t, "kind")
+	k := rapid.SampledFrom(pictureKinds()).Draw(t, "kind")
 	args := Args{}
 	for _, p := range k.Params {
 		if p.Required || rapid.Bool().Draw(t, p.Name+" is set") {
@@ -299,6 +304,9 @@ func TestTraits(t *testing.T) {
 	onMaps := map[string]bool{}
 	for _, k := range Kinds() {
 		args := Args{}
+		if k.Name == "white-noise" {
+			args["snr"] = Fixed(0.5)
+		}
 		for _, p := range k.Params {
 			switch {
 			case p.Required && p.Options != nil:
@@ -309,8 +317,11 @@ func TestTraits(t *testing.T) {
 		}
 		tr := mustMake(t, k.Name, args)
 		onMaps[k.Name] = OnMaps(tr)
-		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt"}, k.Name); Random(tr) != noise {
+		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != noise {
 			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
+		}
+		if OnSounds(tr) != (k.Sound || k.Name == "identity") || OnPictures(tr) == k.Sound {
+			t.Errorf("%s: on sounds %v, on pictures %v", k.Name, OnSounds(tr), OnPictures(tr))
 		}
 		v, ok := Parameter(tr.Draw(keyed.Rand(1)))
 		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
@@ -322,7 +333,8 @@ func TestTraits(t *testing.T) {
 		}
 	}
 	for name, got := range onMaps {
-		refused := slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt"}, name)
+		kind, _ := Lookup(name)
+		refused := kind.Sound || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
 		if got == refused {
 			t.Errorf("%s: OnMaps is %v", name, got)
 		}

@@ -1,29 +1,32 @@
-package dataset
+// Package chroma turns the luma and chroma of decoded JPEG and WebP pictures to red, green and blue as libjpeg does, which PIL
+// reads with.
+package chroma
 
 import "image"
 
-// ycbcrRaster turns a JPEG's luma and chroma to red, green and blue as libjpeg does, which PIL reads with: chroma of half the
-// resolution is interpolated with triangle weights ("fancy upsampling"), where the standard library would repeat it. At
-// coloured edges the two differ by tens of levels, which is enough to turn predictions.
-func ycbcrRaster(img *image.YCbCr, convert conversion) raster[uint8] {
+// RGB is a picture as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated with triangle weights ("fancy
+// upsampling"), where the standard library would repeat it. At coloured edges the two differ by tens of levels, which is
+// enough to turn predictions.
+func RGB(img *image.YCbCr, convert Conversion) []uint8 {
 	b := img.Bounds()
-	r := newRaster[uint8](b.Dy(), b.Dx(), 3)
-	cb, cr := make([]uint8, r.w+1), make([]uint8, r.w+1)
+	w, h := b.Dx(), b.Dy()
+	pix := make([]uint8, w*h*3)
+	cb, cr := make([]uint8, w+1), make([]uint8, w+1)
 	rows := chromaRows(img)
-	for y := range r.h {
+	for y := range h {
 		rows(cb, img.Cb, y)
 		rows(cr, img.Cr, y)
-		luma := img.Y[img.YOffset(b.Min.X, b.Min.Y+y):][:r.w]
-		convert(r.pix[y*r.w*3:(y+1)*r.w*3], luma, cb, cr)
+		luma := img.Y[img.YOffset(b.Min.X, b.Min.Y+y):][:w]
+		convert(pix[y*w*3:(y+1)*w*3], luma, cb, cr)
 	}
-	return r
+	return pix
 }
 
-// A conversion writes a row of red, green and blue.
-type conversion func(dst, luma, cb, cr []uint8)
+// A Conversion writes a row of red, green and blue.
+type Conversion func(dst, luma, cb, cr []uint8)
 
-// jfif is the conversion of JPEG, in 16-bit fixed point: luma spans 0 to 255.
-func jfif(dst, luma, cb, cr []uint8) {
+// JFIF is the conversion of JPEG, in 16-bit fixed point: luma spans 0 to 255.
+func JFIF(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
 	cb, cr = cb[:len(luma)], cr[:len(luma)]
 	for x := range luma {
@@ -35,8 +38,8 @@ func jfif(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// studio is the conversion of lossy WebP, in the fixed point of libwebp: luma spans 16 to 235.
-func studio(dst, luma, cb, cr []uint8) {
+// Studio is the conversion of lossy WebP, in the fixed point of libwebp: luma spans 16 to 235.
+func Studio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
 		p := dst[x*3 : x*3+3 : x*3+3]
@@ -44,26 +47,6 @@ func studio(dst, luma, cb, cr []uint8) {
 		p[1] = clamp((y - u*6419>>8 - v*13320>>8 + 8708) >> 6)
 		p[2] = clamp((y + u*33050>>8 - 17685) >> 6)
 	}
-}
-
-// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma spanned all 8 bits.
-func fromWebP(img image.Image) image.Image {
-	var lossy *image.YCbCr
-	switch img := img.(type) {
-	case *image.YCbCr:
-		lossy = img
-	case *image.NYCbCrA:
-		lossy = &img.YCbCr
-	default:
-		return img
-	}
-	r := ycbcrRaster(lossy, studio)
-	out := image.NewNRGBA(image.Rect(0, 0, r.w, r.h))
-	for i := range r.w * r.h {
-		copy(out.Pix[i*4:i*4+3], r.pix[i*3:])
-		out.Pix[i*4+3] = 255
-	}
-	return out
 }
 
 // clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.

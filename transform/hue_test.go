@@ -1,0 +1,100 @@
+package transform
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// goldenColours is what testdata/colour.py writes.
+type goldenColours struct {
+	Small []float32 // 3 x 4 x 5
+	Cases []struct {
+		Kind, Parameter string
+		Value, Within   float64
+		Y               []float32
+	}
+	JPEGs []struct {
+		Quality float64
+		Y       []float32 // 3 x 32 x 40, 0 to 255
+	}
+}
+
+func readColours(t *testing.T) goldenColours {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/colour.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c goldenColours
+	if err := json.Unmarshal(raw, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What a negative factor does is PIL's, to whom torchvision passes on.
+func TestColoursAgreeWithTorchvision(t *testing.T) {
+	t.Parallel()
+	golden := readColours(t)
+	src := tensor.Tensor{Shape: []int{3, 4, 5}, Data: golden.Small}
+	for _, c := range golden.Cases {
+		got := apply(mustMake(t, c.Kind, Args{c.Parameter: Fixed(c.Value)}).Draw(nil), src)
+		if d := distance(got, tensor.Tensor{Shape: src.Shape, Data: c.Y}); !(d <= c.Within) {
+			t.Errorf("%s %v: off by %v", c.Kind, c.Value, d)
+		}
+	}
+}
+
+func TestColoursLeaveGreyPicturesAlone(t *testing.T) {
+	t.Parallel()
+	src := picture(1, 1, 5, 6)
+	for _, tr := range []Transform{Hue{Fixed(0.3)}, Saturation{Fixed(-1)}} {
+		if d := distance(apply(tr.Draw(nil), src), src); d != 0 {
+			t.Errorf("%+v changes a grey picture by %v", tr, d)
+		}
+	}
+}
+
+// A turn of the circle and back is nothing, up to rounding.
+func TestHueTurnsBack(t *testing.T) {
+	t.Parallel()
+	src := picture(3, 3, 9, 9)
+	for _, shift := range []float64{0.1, 0.25, 0.5} {
+		there := apply(Hue{Fixed(shift)}.Draw(nil), src)
+		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), there), src); d > 1e-5 {
+			t.Errorf("%v there and back: off by %v", shift, d)
+		}
+	}
+}
+
+// Encoders differ in rounding: on average by less than one of 255 levels.
+func TestJPEGIsNearPILs(t *testing.T) {
+	t.Parallel()
+	const h, w = 32, 40
+	src := tensor.New(3, h, w)
+	for i := range h * w {
+		x, y := float64(i%w), float64(i/w)
+		for k, v := range []float64{x / 39, y / 31, 0.5 + 0.5*math.Sin(x/5)*math.Cos(y/7)} {
+			src.Data[k*h*w+i] = float32(math.RoundToEven(255*float64(float32(v))) / 255)
+		}
+	}
+	for _, c := range readColours(t).JPEGs {
+		got := apply(JPEG{Fixed(c.Quality)}.Draw(nil), src)
+		var mean, own float64
+		for i, v := range got.Data {
+			mean += math.Abs(float64(255*v-c.Y[i])) / float64(len(c.Y))
+			own += math.Abs(float64(255*(v-src.Data[i]))) / float64(len(c.Y))
+		}
+		t.Logf("quality %v: %.2f levels from PIL's, %.2f from the picture", c.Quality, mean, own)
+		if mean > 1 {
+			t.Errorf("quality %v: %v levels from PIL's", c.Quality, mean)
+		}
+	}
+	if d := distance(apply(JPEG{Fixed(0)}.Draw(nil), src), apply(JPEG{Fixed(1)}.Draw(nil), src)); d != 0 {
+		t.Errorf("qualities 0 and 1 differ by %v", d)
+	}
+}
