@@ -197,7 +197,7 @@ func TestKindsOnMaps(t *testing.T) {
 			case p.Required && p.Options != nil:
 				args[p.Name] = transform.Option(p.Options[0])
 			case p.Required || p.Name == "area" || p.Name == "snr":
-				args[p.Name] = transform.Fixed(1)
+				args[p.Name] = transform.Fixed(min(1, p.Max))
 			}
 		}
 		made, err := k.Make(args)
