@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
@@ -21,6 +23,7 @@ import (
 func correlateCommand() *cobra.Command {
 	var flags relationFlags
 	var asJSON bool
+	var csv string
 	c := &cobra.Command{
 		Use:   "correlate RUN [RUN...]",
 		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
@@ -28,12 +31,14 @@ func correlateCommand() *cobra.Command {
 model (--by data): Pearson's and Spearman's correlation, a robust line, and how far a line through all others misses each
 point. Models or data that have the score but no accuracy get a prediction with its interval.
 
-A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.`,
+A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together. Several --x are set beside each other, r / rho
+in a column for each.`,
 		Example: "  noether correlate runs/zoo --x effective-invariance.ei@rotation --by model --group family\n" +
+			"  noether correlate runs/zoo --x effective-invariance.ei@rotation --x prediction-divergence.js@rotation\n" +
 			"  noether correlate runs/corrupted --x effective-invariance.ei@gray --by data",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			relation, options, err := flags.read(c)
+			relations, options, err := flags.read(c)
 			if err != nil {
 				return err
 			}
@@ -41,25 +46,46 @@ A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together.
 			if err != nil {
 				return err
 			}
-			relation.Group = flags.groups(tags)
-			return correlate(relation, rows, options, asJSON)
+			for i := range relations {
+				relations[i].Group = flags.groups(tags)
+			}
+			results, err := correlate(relations, rows, options)
+			if err != nil {
+				return err
+			}
+			if csv != "" {
+				if err := writeCorrelations(csv, results); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				e := json.NewEncoder(os.Stdout)
+				e.SetIndent("", " ")
+				return e.Encode(results)
+			}
+			if len(relations) > 1 {
+				return printBeside(results)
+			}
+			return printCorrelations(results)
 		},
 	}
 	f := c.Flags()
 	flags.add(f)
+	f.StringVar(&csv, "csv", "", "write the results as scores, with the columns of scores.csv, to this file")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // relationFlags say which scores are related, over what.
 type relationFlags struct {
-	x, y, by, group   string
+	x                 []string
+	y, by, group      string
 	linear, aboveNull bool
 	options           correlation.Options
 }
 
 func (r *relationFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&r.x, "x", "effective-invariance.ei", "the score")
+	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score; may be given several times")
 	f.StringVar(&r.y, "y", "accuracy.clean", "what it is to tell")
 	f.StringVar(&r.by, "by", "model", "what the points are: model or data")
 	f.StringVar(&r.group, "group", "", "a tag of the models, shown beside each point")
@@ -77,22 +103,26 @@ func (r *relationFlags) groups(tags map[string]map[string]string) func(model str
 	return func(model string) string { return tags[model][r.group] }
 }
 
-// read checks the flags.
-func (r *relationFlags) read(c *cobra.Command) (correlation.Relation, correlation.Options, error) {
-	relation := correlation.Relation{By: correlation.By(r.by), AboveNull: r.aboveNull}
+// read checks the flags. There is a relation for each x.
+func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlation.Options, error) {
 	options := r.options
 	options.Logit = !r.linear
-	var err error
-	if relation.X, err = scores.ParseSelector(r.x); err != nil {
-		return relation, options, usagef(c, "--x: %v", err)
-	}
-	if relation.Y, err = scores.ParseSelector(r.y); err != nil {
-		return relation, options, usagef(c, "--y: %v", err)
+	y, err := scores.ParseSelector(r.y)
+	if err != nil {
+		return nil, options, usagef(c, "--y: %v", err)
 	}
 	if r.by != string(correlation.ByModel) && r.by != string(correlation.ByData) {
-		return relation, options, usagef(c, "--by is model or data, not %q", r.by)
+		return nil, options, usagef(c, "--by is model or data, not %q", r.by)
 	}
-	return relation, options, nil
+	var relations []correlation.Relation
+	for _, text := range r.x {
+		x, err := scores.ParseSelector(text)
+		if err != nil {
+			return nil, options, usagef(c, "--x: %v", err)
+		}
+		relations = append(relations, correlation.Relation{X: x, Y: y, By: correlation.By(r.by), AboveNull: r.aboveNull})
+	}
+	return relations, options, nil
 }
 
 // readRuns reads the rows of several runs and the tags of their models.
@@ -126,6 +156,8 @@ type correlationResult struct {
 	MeanAbsoluteError number              `json:"leave_one_out_error"`
 	Points            []correlation.Point `json:"points"`
 	Predicted         []predicted         `json:"predicted,omitempty"`
+
+	rows []scores.Row
 }
 
 type predicted struct {
@@ -151,33 +183,42 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-func correlate(r correlation.Relation, rows []scores.Row, o correlation.Options, asJSON bool) error {
-	sets, err := r.Sets(rows)
-	if err != nil {
-		return err
-	}
+// correlate analyses each relation on each of its sets. What fails on some sets is told, and is an error where it does on all.
+func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
-	for _, set := range sets {
-		fit, err := correlation.Analyse(set.Points, o)
+	for _, r := range relations {
+		sets, err := r.Sets(rows)
 		if err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
-			continue
+			return nil, err
 		}
-		results = append(results, resultOf(r, set, fit, o))
+		for _, set := range sets {
+			fit, err := correlation.Analyse(set.Points, o)
+			if err != nil {
+				failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
+				continue
+			}
+			result := resultOf(r, set, fit, o)
+			result.rows = r.Rows(set, fit)
+			results = append(results, result)
+		}
 	}
 	if len(results) == 0 {
-		return errors.New(strings.Join(failed, "; "))
+		return nil, errors.New(strings.Join(failed, "; "))
 	}
 	for _, f := range failed {
 		note(f)
 	}
-	if asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", " ")
-		return e.Encode(results)
+	return results, nil
+}
+
+// writeCorrelations writes the results as scores.
+func writeCorrelations(path string, results []correlationResult) error {
+	var rows []scores.Row
+	for _, r := range results {
+		rows = append(rows, r.rows...)
 	}
-	return printCorrelations(results)
+	return atomicfile.WriteFunc(path, func(w io.Writer) error { return scores.WriteCSV(w, rows) })
 }
 
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
@@ -205,12 +246,8 @@ func nameOf(r correlation.Relation) string {
 
 func printCorrelations(results []correlationResult) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	subject, over := "data", "models"
-	if results[0].By == string(correlation.ByData) {
-		subject, over = "model", "data sets"
-	}
-	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, over)
-	fmt.Fprintf(t, "%s\tn\tPearson\t\tSpearman\t\terror of a prediction\t\n", subject)
+	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, overWhat(results[0]))
+	fmt.Fprintf(t, "%s\tn\tPearson\t\tSpearman\t\terror of a prediction\t\n", ofWhat(results[0]))
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, float64(r.Pearson.Value), r.Pearson.bounds(),
 			float64(r.Spearman.Value), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
@@ -228,6 +265,48 @@ func printCorrelations(results []correlationResult) error {
 		}
 	}
 	return t.Flush()
+}
+
+// printBeside sets several scores beside each other as table 1 of Deng et al. 2022 does: a line for each test set (or model), a
+// column for each score, Pearson's r / Spearman's rho.
+func printBeside(results []correlationResult) error {
+	var sets, columns []string
+	cells := map[[2]string]string{}
+	for _, r := range results {
+		if !slices.Contains(sets, r.Of) {
+			sets = append(sets, r.Of)
+		}
+		if !slices.Contains(columns, r.X) {
+			columns = append(columns, r.X)
+		}
+		cells[[2]string{r.Of, r.X}] = fmt.Sprintf("%+.3f / %+.3f", float64(r.Pearson.Value), float64(r.Spearman.Value))
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Printf("Pearson's r / Spearman's rho with %s, over %s\n", results[0].Y, overWhat(results[0]))
+	fmt.Fprintf(t, "%s\t%s\t\n", ofWhat(results[0]), strings.Join(columns, "\t"))
+	for _, set := range sets {
+		line := []string{set}
+		for _, x := range columns {
+			line = append(line, cells[[2]string{set, x}])
+		}
+		fmt.Fprintf(t, "%s\t\n", strings.Join(line, "\t"))
+	}
+	return t.Flush()
+}
+
+// ofWhat names what each line is of, and overWhat what its points are.
+func ofWhat(r correlationResult) string {
+	if r.By == string(correlation.ByData) {
+		return "model"
+	}
+	return "data"
+}
+
+func overWhat(r correlationResult) string {
+	if r.By == string(correlation.ByData) {
+		return "data sets"
+	}
+	return "models"
 }
 
 func (i interval) bounds() string {

@@ -170,7 +170,7 @@ func readSamples(path string, each func(scores.SampleRow)) error {
 }
 
 func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, error) {
-	relation, options, err := p.relation.read(c)
+	relations, options, err := p.relation.read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -178,28 +178,30 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	if err != nil {
 		return nil, err
 	}
-	relation.Group = p.relation.groups(tags)
-	// The two scores are named by selectors; only models and data are left to filter.
+	// The scores are named by selectors; only models and data are left to filter.
 	if rows, err = (scores.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
-		return nil, err
-	}
-	sets, err := relation.Sets(rows)
-	if err != nil {
 		return nil, err
 	}
 	var clouds []figure.Cloud
 	var failed []string
-	for _, set := range sets {
-		fit, err := correlation.Analyse(set.Points, options)
+	for _, r := range relations {
+		r.Group = p.relation.groups(tags)
+		sets, err := r.Sets(rows)
 		if err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
-			continue
+			return nil, err
 		}
-		title := set.Name
-		if len(sets) == 1 {
-			title = ""
+		for _, set := range sets {
+			fit, err := correlation.Analyse(set.Points, options)
+			if err != nil {
+				failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
+				continue
+			}
+			cloud := figure.Cloud{X: axisOf(r.X, r.AboveNull), Fit: fit}
+			if len(sets) > 1 {
+				cloud.Title = set.Name
+			}
+			clouds = append(clouds, cloud)
 		}
-		clouds = append(clouds, figure.Cloud{Title: title, Fit: fit})
 	}
 	if len(clouds) == 0 {
 		return nil, errors.New(strings.Join(failed, "; "))
@@ -207,7 +209,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	for _, f := range failed {
 		note(f)
 	}
-	return figure.DrawScatter(clouds, axisOf(relation.X, relation.AboveNull), axisOf(relation.Y, false), options.Logit, p.options)
+	return figure.DrawScatter(clouds, axisOf(relations[0].Y, false), options.Logit, p.options)
 }
 
 // axisOf names the axis of a score in words.

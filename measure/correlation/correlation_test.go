@@ -5,9 +5,12 @@ import (
 	"errors"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/scores"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -28,6 +31,7 @@ func TestGolden(t *testing.T) {
 		Name                                       string
 		X, Y                                       []float64
 		Pearson, Spearman, Intercept, Slope, Scale float64
+		Interval                                   [2]float64
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
@@ -37,6 +41,8 @@ func TestGolden(t *testing.T) {
 	}
 	for _, c := range cases {
 		near(t, c.Name+" pearson", Pearson(c.X, c.Y).Value, c.Pearson, 1e-12)
+		near(t, c.Name+" low", Pearson(c.X, c.Y).Low, c.Interval[0], 1e-9)
+		near(t, c.Name+" high", Pearson(c.X, c.Y).High, c.Interval[1], 1e-9)
 		near(t, c.Name+" spearman", Spearman(c.X, c.Y).Value, c.Spearman, 1e-12)
 		line, err := Huber(c.X, c.Y)
 		if err != nil {
@@ -202,5 +208,47 @@ func TestBadInput(t *testing.T) {
 	}
 	if c := Pearson([]float64{1, 1, 1, 1}, []float64{1, 2, 3, 4}); !math.IsNaN(c.Value) {
 		t.Errorf("a constant correlates: %v", c)
+	}
+}
+
+// What a correlation says can be read as scores, with unlabelled sets predicted.
+func TestRowsOfAFit(t *testing.T) {
+	t.Parallel()
+	var set Set
+	set.Name = "test"
+	for i := range 12 {
+		x := float64(i) / 12
+		set.Points = append(set.Points, Point{Label: "m", X: x, Y: 0.2 + 0.6*x + 0.01*math.Sin(float64(3*i)), N: 1000})
+	}
+	set.Unlabelled = []Point{{Label: "new", X: 0.5}}
+	fit, err := Analyse(set.Points, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := scores.ParseSelector("effective-invariance.ei@rotation")
+	y, _ := scores.ParseSelector("accuracy.clean")
+	for _, by := range []By{ByModel, ByData} {
+		rows := Relation{X: x, Y: y, By: by}.Rows(set, fit)
+		got := map[string]scores.Row{}
+		for _, r := range rows {
+			got[r.Statistic] = r
+		}
+		if len(rows) != 7 || got["pearson"].Value != fit.Pearson.Value || got["pearson"].Low != fit.Pearson.Low || got["leave-one-out-error"].Value != fit.MeanAbsoluteError() {
+			t.Errorf("%+v", rows)
+		}
+		p := got["predicted"]
+		if math.Abs(p.Value-0.5) > 0.02 || !(p.Low < 0.5 && 0.5 < p.High) || p.Variant != "effective-invariance.ei@rotation ~ accuracy.clean" || p.Transform != "rotation" {
+			t.Errorf("the prediction is %+v", p)
+		}
+		if by == ByModel && (p.Model != "new" || p.Data != "test") || by == ByData && (p.Model != "test" || p.Data != "new") {
+			t.Errorf("the prediction is of %s on %s", p.Model, p.Data)
+		}
+		var b strings.Builder
+		if err := scores.WriteCSV(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := scores.ReadCSV(strings.NewReader(b.String())); err != nil || len(back) != len(rows) {
+			t.Errorf("read back: %d rows, %v", len(back), err)
+		}
 	}
 }

@@ -84,3 +84,48 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	}
 	return sets, nil
 }
+
+// Name is the measure of rows that tell of a correlation.
+const Name = "correlation"
+
+// Rows are what a fit on a set says, as scores that are derived from scores: the statistics pearson and spearman, with their intervals,
+// slope, intercept and scale of the robust line, leave-one-out-error, the mean absolute error of predicting each point from all others, and, where
+// there are unlabelled subjects, predicted, a row for each with its interval. The variant says what is related, "X ~ Y"; the transformation
+// is that of X. Points over models belong to a data set, points over data sets to a model.
+func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
+	nan := math.NaN()
+	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: Name,
+		Variant: r.name(), Low: nan, High: nan, Null: nan, N: len(set.Points)}
+	place := func(row scores.Row, of, label string) scores.Row {
+		row.Data, row.Model = of, label
+		if r.By == ByData {
+			row.Model, row.Data = of, label
+		}
+		return row
+	}
+	base = place(base, set.Name, "")
+	var rows []scores.Row
+	add := func(row scores.Row, statistic string, v Value) {
+		row.Statistic, row.Value, row.Low, row.High = statistic, v.Value, v.Low, v.High
+		rows = append(rows, row)
+	}
+	add(base, "pearson", Value{fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High})
+	add(base, "spearman", Value{fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High})
+	add(base, "slope", Value{fit.Line.Slope, nan, nan})
+	add(base, "intercept", Value{fit.Line.Intercept, nan, nan})
+	add(base, "scale", Value{fit.Line.Scale, nan, nan})
+	add(base, "leave-one-out-error", Value{fit.MeanAbsoluteError(), nan, nan})
+	for _, p := range set.Unlabelled {
+		add(place(base, set.Name, p.Label), "predicted", fit.Predict(p.X))
+	}
+	return rows
+}
+
+// name says what is related.
+func (r Relation) name() string {
+	x := r.X.String()
+	if r.AboveNull {
+		x += " above its null"
+	}
+	return x + " ~ " + r.Y.String()
+}

@@ -233,7 +233,7 @@ func TestScatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := DrawScatter([]Cloud{{Fit: fit}}, "invariance", "accuracy", true, Options{Labels: true})
+	f, err := DrawScatter([]Cloud{{X: "invariance", Fit: fit}}, "accuracy", true, Options{Labels: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestScatter(t *testing.T) {
 			t.Errorf("no %q in %q", w, got)
 		}
 	}
-	if _, err := DrawScatter(nil, "", "", true, Options{}); !errors.Is(err, errEmpty) {
+	if _, err := DrawScatter(nil, "", true, Options{}); !errors.Is(err, errEmpty) {
 		t.Errorf("a scatter of nothing: %v", err)
 	}
 }

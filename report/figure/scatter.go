@@ -16,12 +16,13 @@ import (
 // A Cloud is a panel of a scatter: points with the line that was fitted to them.
 type Cloud struct {
 	Title string
+	X     string // what its points have along the foot
 	Fit   *correlation.Fit
 }
 
 // DrawScatter draws points with their robust line, the band that holds 95 % of the lines through resampled points, and what
 // correlates. Colours are the points' groups. logit says that the fits are on the logit scale; so is the axis then.
-func DrawScatter(clouds []Cloud, x, y string, logit bool, o Options) (*Figure, error) {
+func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func DrawScatter(clouds []Cloud, x, y string, logit bool, o Options) (*Figure, e
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, c := range clouds {
-		p := s.panel(s.fit(s.label, c.Title, panelRoom(o, len(clouds))), clean(x), clean(y))
+		p := s.panel(s.fit(s.label, c.Title, panelRoom(o, len(clouds))), s.fold(s.label, c.X, panelRoom(o, len(clouds))), clean(y))
 		if logit {
 			p.Y.Scale, p.Y.Tick.Marker = logitScale{}, plot.TickerFunc(logitTicks)
 		}

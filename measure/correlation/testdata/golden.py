@@ -13,7 +13,7 @@ def case(name, x, y):
     fit = sm.RLM(y, sm.add_constant(x), M=sm.robust.norms.HuberT(1.345)).fit(maxiter=500, tol=1e-12)
     return {
         "name": name, "x": list(x), "y": list(y),
-        "pearson": scipy.stats.pearsonr(x, y)[0], "spearman": scipy.stats.spearmanr(x, y)[0],
+        "pearson": scipy.stats.pearsonr(x, y)[0], "interval": list(scipy.stats.pearsonr(x, y).confidence_interval(0.95)), "spearman": scipy.stats.spearmanr(x, y)[0],
         "intercept": fit.params[0], "slope": fit.params[1], "scale": fit.scale,
     }
 
