@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/noether-ml/noether/internal/browse"
 	"github.com/noether-ml/noether/internal/demo"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
@@ -16,26 +19,45 @@ import (
 
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
-	var asJSON bool
+	var asJSON, noOpen bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Measure two small models, one of them rotation-invariant by construction",
 		Long: `Builds two small classifiers of synthetic figures, without downloading or training anything: a bank
 of Gabor filters with a linear read-out, and the same with a maximum over orientations before
 pooling. The second is rotation-invariant by construction and the first is not. The demo measures
-both, says so in words, and writes a report.`,
+both, says so in words, writes a report, and opens it where there is a desktop.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := engine.open()
 			if err != nil {
 				return err
 			}
-			return runDemo(c.Context(), out, o, asJSON)
+			if err := runDemo(c.Context(), out, o, asJSON); err != nil {
+				return err
+			}
+			if !noOpen && !asJSON && term.IsTerminal(int(os.Stdout.Fd())) {
+				openReport(filepath.Join(out, "report.html"))
+			}
+			return nil
 		},
 	}
 	c.Flags().StringVarP(&out, "out", "o", filepath.Join("runs", "demo"), "the run folder")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&noOpen, "no-open", false, "do not open the report")
 	return c
+}
+
+// openReport opens a report in the browser, or says how to.
+func openReport(path string) {
+	switch err := browse.Open(path); {
+	case err == nil:
+		fmt.Println("\nThe report is open in your browser. Next: noether init MODEL DATA -o study.yaml")
+	case errors.Is(err, browse.ErrNoDesktop):
+		fmt.Printf("\nOpen %s in a browser, or: noether serve %s\n", path, filepath.Dir(path))
+	default:
+		note("the report could not be opened: " + err.Error())
+	}
 }
 
 func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) error {

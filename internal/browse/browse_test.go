@@ -1,0 +1,65 @@
+package browse
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestOpener(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		system string
+		env    map[string]string
+		want   string
+	}{
+		{"linux", nil, ""},
+		{"linux", map[string]string{"DISPLAY": ":0"}, "xdg-open"},
+		{"freebsd", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, "xdg-open"},
+		{"darwin", nil, "open"},
+		{"darwin", map[string]string{"SSH_CONNECTION": "10.0.0.1"}, ""},
+		{"windows", nil, "rundll32"},
+	} {
+		if got, _ := opener(c.system, func(name string) string { return c.env[name] }); got != c.want {
+			t.Errorf("%s with %v: %q, want %q", c.system, c.env, got, c.want)
+		}
+	}
+}
+
+// The opener gets the file's whole path as one argument.
+func TestOpen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the opener of this system cannot be replaced")
+	}
+	dir := t.TempDir()
+	seen := filepath.Join(dir, "seen")
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$1\" > "+seen+".tmp\nmv "+seen+".tmp "+seen+"\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":0")
+	file := filepath.Join(dir, "a report; rm -rf x.html")
+	if err := Open(file); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if raw, err := os.ReadFile(seen); err == nil {
+			if string(raw) != file {
+				t.Errorf("it was called with %q", raw)
+			}
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := os.Stat(seen); err != nil {
+		t.Error("the opener was not called")
+	}
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	if err := Open(file); !errors.Is(err, ErrNoDesktop) {
+		t.Errorf("without a desktop: %v", err)
+	}
+}
