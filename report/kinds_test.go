@@ -2,7 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+
+	"github.com/noether-ml/noether/scores"
 )
 
 // TestEachKindOfChart shows every kind of every measure in turn, and looks for marks, a title and a sentence.
@@ -35,6 +38,29 @@ func TestEachKindOfChart(t *testing.T) {
 	v.do(t, script(`document.querySelector("#pictures img").scrollIntoView()`), until(`document.querySelector("#pictures img").naturalWidth === 64`))
 	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
 		t.Errorf("the page is %d pixels wider than the window", n)
+	}
+	v.quiet(t)
+}
+
+// TestFactorsByTransformations draws what each transformation does to each factor as a matrix first of all, with colours that part at 0.
+func TestFactorsByTransformations(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for i, factor := range []string{"hue", "speed", "size"} {
+		for j, transform := range []string{"shift", "stretch"} {
+			rows = append(rows, scores.Row{Model: "m", Layer: "pooled", Depth: 9, Data: "d", Transform: transform, Measure: "disentanglement", Statistic: "rmse-change",
+				Factor: factor, Value: 0.1*float64(i) - 0.15*float64(j), Low: nan, High: nan, Null: nan, N: 50})
+		}
+	}
+	v := open(t, rows, scores.Record{Study: "s"}, 1280, 900)
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 6 {
+		t.Errorf("%d tiles", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || said[0] != "Orange is above 0, blue below. It is highest for size with shift (0.200) and lowest for hue with stretch (-0.150)." {
+		t.Errorf("%q", said)
+	}
+	if kinds := v.texts(t, ".segments:first-child label"); !slices.Equal(kinds, []string{"Heat map", "Bars"}) {
+		t.Errorf("kinds %q", kinds)
 	}
 	v.quiet(t)
 }

@@ -11,20 +11,21 @@ const trend = 0.6; // of Spearman's correlation: from here on a curve is said to
 const spoken = 3; // lines that are described one by one
 
 /** How a chart with points, intervals and nulls is read. */
-function reading(c: Context, drawn: Point[], what: string): string {
-  const parts = [`${what} for each ${dimensionTitle(c.series.dimension)}`];
-  if (drawn.some((p) => p.low !== null)) parts.push('with its 95 % interval');
+function reading(c: Context, drawn: Point[], bandsUpTo: number): string {
+  const parts = [`A line for each ${dimensionTitle(c.series.dimension)}`];
+  if (new Set(drawn.map((p) => p.line)).size <= bandsUpTo && drawn.some((p) => p.low !== null)) parts.push('with its 95 % interval');
   if (drawn.some((p) => p.null !== null)) parts.push('dotted: what shuffled pairs give');
-  return `${parts.join(', ')}.${towards(c.statistic)}`;
+  return `${parts.join(', ')}.${towards(c)}`;
 }
 
-function towards(statistic: Statistic): string {
-  if (statistic.direction === Direction.higher) return ' Higher: more is kept.';
-  return statistic.direction === Direction.lower ? ' Lower: more is kept.' : '';
+function towards(c: Context): string {
+  const better = c.rows.some((row) => c.scores.text('to', row) !== '') ? 'more alike' : 'more is kept';
+  if (c.statistic.direction === Direction.higher) return ` Higher: ${better}.`;
+  return c.statistic.direction === Direction.lower ? ` Lower: ${better}.` : '';
 }
 
-export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string, over: string): string {
-  const read = reading(c, drawn, 'A line');
+export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string, over: string, bandsUpTo: number): string {
+  const read = reading(c, drawn, bandsUpTo);
   const lines = grouped(drawn, (p) => p.line).map(([, points]) => describe(c, sorted(points), at, over));
   if (lines.length === 0) return `${read} There is no number to show.`;
   const capital = c.statistic.title[0].toUpperCase() + c.statistic.title.slice(1);
@@ -93,7 +94,7 @@ function chance(c: Context, drawn: Point[]): string {
 }
 
 export function saysOfBars(c: Context, drawn: Point[]): string {
-  const read = `A bar for each ${dimensionTitle(c.series.dimension)}${drawn.some((p) => p.low !== null) ? ', with its 95 % interval' : ''}${drawn.some((p) => p.null !== null) ? '; the tick alone is what shuffled pairs give' : ''}.${towards(c.statistic)}`;
+  const read = `A bar for each ${dimensionTitle(c.series.dimension)}${drawn.some((p) => p.low !== null) ? ', with its 95 % interval' : ''}${drawn.some((p) => p.null !== null) ? '; the tick alone is what shuffled pairs give' : ''}.${towards(c)}`;
   if (drawn.length === 0) return `${read} There is no number to show.`;
   const where = (p: Point) => [nameOf(c, p), String(p.x)].filter((t, i, all) => t !== '' && all.indexOf(t) === i).join(', ');
   const high = drawn.reduce((a, b) => (b.value > a.value ? b : a)), low = drawn.reduce((a, b) => (b.value < a.value ? b : a));
@@ -116,8 +117,8 @@ function duel(c: Context, drawn: Point[]): string {
   return `${nameOf(c, name)} is above the other in ${wins} of ${both.length}, in ${sure} by more than their intervals allow.`;
 }
 
-export function saysOfHeat(c: Context, drawn: { id: number; value: number }[], names: (row: number) => string[]): string {
-  const read = `The brighter, the higher.${towards(c.statistic)}`;
+export function saysOfHeat(c: Context, drawn: { id: number; value: number }[], names: (row: number) => string[], signed: boolean): string {
+  const read = `${signed ? 'Orange is above 0, blue below.' : 'The brighter, the higher.'}${towards(c)}`;
   const others = drawn.filter((t) => !itself(c, t.id)); // a layer compared with itself is 1 and says nothing
   const said = others.length > 0 ? others : drawn;
   if (said.length === 0) return `${read} There is no number to show.`;

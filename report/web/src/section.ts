@@ -39,7 +39,7 @@ export class Section {
   ) {
     this.summarised = rows.filter((row) => scores.shown(row) >= Shown.trials);
     const suiting = kinds.filter((k) => k.suits(scores, measure, this.summarised));
-    this.offered = isGrid(scores, this.summarised) ? suiting.sort((a, b) => Number(b === heat) - Number(a === heat)) : suiting;
+    this.offered = isMatrix(scores, this.summarised) ? suiting.sort((a, b) => Number(b === heat) - Number(a === heat)) : suiting;
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
@@ -166,6 +166,11 @@ export class Section {
     });
     return [button];
   }
+}
+
+// isMatrix says whether scores are a matrix first of all: of layers by layers, or of factors, none of which stands for all, by transformations.
+function isMatrix(scores: Scores, rows: number[]): boolean {
+  return isGrid(scores, rows) || (varies(scores, 'factor', rows) && varies(scores, 'transform', rows) && rows.every((row) => scores.text('factor', row) !== ''));
 }
 
 const fixedTitles = { data: 'Data', variant: 'Variant', parameter: 'Value of the parameter', factor: 'Class or factor', layer: 'Layer' };

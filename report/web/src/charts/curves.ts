@@ -6,7 +6,7 @@ import { byNumber, parameter } from '../series';
 import { saysOfCurves } from '../says';
 import { colour, dash, shape, tip, valueAxis, type Spec } from '../vega';
 import { isGrid } from './heat';
-import { chosen, panelsBy, points, type Context, type Kind, type Panel, type Point } from './kind';
+import { chosen, panelsBy, points, varies, type Context, type Kind, type Panel, type Point } from './kind';
 
 const bandsUpTo = 6; // lines; more intervals than this hide each other
 
@@ -15,7 +15,7 @@ export const depth: Kind = {
   name: 'depth',
   title: 'Over depth',
   legend: 'null',
-  suits: (scores, measure, rows) => measure.layered && !isGrid(scores, rows),
+  suits: (scores, measure, rows) => measure.layered && !isGrid(scores, rows) && varies(scores, 'layer', rows),
   by: ['model', 'transform', 'parameter', 'data', 'variant', 'factor'],
   spread: () => ['layer'],
   panels: (c) => {
@@ -51,7 +51,7 @@ function panel(c: Context, title: string, rows: number[], x: (row: number) => nu
     rows,
     build: () => {
       const drawn = points(c, rows, x);
-      return { spec: drawn.length > 0 ? curves(c, drawn, xTitle, relative) : undefined, says: saysOfCurves(c, drawn, at, over) };
+      return { spec: drawn.length > 0 ? curves(c, drawn, xTitle, relative) : undefined, says: saysOfCurves(c, drawn, at, over, bandsUpTo) };
     },
   };
 }

@@ -84,13 +84,13 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
   const drawn = rows.filter((row) => s.number('value', row) !== null).map((row) => ({
     id: row, y: key(down, row), x: key(across, row), value: s.number('value', row)!, text: number(s.number('value', row)),
   }));
-  const says = saysOfHeat(c, drawn, (row) => [down, across].map((a) => shorten(named(a, s.text(a, row)), 40)));
-  if (drawn.length === 0) return { says };
-  const ys = sorted(down, drawn.map((t) => t.y)), xs = sorted(across, drawn.map((t) => t.x));
-  if (down === 'layer') ys.reverse();
   const values = drawn.map((t) => t.value), low = Math.min(...values), high = Math.max(...values);
   const unit = isUnit(c.statistic) || (c.statistic.range[1] === 1 && low >= 0); // debiased statistics may fall below 0
   const signed = !unit && low < 0 && high > 0;
+  const says = saysOfHeat(c, drawn, (row) => [down, across].map((a) => shorten(named(a, s.text(a, row)), 40)), signed);
+  if (drawn.length === 0) return { says };
+  const ys = sorted(down, drawn.map((t) => t.y)), xs = sorted(across, drawn.map((t) => t.x));
+  if (down === 'layer') ys.reverse();
   const color = {
     field: 'value', type: 'quantitative', title: null,
     scale: signed ? { scheme: 'blueorange', domainMid: 0 } : { scheme: 'viridis', ...(unit ? { domain: [0, 1] } : { nice: false, zero: false }) },
