@@ -126,24 +126,31 @@ func readSamples(root *os.Root) ([]Distribution, []string, error) {
 }
 
 // distributeFile counts the values of a file in a run folder.
-func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) ([]Distribution, []string, error) {
+func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) (found []Distribution, notes []string, err error) {
+	err = readFile(root, name, func(f io.ReaderAt, size int64) error {
+		found, notes, err = Distribute(values(f, size))
+		return err
+	})
+	return found, notes, err
+}
+
+// readFile reads a file of a run folder, if there is one.
+func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) error) error {
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil
+	}
+	if err == nil {
+		defer f.Close()
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil {
+			err = read(f, info.Size())
+		}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	found, notes, err := Distribute(values(f, info.Size()))
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return found, notes, nil
+	return nil
 }
 
 // packedDistribution is a Distribution as a page has it.

@@ -222,7 +222,25 @@ func TestUnitsOfARun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "units.parquet"), b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	var curves bytes.Buffer
+	c := scores.NewCurveWriter(&curves)
+	for step := range 9 {
+		r := scores.CurveRow{Model: "m", Layer: "c", Depth: 2, Data: "d", Transform: "turn", Measure: "firing"}
+		r.Unit, r.Sign, r.Threshold, r.Step, r.Amount, r.Value = 7, 1, 0.5, step, float64(step-4), 1-float64((step-4)*(step-4))/8
+		if err := c.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "curves.parquet"), curves.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	a := ReadAttachments(dir)
+	if len(a.Curves) != 1 || len(a.Curves[0].Values) != 9 || a.Curves[0].Values[4] != 1 || a.Curves[0].Amounts[0] != -4 {
+		t.Fatalf("%+v", a.Curves)
+	}
 	if len(a.Notes) != 0 || len(a.Distributions) != 3*3 {
 		t.Fatalf("%d distributions, notes %q", len(a.Distributions), a.Notes)
 	}
@@ -240,6 +258,13 @@ func TestUnitsOfARun(t *testing.T) {
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
 	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-symbol.role-mark path").length`); n != 9 {
+		t.Errorf("%d points of the curve", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires along the longest part of its trajectory, 56 % of the steps.") {
 		t.Errorf("%q", said)
 	}
 	v.quiet(t)

@@ -5,6 +5,7 @@ import "os"
 // Attachments are what a run folder holds for the eye besides its scores. A page does without any of them.
 type Attachments struct {
 	Distributions []Distribution
+	Curves        []TuningCurve
 	Pictures      []Picture
 	Notes         []string // what is left out and why; they stand among the warnings of the page
 }
@@ -33,6 +34,8 @@ func AttachmentsIn(root *os.Root) Attachments {
 	units, notes, err := readUnits(root)
 	note(notes, err)
 	a.Distributions = append(samples, units...)
+	a.Curves, notes, err = readCurves(root)
+	note(notes, err)
 	a.Pictures, notes, err = readPictures(root)
 	note(notes, err)
 	return a

@@ -64,6 +64,7 @@ func (r Run) pack() packed {
 	p := pack(r.Rows, r.Record)
 	p.Relations = relations(r.Rows)
 	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
+	p.Curves = packCurves(r.Curves, r.Record.Models)
 	p.Pictures = packPictures(r.Pictures)
 	return p
 }

@@ -26,6 +26,7 @@ type packed struct {
 
 	Relations     []relation           `json:"relations"`
 	Distributions []packedDistribution `json:"distributions"`
+	Curves        []packedCurve        `json:"curves"`
 	Pictures      []packedPicture      `json:"pictures"`
 }
 

@@ -44,6 +44,22 @@ export interface Distribution {
   mean: [number | null];
 }
 
+/** How a unit answers along the trajectory around the input that drives it most. */
+export interface TuningCurve {
+  model: string;
+  layer: string;
+  depth: number;
+  data: string;
+  transform: string;
+  measure: string;
+  factor: string;
+  unit: number;
+  threshold: [number | null];
+  sign: number;
+  amounts: (number | null)[];
+  values: (number | null)[];
+}
+
 /** Points of a score against accuracy, with the line through them. */
 export interface Relation {
   x: { measure: string; statistic: string; transform: string; title: string };
@@ -79,6 +95,7 @@ export interface Packed {
   models: Model[];
   relations: Relation[] | null;
   distributions: Distribution[] | null;
+  curves: TuningCurve[] | null;
   pictures: Picture[] | null;
 }
 

@@ -4,6 +4,7 @@ import { bars, linesOf } from './charts/bars';
 import { byParameter, depth } from './charts/curves';
 import { distribution } from './charts/distribution';
 import { heat, isGrid, pairsOf } from './charts/heat';
+import { tuning } from './charts/tuning';
 import { units } from './charts/units';
 import { defaultOf, fixed, layerEnds, named, varies, type Axis, type Context, type Kind, type Panel } from './charts/kind';
 import { chooser, segments, type Option } from './controls';
@@ -17,7 +18,7 @@ import { describe, inOverview, scoreSource, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
-const kinds: Kind[] = [depth, bars, byParameter, heat, distribution, units];
+const kinds: Kind[] = [depth, bars, byParameter, heat, distribution, units, tuning];
 const panelsAtOnce = 24;
 
 export class Section {

@@ -30,7 +30,7 @@ export function fits(c: Context, d: Distribution): boolean {
 }
 
 // atLayer takes what is of one layer of each model: by its name, or the first or the last.
-function atLayer(all: Distribution[], layer: string): Distribution[] {
+export function atLayer<T extends { model: string; layer: string; depth: number }>(all: T[], layer: string): T[] {
   if (layer !== '' && layer !== 'first') return all.filter((d) => d.layer === layer);
   const end = new Map<string, number>();
   for (const d of all) {

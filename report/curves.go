@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A TuningCurve is how a unit answers along the trajectory around the input that drives it most.
+type TuningCurve struct {
+	Model, Layer, Data, Transform, Measure, Factor string
+
+	Unit      int
+	Threshold float64   // it fires at values from here on; in the sign of the values
+	Sign      int       // -1: it fires at values from there down
+	Amounts   []float64 // how far along the trajectory: an angle, a phase, frames
+	Values    []float64
+}
+
+// mostCurvePoints bounds the points of all curves in a page.
+const mostCurvePoints = 100_000
+
+// readCurves reads the tuning curves of a run, from curves.parquet in its folder; none where there is no such file.
+func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) {
+	err = readFile(root, "curves.parquet", func(f io.ReaderAt, size int64) error {
+		type unit struct {
+			model, layer, data, transform, measure, factor string
+			trial, unit                                    int
+		}
+		place := make(map[unit]int)
+		points := 0
+		err := scores.ReadCurves(f, size, func(r scores.CurveRow) {
+			if points++; points > mostCurvePoints {
+				return
+			}
+			u := unit{r.Model, r.Layer, r.Data, r.Transform, r.Measure, r.Factor, r.Trial, r.Unit}
+			i, seen := place[u]
+			if !seen {
+				i = len(found)
+				place[u] = i
+				found = append(found, TuningCurve{Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Measure: r.Measure, Factor: r.Factor,
+					Unit: r.Unit, Threshold: r.Threshold, Sign: r.Sign})
+			}
+			found[i].Amounts, found[i].Values = append(found[i].Amounts, r.Amount), append(found[i].Values, r.Value)
+		})
+		if points > mostCurvePoints {
+			notes = append(notes, fmt.Sprintf("the report shows the first %s points of %s of tuning curves", count(mostCurvePoints), count(points)))
+		}
+		return err
+	})
+	return found, notes, err
+}
+
+type packedCurve struct {
+	Model     string  `json:"model"`
+	Layer     string  `json:"layer"`
+	Depth     int     `json:"depth"`
+	Data      string  `json:"data"`
+	Transform string  `json:"transform"`
+	Measure   string  `json:"measure"`
+	Factor    string  `json:"factor"`
+	Unit      int     `json:"unit"`
+	Threshold numbers `json:"threshold"`
+	Sign      int     `json:"sign"`
+	Amounts   numbers `json:"amounts"`
+	Values    numbers `json:"values"`
+}
+
+func packCurves(all []TuningCurve, models []scores.ModelRecord) []packedCurve {
+	at := depths(models)
+	out := make([]packedCurve, len(all))
+	for i, c := range all {
+		depth, known := at[[2]string{c.Model, c.Layer}]
+		if !known {
+			depth = scores.NoDepth
+		}
+		out[i] = packedCurve{printable(c.Model), printable(c.Layer), depth, printable(c.Data), printable(c.Transform), printable(c.Measure), printable(c.Factor),
+			c.Unit, numbers{c.Threshold}, c.Sign, c.Amounts, c.Values}
+	}
+	return out
+}
