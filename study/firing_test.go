@@ -105,3 +105,30 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 		t.Errorf("after it was mended: %+v, %v", found, err)
 	}
 }
+
+// What shards in folders of their own found of units comes together in the first.
+func TestUnitsOfShardsAreMerged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "net", testmodel.Options{})
+	o := options(t)
+	study := func() *Study { return parseIn(t, dir, firingText) }
+	whole := mustRun(t, study(), filepath.Join(dir, "whole"), o)
+	var dirs []string
+	for i := 1; i <= 2; i++ {
+		part := o
+		part.Part = Part{i, 2}
+		dirs = append(dirs, filepath.Join(dir, "part", string(rune('0'+i))))
+		if _, err := Run(t.Context(), study(), dirs[i-1], part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged, err := Merge(t.Context(), study(), dirs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(merged.Rows) != len(whole.Rows) {
+		t.Errorf("%d rows are merged, want %d", len(merged.Rows), len(whole.Rows))
+	}
+	checkUnits(t, dirs[0])
+}

@@ -150,10 +150,14 @@ func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
 	return r.completeCell(c)
 }
 
-// adoptCell takes over the record of a procedure's cell from the folder of the shard that has done it.
+// adoptCell takes over the record of a procedure's cell, and what stands beside it, from the folder of the shard that has done it.
 func (r *runner) adoptCell(c *Cell) error {
 	for _, dir := range r.dirs {
-		if record, err := (Folder{dir}).readCell(c); err == nil {
+		from := Folder{dir}
+		if record, err := from.readCell(c); err == nil {
+			if err := r.folder.adoptUnits(from, c); err != nil {
+				return err
+			}
 			c.work.scored = record.Layers
 			return r.completeCell(c)
 		}

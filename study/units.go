@@ -88,6 +88,23 @@ const (
 	curvesSuffix = ".curves.parquet"
 )
 
+// adoptUnits copies what another folder holds of a cell's units.
+func (f Folder) adoptUnits(from Folder, c *Cell) error {
+	for _, suffix := range []string{unitsSuffix, curvesSuffix} {
+		raw, err := os.ReadFile(from.path("cells", c.Key+suffix))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(f.path("cells", c.Key+suffix), raw); err != nil {
+			return &saveError{err}
+		}
+	}
+	return nil
+}
+
 // writeUnits writes units.parquet and curves.parquet, where any cell has rows of them.
 func (r *runner) writeUnits() error {
 	err := joinRows(r, "units.parquet", unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
