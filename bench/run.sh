@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -16,6 +16,7 @@ go test -c -o "$work/similarity.test" ./measure/similarity
 go test -c -o "$work/invert.test" ./invert
 go test -c -o "$work/stir.test" ./measure/stir
 go test -c -o "$work/report.test" ./report
+go test -c -o "$work/firing.test" ./measure/firing
 
 ours() { # FOLDER BINARY BENCHMARK
 	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
@@ -26,7 +27,7 @@ peer() {
 
 nproc | sed 's/^/cores: /'
 date -u +'%Y-%m-%d'
-for what in "${@:-taps ei seis similarity invert stir report}"; do
+for what in "${@:-taps ei seis similarity invert stir report firing}"; do
 	for w in $what; do
 		case $w in
 		taps)
@@ -84,6 +85,9 @@ for what in "${@:-taps ei seis similarity invert stir report}"; do
 			ours measure/stir stir.test 'STIR$'
 			NOETHER_BENCH_OPTIMISER=adam ours measure/stir stir.test 'STIR$'
 			[ -z "${PEERS:-}" ] || echo "peer stir: $("$python" bench/stir.py "$PEERS" "$NOETHER_TESTDATA/cifar10/test_batch.bin")"
+			;;
+		firing)
+			ours measure/firing firing.test 'Gratings$|Thresholds$'
 			;;
 		esac
 	done

@@ -193,3 +193,52 @@ func TestScore(t *testing.T) {
 		t.Errorf("a constant unit scores %v", s)
 	}
 }
+
+// Any bytes are read as a state or are an error.
+func FuzzGlobalState(f *testing.F) {
+	o := GlobalOptions{Units: 3, Rank: 2, References: 2}
+	g := NewGlobal(o)
+	if err := g.Update(tensor.New(4, 3), []Input{{0, true}, {1, false}, {2, true}, {3, true}}); err != nil {
+		f.Fatal(err)
+	}
+	raw, err := g.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte("noether\x01"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		back := NewGlobal(o)
+		if back.UnmarshalBinary(data) == nil {
+			back.Threshold(1, -1)
+			back.Strongest(2, 1)
+		}
+	})
+}
+
+// The units of a layer that do not fit the memory are dealt to groups, each within it, and none is lost.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		counts := rapid.SliceOfN(rapid.IntRange(1, 2000), 1, 9).Draw(t, "layers")
+		most := rapid.IntRange(1, 900).Draw(t, "most")
+		next := make([]int, len(counts))
+		for _, g := range groups(counts, most) {
+			size := 0
+			for _, c := range g {
+				if c.lo != next[c.layer] || c.hi <= c.lo {
+					t.Fatalf("chunk %+v after %d", c, next[c.layer])
+				}
+				next[c.layer] = c.hi
+				size += c.count()
+			}
+			if size > most {
+				t.Fatalf("a group of %d units, of at most %d", size, most)
+			}
+		}
+		if !slices.Equal(next, counts) {
+			t.Fatalf("%v of %v units are dealt", next, counts)
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package firing_test
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A unit that responds to stripes of one frequency and orientation, wherever they lie: it fires at the block of their 21 phases.
+func ExampleAlong() {
+	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
+	walk := gratings.AlongPhase()
+	responses := tensor.New(walk.Len(), 1) // gratings x units
+	for i := range walk.Len() {
+		if g := walk.Grating(i); g.Frequency == 4 && g.Orientation == 45 {
+			responses.Data[i] = 1
+		}
+	}
+	settings := firing.Defaults()
+	settings.References = 1
+	units, _ := firing.Along(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Pictures: responses, Steps: walk.Trajectory}, settings)
+	fmt.Printf("G = %.4f, L = %.2f, S = %.1f\n", units[0].Global, units[0].Local, units[0].Score)
+	// Output: G = 0.0119, L = 1.00, S = 84.0
+}
+
+func ExampleThreshold() {
+	responses := []float32{0, 3, 1, 2, 3, 0, 1, 2, 0, 0}
+	q, global := firing.Threshold(responses, 0.1)
+	fmt.Println(q, global) // the largest value occurs twice, and ties count
+	// Output: 3 0.2
+}
