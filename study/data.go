@@ -18,11 +18,13 @@ type Data struct {
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
+	Tones    *tonesKeys    `key:"tones" doc:"synthetic sounds whose factors are known"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
 	Where       map[string]Wanted `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
+	Factors     []string          `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of sounds, dBFS)"`
 	Corrupt     *corruptKeys      `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
 	Split       *splitKeys        `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
 	Shuffle     bool              `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
@@ -170,6 +172,17 @@ type shapesKeys struct {
 	X        []float64 `key:"x" doc:"[low, high]: to the right, in sides"`
 	Y        []float64 `key:"y" doc:"[low, high]: down, in sides"`
 	Hue      []float64 `key:"hue" doc:"[low, high]: degrees"`
+}
+
+type tonesKeys struct {
+	N        int       `key:"n" default:"1000" min:"1" doc:"samples"`
+	Rate     int       `key:"rate" default:"16000" min:"1000" doc:"samples a second"`
+	Length   float64   `key:"length" default:"1" min:"0" doc:"seconds"`
+	Seed     uint64    `key:"seed" default:"1" doc:"of every draw"`
+	Pitch    []float64 `key:"pitch" doc:"[low, high]: Hz, even on a logarithmic scale"`
+	Loudness []float64 `key:"loudness" doc:"[low, high]: dBFS while a tone sounds"`
+	Beats    []float64 `key:"beats" doc:"[low, high]: strokes a second"`
+	Bright   []float64 `key:"bright" doc:"[low, high]: weight of each harmonic relative to the one before"`
 }
 
 type gratingsKeys struct {

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -25,6 +26,7 @@ type openData struct {
 	keep       []int // outputs of the model that stay before the softmax; nil: all
 	mismatch   error // why the labels are no outputs of the model; nil: they are
 	unreadable *unreadable
+	redrawn    *redrawn
 	described  *map[int]dataset.Sample // by index; nil until somebody asks
 }
 
@@ -49,7 +51,7 @@ func (s *Study) openData(ctx context.Context, spec Data) (*openData, error) {
 func newOpenData(spec Data, src dataset.Source, seed uint64) *openData {
 	n := src.Len()
 	return &openData{spec: spec, source: src, layout: measure.NewLayout(n),
-		order: keyed.Rand(seed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, described: new(map[int]dataset.Sample)}
+		order: keyed.Rand(seed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, redrawn: &redrawn{}, described: new(map[int]dataset.Sample)}
 }
 
 // sound is what is known of the sounds before they are read; nil where the data are pictures.
@@ -134,6 +136,10 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 		return s.openVideo(ctx, d, d.Video)
 	case d.Camera != nil:
 		return s.openCamera(ctx, d, d.Camera)
+	case d.Tones != nil:
+		k := d.Tones
+		return opened(dataset.OpenTones(dataset.TonesOptions{N: k.N, Rate: k.Rate, Length: k.Length, Seed: k.Seed,
+			Pitch: k.Pitch, Loudness: k.Loudness, Beats: k.Beats, Bright: k.Bright}))
 	default:
 		k := d.Gratings
 		return opened(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,
@@ -217,6 +223,39 @@ func (s *Study) openPairs(ctx context.Context, d Data, k *pairsKeys) (dataset.So
 
 // choose takes of a source what the entry says: by factors, then split, then shuffle, then limit.
 func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+	first, last := d.measured()
+	src, err := d.measure(src, first)
+	if err != nil {
+		return nil, err
+	}
+	if src, err = d.taken(ctx, src, seed); err != nil {
+		return nil, err
+	}
+	return d.measure(src, last)
+}
+
+// measured are the factors to be computed, those that where asks for first: the others are not needed to choose samples.
+func (d Data) measured() (first, last []string) {
+	for _, name := range d.Factors {
+		if _, asked := d.Where[name]; asked {
+			first = append(first, name)
+		} else {
+			last = append(last, name)
+		}
+	}
+	return first, last
+}
+
+func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error) {
+	src, err := dataset.Measure(src, names)
+	if err != nil {
+		return nil, d.node.Get("factors").Errorf("%v", err)
+	}
+	return src, nil
+}
+
+// taken is what choose takes.
+func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {
 		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {
@@ -373,6 +412,38 @@ func (d *openData) classNames(classes int) []string {
 		return names
 	}
 	return outputNames(nil, nil, classes)
+}
+
+// redrawn counts the values of transformations that were drawn again, by the transformation's name.
+type redrawn struct {
+	mu sync.Mutex
+	by map[string]*[2]int // thrown away, and draws in all
+}
+
+func (r *redrawn) add(name string, again int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]*[2]int{}
+	}
+	if r.by[name] == nil {
+		r.by[name] = &[2]int{}
+	}
+	r.by[name][0] += again
+	r.by[name][1] += 1 + again
+}
+
+// warnings are sentences for the record of a run.
+func (r *redrawn) warnings(data string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(r.by)) {
+		if n := r.by[name]; n[0] > 0 {
+			out = append(out, fmt.Sprintf("data %s: %d of %d values drawn for %s cannot be had, and were drawn again", data, n[0], n[1], name))
+		}
+	}
+	return out
 }
 
 // unreadable gathers the samples that could not be read.

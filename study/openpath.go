@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images, CIFAR-10 or -100, MNIST and its
+// OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images or of sounds, CIFAR-10 or -100, MNIST and its
 // kin, npy or npz.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	kind, err := guessKind(path)
@@ -22,6 +22,8 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 		return opened(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: []string{path}}))
 	case "idx":
 		return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: path}))
+	case "sound":
+		return opened(dataset.OpenSounds(ctx, dataset.SoundsOptions{Dir: path}))
 	case "arrays":
 		return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 	}

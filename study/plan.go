@@ -66,6 +66,12 @@ type View struct {
 	sweep     *procedure.Transform // of a procedure that wants the transformation with all its values
 }
 
+// redraws reports whether the view's transformation may throw values away.
+func (v View) redraws() bool {
+	_, ok := v.law.(transform.Reverb)
+	return ok
+}
+
 // openModel is a model of the study, opened.
 type openModel struct {
 	spec       Model

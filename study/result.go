@@ -434,6 +434,10 @@ func (r *runner) record(done bool) scores.Record {
 		out.Models = append(out.Models, model)
 	}
 	for _, d := range p.data {
+		for _, note := range dataset.Notes(d.source) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("data %s: %s", d.spec.Name, note))
+		}
+		out.Warnings = append(out.Warnings, d.redrawn.warnings(d.spec.Name)...)
 		if names := d.unreadable.names(); len(names) > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("data %s: %d of %d samples cannot be read and are left out: %s",
 				d.spec.Name, len(names), d.layout.N, some(names, 10)))

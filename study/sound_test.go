@@ -160,3 +160,57 @@ func TestSpokenDigitsEndToEnd(t *testing.T) {
 		}
 	}
 }
+
+// Every kind of transformation of sounds runs, moves what it should and leaves what it should, and nothing depends on batches.
+func TestTransformationsOfSounds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	text := strings.Replace(soundStudy, "[identity]", `
+  - {name: same, time-stretch: 1}
+  - {name: loud, gain: 0}
+  - {name: slow, time-stretch: {values: [0.5, 2]}}
+  - {name: high, pitch-shift: 17}
+  - {name: noise, white-noise: {snr: {values: [40, -30]}}}
+  - {name: hiss, white-noise: {level: -60}, per: trial}
+  - {name: room, reverb: [0, 0.5]}
+  - {name: dull, sequence: [{low-pass: 500}, {high-pass: 50}]}`, 1)
+	whole := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), options(t))
+	sameScores(t, whole.Rows, mustRun(t, parseIn(t, dir, text+"batch: 2\n"), filepath.Join(dir, "batch"), options(t)).Rows, 1e-5)
+	moved := map[string]float64{}
+	for _, row := range whole.Rows {
+		if row.Measure == "accuracy" && row.Statistic == "moved" || row.Measure == "distance" && row.Statistic == "l2" && row.Layer == "logits" {
+			moved[strings.Trim(row.Measure+" "+row.Transform+" "+row.Parameter, " ")] = row.Value
+		}
+	}
+	for key, want := range map[string]float64{"distance same": 0, "distance loud": 0, "accuracy slow 0.5": 1, "accuracy slow 2": 1, "accuracy noise 40": 1} {
+		if got, ok := moved[key]; !ok || math.Abs(got-want) > 0.01 {
+			t.Errorf("%s is %v, want %v (%v)", key, got, want, moved)
+		}
+	}
+	if moved["accuracy high"] > 0.67 || moved["accuracy dull"] > 0.67 || moved["accuracy noise -30"] > 0.67 {
+		t.Errorf("tones that are shifted, muffled or drowned are still told apart: %v", moved)
+	}
+	record, err := os.ReadFile(filepath.Join(dir, "whole", "run.json"))
+	if err == nil && !strings.Contains(string(record), "values drawn for room cannot be had, and were drawn again") {
+		t.Error("the record does not count the reverberation times that were drawn again")
+	}
+}
+
+func TestTonesAndFactorsInStudies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	text := strings.NewReplacer(`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`,
+		"tones: {n: 40, rate: 8000, length: 0.25}, factors: [level], where: {level: [-30, 0], pitch: [110, 500]}", "accuracy, ", "").Replace(soundStudy)
+	s := parseIn(t, dir, text)
+	r := mustRun(t, s, filepath.Join(dir, "run"), options(t))
+	if n := r.Rows[0].N; n < 5 || n >= 40 {
+		t.Errorf("%d of 40 tones are chosen", n)
+	}
+	bad := parseIn(t, dir, strings.Replace(text, "[level], where: {level: [-30, 0], pitch: [110, 500]}", "[mood]", 1))
+	if _, err := Run(t.Context(), bad, filepath.Join(dir, "bad"), options(t)); err == nil || !strings.Contains(err.Error(), `factor "mood" cannot be computed`) {
+		t.Errorf("an unknown factor: %v", err)
+	}
+}

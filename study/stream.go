@@ -254,7 +254,11 @@ func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error
 		group.Go(func() error {
 			return guarded(func() error {
 				var err error
-				out[i], err = s.Move(f.drawFor(v, s.Index))
+				op := f.drawFor(v, s.Index)
+				if again := transform.Redrawn(op); again > 0 || v.redraws() {
+					f.data().redrawn.add(v.Transform, again)
+				}
+				out[i], err = s.Move(op)
 				return err
 			})
 		})

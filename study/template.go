@@ -1,11 +1,15 @@
 package study
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/noether-ml/noether/sound"
 )
 
 // A Guess is what Template can find out about a model and data before they are measured.
@@ -18,6 +22,8 @@ type Guess struct {
 	Channels   int
 	Size       int    // side of the model's input; 0: any
 	Space      bool   // some layer has positions
+	Rate       int    // of the sounds; 0: the data are pictures
+	Length     int    // samples of a sound that the model takes
 	Layers     string // pattern of the layers that show depth
 	Preprocess string
 }
@@ -31,6 +37,7 @@ func Template(g Guess) (string, error) {
 	var b strings.Builder
 	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
+		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
 	})
 	return b.String(), err
 }
@@ -42,6 +49,25 @@ func NameOf(path string) string {
 		return folder
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
+}
+
+// RateOf is the rate of the first sound of a folder; 0 where there is none.
+func RateOf(path string) int {
+	rate, seen := 0, 0
+	errEnd := errors.New("found")
+	filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > 10_000 {
+			return errEnd
+		}
+		if !e.IsDir() && sound.IsSound(name) {
+			if info, err := sound.Probe(name); err == nil {
+				rate = info.Rate
+				return errEnd
+			}
+		}
+		return nil
+	})
+	return rate
 }
 
 // guessKind tells which kind of data a path holds, by its name and size.
@@ -61,6 +87,9 @@ func guessKind(path string) (string, error) {
 		if m, _ := filepath.Glob(filepath.Join(path, "*idx3*")); len(m) > 0 {
 			return "idx", nil
 		}
+		if RateOf(path) > 0 {
+			return "sound", nil
+		}
 		return "images", nil
 	}
 	switch {
@@ -73,7 +102,7 @@ func guessKind(path string) (string, error) {
 	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
 		return "cifar100", nil
 	}
-	return "", fmt.Errorf("%s is no data that is known here: a folder of images, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
+	return "", fmt.Errorf("%s is no data that is known here: a folder of images or sounds, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
 }
 
 const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.
@@ -87,7 +116,16 @@ seed: 1                      # of every random draw: the same seed gives the sam
 
 data:
   - name: {{.DataName}}
+{{- if .G.Rate}}
+    sound:
+      folder: {{.G.Data}}
+      length: {{.Seconds}}            # seconds of an item
+      # pattern: "{label}_{speaker}_{take}.wav"   # of file names, where folders are not the classes
+      # rate: model          # resample what has another rate than the model's
+    # where: {take: [0, 4]}  # only samples whose factors are as given
+{{- else}}
     {{.Kind}}: {{.G.Data}}
+{{- end}}
     limit: 1000              # leave it out for all samples
 {{- if eq .Kind "images"}}
     stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
@@ -100,6 +138,9 @@ models:
     onnx: {{.G.Model}}
 {{- if .G.Preprocess}}
     # preprocess: found in {{.G.Preprocess}}
+{{- else if .G.Rate}}
+    # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
+    preprocess: {rate: {{.G.Rate}}}
 {{- else}}
     # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
     # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
@@ -109,6 +150,12 @@ models:
     # tags: {family: resnet}           # carried to the report
 
 transforms:
+{{- if .G.Rate}}
+  - {name: stretch, time-stretch: {values: [0.5, 0.8, 1.25, 2]}}   # a cell for each value, and their mean
+  - {name: noise, white-noise: {values: [30, 10, 0]}}              # dB of the sound over the noise
+  - {name: room, reverb: [0.2, 1]}                                 # seconds, drawn for each sample
+  # - {name: pitch, pitch-shift: {values: [-4, 4]}}                # semitones
+{{- else}}
   - {name: quarter, rotate: {values: [90, 180, 270]}}   # a cell for each value, and their mean
 {{- if ne .G.Channels 1}}
   - {name: gray, grayscale: {}}
@@ -116,6 +163,7 @@ transforms:
   - {name: tilt, rotate: [-15, 15], per: trial}         # one draw for a trial; per: sample draws for each sample
   # - {name: jitter, affine: {rotate: [-15, 15], translate: [-0.05, 0.05], scale: [0.9, 1.1]}}
   # - {name: blur, gaussian-blur: {values: [0.5, 1, 2]}}
+{{- end}}
 
 measures:
 {{- if .G.Classes}}
@@ -127,7 +175,7 @@ measures:
   # - similarity             # how alike are a layer's representations of x and T(x)?
   # - similarity: {between: all}   # with more models: each layer of one with each of another
   # - stir: {between: all, images: 200, optimiser: adam}   # do models ignore the same things?
-{{- if .G.Space}}
+{{- if and .G.Space (not .G.Rate)}}
   - seis                     # is spatial information still there (equivariance), and in place (invariance)?
 {{- end}}
 

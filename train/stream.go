@@ -141,8 +141,6 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	moved := tensor.New(s.Input.Shape...)
-	a.how.Draw(keyed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)).Apply(moved, s.Input)
-	s.Input = moved
-	return s, nil
+	s.Input, err = s.Move(a.how.Draw(keyed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	return s, err
 }

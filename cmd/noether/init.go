@@ -74,11 +74,15 @@ func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.
 	if err != nil {
 		return study.Guess{}, err
 	}
-	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Threads: o.Threads, Device: o.Device})
+	rate := study.RateOf(dataPath) // 0: the data are no sounds
+	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return study.Guess{}, err
 	}
-	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height}
+	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height, Rate: rate, Length: m.Frame().Length}
+	if m.Sound() != (rate > 0) {
+		return study.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
+	}
 	made := map[string]int{} // layers by operator
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")

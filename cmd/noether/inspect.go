@@ -24,6 +24,7 @@ type inspection struct {
 	Half       string        `json:"half,omitempty"`
 	Inputs     []port        `json:"inputs"`
 	Outputs    []port        `json:"outputs"`
+	Takes      string        `json:"takes,omitempty"`  // "pictures 3 x 32 x 32", or "sounds of 16000 samples"
 	Classes    int           `json:"classes"`          // 0: the model gives no class scores
 	Scores     string        `json:"scores,omitempty"` // "logits" or "probabilities"
 	Layers     []layerOfList `json:"layers"`
@@ -47,7 +48,7 @@ type layerOfList struct {
 
 func inspectCommand(engine *engineFlags) *cobra.Command {
 	var patterns []string
-	var size int
+	var size, length int
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "inspect MODEL",
@@ -58,7 +59,7 @@ T token or time). The names and operators are what layers: in a study file takes
 		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := inspect(engine, args[0], patterns, size)
+			found, err := inspect(engine, args[0], patterns, size, length)
 			if err != nil {
 				return err
 			}
@@ -72,12 +73,13 @@ T token or time). The names and operators are what layers: in a study file takes
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the pictures, for a model of free size")
+	c.Flags().IntVar(&length, "length", 0, "samples of the sounds, for a model that takes them at any length")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // inspect opens a model as a study would. A model that cannot be measured is listed all the same, without shapes.
-func inspect(engine *engineFlags, path string, patterns []string, size int) (*inspection, error) {
+func inspect(engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
 	graph, err := onnx.Read(path)
 	if err != nil {
 		return nil, err
@@ -99,17 +101,25 @@ func inspect(engine *engineFlags, path string, patterns []string, size int) (*in
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: patterns, Size: [2]int{size, size}, Threads: o.Threads, Device: o.Device})
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
 	} else {
 		layers = m.Layers()
-		out.Classes, out.Scores = m.Classes(), m.Scores()
+		out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m)
 	}
 	for _, l := range layers {
 		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes)})
 	}
 	return out, nil
+}
+
+// takes says what a model is fed.
+func takes(m *model.Model) string {
+	if m.Sound() {
+		return fmt.Sprintf("sounds of %d samples", m.Frame().Length)
+	}
+	return "pictures " + sizes(m.PictureShape())
 }
 
 func ports(in []onnx.Port) []port {
@@ -135,6 +145,9 @@ func printInspection(w io.Writer, in *inspection) error {
 	}
 	for _, p := range in.Outputs {
 		fmt.Fprintf(t, "output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
+	}
+	if strings.HasPrefix(in.Takes, "sounds") {
+		fmt.Fprintf(t, "takes\t%s\n", in.Takes)
 	}
 	switch {
 	case in.Problem != "":

@@ -82,6 +82,8 @@ func (m *robust) Needs() procedure.Needs {
 
 func (*robust) Skip(j *procedure.Job) string {
 	switch {
+	case j.A.Model.Sound():
+		return "it takes sounds, and attacks are on pictures"
 	case j.A.Model.Classes() == 0:
 		return "it has no output that scores classes"
 	case j.A.Model.Input().Type == onnx.Uint8:

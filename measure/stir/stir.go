@@ -36,6 +36,8 @@ func (m *stir) Needs() procedure.Needs {
 
 func (m *stir) Skip(j *procedure.Job) string {
 	switch {
+	case j.A.Model.Sound() || j.B.Model.Sound():
+		return "inversions are of pictures, and these models take sounds"
 	case j.Data.Len() < 2:
 		return "one picture has no similarity"
 	case j.A.Model.Input().Type == onnx.Uint8:
