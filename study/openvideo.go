@@ -20,7 +20,7 @@ type cameraKeys struct {
 	Folder Path    `key:"folder,required" short:"true" doc:"folder of images"`
 	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"sideways; about the line of sight; around the image, in perspective; not at all"`
 	Frames int     `key:"frames" min:"1" default:"31" doc:"frames of each image"`
-	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) a frame; 1, 2 and 1 where not given"`
+	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) a frame; 2, 4 and 3 where not given"`
 	Part   int     `key:"part" min:"1" default:"1" doc:"which part of the images, from 1"`
 	Of     int     `key:"of" min:"1" default:"1" doc:"of so many equal parts"`
 	patchKeys

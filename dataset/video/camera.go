@@ -24,7 +24,7 @@ type CameraOptions struct {
 	Motion string
 	// Frames of each scene; 0: 31. The frame in the middle shows the picture as it is.
 	Frames int
-	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 1 pixel, 2 degrees, 1 degree. Which way is drawn.
+	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 2 pixels, 4 degrees, 3 degrees. Which way is drawn.
 	Speed float64
 	// Crop within Patches is twice the patch's side for turn and orbit where it is 0: away from the middle these are
 	// mostly translations.
@@ -51,11 +51,11 @@ func (o CameraOptions) complete() (CameraOptions, error) {
 	speed, crop := 0.0, 2*o.Size
 	switch o.Motion {
 	case "pan":
-		speed, crop = 1, 0
+		speed, crop = 2, 0
 	case "turn":
-		speed = 2
+		speed = 4
 	case "orbit":
-		speed = 1
+		speed = 3
 	case "still":
 		o.Frames, o.Speed, crop = 1, 0, 0
 	default:

@@ -1,6 +1,7 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
 //
 //	go run ./studies/goodfellow grid -pictures photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
+//	go run ./studies/goodfellow cdbn -pictures photos -o models            # the last of them alone
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
 //	go run ./studies/goodfellow copies -pictures photos -o models -scores runs/goodfellow-2009/scores.csv
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
@@ -42,7 +43,7 @@ type plan struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say grid, copies or tables")
+		return errors.New("say grid, cdbn, copies or tables")
 	}
 	var p plan
 	var list string
@@ -77,8 +78,10 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "grid":
 		return p.grid(ctx)
+	case "cdbn":
+		return p.belief(ctx)
 	case "copies":
 		return p.copy(ctx)
 	}
-	return fmt.Errorf("%q is not known: grid, copies or tables", args[0])
+	return fmt.Errorf("%q is not known: grid, cdbn, copies or tables", args[0])
 }

@@ -242,7 +242,7 @@ func (p plan) belief(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	second, err := cdbn.Train(ctx, p.rt, inner, cdbn.Settings{Units: 40, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Binary: true, Seed: 2})
+	second, err := cdbn.Train(ctx, p.rt, inner, cdbn.Settings{Units: 40, Rate: 5, Decay: 1e-4, Target: 0.01, Weight: 0.5, Steps: p.pick(400, 10), Binary: true, Seed: 2})
 	if err != nil {
 		return err
 	}

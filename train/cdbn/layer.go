@@ -131,6 +131,7 @@ func rootMeanSquare(x []float32) float64 {
 func (e *engine) train(ctx context.Context, pictures tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(pictures.Shape[1:])
+	e.begin(pictures)
 	for step := range s.Steps {
 		draw := keyed.Rand(s.Seed, "cdbn: step", step)
 		v := ort.Data[float32](e.in["v"])

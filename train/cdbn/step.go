@@ -130,7 +130,7 @@ type engine struct {
 	in, out map[string]*ort.Value
 }
 
-// newEngine prepares training on pictures of a shape, channels x height x width, from filters that the seed draws.
+// newEngine prepares training on pictures of a shape, channels x height x width.
 func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	m := &machine{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
@@ -161,13 +161,19 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 			}
 		}
 	}
-	e.begin()
 	return e, nil
 }
 
 // begin draws the filters, small ones. Biases are those at which units that are told nothing else are on as often as they are
-// meant to be: exp b / (1 + n exp b) = target in a block of n.
-func (e *engine) begin() {
+// meant to be, exp b / (1 + n exp b) = target in a block of n, and binary visible ones as often as they are in the pictures.
+func (e *engine) begin(pictures tensor.Tensor) {
+	if e.Binary {
+		c := ort.Data[float32](e.in["c"])
+		for i, p := range channelMeans(pictures) {
+			p = min(0.999, max(0.001, p))
+			c[i] = float32(math.Log(p / (1 - p)))
+		}
+	}
 	none := 1 - float64(e.Block*e.Block)*e.Target
 	for i := range ort.Data[float32](e.in["b"]) {
 		ort.Data[float32](e.in["b"])[i] = float32(math.Log(e.Target / none))
@@ -176,6 +182,18 @@ func (e *engine) begin() {
 	for i := range w {
 		w[i] = float32(0.1 / float64(e.Filter) * r.NormFloat64())
 	}
+}
+
+// channelMeans are those of pictures, n x channels x height x width.
+func channelMeans(pictures tensor.Tensor) []float64 {
+	n, c, places := pictures.Shape[0], pictures.Shape[1], pictures.Shape[2]*pictures.Shape[3]
+	means := make([]float64, c)
+	for i := range n * c {
+		for _, v := range pictures.Data[i*places : (i+1)*places] {
+			means[i%c] += float64(v) / float64(n*places)
+		}
+	}
+	return means
 }
 
 func (e *engine) step(ctx context.Context) (Point, error) {
