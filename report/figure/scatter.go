@@ -107,7 +107,7 @@ func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Op
 	p.Add(&note{style: s, words: []string{
 		fmt.Sprintf("r = %.2f %s", c.Fit.Pearson.Value, span(c.Fit.Pearson)),
 		fmt.Sprintf("ρ = %.2f %s", c.Fit.Spearman.Value, span(c.Fit.Spearman)),
-	}, right: c.Fit.Line.Slope >= 0})
+	}, points: c.Fit.Points, logit: logit})
 	pad := 0.04 * max(high-low, 1e-9)
 	p.X.Min, p.X.Max = low-pad, high+pad
 	p.Y.Min, p.Y.Max = frame(yLow, yHigh, logit)
@@ -208,20 +208,44 @@ func logitTicks(low, high float64) []plot.Tick {
 	return out
 }
 
-// A note stands in the lower corner of a panel that the line leaves free.
+// A note stands in the corner of a panel that has the fewest points.
 type note struct {
-	style style
-	words []string
-	right bool
+	style  style
+	words  []string
+	points []correlation.Point
+	logit  bool
 }
 
 // Plot implements plot.Plotter.
-func (n *note) Plot(c draw.Canvas, _ *plot.Plot) {
-	x, align := c.Min.X+vg.Millimeter, left
-	if n.right {
-		x, align = c.Max.X-vg.Millimeter, right
+func (n *note) Plot(c draw.Canvas, p *plot.Plot) {
+	wide := vg.Length(0)
+	for _, words := range n.words {
+		wide = max(wide, n.style.wide(n.style.small, words))
+	}
+	line := n.style.small.Size * 1.25
+	wide, high := wide+3*vg.Millimeter, vg.Length(len(n.words))*line+2*vg.Millimeter
+	var best vg.Rectangle
+	fewest := math.MaxInt
+	for _, corner := range []vg.Point{{X: c.Max.X - wide, Y: c.Min.Y}, {X: c.Min.X, Y: c.Max.Y - high}, {X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X - wide, Y: c.Max.Y - high}} {
+		box := vg.Rectangle{Min: corner, Max: vg.Point{X: corner.X + wide, Y: corner.Y + high}}
+		if held := n.within(box, c, p); held < fewest {
+			best, fewest = box, held
+		}
 	}
 	for i, words := range n.words {
-		n.style.write(c, n.style.small, words, vg.Point{X: x, Y: c.Min.Y + vg.Length(len(n.words)-i)*n.style.small.Size*1.25}, align, centre)
+		n.style.write(c, n.style.small, words, vg.Point{X: best.Min.X + 1.5*vg.Millimeter, Y: best.Max.Y - vg.Millimeter - vg.Length(i)*line}, left, above)
 	}
+}
+
+// within counts the points in a box.
+func (n *note) within(box vg.Rectangle, c draw.Canvas, p *plot.Plot) int {
+	x, y := p.Transforms(&c)
+	held := 0
+	for _, q := range n.points {
+		at := vg.Point{X: x(q.X), Y: y(inside(q.Y, n.logit))}
+		if at.X >= box.Min.X && at.X <= box.Max.X && at.Y >= box.Min.Y && at.Y <= box.Max.Y {
+			held++
+		}
+	}
+	return held
 }
