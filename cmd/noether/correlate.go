@@ -24,6 +24,7 @@ func correlateCommand() *cobra.Command {
 	var flags relationFlags
 	var asJSON bool
 	var csv string
+	var filter scores.Filter
 	c := &cobra.Command{
 		Use:   "correlate RUN [RUN...]",
 		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
@@ -44,6 +45,9 @@ in a column for each.`,
 			}
 			rows, tags, err := readRuns(dirs)
 			if err != nil {
+				return err
+			}
+			if rows, err = filter.Rows(rows); err != nil {
 				return err
 			}
 			for i := range relations {
@@ -71,6 +75,8 @@ in a column for each.`,
 	}
 	f := c.Flags()
 	flags.add(f)
+	f.StringArrayVar(&filter.Model, "model", nil, "keep the scores of this model, or of a pattern such as 'resnet*'; may be repeated")
+	f.StringArrayVar(&filter.Data, "data", nil, "keep the scores on this data set, or on those of a pattern; may be repeated")
 	f.StringVar(&csv, "csv", "", "write the results as scores, with the columns of scores.csv, to this file")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
