@@ -15,6 +15,7 @@ go test -c -o "$work/model.test" ./model
 go test -c -o "$work/similarity.test" ./measure/similarity
 go test -c -o "$work/invert.test" ./invert
 go test -c -o "$work/stir.test" ./measure/stir
+go test -c -o "$work/train.test" ./train
 go test -c -o "$work/report.test" ./report
 go test -c -o "$work/firing.test" ./measure/firing
 
@@ -80,6 +81,18 @@ for what in "${@:-taps ei seis similarity invert stir report firing}"; do
 			;;
 		report)
 			BENCHTIME=5x ours report report.test 'FirstView$'
+			;;
+		probe)
+			for _ in $(seq "$rounds"); do
+				BENCHTIME=3x ours train train.test 'Probe/'
+				peer probe 768 512,256 2048
+			done
+			;;
+		train)
+			for _ in $(seq "$rounds"); do
+				BENCHTIME=5x ours train train.test 'SGD/cifar_resnet18'
+				peer train cifar_resnet18 32 32
+			done
 			;;
 		stir)
 			ours measure/stir stir.test 'STIR$'

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -41,5 +43,51 @@ func BenchmarkProbe(b *testing.B) {
 				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "samples/s")
 			})
 		}
+	}
+}
+
+// BenchmarkSGD is a step of SGD with momentum and decay on the ResNet-18 for CIFAR of DESIGN.md's speed table, batch 32; and on the
+// network of studies/training/cifar.yaml, batch 64.
+func BenchmarkSGD(b *testing.B) {
+	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: 2, Seed: 1}
+	plain := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}
+	for _, c := range []struct {
+		name  string
+		batch int
+		build func() (*onnx.Model, error)
+	}{{"cifar_resnet18", 32, resnet.Build}, {"cifar_plain", 64, plain.Build}} {
+		b.Run(c.name, func(b *testing.B) {
+			m, err := c.build()
+			if err != nil {
+				b.Fatal(err)
+			}
+			tr, err := New(orttest.Load(b), Spec{Model: m, Loss: CrossEntropy, TrainingMode: true, Engine: ort.Options{Spin: true},
+				Optimiser: SGD{Rate: 0.01, Momentum: 0.9, WeightDecay: 5e-4}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer tr.Close()
+			batch := Batch{Inputs: []tensor.Tensor{tensor.New(c.batch, 3, 32, 32)}}
+			r := keyed.Rand(1, "sgd")
+			for i := range batch.Inputs[0].Data {
+				batch.Inputs[0].Data[i] = r.Float32()
+			}
+			for range c.batch {
+				batch.Classes = append(batch.Classes, r.IntN(10))
+			}
+			step := func() {
+				if _, err := tr.Step(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			step() // the first makes the buffers
+			before := machine.CPUTime()
+			for b.Loop() {
+				step()
+			}
+			images := float64(c.batch * b.N)
+			b.ReportMetric(images/b.Elapsed().Seconds(), "images/s")
+			b.ReportMetric((machine.CPUTime()-before).Seconds()*1e3/images, "cpu-ms/image")
+		})
 	}
 }

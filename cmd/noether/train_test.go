@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const trainingText = `name: small
+data: {name: shapes, shapes: {n: 64, size: 8}}
+validation: 0.25
+network: {convnet: {widths: [4], depth: 1}}
+optimiser: {adam: 0.01}
+epochs: 2
+batch: 16
+`
+
+func TestTrain(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "t.yaml", []byte(trainingText))
+	out := filepath.Join(dir, "net")
+	text, err := output(t, "train", file, "-o", out, "--checkpoints", "1", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct {
+		Epochs, Samples int
+		Model           string
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Epochs != 2 || s.Samples != 48 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, name := range []string{s.Model, "log.csv", "summary.json", "training.yaml", "epochs/001.onnx", "epochs/002.onnx"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	text, err = output(t, "train", file, "-o", out)
+	if err != nil || !strings.Contains(text, "small: ") || !strings.Contains(text, "validation  loss") {
+		t.Errorf("given again: %q, %v", text, err)
+	}
+}
+
+func TestTrainErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "t.yaml", []byte(trainingText))
+	bad := write(t, dir, "bad.yaml", []byte(strings.Replace(trainingText, "epochs", "epoch", 1)))
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"train", 2, "wants"},
+		{"train " + file + " --checkpoints 0", 2, "--checkpoints"},
+		{"train " + file + " --var X", 2, "NAME=VALUE"},
+		{"train " + bad, 1, "bad.yaml:6"},
+		{"train " + filepath.Join(dir, "none.yaml"), 1, "none.yaml"},
+	} {
+		code, message := call(t, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(message, c.want) || strings.Count(strings.TrimSpace(message), "\n") > 0 {
+			t.Errorf("%s: exit %d: %s", c.args, code, message)
+		}
+	}
+}
