@@ -124,11 +124,16 @@ func hasTrajectories(src dataset.Source) bool {
 
 // view is the transformation with all its values.
 func (t *Transform) view() View {
-	var canonical []any
+	return View{Transform: t.Name, on: t.On, per: t.Per, canonical: t.canonical(), sweep: t.sweep()}
+}
+
+// canonical tells the transformation with all its values from every other.
+func (t *Transform) canonical() []any {
+	var out []any
 	for _, c := range t.Cells {
-		canonical = append(canonical, []any{c.Parameter, c.Canonical})
+		out = append(out, []any{c.Parameter, c.Canonical})
 	}
-	return View{Transform: t.Name, on: t.On, per: t.Per, canonical: canonical, sweep: t.sweep()}
+	return out
 }
 
 // addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each

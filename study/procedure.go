@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -98,7 +99,7 @@ func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, err
 }
 
 func (m *openModel) subject(d *openData) procedure.Subject {
-	return procedure.Subject{Name: m.spec.Name, Model: m.model, Outputs: d.keep}
+	return procedure.Subject{Name: m.spec.Name, Identity: canonicalJSON(m.canonical()), Model: m.model, Outputs: d.keep}
 }
 
 // layersOf are the layers that a procedure reads of a single model.
@@ -158,6 +159,7 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 	job.Shared = func(key string) procedure.Checkpoint {
 		return &checkpoint{r, c, r.folder.shared(r.plan.sharedName(c, key))}
 	}
+	job.Store = r.representations()
 	job.Runtime, job.Threads, job.Device = r.o.Runtime, r.o.Threads, r.o.Device
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.modelNames(), c.Data.spec.Name
@@ -195,6 +197,17 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 		return err
 	}
 	return r.failCell(c, "", nil, fmt.Errorf("%s: %w", c, err))
+}
+
+// representations is where the run keeps what layers make of samples; nil where there is no place for it.
+func (r *runner) representations() *represent.Store {
+	if r.o.Representations == nil {
+		var err error
+		if r.o.Representations, err = represent.Default(); err != nil {
+			r.o.warn("%v", err)
+		}
+	}
+	return r.o.Representations
 }
 
 // read is the Job.Read of a cell.

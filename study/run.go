@@ -14,27 +14,29 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/scores"
 )
 
 // Options are what a run needs besides the study and what its scores do not depend on.
 type Options struct {
-	Runtime  *ort.Runtime
-	Threads  int                 // of the engine; 0: all cores
-	Device   string              // "" or "cpu", "cuda", ...
-	BLAS     *linalg.Backend     // whose threads a run sets as it needs them; may be nil
-	Part     Part                // the share of the samples to run; zero: all
-	Only     []string            // models whose cells to run, the others being somebody else's; nil: all. A pair of models is the first one's. Such a run writes cells and states alone
-	Complete bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
-	Every    time.Duration       // between saves of unfinished work; 0: a minute
-	Progress func(Progress)      // called after each batch; may be nil
-	FailFast bool                // end at the first failure, instead of going on with the rest
-	Warn     func(string)        // called with what a user should know and no score carries; may be nil
-	Log      *slog.Logger        // told what happens; may be nil
-	Stats    *Stats              // filled while the run goes on; may be nil
-	Memory   int64               // bytes that the process may hold before it is killed; 0: not known. Passes and batches are made to fit; scores do not depend on it
-	Record   scores.EngineRecord // what computes the scores, for run.json
-	Version  string              // of this program, for run.json
+	Runtime         *ort.Runtime
+	Threads         int                 // of the engine; 0: all cores
+	Device          string              // "" or "cpu", "cuda", ...
+	BLAS            *linalg.Backend     // whose threads a run sets as it needs them; may be nil
+	Part            Part                // the share of the samples to run; zero: all
+	Only            []string            // models whose cells to run, the others being somebody else's; nil: all. A pair of models is the first one's. Such a run writes cells and states alone
+	Complete        bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
+	Every           time.Duration       // between saves of unfinished work; 0: a minute
+	Progress        func(Progress)      // called after each batch; may be nil
+	FailFast        bool                // end at the first failure, instead of going on with the rest
+	Representations *represent.Store    // what layers make of samples, kept from run to run; nil: the user's, see represent.Default
+	Warn            func(string)        // called with what a user should know and no score carries; may be nil
+	Log             *slog.Logger        // told what happens; may be nil
+	Stats           *Stats              // filled while the run goes on; may be nil
+	Memory          int64               // bytes that the process may hold before it is killed; 0: not known. Passes and batches are made to fit; scores do not depend on it
+	Record          scores.EngineRecord // what computes the scores, for run.json
+	Version         string              // of this program, for run.json
 }
 
 // Progress is how far a run has come, in samples that the engine has run or will run.

@@ -160,7 +160,7 @@ func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *t
 
 // sweep is the transformation with all its values, as procedures see it.
 func (t *Transform) sweep() *procedure.Transform {
-	out := &procedure.Transform{Name: t.Name, PerTrial: t.Per == "trial", Range: t.Cells[0].number}
+	out := &procedure.Transform{Name: t.Name, Identity: canonicalJSON(t.canonical()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
 		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Law: c.Law})
 		if out.Range != nil && c.number != nil {

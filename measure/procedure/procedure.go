@@ -15,6 +15,7 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/represent"
 )
 
 // A Procedure is a measure that works in steps on samples that it holds.
@@ -76,6 +77,8 @@ type Job struct {
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
 
+	// Store keeps representations that jobs, measures and runs have in common; nil: there is none.
+	Store    *represent.Store
 	Progress func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
 	Runtime  *ort.Runtime
 	Threads  int    // of the engine; 0: all cores
@@ -85,10 +88,11 @@ type Job struct {
 
 // A Subject is a model with the layers that are measured.
 type Subject struct {
-	Name    string
-	Model   *model.Model
-	Layers  []onnx.Layer
-	Outputs []int // outputs that stay before the softmax; nil: all
+	Name     string
+	Identity string // tells the model with all its settings from every other; "": the model's SHA-256
+	Model    *model.Model
+	Layers   []onnx.Layer
+	Outputs  []int // outputs that stay before the softmax; nil: all
 }
 
 // A Checkpoint keeps what a procedure can go on from.

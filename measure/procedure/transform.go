@@ -9,6 +9,7 @@ import (
 // A Transform is a transformation of the input with all values that it is to take.
 type Transform struct {
 	Name     string
+	Identity string  // tells it with all its settings from every other
 	PerTrial bool    // drawn once for a trial; else anew for each sample
 	Values   []Value // one for each value of a list; else one, which may have a range
 	// Range is what the number that describes a draw (transform.Parameter) lies within, over all values; nil where there is no such
