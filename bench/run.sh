@@ -16,6 +16,7 @@ go test -c -o "$work/similarity.test" ./measure/similarity
 go test -c -o "$work/invert.test" ./invert
 go test -c -o "$work/stir.test" ./measure/stir
 go test -c -o "$work/train.test" ./train
+go test -c -o "$work/probe.test" ./measure/probe
 go test -c -o "$work/report.test" ./report
 go test -c -o "$work/firing.test" ./measure/firing
 
@@ -86,6 +87,7 @@ for what in "${@:-taps ei seis similarity invert stir report firing}"; do
 			for _ in $(seq "$rounds"); do
 				BENCHTIME=3x ours train train.test 'Probe/'
 				peer probe 768 512,256 2048
+				ours measure/probe probe.test 'Twenty'
 			done
 			;;
 		train)

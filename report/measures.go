@@ -140,6 +140,62 @@ var known = []Measure{
 		},
 	},
 	{
+		Name: "informativeness", Title: "Informativeness",
+		Question: "What can a small probe read of a factor from a layer?",
+		Reading:  "A probe is trained to predict the factor from the layer's vectors, and judged on samples that it has not seen. What an mlp reads and an slp does not is there, and not linearly. The null is a probe trained on shuffled targets: a score at its null is chance.",
+		Statistics: []Statistic{
+			{"r2", "R²", "The share of the factor's variance that the probe predicts; below 0 it does worse than the mean.", unbounded, 1, Neutral},
+			{"rmse", "error of the probe", "Root of the mean squared error, in units of the factor divided by its scale.", 0, unbounded, Neutral},
+			{"accuracy", "accuracy of the probe", "The share of samples whose class the probe predicts.", 0, 1, Neutral},
+			{"f1", "F1 of the probe", "The mean over classes.", 0, 1, Neutral},
+			{"baseline-rmse", "error of the mean", "What predicting the mean of the training samples comes to.", 0, unbounded, Neutral},
+			{"baseline-accuracy", "accuracy of the most frequent class", "What naming the most frequent class of the training samples comes to.", 0, 1, Neutral},
+		},
+	},
+	{
+		Name: "parameter-equivariance", Title: "Parameter equivariance",
+		Question: "Can a probe tell from the representations before and after what the transformation did?",
+		Reading:  "R² near 1: the layer holds what the transformation did. R² near 0: it does not show, or not to a probe of this size. Errors are in shares of the parameter's range.",
+		Statistics: []Statistic{
+			{"r2", "R²", "The share of the parameter's variance that the probe predicts.", unbounded, 1, Neutral},
+			{"rmse", "error of the probe", "In shares of the parameter's range; the mean predicts to 0.289.", 0, unbounded, Neutral},
+			{"accuracy", "accuracy of the probe", "The share of samples for which it names the right value.", 0, 1, Neutral},
+			{"f1", "F1 of the probe", "The mean over values.", 0, 1, Neutral},
+			{"baseline-rmse", "error of the mean", "What predicting the mean parameter comes to.", 0, unbounded, Neutral},
+			{"baseline-accuracy", "accuracy of the most frequent value", "What naming the most frequent value comes to.", 0, 1, Neutral},
+		},
+	},
+	{
+		Name: "representation-equivariance", Title: "Representation equivariance",
+		Question: "Can a probe predict the transformed representation from the clean one and the parameter?",
+		Reading:  "A gain near 1: the layer moves predictably. A gain near 0: predicting that nothing moves is as good. Read the cosine against that of the clean representation itself.",
+		Statistics: []Statistic{
+			{"gain", "gain over the clean representation", "The share of the squared move that the probe predicts; below 0 it does worse than predicting no move.", unbounded, 1, Higher},
+			{"cosine", "cosine of the prediction", "Between the predicted and the transformed representation.", -1, 1, Higher},
+			{"mse", "error of the prediction", "Mean squared error over the numbers of a vector of unit length.", 0, unbounded, Lower},
+			{"identity-cosine", "cosine of the clean representation", "Between the clean and the transformed representation.", -1, 1, Neutral},
+			{"identity-mse", "error of the clean representation", "What predicting that nothing moves comes to.", 0, unbounded, Neutral},
+		},
+	},
+	{
+		Name: "invariance", Title: "Invariance",
+		Question: "Does a layer's pooled vector stay where it is, for each value of the parameter?",
+		Reading:  "A cosine of 1: the vector keeps its direction. The null pairs unrelated samples: after a ReLU its cosine is far from 0, so read a cosine against it.",
+		Statistics: []Statistic{
+			{"cosine", "cosine", "Between the clean and the transformed vector, the mean over samples.", -1, 1, Higher},
+			{"l2", "distance", "Between the clean and the transformed vector, in the units of the layer.", 0, unbounded, Lower},
+		},
+	},
+	{
+		Name: "disentanglement", Title: "Disentanglement",
+		Question: "Does a probe for one factor still read it when the transformation changes another?",
+		Reading:  "0: the probe reads the factor as well as before. The parameter names the middle of a quarter of the transformation's range. A factor that the transformation itself changes is disturbed rightly, and one that was never read cannot be disturbed.",
+		Statistics: []Statistic{
+			{"rmse-change", "change of the probe's error", "Error on transformed samples minus error on the same samples as they are.", unbounded, unbounded, Neutral},
+			{"accuracy-change", "loss of the probe's accuracy", "Accuracy on samples as they are minus accuracy on the same samples transformed.", -1, 1, Neutral},
+		},
+	},
+	{
 		Name: "robust-accuracy", Title: "Robust accuracy",
 		Question: "Is the class still right after the worst small change of the picture?",
 		Reading:  "Projected gradient descent looks for a change within a ball around the picture that makes the class wrong. What withstands it may still fall to a stronger search.",

@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/measure/probe"
 	"github.com/noether-ml/noether/measure/robust"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
@@ -34,5 +35,10 @@ func Families() []Family {
 		family("stir", "Which inputs are the same to one model, and are they the same to another?", stir.New),
 		family("firing", "Does a single unit keep firing for its feature while the input is transformed?", firing.New),
 		family("robust-accuracy", "Is the class still right after the worst small change of the picture?", robust.New),
+		family("informativeness", "What can a small probe read of a factor from a layer?", probe.Informativeness),
+		family("parameter-equivariance", "Can a probe tell from f(x) and f(T(x)) what T did?", probe.ParameterEquivariance),
+		family("representation-equivariance", "Can a probe predict f(T(x)) from f(x) and T's parameter?", probe.RepresentationEquivariance),
+		family("invariance", "Does a layer's pooled vector stay where it is, for each value of T's parameter?", probe.Invariance),
+		family("disentanglement", "Does a probe for one factor still read it when T changes another?", probe.Disentanglement),
 	}
 }

@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/train"
+)
+
+// BenchmarkTwenty trains twenty probes of the paper's size, 768-512-256-1, for two epochs of 1,024 samples: one after the other, each with
+// all cores, and side by side as the measures do.
+func BenchmarkTwenty(b *testing.B) {
+	const n, d, probes = 1024, 768, 20
+	training := defaultTraining()
+	training.Epochs = 2
+	r, _, _, _ := goldenRun(b, &training)
+	rng := keyed.Rand(1, "bench")
+	data, want := make([]float32, n*d), &target{name: "y", value: make([]float64, n)}
+	for i := range data {
+		data[i] = float32(rng.NormFloat64())
+	}
+	for i := range want.value {
+		want.value[i] = rng.NormFloat64()
+	}
+	table := represent.NewTable(nil, d, data)
+	in := newFeatures("bench", table.Places, table)
+	var problems []*problem
+	for k := range probes {
+		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), in: in, want: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
+		problems = append(problems, p)
+	}
+	speed := func(b *testing.B) {
+		b.ReportMetric(float64(probes*training.Epochs*(n-64)*b.N)/b.Elapsed().Seconds(), "samples/s")
+	}
+	b.Run("single", func(b *testing.B) {
+		for b.Loop() {
+			for _, p := range problems {
+				if err := alone(b.Context(), r, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		speed(b)
+	})
+	b.Run("together", func(b *testing.B) {
+		for b.Loop() {
+			r.store = &represent.Store{Dir: b.TempDir()}
+			r.kept.done = map[string]outcome{}
+			_, err := r.solve(b.Context(), problems, func(context.Context, *problem, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		speed(b)
+	})
+}
+
+// alone trains one probe with the engine as it comes.
+func alone(ctx context.Context, r *run, p *problem) error {
+	net, err := p.network()
+	if err != nil {
+		return err
+	}
+	t := r.training
+	tr, err := train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}})
+	if err != nil {
+		return err
+	}
+	defer tr.Close()
+	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation}, train.Fitting{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
+	return err
+}

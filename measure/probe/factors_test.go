@@ -1,0 +1,359 @@
+package probe
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// names are the factors of shapes that the pictures of factorPictures hold, one a pixel, each brought to [0, 1].
+var names = []string{"hue", "rotation", "x", "y"}
+
+// factorPictures are shapes whose factors are drawn as the pixels of 2 x 2 pictures, so that a model can hand them on.
+type factorPictures struct{ *dataset.Shapes }
+
+func (f factorPictures) Factors() []string { return names }
+
+func (f factorPictures) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	figure, label := f.Figure(i)
+	values := []float64{figure.Hue / 360, figure.Rotation / 360, figure.X + 0.5, figure.Y + 0.5}
+	s := dataset.Sample{Index: i, Input: tensor.New(1, 2, 2), Label: label, Factors: map[string]float64{}}
+	for k, name := range names {
+		s.Input.Data[k] = float32(values[k])
+		s.Factors[name] = values[k]
+	}
+	return s, nil
+}
+
+// addTo is a transformation that adds to one pixel what it draws.
+type addTo struct {
+	pixel int
+	law   transform.Law
+}
+
+type addToOp struct {
+	pixel int
+	by    float64
+}
+
+func (t addTo) Draw(r *rand.Rand) transform.Op { return addToOp{t.pixel, t.law.Draw(r)} }
+func (t addTo) Random() bool                   { return !t.law.Fixed() }
+func (o addToOp) Parameter() float64           { return o.by }
+
+func (o addToOp) Apply(dst, src tensor.Tensor) {
+	copy(dst.Data, src.Data)
+	dst.Data[o.pixel] += float32(o.by)
+}
+
+// swap exchanges two pixels.
+type swap struct{ a, b int }
+
+func (t swap) Draw(*rand.Rand) transform.Op { return t }
+func (t swap) Random() bool                 { return false }
+
+func (t swap) Apply(dst, src tensor.Tensor) {
+	copy(dst.Data, src.Data)
+	dst.Data[t.a], dst.Data[t.b] = src.Data[t.b], src.Data[t.a]
+}
+
+// linearModel takes a 2 x 2 picture to the products of its pixels with the columns of w (4 x d).
+func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 1, 2, 2)
+	b.Output("z", b.MatMul(b.Reshape(x, -1, 4), b.Const("w", w)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "linear.onnx")
+	if err := os.WriteFile(path, raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Scores: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// matrix is 4 x d, row by row.
+func matrix(d int, values ...float32) tensor.Tensor {
+	return tensor.Tensor{Shape: []int{4, d}, Data: values}
+}
+
+func identity() tensor.Tensor {
+	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
+}
+
+// factorJob is a job on n factor pictures.
+func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *procedure.Job {
+	t.Helper()
+	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 8, Kinds: []string{"triangle"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := factorPictures{shapes}
+	j := &procedure.Job{
+		A: procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, Pairs: [][2]int{{0, 0}}, Transform: tr,
+		Key: measure.Key{Seed: 1, Data: "factors"}, Data: src, Runtime: orttest.Load(t), Memory: 1 << 28,
+		Store: &represent.Store{Dir: t.TempDir()}, Progress: func(int64, string) {},
+	}
+	if tr != nil {
+		j.Key.Transform = tr.Name
+	}
+	j.Read = func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+		var out []dataset.Sample
+		for _, p := range places {
+			s, err := src.At(ctx, p, f)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	return j
+}
+
+// shiftOf adds between low and high to a pixel.
+func shiftOf(pixel int, low, high float64) *procedure.Transform {
+	law := transform.Uniform(low, high)
+	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Law: addTo{pixel, law}}}, Range: &law}
+}
+
+// mustRun does a job and returns its scores by "statistic variant factor parameter".
+func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) map[string]measure.Score {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := p.Skip(j); why != "" {
+		t.Fatalf("skipped: %s", why)
+	}
+	found, err := p.Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]measure.Score{}
+	for _, s := range found {
+		name := s.Statistic
+		for _, part := range []string{s.Variant, s.Factor, s.Parameter} {
+			if part != "" {
+				name += " " + part
+			}
+		}
+		if _, ok := out[name]; ok {
+			t.Errorf("two scores of %s", name)
+		}
+		out[name] = s.Score
+		if s.Low > s.Value || s.High < s.Value {
+			t.Errorf("%s is %v in [%v, %v]", name, s.Value, s.Low, s.High)
+		}
+	}
+	return out
+}
+
+// quick are settings that converge on a few samples.
+func quick() InformativenessSettings {
+	s := InformativenessDefaults()
+	s.Probe, s.Rate, s.Decay, s.Seeds, s.Epochs, s.Patience = []string{SLP, Ridge}, 0.03, 0, 1, 40, 5
+	s.Scale, s.Standardise = map[string]float64{"hue": 1}, true
+	return s
+}
+
+func TestRepresentationThatIsTheFactors(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Probe = []string{SLP, MLP, Ridge}
+	s.Hidden = []int{32, 16}
+	m, err := Informativeness(s)
+	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), nil))
+	for _, kind := range s.Probe {
+		for _, name := range names {
+			r2 := found["r2 "+kind+" "+name]
+			if r2.Value < 0.99 || r2.Null > 0.6 || r2.N != 50 {
+				t.Errorf("%s of %s: %+v", name, kind, r2)
+			}
+		}
+	}
+	if b, rmse := found["baseline-rmse x"], found["rmse ridge x"]; b.Value < 0.05 || rmse.Value > 1e-4 || math.Abs(rmse.Null-b.Value) > 0.03 {
+		t.Errorf("rmse %+v and that of the mean %+v", rmse, b)
+	}
+}
+
+// Without a factor its R^2 is at the null; a rotation of the representation keeps everything for a linear probe.
+func TestFactorRemovedAndRotated(t *testing.T) {
+	t.Parallel()
+	m, err := Informativeness(quick())
+	without := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), nil))
+	for _, kind := range []string{SLP, Ridge} {
+		gone := without["r2 "+kind+" hue"]
+		if gone.Value > 0.05 || gone.High < gone.Null || math.Abs(gone.Value-gone.Null) > 0.2 || without["r2 "+kind+" y"].Value < 0.99 {
+			t.Errorf("without hue the %s has %+v", kind, gone)
+		}
+	}
+	h := float32(0.5) // half of a Hadamard matrix is a rotation
+	turned := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(4, h, h, h, h, h, -h, h, -h, h, h, -h, -h, h, -h, -h, h)), nil))
+	for _, kind := range []string{SLP, Ridge} {
+		for _, name := range names {
+			if r2 := turned["r2 "+kind+" "+name]; r2.Value < 0.99 {
+				t.Errorf("rotated, %s of %s: %+v", name, kind, r2)
+			}
+		}
+	}
+}
+
+func TestParameterOfAFactorThatIsThere(t *testing.T) {
+	t.Parallel()
+	s := EquivarianceDefaults()
+	s.Training = quick().Training
+	m, err := ParameterEquivariance(s)
+	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), shiftOf(0, -0.5, 0.5)))
+	for _, kind := range s.Probe {
+		if rmse, r2 := found["rmse "+kind], found["r2 "+kind]; rmse.Value > 0.01 || r2.Value < 0.99 || rmse.Null < 0.2 || r2.Null > 0.2 {
+			t.Errorf("%s: %+v, %+v", kind, rmse, r2)
+		}
+	}
+	if b := found["baseline-rmse"]; math.Abs(b.Value-1/math.Sqrt(12)) > 0.05 {
+		t.Errorf("the mean predicts to %v, and a uniform number has the deviation %v", b.Value, 1/math.Sqrt(12))
+	}
+	blind := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), shiftOf(0, -0.5, 0.5)))
+	if r2 := blind["r2 ridge"]; r2.Value > 0.1 {
+		t.Errorf("a representation that does not see the shift tells it with %+v", r2)
+	}
+}
+
+// A list of values that are no numbers makes classes of them.
+func TestParameterThatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	s := EquivarianceDefaults()
+	s.Training = quick().Training
+	s.Probe = []string{SLP}
+	m, err := ParameterEquivariance(s)
+	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Law: addTo{0, transform.Fixed(1)}}, {Parameter: "down", Law: addTo{0, transform.Fixed(-1)}}}}
+	found := mustRun(t, m, err, factorJob(t, 400, linearModel(t, identity()), tr))
+	if a := found["accuracy slp"]; a.Value < 0.95 || found["baseline-accuracy"].Value > 0.75 {
+		t.Errorf("%+v, and %+v of the more frequent one", a, found["baseline-accuracy"])
+	}
+}
+
+func TestLinearRepresentationUnderALinearTransformation(t *testing.T) {
+	t.Parallel()
+	s := EquivarianceDefaults()
+	s.Training = quick().Training
+	m, err := RepresentationEquivariance(s)
+	tr := &procedure.Transform{Name: "swap", Identity: "swap", Values: []procedure.Value{{Law: swap{0, 3}}}}
+	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), tr))
+	for _, kind := range s.Probe {
+		if c, g := found["cosine "+kind], found["gain "+kind]; c.Value < 0.999 || g.Value < 0.98 || c.Null > 0.99 {
+			t.Errorf("%s: %+v, %+v", kind, c, g)
+		}
+	}
+	if c := found["identity-cosine"]; c.Value > 0.98 || found["identity-mse"].Value == 0 {
+		t.Errorf("z itself: %+v", c)
+	}
+	still := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Law: transform.Identity{}}}}))
+	if g := still["gain ridge"]; !math.IsNaN(g.Value) || len(g.Warnings) != 1 || still["identity-cosine"].Value < 1-1e-12 {
+		t.Errorf("where nothing moves, the gain is %+v", g)
+	}
+}
+
+// With its parameter known, what a shift does to one number is predicted; without, it is not.
+func TestConditionedOnTheParameter(t *testing.T) {
+	t.Parallel()
+	s := EquivarianceDefaults()
+	s.Probe, s.Seeds, s.Hidden, s.Decay, s.Rate, s.Epochs = []string{MLP}, 1, []int{64, 64}, 0, 1e-2, 40
+	m, err := RepresentationEquivariance(s)
+	found := mustRun(t, m, err, factorJob(t, 600, linearModel(t, identity()), shiftOf(0, -1, 1)))
+	if c, g := found["cosine mlp"], found["gain mlp"]; c.Value < 0.99 || g.Value < 0.9 || g.Null > 0 {
+		t.Errorf("%+v, %+v; z itself has %v", c, g, found["identity-cosine"].Value)
+	}
+}
+
+func TestDisentangledFactors(t *testing.T) {
+	t.Parallel()
+	m, err := Disentanglement(quick())
+	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), shiftOf(0, -0.8, 0.8)))
+	for _, kind := range []string{SLP, Ridge} {
+		total := 0
+		for _, quarter := range []string{" -0.6", " -0.2", " 0.2", " 0.6", ""} {
+			for _, name := range names {
+				s, ok := found["rmse-change "+kind+" "+name+quarter]
+				if !ok {
+					t.Fatalf("there is no score of %s, quarter %q, among %v", name, quarter, len(found))
+				}
+				if name != "hue" && math.Abs(s.Value) > 0.01 {
+					t.Errorf("%s under a shift of hue by%s: %+v", name, quarter, s)
+				}
+				if name == "hue" && quarter != "" {
+					total += s.N
+				}
+			}
+		}
+		// A shift by d adds d to what is read: over a quarter of the range, the root of the mean of d^2.
+		outer, inner := found["rmse-change "+kind+" hue 0.6"], found["rmse-change "+kind+" hue -0.2"]
+		if math.Abs(outer.Value-math.Sqrt(0.36+0.16/12)) > 0.1 || math.Abs(inner.Value-math.Sqrt(0.04+0.16/12)) > 0.1 || total != 50 {
+			t.Errorf("hue under its own shift: %+v, %+v, %d samples", outer, inner, total)
+		}
+	}
+	if h, want := found["rmse-change ridge hue"], 0.8/math.Sqrt(3); math.Abs(h.Value-want) > 0.1 {
+		t.Errorf("over the whole range %v, want %v", h.Value, want)
+	}
+}
+
+// The curve of the cosine against a shift of one number, in closed form.
+func TestInvarianceAgainstTheParameter(t *testing.T) {
+	t.Parallel()
+	m, err := Invariance(InvarianceDefaults())
+	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Law: addTo{2, transform.Fixed(0)}}, {Parameter: "1", Law: addTo{2, transform.Fixed(1)}}, {Parameter: "3", Law: addTo{2, transform.Fixed(3)}}}}
+	j := factorJob(t, 300, linearModel(t, identity()), list)
+	found := mustRun(t, m, err, j)
+	sum := 0.0
+	for i, by := range []float64{0, 1, 3} {
+		var want float64
+		for p := range 300 {
+			s, _ := j.Data.At(t.Context(), p, dataset.Frame{})
+			z, moved := s.Input.Data, s.Input.Clone().Data
+			moved[2] += float32(by)
+			want += cosine(z, moved) / 300
+		}
+		sum += want / 3
+		c, l := found["cosine "+list.Values[i].Parameter], found["l2 "+list.Values[i].Parameter]
+		if math.Abs(c.Value-want) > 1e-6 || math.Abs(l.Value-by) > 1e-5 || c.N != 300 {
+			t.Errorf("by %v: %+v, want %v; %+v", by, c, want, l)
+		}
+	}
+	if c := found["cosine"]; math.Abs(c.Value-sum) > 1e-6 {
+		t.Errorf("over all values %v, want %v", c.Value, sum)
+	}
+	ranged := mustRun(t, m, err, factorJob(t, 300, linearModel(t, identity()), shiftOf(2, 0, 2)))
+	total, last := 0, -1.0
+	for _, part := range []string{"0.1", "0.3", "0.5", "0.7", "0.9", "1.1", "1.3", "1.5", "1.7", "1.9"} {
+		l := ranged["l2 "+part]
+		if total += l.N; l.Value <= last {
+			t.Errorf("at %s the distance is %v, before %v", part, l.Value, last)
+		}
+		last = l.Value
+	}
+	if total != 300 || math.Abs(ranged["l2"].Value-1) > 0.1 {
+		t.Errorf("%d samples in all parts, %+v", total, ranged["l2"])
+	}
+}

@@ -1,0 +1,135 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/represent"
+)
+
+// features are what goes into a probe, or the vectors that it is to predict: for each sample the rows of one or two tables, laid end to
+// end, and perhaps a number that conditions them. Several goroutines may read them.
+type features struct {
+	id        string // tells them from all others
+	tables    []*represent.Table
+	rows      [][]int   // of each table, the row of every sample; -1 where it has none
+	unit      bool      // each table's part is brought to length 1
+	condition []float32 // of every sample, behind the vector; nil: none
+	mean      []float32 // taken away, then multiplied by scale; nil: as they are
+	scale     []float32
+}
+
+// newFeatures finds the rows of n samples at places.
+func newFeatures(id string, places []int, tables ...*represent.Table) *features {
+	f := &features{id: id, tables: tables}
+	for _, t := range tables {
+		at := make(map[int]int, t.Len())
+		for row, place := range t.Places {
+			at[place] = row
+		}
+		rows := make([]int, len(places))
+		for i, place := range places {
+			var ok bool
+			if rows[i], ok = at[place]; !ok {
+				rows[i] = -1
+			}
+		}
+		f.rows = append(f.rows, rows)
+	}
+	return f
+}
+
+// dim is the length of the vectors without what conditions them.
+func (f *features) dim() int {
+	n := 0
+	for _, t := range f.tables {
+		n += t.Dim
+	}
+	return n
+}
+
+// width is the length of the vectors.
+func (f *features) width() int {
+	if f.condition != nil {
+		return f.dim() + 1
+	}
+	return f.dim()
+}
+
+// has reports whether there is a vector of sample i.
+func (f *features) has(i int) bool {
+	for _, rows := range f.rows {
+		if rows[i] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// row copies the vector of sample i to dst.
+func (f *features) row(dst []float32, i int) error {
+	at := 0
+	for k, t := range f.tables {
+		if f.rows[k][i] < 0 {
+			return fmt.Errorf("sample %d has no representation", i)
+		}
+		part := dst[at : at+t.Dim]
+		if err := t.Row(part, f.rows[k][i]); err != nil {
+			return err
+		}
+		if f.unit {
+			toUnit(part)
+		}
+		at += t.Dim
+	}
+	for j := range f.mean {
+		dst[j] = (dst[j] - f.mean[j]) * f.scale[j]
+	}
+	if f.condition != nil {
+		dst[at] = f.condition[i]
+	}
+	return nil
+}
+
+// toUnit brings a vector to length 1; one of zeros stays.
+func toUnit(v []float32) {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if sum == 0 {
+		return
+	}
+	s := float32(1 / math.Sqrt(sum))
+	for i := range v {
+		v[i] *= s
+	}
+}
+
+// standardise sets mean and scale by some samples. A number that does not vary there is left as far from its mean as it is.
+func (f *features) standardise(rows []int) error {
+	d := f.dim()
+	sum, square := make([]float64, d), make([]float64, d)
+	v := make([]float32, f.width())
+	for _, i := range rows {
+		if err := f.row(v, i); err != nil {
+			return err
+		}
+		for j, x := range v[:d] {
+			sum[j] += float64(x)
+			square[j] += float64(x) * float64(x)
+		}
+	}
+	n := float64(len(rows))
+	f.mean, f.scale = make([]float32, d), make([]float32, d)
+	for j := range f.mean {
+		mean := sum[j] / n
+		variance := square[j]/n - mean*mean
+		f.mean[j], f.scale[j] = float32(mean), 1
+		if variance > 1e-12*mean*mean {
+			f.scale[j] = float32(1 / math.Sqrt(variance))
+		}
+	}
+	f.id += " standardised"
+	return nil
+}

@@ -1,0 +1,195 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
+)
+
+// workers is how many probes are trained side by side.
+func (r *run) workers() int {
+	if r.job.Threads > 0 {
+		return r.job.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// engine executes a probe: on one core, since another probe has the next.
+func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
+
+// An outcome is what came of a probe: lists of numbers that scores are made of.
+type outcome [][]float64
+
+// solve trains probes side by side and has each judged. What an earlier run of the job has done is taken as it is.
+func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.workers())
+	for _, p := range problems {
+		if r.kept.outcome(p.name) != nil {
+			r.worked(r.trainingWork(p))
+			continue
+		}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			net, err := r.fit(ctx, p)
+			if err != nil {
+				return fmt.Errorf("probe %s: %w", p.name, err)
+			}
+			found, err := judge(ctx, p, net)
+			if err != nil {
+				return fmt.Errorf("probe %s: %w", p.name, err)
+			}
+			r.worked(r.trainingWork(p))
+			return r.kept.add(p.name, found)
+		})
+	}
+	err := group.Wait()
+	if saving := r.kept.flush(); err == nil {
+		err = saving
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]outcome{}
+	for _, p := range problems {
+		out[p.name] = r.kept.outcome(p.name)
+	}
+	return out, nil
+}
+
+// fit is the trained probe: from the store, which other jobs fill too, or trained now.
+func (r *run) fit(ctx context.Context, p *problem) (*onnx.Model, error) {
+	net, err := p.network()
+	if err != nil {
+		return nil, err
+	}
+	name := p.identity(r.training)
+	if raw, err := r.store.Load(name); err == nil && raw != nil {
+		if weights, err := decodeWeights(raw, net); err == nil {
+			return net.WithWeights(weights)
+		}
+	}
+	var weights map[string]tensor.Tensor
+	if p.kind == Ridge {
+		weights, err = p.ridge()
+	} else {
+		weights, err = r.descend(ctx, p, net)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.store.Save(name, encodeWeights(weights)); err != nil {
+		return nil, err
+	}
+	return net.WithWeights(weights)
+}
+
+// descend trains a network.
+func (r *run) descend(ctx context.Context, p *problem, net *onnx.Model) (map[string]tensor.Tensor, error) {
+	t := r.training
+	tr, err := train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}, Engine: r.engine()})
+	if err != nil {
+		return nil, err
+	}
+	defer tr.Close()
+	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation},
+		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.kept.of(p.name),
+			Progress: func(e train.Epoch) { r.note(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation)) }})
+	if err != nil {
+		return nil, err
+	}
+	return tr.Weights(), nil
+}
+
+func encodeWeights(weights map[string]tensor.Tensor) []byte {
+	w := state.NewWriter("probe", 1)
+	w.Int(len(weights))
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		w.String(name)
+		w.Ints(weights[name].Shape)
+		w.Float32s(weights[name].Data)
+	}
+	return w.Bytes()
+}
+
+// decodeWeights reads the weights of a network.
+func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
+	r, err := state.NewReader(raw, "probe", 1)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]tensor.Tensor{}
+	known := net.Weights()
+	if n := r.Int(); n != len(known) {
+		return nil, fmt.Errorf("%d weights where there are %d", n, len(known))
+	}
+	for range known {
+		name := r.String()
+		shape := r.Ints()
+		i := slices.IndexFunc(known, func(p onnx.Port) bool { return p.Name == name })
+		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
+			return nil, fmt.Errorf("there are no weights %q of shape %v", name, shape)
+		}
+		out[name] = tensor.New(shape...)
+		r.Float32sInto(out[name].Data)
+	}
+	return out, r.Close()
+}
+
+// predict gives what a probe makes of some samples, in order: y is one sample's output, valid during the call.
+func (r *run) predict(ctx context.Context, net *onnx.Model, in *features, samples []int, each func(k int, y []float32) error) error {
+	const batch = 256
+	session, err := r.job.Runtime.NewSession(net, r.engine())
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for at := 0; at < len(samples); at += batch {
+		part := samples[at:min(at+batch, len(samples))]
+		if err := r.predictBatch(ctx, session, in, part, func(k int, y []float32) error { return each(at+k, y) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *features, samples []int, each func(k int, y []float32) error) error {
+	x, err := r.job.Runtime.NewValue(onnx.Float, len(samples), in.width())
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	rows := x.Tensor()
+	for k, i := range samples {
+		if err := in.row(rows.At(k).Data, i); err != nil {
+			return err
+		}
+	}
+	out := []*ort.Value{nil}
+	if err := session.Run(ctx, []*ort.Value{x}, out); err != nil {
+		return err
+	}
+	defer out[0].Close()
+	y := out[0].Tensor()
+	for k := range samples {
+		if y.At(k).Finite() >= 0 {
+			return fmt.Errorf("it predicts NaN or infinity: lower the rate")
+		}
+		if err := each(k, y.At(k).Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
+)
+
+// InformativenessSettings are those of the measure informativeness.
+type InformativenessSettings struct {
+	Targets
+	Training
+	Representation
+}
+
+// Informativeness returns the measure informativeness: rmse, r2 and baseline-rmse of factors that are quantities; accuracy, f1 and
+// baseline-accuracy of those that are classes.
+func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
+	if len(s.Hidden) == 0 {
+		s.Hidden = []int{512, 256}
+	}
+	if err := s.Training.check(); err != nil {
+		return nil, err
+	}
+	if err := s.Targets.check(); err != nil {
+		return nil, err
+	}
+	return &informativeness{s}, nil
+}
+
+// InformativenessDefaults are the paper's.
+func InformativenessDefaults() InformativenessSettings {
+	return InformativenessSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
+}
+
+type informativeness struct{ settings InformativenessSettings }
+
+func (*informativeness) Name() string             { return "informativeness" }
+func (*informativeness) Version() int             { return 1 }
+func (m *informativeness) Settings() any          { return m.settings }
+func (m *informativeness) Needs() procedure.Needs { return m.settings.needs(false) }
+
+func (m *informativeness) Skip(j *procedure.Job) string {
+	return m.settings.Targets.skip(&m.settings.Representation, j)
+}
+
+// skip tells why no factor can be read in a job, "" if some can.
+func (t *Targets) skip(r *Representation, j *procedure.Job) string {
+	if len(t.factors(j.Data.Factors(), j.Data.Classes() != nil)) == 0 {
+		return "the data carry neither factors nor labels"
+	}
+	return r.skip(j)
+}
+
+func (m *informativeness) Work(j *procedure.Job) int64 {
+	s := &m.settings
+	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
+}
+
+// work is that of probes of every kind and seed, with nulls, for so many targets at every layer; vectors are so many layers' long.
+func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int) int64 {
+	var sum int64
+	for _, i := range r.layers(j) {
+		for _, kind := range t.Probe {
+			n := t.Seeds + 1
+			if kind == Ridge {
+				n = 2
+			}
+			one := trainingWork(j, t, kind, t.Hidden, layers*r.dim(j.A.Layers[i]), 1, int(t.Split[0]*float64(j.Data.Len())))
+			sum += one * int64(n*targets)
+		}
+	}
+	return sum
+}
+
+func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	scores, err := m.run(ctx, j)
+	return stopped(ctx, scores, err)
+}
+
+func (m *informativeness) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	s := &m.settings
+	r, end, err := begin(ctx, j, &s.Representation, &s.Training)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	targets, err := r.targets(&s.Targets)
+	if err != nil {
+		return nil, err
+	}
+	var out []measure.PairScore
+	for _, i := range s.layers(j) {
+		scores, err := r.informed(ctx, j.A.Layers[i], targets)
+		if err != nil {
+			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
+		}
+		out = append(out, of(i, scores)...)
+	}
+	return out, nil
+}
+
+// A factorTarget is a factor, and how the samples are split for it.
+type factorTarget struct {
+	*target
+	split split
+}
+
+// targets are the factors that the settings ask for.
+func (r *run) targets(t *Targets) ([]factorTarget, error) {
+	var out []factorTarget
+	for _, name := range t.factors(r.job.Data.Factors(), r.job.Data.Classes() != nil) {
+		one, err := t.target(r.samples, name)
+		if err != nil {
+			return nil, err
+		}
+		f := factorTarget{target: one, split: one.look(r.split)}
+		if len(f.split.train) < 2 || len(f.split.validation) < 1 || len(f.split.test) < 2 {
+			return nil, fmt.Errorf("%w with a known %s: %d for training, %d for validation, %d for the test", measure.ErrTooFew, name,
+				len(f.split.train), len(f.split.validation), len(f.split.test))
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// informed trains probes for every factor on the clean representation of a layer.
+func (r *run) informed(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
+	table, err := r.open(ctx, layer, view{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	in, err := r.clean(layer, table)
+	if err != nil {
+		return nil, err
+	}
+	var readings []*reading
+	var problems []*problem
+	for _, t := range targets {
+		for _, d := range r.readings(layer, in, t.target, t.split, r.training.Hidden, t.name) {
+			readings, problems = append(readings, d), append(problems, d.problems()...)
+		}
+	}
+	found, err := r.solve(ctx, problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
+		test, err := r.predictions(ctx, p, net, in, p.want.with(r.split.test))
+		return outcome{test}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []measure.Score
+	for _, d := range readings {
+		out = append(out, d.scores(found, d.target.name)...)
+	}
+	for _, t := range targets {
+		out = append(out, baseline(t.target, t.split, t.name))
+	}
+	return out, nil
+}
+
+// clean are the vectors of a layer on the samples as they are, standardised where that is set.
+func (r *run) clean(layer onnx.Layer, table *represent.Table) (*features, error) {
+	in := r.features(layer, "", table)
+	if r.training.Standardise {
+		return in, in.standardise(r.split.train)
+	}
+	return in, nil
+}

@@ -1,0 +1,214 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
+)
+
+// InvarianceSettings are those of the measure invariance.
+type InvarianceSettings struct {
+	Parts int `key:"parts" json:"parts" default:"10" min:"1" doc:"of a range, each with a score: the points of the curve against the parameter"`
+	Representation
+}
+
+// InvarianceDefaults are ten points over a range.
+func InvarianceDefaults() InvarianceSettings {
+	return InvarianceSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
+}
+
+// Invariance returns the measure invariance: cosine and l2, the cosine of the angle and the distance between z and z', for each value
+// of the transformation or each part of its range, and over all.
+func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
+	if s.Parts < 1 {
+		return nil, fmt.Errorf("%d parts: take one at least", s.Parts)
+	}
+	return &invariance{s}, nil
+}
+
+type invariance struct{ settings InvarianceSettings }
+
+func (*invariance) Name() string             { return "invariance" }
+func (*invariance) Version() int             { return 1 }
+func (m *invariance) Settings() any          { return m.settings }
+func (m *invariance) Needs() procedure.Needs { return m.settings.needs(true) }
+
+func (m *invariance) Skip(j *procedure.Job) string { return m.settings.skip(j) }
+
+func (m *invariance) Work(j *procedure.Job) int64 {
+	return int64(j.Data.Len()) * int64(1+len(j.Transform.Values))
+}
+
+func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	scores, err := m.run(ctx, j)
+	return stopped(ctx, scores, err)
+}
+
+func (m *invariance) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	r, end, err := begin(ctx, j, &m.settings.Representation, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	views := []view{r.drawn()}
+	if listed(j.Transform) {
+		views = nil
+		for v := range j.Transform.Values {
+			views = append(views, r.fixed(v))
+		}
+	}
+	for _, v := range views {
+		if err := r.extract(ctx, v, nil); err != nil {
+			return nil, err
+		}
+	}
+	var out []measure.PairScore
+	for _, i := range m.settings.layers(j) {
+		scores, err := r.stays(ctx, j.A.Layers[i], views, m.settings.Parts)
+		if err != nil {
+			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
+		}
+		out = append(out, of(i, scores)...)
+	}
+	return out, nil
+}
+
+// stays scores a layer: a curve over the values of a list, each with all samples, or over parts of a range; and the whole.
+func (r *run) stays(ctx context.Context, layer onnx.Layer, views []view, parts int) ([]measure.Score, error) {
+	clean, err := r.open(ctx, layer, view{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer clean.Close()
+	var out []measure.Score
+	all := pairs{columns: make([][]float64, 4)}
+	for v, one := range views {
+		moved, err := r.open(ctx, layer, one, nil)
+		if err != nil {
+			return nil, err
+		}
+		p, err := r.pair(clean, moved)
+		moved.Close()
+		if err != nil {
+			return nil, err
+		}
+		all.add(p)
+		if len(views) > 1 {
+			out = append(out, p.scores(r.job.Transform.Values[v].Parameter, nil)...)
+		}
+	}
+	if ranged(r.job.Transform) && len(views) == 1 {
+		for _, part := range r.stretches(parts) {
+			out = append(out, all.scores(part.parameter, part.in)...)
+		}
+	}
+	all.average(len(views))
+	return append(out, all.scores("", nil)...), nil
+}
+
+// pairs are what is measured of each sample: cosine and distance of z and z', and the same of z and another sample's z'.
+type pairs struct {
+	samples []int
+	columns [][]float64 // cosine, l2, cosine of strangers, l2 of strangers
+}
+
+// pair holds every sample's z against z', and against that of a stranger.
+func (r *run) pair(clean, moved *represent.Table) (pairs, error) {
+	a, b := newFeatures("", r.samples.Places, clean), newFeatures("", r.samples.Places, moved)
+	out := pairs{columns: make([][]float64, 4)}
+	for i := range r.samples.Len() {
+		if a.has(i) && b.has(i) {
+			out.samples = append(out.samples, i)
+		}
+	}
+	k := r.job.Key
+	stranger := circle(keyed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
+	z, moves, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
+	for n, i := range out.samples {
+		for _, err := range []error{a.row(z, i), b.row(moves, i), b.row(other, out.samples[stranger[n]])} {
+			if err != nil {
+				return out, err
+			}
+		}
+		for c, v := range []float64{cosine(z, moves), distance(z, moves), cosine(z, other), distance(z, other)} {
+			out.columns[c] = append(out.columns[c], v)
+		}
+	}
+	return out, nil
+}
+
+// circle pairs each number with the one after it in a permutation: never with itself, if there are two.
+func circle(perm []int) []int {
+	out := make([]int, len(perm))
+	for k, i := range perm {
+		out[i] = perm[(k+1)%len(perm)]
+	}
+	return out
+}
+
+func distance(a, b []float32) float64 {
+	var sum float64
+	for i, v := range a {
+		d := float64(v) - float64(b[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+// add adds another view of the same samples.
+func (p *pairs) add(q pairs) {
+	if p.samples == nil {
+		p.samples = q.samples
+		for c := range p.columns {
+			p.columns[c] = make([]float64, len(q.samples))
+		}
+	}
+	for c := range p.columns {
+		for i, v := range q.columns[c] {
+			p.columns[c][i] += v
+		}
+	}
+}
+
+// average makes means of the sums over so many views.
+func (p *pairs) average(views int) {
+	for _, column := range p.columns {
+		for i := range column {
+			column[i] /= float64(views)
+		}
+	}
+}
+
+// scores are means over the samples that in names; nil: all.
+func (p *pairs) scores(parameter string, in func(i int) bool) []measure.Score {
+	var rows []int
+	for n, i := range p.samples {
+		if in == nil || in(i) {
+			rows = append(rows, n)
+		}
+	}
+	if len(rows) == 0 {
+		return nil // no draw fell there
+	}
+	var out []measure.Score
+	for c, e := range []estimate{{name: "cosine", min: -1, max: 1}, {name: "l2", max: math.Inf(1)}} {
+		e.n, e.seeds = len(rows), 1
+		e.of = func(network int, samples []int) float64 {
+			column := at(p.columns[c], rows)
+			if network < 0 {
+				column = at(p.columns[c+2], rows)
+			}
+			return mean(at(column, samples))
+		}
+		s := e.score()
+		s.Parameter = parameter
+		out = append(out, s)
+	}
+	return out
+}

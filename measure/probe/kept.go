@@ -1,0 +1,144 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// kept is the checkpoint of a job: what came of the probes that are done, and the training of those in hand.
+type kept struct {
+	mutex sync.Mutex
+	to    procedure.Checkpoint
+	job   string // what the job depends on besides its cell: another job's checkpoint is of no use
+	done  map[string]outcome
+	now   map[string][]byte
+	saved time.Time
+	dirty bool
+}
+
+const (
+	keptKind    = "probe: job"
+	keptVersion = 1
+	mostKept    = 1 << 20 // probes of one job
+	every       = time.Minute
+)
+
+// readKept reads what an earlier run of the same job has saved.
+func readKept(from procedure.Checkpoint, job string) (*kept, error) {
+	k := &kept{to: from, job: job, done: map[string]outcome{}, now: map[string][]byte{}, saved: time.Now()}
+	if from == nil {
+		return k, nil
+	}
+	raw, err := from.Load()
+	if err != nil || raw == nil {
+		return k, err
+	}
+	r, err := state.NewReader(raw, keptKind, keptVersion)
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	if r.String() != job {
+		return k, nil // of other samples: some could not be read then, or cannot now
+	}
+	for range min(r.Int(), mostKept) {
+		name := r.String()
+		found := make(outcome, min(r.Int(), 1<<16))
+		for i := range found {
+			found[i] = r.Floats()
+		}
+		k.done[name] = found
+	}
+	for range min(r.Int(), mostKept) {
+		name := r.String()
+		k.now[name] = []byte(r.String())
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return k, nil
+}
+
+func (k *kept) outcome(name string) outcome {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.done[name]
+}
+
+// add keeps what came of a probe.
+func (k *kept) add(name string, found outcome) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.done[name], k.dirty = found, true
+	delete(k.now, name)
+	return k.saveIfDue()
+}
+
+// flush saves what has not been saved.
+func (k *kept) flush() error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if !k.dirty {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *kept) saveIfDue() error {
+	if time.Since(k.saved) < every {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *kept) save() error {
+	k.saved, k.dirty = time.Now(), false
+	if k.to == nil {
+		return nil
+	}
+	w := state.NewWriter(keptKind, keptVersion)
+	w.String(k.job)
+	w.Int(len(k.done))
+	for _, name := range slices.Sorted(maps.Keys(k.done)) {
+		w.String(name)
+		w.Int(len(k.done[name]))
+		for _, list := range k.done[name] {
+			w.Floats(list)
+		}
+	}
+	w.Int(len(k.now))
+	for _, name := range slices.Sorted(maps.Keys(k.now)) {
+		w.String(name)
+		w.String(string(k.now[name]))
+	}
+	return k.to.Save(w.Bytes())
+}
+
+// of is where the training of one probe is kept.
+func (k *kept) of(name string) *keptOne { return &keptOne{k, name} }
+
+// keptOne is a train.Checkpoint.
+type keptOne struct {
+	*kept
+	name string
+}
+
+// Load implements train.Checkpoint.
+func (k *keptOne) Load() ([]byte, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.now[k.name], nil
+}
+
+// Save implements train.Checkpoint.
+func (k *keptOne) Save(now []byte) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.now[k.name], k.dirty = now, true
+	return k.saveIfDue()
+}

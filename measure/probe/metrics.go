@@ -1,0 +1,161 @@
+package probe
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// RMSE is the root of the mean squared error of predictions.
+func RMSE(predicted, want []float64) float64 {
+	var sum float64
+	for i, p := range predicted {
+		sum += (p - want[i]) * (p - want[i])
+	}
+	return math.Sqrt(sum / float64(len(want)))
+}
+
+// R2 is the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2; NaN where y does not vary.
+func R2(predicted, want []float64) float64 {
+	mean := stat.Mean(want, nil)
+	var errors, spread float64
+	for i, y := range want {
+		errors += (predicted[i] - y) * (predicted[i] - y)
+		spread += (y - mean) * (y - mean)
+	}
+	if spread <= 1e-24*float64(len(want))*mean*mean {
+		return math.NaN()
+	}
+	return 1 - errors/spread
+}
+
+// Accuracy is the share of classes that are right.
+func Accuracy(predicted, want []float64) float64 {
+	right := 0
+	for i, p := range predicted {
+		if p == want[i] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(want))
+}
+
+// F1 is the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in what is wanted.
+func F1(predicted, want []float64) float64 {
+	type count struct{ both, predicted, want float64 }
+	classes := map[float64]*count{}
+	for _, y := range want {
+		if classes[y] == nil {
+			classes[y] = &count{}
+		}
+		classes[y].want++
+	}
+	for i, p := range predicted {
+		if c := classes[p]; c != nil {
+			c.predicted++
+			if p == want[i] {
+				c.both++
+			}
+		}
+	}
+	var sum float64
+	for _, y := range sortedKeys(classes) {
+		c := classes[y]
+		sum += 2 * c.both / (c.predicted + c.want)
+	}
+	return sum / float64(len(classes))
+}
+
+// maxGroups is how many groups of samples a jackknife leaves out in turn.
+const maxGroups = 20
+
+// An estimate is a statistic of n samples that several networks have been judged on.
+type estimate struct {
+	name  string
+	n     int
+	seeds int
+	// of is the statistic of one network on some of the samples; network -1 is the one that was trained on shuffled targets.
+	of       func(network int, samples []int) float64
+	noNull   bool
+	min, max float64
+	unless   string // the warning where the value is not defined
+}
+
+// score is the mean over networks, with an interval that has the spread over samples and over networks in it.
+func (e estimate) score() measure.Score {
+	all := make([]int, e.n)
+	for i := range all {
+		all[i] = i
+	}
+	values := make([]float64, e.seeds)
+	for s := range values {
+		values[s] = e.of(s, all)
+	}
+	out := measure.Plain(e.name, stat.Mean(values, nil), e.n)
+	out.Min, out.Max = e.min, e.max
+	if !e.noNull {
+		out.Null = e.of(-1, all)
+	}
+	if math.IsNaN(out.Value) {
+		if e.unless != "" {
+			out.Warnings = append(out.Warnings, e.unless)
+		}
+		return out
+	}
+	out.Replicates = e.replicates()
+	low, high := measure.Jackknife(out.Value, e.n, out.Replicates)
+	if math.IsNaN(low) {
+		return out
+	}
+	half := math.Hypot((high-low)/2, halfOverSeeds(values))
+	out.Low, out.High = out.Value-half, out.Value+half
+	if e.min < e.max {
+		out.Low, out.High = max(out.Low, e.min), min(out.High, e.max)
+	}
+	return out
+}
+
+// replicates are the means over networks with one group of samples left out; nil where the statistic is not defined without some group.
+func (e estimate) replicates() []measure.Replicate {
+	groups := min(maxGroups, e.n/2)
+	var out []measure.Replicate
+	for g := range groups {
+		var kept []int
+		for i := range e.n {
+			if i%groups != g {
+				kept = append(kept, i)
+			}
+		}
+		var sum float64
+		for s := range e.seeds {
+			sum += e.of(s, kept)
+		}
+		if math.IsNaN(sum) {
+			return nil
+		}
+		out = append(out, measure.Replicate{Value: sum / float64(e.seeds), Left: e.n - len(kept)})
+	}
+	return out
+}
+
+// halfOverSeeds is half the width of Student's interval of the mean over networks; 0 for one.
+func halfOverSeeds(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return 0
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975)
+	return t * stat.StdDev(values, nil) / math.Sqrt(n)
+}
+
+// at picks some of the numbers.
+func at(values []float64, samples []int) []float64 {
+	out := make([]float64, len(samples))
+	for k, i := range samples {
+		out[k] = values[i]
+	}
+	return out
+}

@@ -1,0 +1,410 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/transform"
+)
+
+// numbers are n numbers in [-1, 1), as golden.py has them.
+func numbers(n int, seed uint32) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		seed = 1664525*seed + 1013904223
+		out[i] = float64(seed)/(1<<31) - 1
+	}
+	return out
+}
+
+// goldenRun is a run on the problem of golden.py: 600 vectors of 16 numbers.
+func goldenRun(t testing.TB, training *Training) (r *run, in *features, number, class *target) {
+	t.Helper()
+	const n, d = 600, 16
+	x := numbers(n*d, 1)
+	noise := numbers(n, 2)
+	data := make([]float32, len(x))
+	for i, v := range x {
+		data[i] = float32(v)
+	}
+	number, class = &target{name: "y", value: make([]float64, n)}, &target{name: "c", classes: 3, class: make([]int, n)}
+	for i := range n {
+		v := x[i*d:]
+		number.value[i] = 0.5*v[0] + 0.3*v[1]*v[2] + 0.4*math.Abs(v[3]) + 0.1*noise[i]
+		if v[0] > 0 {
+			class.class[i]++
+		}
+		if v[1]+v[2] > 0.5 {
+			class.class[i]++
+		}
+	}
+	k, err := readKept(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = &run{training: training, kept: k, store: &represent.Store{Dir: t.TempDir()}, samples: &represent.Samples{Places: make([]int, n)},
+		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
+	for i := range n {
+		r.samples.Places[i] = i
+		switch {
+		case i < 400:
+			r.split.train = append(r.split.train, i)
+		case i < 500:
+			r.split.validation = append(r.split.validation, i)
+		default:
+			r.split.test = append(r.split.test, i)
+		}
+	}
+	return r, newFeatures("golden", r.samples.Places, represent.NewTable(nil, d, data)), number, class
+}
+
+// The same data and settings come to what PyTorch comes to, in the mean over seeds. Of the mlp golden.json holds what PyTorch comes
+// to as well.
+func TestProbesAgreeWithPyTorch(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]struct{ Mean, Deviation float64 }
+	if err := json.Unmarshal(raw, &golden); err != nil {
+		t.Fatal(err)
+	}
+	training := defaultTraining()
+	training.Seeds = 3
+	r, in, number, class := goldenRun(t, &training)
+	var problems []*problem
+	readings := map[string]*reading{}
+	for _, want := range []*target{number, class} {
+		for _, d := range r.readings(onnx.Layer{Name: "z"}, in, want, r.split, []int{512, 256}, want.name) {
+			readings[d.kind+" "+want.name] = d
+			if d.kind == SLP {
+				problems = append(problems, d.seeds...)
+			}
+		}
+	}
+	found, err := r.solve(t.Context(), problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
+		y, err := r.predictions(ctx, p, net, in, r.split.test)
+		return outcome{y}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, statistic := range map[string]func(p, y []float64) float64{"y": RMSE, "c": Accuracy} {
+		for _, kind := range []string{SLP} {
+			d := readings[kind+" "+name]
+			var mean float64
+			for s := range training.Seeds {
+				one := statistic(found[d.network(s)][0], d.target.truth(d.test))
+				t.Logf("%s of %s, seed %d: %.4f", kind, name, s+1, one)
+				mean += one / float64(training.Seeds)
+			}
+			want := golden[kind+map[string]string{"y": " rmse", "c": " accuracy"}[name]]
+			if math.Abs(mean/want.Mean-1) > 0.03 {
+				t.Errorf("%s of %s: %.4f, and PyTorch %.4f, deviation over seeds %.4f", kind, name, mean, want.Mean, want.Deviation)
+			}
+		}
+	}
+}
+
+// Least squares in closed form, against a system that is solved by hand.
+func TestRidgeIsLeastSquares(t *testing.T) {
+	t.Parallel()
+	training := defaultTraining()
+	r, in, number, _ := goldenRun(t, &training)
+	for i := range number.value { // exactly linear
+		var v [16]float32
+		if err := in.row(v[:], i); err != nil {
+			t.Fatal(err)
+		}
+		number.value[i] = 3 + float64(v[0]) - 2*float64(v[5])
+	}
+	p := &problem{kind: Ridge, in: in, want: number, train: r.split.train, validation: r.split.validation}
+	w, err := p.ridge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, v := range w["layer1.weight"].Data {
+		want := map[int]float64{0: 1, 5: -2}[j]
+		if math.Abs(float64(v)-want) > 1e-5 {
+			t.Errorf("weight %d is %v, want %v", j, v, want)
+		}
+	}
+	if c := w["layer1.bias"].Data[0]; math.Abs(float64(c)-3) > 1e-5 {
+		t.Errorf("the constant is %v", c)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	p, y := []float64{1, 2, 4, 4}, []float64{1, 2, 3, 6}
+	if got := RMSE(p, y); math.Abs(got-math.Sqrt(5.0/4)) > 1e-12 {
+		t.Error(got)
+	}
+	if got := R2(p, y); math.Abs(got-(1-5.0/14)) > 1e-12 {
+		t.Error(got)
+	}
+	if got := R2(p, []float64{7, 7, 7, 7}); !math.IsNaN(got) {
+		t.Error(got)
+	}
+	a, b := []float64{0, 0, 1, 2, 2}, []float64{0, 1, 1, 1, 2}
+	if got := Accuracy(a, b); got != 0.6 {
+		t.Error(got)
+	}
+	// By class: TP 1 FP 1 FN 0; TP 1 FP 0 FN 2; TP 1 FP 1 FN 0.
+	if got, want := F1(a, b), (2.0/3+0.5+2.0/3)/3; math.Abs(got-want) > 1e-12 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Whatever the shares, every sample is in one part, and the parts do not depend on the transformation.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(20, 300).Draw(t, "n")
+		s := &represent.Samples{Places: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
+		for i := range n {
+			s.Factors["take"][i] = float64(i % 10)
+		}
+		training := defaultTraining()
+		a := rapid.Float64Range(0.2, 0.7).Draw(t, "train")
+		training.Split = []float64{a, (1 - a) / 2, (1 - a) / 2}
+		if rapid.Bool().Draw(t, "named") {
+			training.Test = Part{"take", []float64{0, 3}}
+		}
+		k := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "one"}
+		got, err := training.split(s, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Transform = "two"
+		again, _ := training.split(s, k)
+		count := make([]int, n)
+		for p, part := range [][]int{got.train, got.validation, got.test} {
+			for at, i := range part {
+				count[i]++
+				if [][]int{again.train, again.validation, again.test}[p][at] != i {
+					t.Fatal("another transformation splits otherwise")
+				}
+				if training.Test.Factor != "" && (p == 2) != (i%10 == 0 || i%10 == 3) {
+					t.Fatalf("sample %d is in part %d", i, p)
+				}
+			}
+		}
+		for i, c := range count {
+			if c != 1 {
+				t.Fatalf("sample %d is in %d parts", i, c)
+			}
+		}
+	})
+}
+
+// memory is a checkpoint that counts how often it was saved.
+type memory struct{ state []byte }
+
+func (m *memory) Load() ([]byte, error)   { return m.state, nil }
+func (m *memory) Save(state []byte) error { m.state = state; return nil }
+
+// A job that is stopped goes on where it was, without the store's help, and comes to the same bits; so does one with other threads.
+func TestStoppedJobGoesOn(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Factors, s.Probe, s.Seeds, s.Patience = []string{"x", "y"}, []string{SLP}, 2, 40
+	m, err := Informativeness(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := linearModel(t, identity())
+	whole := factorJob(t, 300, net, nil)
+	whole.Threads = 1
+	want := mustRun(t, m, nil, whole)
+	j := factorJob(t, 300, net, nil)
+	kept := &memory{}
+	j.Checkpoint, j.Threads = kept, 2
+	ctx, cancel := context.WithCancel(t.Context())
+	j.Progress = func(_ int64, note string) {
+		if strings.Contains(note, "x slp, seed 2, epoch 8") {
+			cancel()
+		}
+	}
+	if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if kept.state == nil {
+		t.Fatal("what was stopped has saved nothing")
+	}
+	earliest := math.MaxInt
+	j.Progress = func(_ int64, note string) {
+		var epoch int
+		if _, after, ok := strings.Cut(note, "x slp, seed 2, epoch "); ok {
+			if _, err := fmt.Sscanf(after, "%d:", &epoch); err == nil {
+				earliest = min(earliest, epoch)
+			}
+		}
+	}
+	j.Store = &represent.Store{Dir: t.TempDir()}
+	got := mustRun(t, m, nil, j)
+	if earliest < 9 {
+		t.Errorf("the probe in hand goes on with epoch %d", earliest)
+	}
+	for name, w := range want {
+		if g := got[name]; g.Value != w.Value || g.Null != w.Null && !math.IsNaN(w.Null) {
+			t.Errorf("%s: %v, %v; undisturbed %v, %v", name, g.Value, g.Null, w.Value, w.Null)
+		}
+	}
+	for cut := 0; cut < len(kept.state); cut += 1 + len(kept.state)/20 {
+		if _, err := readKept(&memory{kept.state[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
+			t.Fatalf("%d of %d bytes of a checkpoint are taken", cut, len(kept.state))
+		}
+	}
+}
+
+// Probes that another measure has trained are taken from the store.
+func TestProbesAreSharedBetweenMeasures(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Factors, s.Probe = []string{"x"}, []string{SLP}
+	inf, err := Informativeness(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dis, err := Disentanglement(s)
+	net := linearModel(t, identity())
+	first := factorJob(t, 300, net, nil)
+	mustRun(t, inf, nil, first)
+	second := factorJob(t, 300, net, shiftOf(0, -1, 1))
+	second.Store, second.A = first.Store, first.A
+	second.Progress = func(_ int64, note string) {
+		if strings.Contains(note, "epoch") {
+			t.Errorf("it trains again: %s", note)
+		}
+	}
+	mustRun(t, dis, err, second)
+}
+
+func TestBadSettings(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*InformativenessSettings){
+		"no probe":          func(s *InformativenessSettings) { s.Probe = nil },
+		"unknown probe":     func(s *InformativenessSettings) { s.Probe = []string{"svm"} },
+		"probe twice":       func(s *InformativenessSettings) { s.Probe = []string{SLP, SLP} },
+		"hidden 0":          func(s *InformativenessSettings) { s.Hidden = []int{0} },
+		"rate 0":            func(s *InformativenessSettings) { s.Rate = 0 },
+		"rate NaN":          func(s *InformativenessSettings) { s.Rate = math.NaN() },
+		"two shares":        func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5} },
+		"shares beyond 1":   func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5, 0.5} },
+		"no seeds":          func(s *InformativenessSettings) { s.Seeds = 0 },
+		"test of no factor": func(s *InformativenessSettings) { s.Test.Values = []float64{1} },
+		"scale 0":           func(s *InformativenessSettings) { s.Scale = map[string]float64{"x": 0} },
+		"factor twice":      func(s *InformativenessSettings) { s.Factors = []string{"x", "x"} },
+	} {
+		s := InformativenessDefaults()
+		change(&s)
+		if _, err := Informativeness(s); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestJobsThatCannotBeDone(t *testing.T) {
+	t.Parallel()
+	net := linearModel(t, identity())
+	s := quick()
+	s.Probe = []string{Ridge}
+	inf, _ := Informativeness(s)
+	if why := inf.Skip(factorJob(t, 5, net, nil)); !strings.Contains(why, "too few") {
+		t.Errorf("five samples: %q", why)
+	}
+	s.Factors = []string{"depth"}
+	inf, _ = Informativeness(s)
+	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); err == nil || !strings.Contains(err.Error(), `no factor "depth": they have hue, rotation, x, y, label`) {
+		t.Error(err)
+	}
+	s.Factors, s.Test = []string{"x"}, Part{"label", []float64{7}}
+	inf, _ = Informativeness(s)
+	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); !errors.Is(err, measure.ErrTooFew) {
+		t.Error(err)
+	}
+	e := EquivarianceDefaults()
+	par, _ := ParameterEquivariance(e)
+	for want, tr := range map[string]*procedure.Transform{
+		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Law: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Law{Low: 0, High: 1}},
+		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Law: swap{0, 1}}}},
+		"5 samples are too few":       shiftOf(0, 0, 1),
+		"wants 10 at least":           shiftOf(0, 0, 1),
+		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Law: addTo{0, transform.Fixed(1)}}}, Range: &transform.Law{Low: 1, High: 1}},
+	} {
+		if why := par.Skip(factorJob(t, 5, net, tr)); !strings.Contains(why, want) {
+			t.Errorf("%q, want %q", why, want)
+		}
+	}
+}
+
+// A constant factor, classes of one sample, factors that are not known: scored where they can be, and with a warning.
+func TestOddTargets(t *testing.T) {
+	t.Parallel()
+	samples := &represent.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
+	r := &run{samples: samples}
+	for i := range 100 {
+		samples.Label[i] = dataset.NoLabel
+		samples.Factors["rare"][i] = float64(i)
+		samples.Factors["gaps"][i] = float64(i)
+		if i%3 == 0 {
+			samples.Factors["gaps"][i] = math.NaN()
+		}
+	}
+	training := defaultTraining()
+	var err error
+	if r.split, err = training.split(samples, measure.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	s := Targets{Classes: []string{"rare"}}
+	for name, want := range map[string]string{"same": "same is constant", "rare": "20 of 100 classes of rare have no training sample", "gaps": "34 samples have no gaps"} {
+		got, err := s.target(samples, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := got.look(r.split)
+		if len(got.warnings) == 0 || !strings.Contains(strings.Join(got.warnings, "; "), want) {
+			t.Errorf("%s: %v", name, got.warnings)
+		}
+		for _, i := range parts.train {
+			if !got.known(i) {
+				t.Errorf("%s: sample %d is not known and is trained on", name, i)
+			}
+		}
+	}
+	if got, err := s.target(samples, Label); err != nil || len(got.look(r.split).train) != 0 {
+		t.Errorf("labels that nobody has: %v", err)
+	}
+}
+
+// A constant factor and fewer samples than a batch are no failure.
+func TestConstantFactorOfFewSamples(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Factors, s.Probe, s.Epochs = []string{Label, "x"}, []string{SLP, Ridge}, 3
+	m, err := Informativeness(s)
+	found := mustRun(t, m, err, factorJob(t, 24, linearModel(t, identity()), nil))
+	a := found["accuracy slp label"]
+	if a.Value != 1 || len(a.Warnings) != 1 || a.Warnings[0] != "label is constant" {
+		t.Errorf("one class: %+v", a)
+	}
+	if x := found["rmse ridge x"]; x.N != 2 || x.Value > 1e-3 {
+		t.Errorf("%+v", x)
+	}
+}

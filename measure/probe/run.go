@@ -1,0 +1,194 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
+)
+
+// A run is the work on one job.
+type run struct {
+	representation *Representation
+	training       *Training // nil where nothing is trained
+	job            *procedure.Job
+	store          *represent.Store
+	samples        *represent.Samples
+	split          split
+	kept           *kept
+
+	mutex sync.Mutex
+	work  int64 // done
+	text  string
+}
+
+// begin extracts the clean representations of all layers, unless the store has them, and learns what is known of the samples. The
+// function that it returns ends the run.
+func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
+	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
+	if r.store == nil {
+		dir, err := os.MkdirTemp("", "noether-representations-*")
+		if err != nil {
+			return nil, nil, fmt.Errorf("there is no place for representations: %w", err)
+		}
+		r.store, end = &represent.Store{Dir: dir}, func() { os.RemoveAll(dir) }
+	}
+	if err = r.extract(ctx, view{}, nil); err == nil {
+		r.samples, err = r.store.Samples(ctx, r.request(view{}))
+	}
+	if err == nil && t != nil {
+		r.split, err = t.split(r.samples, j.Key)
+	}
+	if err == nil {
+		r.kept, err = readKept(j.Checkpoint, fmt.Sprintf("%d samples, %d layers", r.samples.Len(), len(j.A.Layers)))
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return r, end, nil
+}
+
+// request is for all layers that can be pooled, under a view.
+func (r *run) request(v view) represent.Request {
+	j := r.job
+	out := represent.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
+		Pool: represent.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.move,
+		Progress: r.worked}
+	for _, i := range r.representation.layers(j) {
+		out.Layers = append(out.Layers, j.A.Layers[i])
+	}
+	return out
+}
+
+// extract sees to it that the store has the representations of all layers, of some samples (by place; nil: all).
+func (r *run) extract(ctx context.Context, v view, places []int) error {
+	request := r.request(v)
+	request.Places = places
+	tables, err := r.store.Layers(ctx, request)
+	for _, t := range tables {
+		t.Close()
+	}
+	return err
+}
+
+// open opens the representation of one layer.
+func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) (*represent.Table, error) {
+	request := r.request(v)
+	request.Layers, request.Places, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
+	tables, err := r.store.Layers(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return tables[0], nil
+}
+
+// features are those of tables of a layer. Which these are follows from id.
+func (r *run) features(layer onnx.Layer, id string, tables ...*represent.Table) *features {
+	q := r.request(view{})
+	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
+	return newFeatures(full, r.samples.Places, tables...)
+}
+
+// seed is that of the s-th network for some purpose. It does not depend on the transformation.
+func (r *run) seed(what, kind string, s int) uint64 {
+	k := r.job.Key
+	return keyed.Rand(k.Seed, "probe: start", k.Data, k.Trial, what, kind, s).Uint64()
+}
+
+// shuffle pairs each sample with the target of another one of its part.
+func (r *run) shuffle(what string, parts ...[]int) []int {
+	k := r.job.Key
+	partner := make([]int, r.samples.Len())
+	for i := range partner {
+		partner[i] = i
+	}
+	for n, part := range parts {
+		for at, from := range keyed.Rand(k.Seed, "probe: null", k.Data, k.Trial, what, n).Perm(len(part)) {
+			partner[part[at]] = part[from]
+		}
+	}
+	return partner
+}
+
+// worked notes work that is done.
+func (r *run) worked(n int64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.work += n
+	r.job.Progress(r.work, r.text)
+}
+
+// note shows what is being done.
+func (r *run) note(text string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.text = text
+	r.job.Progress(r.work, text)
+}
+
+// stopped prefers the context's error, which says that the work can go on another time.
+func stopped(ctx context.Context, scores []measure.PairScore, err error) ([]measure.PairScore, error) {
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return scores, err
+}
+
+// of are scores of a layer.
+func of(layer int, scores []measure.Score) []measure.PairScore {
+	out := make([]measure.PairScore, len(scores))
+	for i, s := range scores {
+		out[i] = measure.PairScore{A: layer, B: layer, Score: s}
+	}
+	return out
+}
+
+// trials are a problem for each seed, and one with shuffled targets: what stands in the place of a null.
+func (r *run) trials(p problem, what string) (seeds []*problem, null *problem) {
+	n := r.training.Seeds
+	if p.kind == Ridge {
+		n = 1 // nothing in it is drawn
+	}
+	for s := range n {
+		one := p
+		one.seed = r.seed(what, p.kind, s)
+		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
+		seeds = append(seeds, &one)
+	}
+	shuffled := p
+	shuffled.seed = r.seed(what, p.kind, 0)
+	shuffled.name = fmt.Sprintf("%s %s, null", p.name, p.kind)
+	shuffled.partner = r.shuffle(what, p.train, p.validation)
+	return seeds, &shuffled
+}
+
+// trainingWork is what the training of a probe counts, in forward passes of the model: it is taken to run for 30 epochs, and a
+// forward pass to take a hundred multiplications for each number that it computes.
+func (r *run) trainingWork(p *problem) int64 {
+	return trainingWork(r.job, r.training, p.kind, p.hidden, p.in.width(), p.outputs(), len(p.train))
+}
+
+func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {
+	if kind == Ridge {
+		return 1
+	}
+	sizes := []int{in}
+	if kind == MLP {
+		sizes = append(sizes, hidden...)
+	}
+	var weights float64
+	for i, next := range append(slices.Clone(sizes[1:]), out) {
+		weights += float64(sizes[i]) * float64(next)
+	}
+	forward := 25*float64(j.A.Model.ActivationBytes()) + float64(j.A.Model.Graph().Parameters())
+	return 1 + int64(3*weights*float64(n)*float64(min(t.Epochs, 30))/forward)
+}

@@ -1,0 +1,141 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
+)
+
+// Kinds of probes.
+const (
+	SLP   = "slp"   // one linear layer
+	MLP   = "mlp"   // hidden layers with ReLU
+	Ridge = "ridge" // linear least squares with a penalty, in closed form
+)
+
+// Representation says which vectors of which samples are looked at.
+type Representation struct {
+	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|flatten" doc:"how a layer's activation becomes a vector: over space, time or tokens"`
+	Samples int    `key:"samples" json:"samples" min:"0" doc:"samples at most: the first of the random order; all where not given"`
+}
+
+// Training says how probes are made.
+type Training struct {
+	Probe       []string  `key:"probe" json:"probe" default:"[slp, mlp]" doc:"slp, mlp, ridge"`
+	Hidden      []int     `key:"hidden" json:"hidden" doc:"sizes of the mlp's hidden layers; [512, 256], or [512, 512] of representation-equivariance"`
+	Rate        float64   `key:"rate" json:"rate" default:"0.001" min:"0" doc:"learning rate of Adam"`
+	Decay       float64   `key:"decay" json:"decay" default:"0.001" min:"0" doc:"weight decay, coupled"`
+	Batch       int       `key:"batch" json:"batch" default:"32" min:"1" doc:"samples in a step"`
+	Epochs      int       `key:"epochs" json:"epochs" default:"100" min:"1" doc:"passes over the training samples at most"`
+	Patience    int       `key:"patience" json:"patience" default:"10" min:"1" doc:"epochs without a smaller validation loss before training ends"`
+	Seeds       int       `key:"seeds" json:"seeds" default:"3" min:"1" doc:"networks that are trained, from different starts; scores are means over them"`
+	Split       []float64 `key:"split" json:"split" default:"[0.8, 0.1, 0.1]" doc:"shares of the samples for training, validation and test"`
+	Test        Part      `key:"test" json:"test" doc:"which samples are the test: those with certain values of a factor; the others are shared out by the first two shares of split"`
+	Standardise bool      `key:"standardise" json:"standardise" doc:"bring each number of a representation to mean 0 and deviation 1 over the training samples"`
+}
+
+// A Part names samples by the values of a factor.
+type Part struct {
+	Factor string    `key:"factor" json:"factor" doc:"name of the factor"`
+	Values []float64 `key:"values" json:"values" doc:"of the samples that belong to it"`
+}
+
+// Targets says which factors probes are to predict.
+type Targets struct {
+	Factors []string           `key:"factors" json:"factors" doc:"factors of the data, or label; all that the data carry where not given"`
+	Classes []string           `key:"classes" json:"classes" doc:"factors whose values are classes, not quantities; label is one"`
+	Scale   map[string]float64 `key:"scale" json:"scale" doc:"what a factor is divided by; hue 180, saturation 255, value 255, others 1"`
+}
+
+// defaultTraining is the paper's.
+func defaultTraining() Training {
+	return Training{Probe: []string{SLP, MLP}, Rate: 1e-3, Decay: 1e-3, Batch: 32, Epochs: 100, Patience: 10, Seeds: 3, Split: []float64{0.8, 0.1, 0.1}}
+}
+
+func (t *Training) check() error {
+	if len(t.Probe) == 0 {
+		return errors.New("no probe: name some of slp, mlp, ridge")
+	}
+	for i, kind := range t.Probe {
+		if kind != SLP && kind != MLP && kind != Ridge {
+			return fmt.Errorf("probe %q: it is slp, mlp or ridge", kind)
+		}
+		if slices.Contains(t.Probe[:i], kind) {
+			return fmt.Errorf("probe %s is named twice", kind)
+		}
+	}
+	for _, n := range t.Hidden {
+		if n < 1 || n > 1<<16 {
+			return fmt.Errorf("a hidden layer of %d: it has between 1 and 65,536 units", n)
+		}
+	}
+	var sum float64
+	for _, share := range t.Split {
+		if !(share > 0) {
+			return fmt.Errorf("split %v: every share is above 0", t.Split)
+		}
+		sum += share
+	}
+	switch {
+	case len(t.Split) != 3 || math.Abs(sum-1) > 1e-6:
+		return fmt.Errorf("split %v: it is the shares of training, validation and test, which come to 1", t.Split)
+	case t.Batch < 1 || t.Epochs < 1 || t.Patience < 1 || t.Seeds < 1:
+		return fmt.Errorf("batches of %d, %d epochs, a patience of %d, %d seeds: each is at least 1", t.Batch, t.Epochs, t.Patience, t.Seeds)
+	case !(t.Rate > 0) || !(t.Decay >= 0) || math.IsInf(t.Rate+t.Decay, 0):
+		return fmt.Errorf("a rate of %g and a decay of %g: the rate is above 0, the decay at least 0", t.Rate, t.Decay)
+	case (t.Test.Factor == "") != (len(t.Test.Values) == 0):
+		return errors.New("test wants both a factor and its values")
+	}
+	return nil
+}
+
+func (t *Targets) check() error {
+	for i, name := range t.Factors {
+		if slices.Contains(t.Factors[:i], name) {
+			return fmt.Errorf("the factor %s is named twice", name)
+		}
+	}
+	for name, v := range t.Scale {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("the scale of %s is %g: it is above 0", name, v)
+		}
+	}
+	return nil
+}
+
+// fewest is the number of samples below which nothing is split.
+const fewest = 10
+
+// needs are those of all measures of the package.
+func (r *Representation) needs(transform bool) procedure.Needs {
+	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
+}
+
+// skip tells why a job has nothing to probe, "" if it has.
+func (r *Representation) skip(j *procedure.Job) string {
+	if n := j.Data.Len(); n < fewest {
+		return fmt.Sprintf("%d samples are too few: it wants %d at least", n, fewest)
+	}
+	if len(r.layers(j)) == 0 {
+		return fmt.Sprintf("no layer can be pooled by %s", r.Pool)
+	}
+	return ""
+}
+
+// layers are the indices of the layers that can be pooled.
+func (r *Representation) layers(j *procedure.Job) []int {
+	var out []int
+	for i, l := range j.A.Layers {
+		if represent.Pooling(r.Pool).Check(l) == nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (r *Representation) dim(l onnx.Layer) int { return represent.Pooling(r.Pool).Dim(l) }

@@ -1,0 +1,192 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/represent"
+)
+
+// Label is the factor that is the samples' label.
+const Label = "label"
+
+// A target is what a probe is to predict of each sample: one number, or one of some classes.
+type target struct {
+	name     string
+	classes  int       // 0: a number
+	class    []int     // of each sample, -1 where it is not known
+	value    []float64 // of each sample, NaN where it is not known
+	warnings []string
+}
+
+func (t *target) known(i int) bool {
+	if t.classes > 0 {
+		return t.class[i] >= 0
+	}
+	return !math.IsNaN(t.value[i])
+}
+
+// with returns those of some samples whose target is known.
+func (t *target) with(rows []int) []int {
+	var out []int
+	for _, i := range rows {
+		if t.known(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// factor are the values of a factor, NaN where a sample has none.
+func factor(s *represent.Samples, name string) ([]float64, error) {
+	if name == Label {
+		out := make([]float64, s.Len())
+		for i, l := range s.Label {
+			if out[i] = float64(l); l == dataset.NoLabel {
+				out[i] = math.NaN()
+			}
+		}
+		return out, nil
+	}
+	values, ok := s.Factors[name]
+	if !ok {
+		known := append(slices.Sorted(maps.Keys(s.Factors)), Label)
+		return nil, fmt.Errorf("the data have no factor %q: they have %s", name, strings.Join(known, ", "))
+	}
+	return values, nil
+}
+
+// factors are the names of those that are asked for: all that the data carry where nobody says, or the label where they carry none.
+func (t *Targets) factors(carried []string, labelled bool) []string {
+	switch {
+	case len(t.Factors) > 0:
+		return t.Factors
+	case len(carried) > 0:
+		return carried
+	case labelled:
+		return []string{Label}
+	}
+	return nil
+}
+
+// scales are the units of DESIGN's factors: OpenCV's 8-bit hue, saturation and value.
+var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
+
+// target is the target of a factor.
+func (t *Targets) target(s *represent.Samples, name string) (*target, error) {
+	values, err := factor(s, name)
+	if err != nil {
+		return nil, err
+	}
+	out := &target{name: name}
+	if name == Label || slices.Contains(t.Classes, name) {
+		out.setClasses(values)
+		return out, nil
+	}
+	scale, ok := t.Scale[name]
+	if !ok {
+		if scale = scales[name]; scale == 0 {
+			scale = 1
+		}
+	}
+	out.value = make([]float64, len(values))
+	for i, v := range values {
+		if out.value[i] = v / scale; math.IsInf(v, 0) {
+			out.value[i] = math.NaN()
+		}
+	}
+	return out, nil
+}
+
+// setClasses numbers the values that occur.
+func (t *target) setClasses(values []float64) {
+	number := map[float64]int{}
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			number[v] = 0
+		}
+	}
+	for k, v := range slices.Sorted(maps.Keys(number)) {
+		number[v] = k
+	}
+	t.classes = max(1, len(number))
+	t.class = make([]int, len(values))
+	for i, v := range values {
+		if t.class[i] = -1; !math.IsNaN(v) {
+			t.class[i] = number[v]
+		}
+	}
+}
+
+// look notes what is odd about a target that is split so, and returns the split without the samples whose target is not known.
+func (t *target) look(s split) split {
+	out := split{t.with(s.train), t.with(s.validation), t.with(s.test)}
+	if left := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); left > 0 {
+		t.warnings = append(t.warnings, fmt.Sprintf("%d samples have no %s and are left out", left, t.name))
+	}
+	switch {
+	case t.classes > 0:
+		t.lookAtClasses(out)
+	case t.spread(out.train) == 0:
+		t.warnings = append(t.warnings, t.name+" is constant over the training samples")
+	case t.spread(out.train) > 20:
+		t.warnings = append(t.warnings, fmt.Sprintf("%s varies by %.3g: a probe may want more epochs than it has; set scale: {%[1]s: ...}", t.name, t.spread(out.train)))
+	}
+	return out
+}
+
+func (t *target) lookAtClasses(s split) {
+	count := make([]int, t.classes)
+	for _, i := range s.train {
+		count[t.class[i]]++
+	}
+	lacking := 0
+	for _, n := range count {
+		if n == 0 {
+			lacking++
+		}
+	}
+	if lacking > 0 {
+		t.warnings = append(t.warnings, fmt.Sprintf("%d of %d classes of %s have no training sample and cannot be predicted", lacking, t.classes, t.name))
+	}
+	if t.classes == 1 {
+		t.warnings = append(t.warnings, t.name+" is constant")
+	}
+}
+
+// mean is that of a number over some samples.
+func (t *target) mean(rows []int) float64 {
+	var sum float64
+	for _, i := range rows {
+		sum += t.value[i]
+	}
+	return sum / float64(len(rows))
+}
+
+// spread is the deviation of a number over some samples.
+func (t *target) spread(rows []int) float64 {
+	mean, sum := t.mean(rows), 0.0
+	for _, i := range rows {
+		sum += (t.value[i] - mean) * (t.value[i] - mean)
+	}
+	return math.Sqrt(sum / float64(len(rows)))
+}
+
+// most is the most frequent class among some samples.
+func (t *target) most(rows []int) int {
+	count := make([]int, t.classes)
+	for _, i := range rows {
+		count[t.class[i]]++
+	}
+	best := 0
+	for k, n := range count {
+		if n > count[best] {
+			best = k
+		}
+	}
+	return best
+}
