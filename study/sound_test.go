@@ -214,3 +214,32 @@ func TestTonesAndFactorsInStudies(t *testing.T) {
 		t.Errorf("an unknown factor: %v", err)
 	}
 }
+
+// Firing rates follow a sound along its transformation: a gain of next to nothing leaves every unit firing, and silence none.
+func TestFiringRatesOfSounds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	const text = `name: sounds
+data: [{name: tones, tones: {n: 200, rate: 8000, length: 0.2, seed: 1}}]
+models:
+  - name: listener
+    onnx: listener.onnx
+    layers: [penultimate]
+    preprocess: {rate: 8000, features: {log-mel: {mels: 12, fmax: 3500}}}
+transforms:
+  - {name: same, gain: {values: [0, -0.001]}}
+  - {name: silent, gain: {values: [0, -200]}}
+measures: [{firing: {sparse: all, rate: 0.1}}]
+`
+	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
+	rates := map[string]float64{}
+	for _, row := range r.Rows {
+		if row.Statistic == "local-rate" && row.Trial == 0 {
+			rates[row.Transform] = row.Value
+		}
+	}
+	if rates["same"] != 1 || math.Abs(rates["silent"]-0.5) > 1e-9 {
+		t.Errorf("local rates are %v, want 1 and one half: the reference alone", rates)
+	}
+}

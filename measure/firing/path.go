@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -41,6 +42,16 @@ type picture struct {
 	label  int
 	name   string
 	input  tensor.Tensor
+	sound  *dataset.Sound // what the input is an item of; nil for pictures
+}
+
+func newPicture(number int, s dataset.Sample) picture {
+	return picture{number, s.Index, s.Label, s.Name, s.Input, s.Sound}
+}
+
+// movedBy is what an Op makes of it.
+func (p picture) movedBy(op transform.Op) (tensor.Tensor, error) {
+	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Sound: p.sound}.Move(op)
 }
 
 // pathsOf are the trajectories of a job: those of its transformation or, where it has none, those that the data bring along.
@@ -69,7 +80,7 @@ func along(j *procedure.Job, factor string, walk *dataset.GratingWalk) path {
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, picture{numbers[len(out)], s.Index, s.Label, s.Name, s.Input})
+				out = append(out, newPicture(numbers[len(out)], s))
 			}
 			return out, nil
 		},
@@ -107,7 +118,7 @@ func readPlaces(ctx context.Context, j *procedure.Job, places []int) ([]picture,
 	}
 	out := make([]picture, len(samples))
 	for i, s := range samples {
-		out[i] = picture{places[i], s.Index, s.Label, s.Name, s.Input}
+		out[i] = newPicture(places[i], s)
 	}
 	return out, nil
 }
@@ -148,8 +159,9 @@ func (m *firing) moved(j *procedure.Job) path {
 			moved := samples[at]
 			moved.number = number
 			if v := number % n; v > 0 {
-				moved.input = tensor.New(moved.input.Shape...)
-				list[v-1].op(moved.index).Apply(moved.input, samples[at].input)
+				if moved.input, err = samples[at].movedBy(list[v-1].op(moved.index)); err != nil {
+					return nil, err
+				}
 			}
 			out = append(out, moved)
 		}
@@ -193,7 +205,7 @@ func (m *firing) members(j *procedure.Job) []member {
 			continue
 		}
 		op := func(index int) transform.Op { return j.Transform.Draw(j.Key, v, index) }
-		if first := op(0); !isIdentity(first, j.A.Model.PictureShape()) {
+		if first := op(0); !isIdentity(first, j.A.Model) {
 			out = append(out, member{amountOf(first, len(out)+1, true), op})
 		}
 	}
@@ -215,15 +227,22 @@ func amountOf(op transform.Op, number int, fixed bool) float64 {
 }
 
 // isIdentity reports whether an Op leaves noise as it is.
-func isIdentity(op transform.Op, shape []int) bool {
-	noise, after := tensor.New(shape...), tensor.New(shape...)
+func isIdentity(op transform.Op, m *model.Model) bool {
+	noise := tensor.New(m.PictureShape()...)
 	r := keyed.Rand(1, "firing: noise")
 	for i := range noise.Data {
 		noise.Data[i] = r.Float32()
 	}
-	op.Apply(after, noise)
-	return slices.Equal(noise.Data, after.Data)
+	p := picture{input: noise}
+	if m.Sound() {
+		p.sound = &dataset.Sound{Rate: noiseRate, Wave: noise.Data}
+	}
+	after, err := p.movedBy(op)
+	return err == nil && slices.Equal(noise.Data, after.Data)
 }
+
+// noiseRate is in samples a second.
+const noiseRate = 8000
 
 var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories of their own, as gratings and video have")
 

@@ -215,7 +215,7 @@ func (r *run) readAny(ctx context.Context, places []int) ([]picture, error) {
 func pictures(places []int, samples []dataset.Sample) []picture {
 	out := make([]picture, len(samples))
 	for i, s := range samples {
-		out[i] = picture{places[i], s.Index, s.Label, s.Name, s.Input}
+		out[i] = newPicture(places[i], s)
 	}
 	return out
 }
