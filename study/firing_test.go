@@ -57,6 +57,28 @@ func TestFiringInAStudy(t *testing.T) {
 	checkDamagedUnits(t, out, dir)
 }
 
+// Firing is held against the data's own classes where the model's output, of another length, is taken for class scores.
+func TestInformationNeedsNoClassScores(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	information := func(name string, o testmodel.Options, model string) float64 {
+		testmodel.Write(t, dir, name, o)
+		text := "name: units\ndata: [{name: shapes, shapes: {n: 120, size: 16}}]\nmodels: [{name: net, onnx: " + name + ".onnx, layers: conv" + model + "}]\n" +
+			"transforms: [{name: turn, rotate: {values: [-20, 20]}}]\nmeasures: [firing: {also: [mutual-information], positions: channels}]\n"
+		for _, row := range mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run-"+name+model), options(t)).Rows {
+			if row.Statistic == "mutual-information" {
+				return row.Value
+			}
+		}
+		t.Fatal("no mutual information")
+		return 0
+	}
+	want := information("net", testmodel.Options{}, ", scores: none")
+	if got := information("net", testmodel.Options{Classes: 2}, ""); !(want > 0) || got != want {
+		t.Errorf("mutual information %v, want %v", got, want)
+	}
+}
+
 // Every unit of the folder's table adds up to the score of its layer.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()

@@ -94,7 +94,11 @@ func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, err
 	if most := c.Method.(procedure.Procedure).Needs().Samples; most > 0 {
 		n = min(n, most)
 	}
-	job.Data, err = dataset.Pick(c.Data.source, c.Data.order[:n])
+	source := c.Data.source
+	if c.Data.mismatch != nil {
+		source = raw.source // the labels are no outputs of the model, and still classes
+	}
+	job.Data, err = dataset.Pick(source, c.Data.order[:n])
 	return job, err
 }
 

@@ -71,6 +71,17 @@ type labels struct {
 	all           []int // inputs of each class
 }
 
+// several tells whether there are inputs of two classes or more.
+func (l labels) several() bool {
+	n := 0
+	for _, inputs := range l.all {
+		if inputs > 0 {
+			n++
+		}
+	}
+	return n > 1
+}
+
 func (r *run) labelled(own map[int]int) labels {
 	l := labels{own: own, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
@@ -140,6 +151,10 @@ func (r *run) takeClasses(at int, c chunk, l labels) {
 			f.info[side], f.infoNull[side] = make([]float64, f.units.count()), make([]float64, f.units.count())
 		}
 		for u := range c.count() {
+			if !l.several() {
+				f.info[side][c.lo+u], f.infoNull[side][c.lo+u] = math.NaN(), math.NaN()
+				continue
+			}
 			f.info[side][c.lo+u], f.infoNull[side][c.lo+u] = r.tables[at].information(u, side, l.all)
 		}
 	}

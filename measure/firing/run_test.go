@@ -383,6 +383,35 @@ func TestSilentLayers(t *testing.T) {
 	}
 }
 
+// nameless is a source with classes that no sample has.
+type nameless struct{ dataset.Source }
+
+func (n nameless) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
+	s, err := n.Source.At(ctx, i, f)
+	s.Label = dataset.NoLabel
+	return s, err
+}
+
+// Firing says nothing about classes that no input has: there is a warning in place of a score.
+func TestInformationWithoutLabels(t *testing.T) {
+	t.Parallel()
+	m := openModel(t, testmodel.Options{})
+	s := firing.Defaults()
+	s.Also = []string{firing.MutualInformation}
+	var k kept
+	j := newJob(m, nameless{shapes(t, 100)}, &k)
+	j.Transform = turns(10)
+	got := find(t, runJob(t, s, j), 0, "", "mutual-information")
+	if !math.IsNaN(got.Value) || !math.IsNaN(got.Null) || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "two classes") {
+		t.Errorf("%+v", got)
+	}
+	for _, u := range k.units {
+		if !math.IsNaN(u.MutualInformation) {
+			t.Fatalf("unit %+v", u)
+		}
+	}
+}
+
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})

@@ -210,8 +210,13 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	return s
 }
 
-// informationScore is the mean over the top share of units by their information about the class.
+// informationScore is the mean over the top share of units by their information about the class. Without two classes there is none to have.
 func (r *run) informationScore(f *found) measure.Score {
+	if math.IsNaN(f.info[0][0]) {
+		s := measure.Plain(statInformation, math.NaN(), 0)
+		s.Warnings = []string{"the inputs are not of two classes or more that firing could tell of: look at their labels, and at `classes` of the data"}
+		return s
+	}
 	verdicts := r.verdicts(f, 0)
 	value, null := make([]float64, len(verdicts)), make([]float64, len(verdicts))
 	for u, v := range verdicts {
