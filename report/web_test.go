@@ -193,6 +193,9 @@ func TestHover(t *testing.T) {
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" { // where all that tests want is installed
+		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/web")
+	}
 	if err != nil {
 		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/web")
 	}

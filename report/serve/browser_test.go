@@ -44,63 +44,92 @@ func until(condition string) chromedp.Action[chromedp.Void] {
 	}
 }
 
+// A tab is a page in a real browser that hears what goes wrong.
+type tab struct {
+	ctx      context.Context
+	mutex    sync.Mutex
+	problems []string
+}
+
+// newTab starts a browser, to which any request beside those to url is a problem.
+func newTab(t *testing.T, url string) *tab {
+	t.Helper()
+	path := chromium(t)
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	b := &tab{ctx: ctx}
+	if err := chromedp.Listen(ctx, func(event any) { b.hear(url, event) }); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *tab) hear(url string, event any) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, url) && !strings.HasPrefix(e.Request.URL, "data:") {
+			b.problems = append(b.problems, "a request for "+e.Request.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		b.problems = append(b.problems, fmt.Sprintf("an exception: %+v", e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		b.problems = append(b.problems, e.Entry.Text)
+	}
+}
+
+func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	for _, a := range actions {
+		if err := chromedp.Do(b.ctx, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func evaluate[T any](t *testing.T, b *tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// quiet fails a test whose browser has complained.
+func (b *tab) quiet(t *testing.T) {
+	t.Helper()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if len(b.problems) > 0 {
+		t.Errorf("the browser complains: %q", b.problems)
+	}
+}
+
 // In a real browser the list narrows down, a run that goes on is followed, two runs are compared, and the policy stops nothing.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
-	path := chromium(t)
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "alpha"), "net").finish()
 	newFolder(t, filepath.Join(dir, "beta"), "net").finish()
 	going := newFolder(t, filepath.Join(dir, "gamma"), "vgg")
 	url := site(t, Options{Dirs: []string{dir}})
-
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	defer stop()
-	ctx, leave := chromedp.NewContext(ctx)
-	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
-	defer cancel()
-	var mutex sync.Mutex
-	var problems []string
-	hear := func(event any) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		switch e := event.(type) {
-		case *network.EventRequestWillBeSent:
-			if !strings.HasPrefix(e.Request.URL, url) && !strings.HasPrefix(e.Request.URL, "data:") {
-				problems = append(problems, "a request for "+e.Request.URL)
-			}
-		case *runtime.EventExceptionThrown:
-			problems = append(problems, fmt.Sprintf("an exception: %+v", e.ExceptionDetails))
-		case *log.EventEntryAdded:
-			problems = append(problems, e.Entry.Text)
-		}
-	}
-	do := func(actions ...chromedp.Action[chromedp.Void]) {
-		t.Helper()
-		for _, a := range actions {
-			if err := chromedp.Do(ctx, a); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := chromedp.Listen(ctx, hear); err != nil {
-		t.Fatal(err)
-	}
+	b := newTab(t, url)
 	visible := `[...document.querySelectorAll('table.runs tbody tr')].filter((r) => !r.hidden).length`
-	do(chromedp.Navigate(url), until(visible+" === 3"))
-	do(chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
+	b.do(t, chromedp.Navigate(url), until(visible+" === 3"))
+	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
 	going.do(0)
-	do(until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells'`))
+	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells'`))
 	going.finish()
-	do(until(`document.querySelectorAll('.state.finished').length === 3`))
-	do(until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has loaded itself again
-	do(chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".act button"), until(`location.pathname === '/compare'`))
-	do(until(`document.body.textContent.includes('0 of 4 scores differ')`))
-	mutex.Lock()
-	defer mutex.Unlock()
-	if len(problems) > 0 {
-		t.Errorf("the browser complains: %q", problems)
-	}
+	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
+	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has loaded itself again
+	b.do(t, chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".act button"), until(`location.pathname === '/compare'`))
+	b.do(t, until(`document.body.textContent.includes('0 of 4 scores differ')`))
+	b.quiet(t)
 }
