@@ -32,7 +32,7 @@ export class Legend {
       });
       return element('li', {}, button);
     });
-    if (kind.legend === 'null' && all.some((row) => c.scores.number('null', row) !== null)) items.push(element('li', { class: 'aside' }, kind === bars ? 'a tick alone: the null, what shuffled pairs give' : 'dotted: the null, what shuffled pairs give'));
+    if (kind.legend === 'null' && all.some((row) => c.scores.number('null', row) !== null)) items.push(element('li', { class: 'aside' }, kind === bars ? 'a tick alone: the null, what chance gives' : 'dotted: the null, what chance gives'));
     this.root.replaceChildren(...items);
   }
 }

@@ -14,7 +14,7 @@ const spoken = 3; // lines that are described one by one
 function reading(c: Context, drawn: Point[], bandsUpTo: number): string {
   const parts = [`A line for each ${dimensionTitle(c.series.dimension)}`];
   if (new Set(drawn.map((p) => p.line)).size <= bandsUpTo && drawn.some((p) => p.low !== null)) parts.push('with its 95 % interval');
-  if (drawn.some((p) => p.null !== null)) parts.push('dotted: what shuffled pairs give');
+  if (drawn.some((p) => p.null !== null)) parts.push('dotted: what chance gives');
   return `${parts.join(', ')}.${towards(c)}`;
 }
 
@@ -94,7 +94,7 @@ function chance(c: Context, drawn: Point[]): string {
 }
 
 export function saysOfBars(c: Context, drawn: Point[]): string {
-  const read = `A bar for each ${dimensionTitle(c.series.dimension)}${drawn.some((p) => p.low !== null) ? ', with its 95 % interval' : ''}${drawn.some((p) => p.null !== null) ? '; the tick alone is what shuffled pairs give' : ''}.${towards(c)}`;
+  const read = `A bar for each ${dimensionTitle(c.series.dimension)}${drawn.some((p) => p.low !== null) ? ', with its 95 % interval' : ''}${drawn.some((p) => p.null !== null) ? '; the tick alone is what chance gives' : ''}.${towards(c)}`;
   if (drawn.length === 0) return `${read} There is no number to show.`;
   const where = (p: Point) => [nameOf(c, p), String(p.x)].filter((t, i, all) => t !== '' && all.indexOf(t) === i).join(', ');
   const high = drawn.reduce((a, b) => (b.value > a.value ? b : a)), low = drawn.reduce((a, b) => (b.value < a.value ? b : a));

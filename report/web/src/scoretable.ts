@@ -41,7 +41,7 @@ export class ScoreTable {
   }
 
   private get source(): Source {
-    const rows = this.every.checked ? this.rows : this.rows.filter((row) => inOverview(this.scores, row));
+    const rows = this.every.checked ? this.rows : overview(this.scores, this.rows);
     return scoreSource(this.scores, rows, this.title);
   }
 
@@ -50,9 +50,11 @@ export class ScoreTable {
   }
 }
 
-/** Whether a row stands for those of single values, trials and classes. */
-export function inOverview(scores: Scores, row: number): boolean {
-  return scores.shown(row) === Shown.overview && scores.text('factor', row) === '';
+/** The rows that stand for those of single values, trials and classes. Of a statistic that has factors alone, none of them stands for the others: all do. */
+export function overview(scores: Scores, rows: number[]): number[] {
+  const shown = rows.filter((row) => scores.shown(row) === Shown.overview);
+  const whole = new Set(shown.filter((row) => scores.text('factor', row) === '').map((row) => scores.text('statistic', row)));
+  return shown.filter((row) => scores.text('factor', row) === '' || !whole.has(scores.text('statistic', row)));
 }
 
 function columnsOf(scores: Scores, rows: number[]): Column[] {

@@ -14,7 +14,7 @@ import { Figure } from './figure';
 import type { Filter } from './filters';
 import { shorten } from './format';
 import { Legend } from './legend';
-import { describe, inOverview, scoreSource, ScoreTable } from './scoretable';
+import { describe, overview, scoreSource, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
@@ -44,7 +44,7 @@ export class Section {
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
-    const details = rows.some((row) => !inOverview(scores, row)) ? rows.length : 0;
+    const details = overview(scores, rows).length < rows.length ? rows.length : 0;
     this.table = new ScoreTable(scores, title, state, measure.name, details);
     this.part('scores').append(this.table.root);
   }
