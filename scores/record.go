@@ -29,6 +29,7 @@ type Record struct {
 	Used     *Resources    `json:"used,omitempty"`   // by the run that wrote the record
 	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
 	Keys     []string      `json:"keys,omitempty"`   // of the cells planned: the folder may hold others of an earlier study
+	Means    []int         `json:"means,omitempty"`  // for each key the number of the means that its cell may enter: over the values of a transformation, over trials
 	Resolved string        `json:"-"`                // the text of study.yaml as resolved
 }
 

@@ -327,41 +327,69 @@ func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	if err != nil {
 		return nil, record, fmt.Errorf("%s is no run folder: %w", dir, err)
 	}
-	cells, err := f.readCells(record)
-	return scores.Derived(cells, record.Failed...), record, err
+	cells, undone, err := f.readCells(record)
+	return scores.Derived(cells, undone...), record, err
 }
 
-// readUnfinished makes rows of the cells that a run on its way has finished.
+// readUnfinished makes rows of the cells that a run on its way has finished, and of the means that are complete.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
-	cells, err := f.readCells(r)
-	return scores.Table(r.Study, cells, r.Failed...), err
+	cells, undone, err := f.readCells(r)
+	return scores.Table(r.Study, cells, undone...), err
 }
 
-// readCells reads the finished cells of the study as it is now.
-func (f Folder) readCells(r scores.Record) ([]scores.Cell, error) {
+// readCells reads the finished cells of the study as it is now. With them come the failures, and the cells whose means still wait
+// for others: no mean is to be taken over these.
+func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	planned := make(map[string]bool, len(r.Keys))
-	for _, key := range r.Keys {
-		planned[key] = true
+	order := make(map[string]int, len(r.Keys)) // that of the study
+	for i, key := range r.Keys {
+		order[key] = i
 	}
+	key := func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".json") }
+	files = slices.DeleteFunc(files, func(file string) bool {
+		_, planned := order[key(file)]
+		return strings.HasSuffix(file, ".samples.json") || r.Keys != nil && !planned // of the study as it was before
+	})
+	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
 	var cells []scores.Cell
+	done := map[string]scores.Cell{}
 	for _, file := range files {
-		if strings.HasSuffix(file, ".samples.json") {
-			continue
-		}
-		if r.Keys != nil && !planned[strings.TrimSuffix(filepath.Base(file), ".json")] {
-			continue // of the study as it was before
-		}
 		c, err := scores.ReadCell(file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		cells = append(cells, c)
+		done[key(file)] = c
 	}
-	return cells, nil
+	return cells, append(awaiting(r, done), r.Failed...), nil
+}
+
+// awaiting are the finished cells that belong to a mean with a cell that is neither finished nor failed.
+func awaiting(r scores.Record, done map[string]scores.Cell) []scores.Failure {
+	if len(r.Means) != len(r.Keys) {
+		return nil // by a program that did not write them
+	}
+	failed := map[string]bool{}
+	for _, f := range r.Failed {
+		failed[f.Key] = true
+	}
+	partial := map[int]bool{}
+	for i, key := range r.Keys {
+		if _, ok := done[key]; !ok && !failed[key] {
+			partial[r.Means[i]] = true
+		}
+	}
+	var out []scores.Failure
+	for i, key := range r.Keys {
+		if c, ok := done[key]; ok && partial[r.Means[i]] {
+			out = append(out, scores.Failure{Key: key, Model: c.Model, Other: c.OtherModel, Data: c.Data, Transform: c.Transform,
+				Parameter: c.Parameter, Trial: c.Trial, Measure: c.Measure})
+		}
+	}
+	return out
 }
 
 func (f Folder) readScores() ([]scores.Row, error) {
@@ -419,8 +447,14 @@ func (r *runner) record(done bool) scores.Record {
 		out.Finished = &now
 	}
 	if p.only == nil { // else others fill the folder with theirs
+		means := map[string]int{}
 		for _, c := range p.Cells {
-			out.Keys = append(out.Keys, c.Key)
+			f := c.failure()
+			of := fmt.Sprintf("%q", []string{f.Model, f.Other, f.Data, f.Transform, f.Measure})
+			if _, known := means[of]; !known {
+				means[of] = len(means)
+			}
+			out.Keys, out.Means = append(out.Keys, c.Key), append(out.Means, means[of])
 		}
 	}
 	for _, m := range r.missing {

@@ -1,0 +1,70 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+const threeTurns = `name: turns
+seed: 3
+data: [{name: shapes, shapes: {n: 60, size: 16, seed: 2}}]
+models: [{name: small, onnx: small.onnx}]
+transforms: [{name: quarter, rotate: {values: [90, 180, 270]}}]
+measures: [accuracy, effective-invariance]
+`
+
+// While a value is missing there is no mean over the values: over those that are there it would be another number under the same name.
+func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	whole := mustRun(t, parseIn(t, dir, threeTurns), out, options(t))
+	record := whole.Record
+	record.Finished = nil
+	if err := scores.WriteRecord(filepath.Join(out, "run.json"), record); err != nil {
+		t.Fatal(err)
+	}
+	same, err := ReadResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, whole.Rows, same.Rows, 0)
+
+	lost := "" // the cell of accuracy at 270 degrees
+	for _, key := range record.Keys {
+		path := filepath.Join(out, "cells", key+".json")
+		if c, err := scores.ReadCell(path); err != nil {
+			t.Fatal(err)
+		} else if c.Measure == "accuracy" && c.Parameter == "270" {
+			lost = path
+		}
+	}
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
+	part, err := ReadResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []scores.Row
+	for _, r := range whole.Rows {
+		if r.Measure != "accuracy" || r.Parameter == "90" || r.Parameter == "180" {
+			want = append(want, r)
+		}
+	}
+	sameScores(t, want, part.Rows, 0)
+	cells, _, err := ReadCells(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells {
+		if c.Measure == "accuracy" && c.Parameter == "" {
+			t.Error("a mean over two of three values of accuracy")
+		}
+	}
+}
