@@ -32,7 +32,7 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: overview(rows)}
+	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: withFactors(rows)}
 	p.heading(rec, rows)
 	for _, m := range Describe(p.shown) {
 		p.measure(m)
@@ -42,6 +42,26 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	p.failed(rec.Failed)
 	_, err := io.WriteString(w, p.out.String())
 	return err
+}
+
+// withFactors is the overview with the rows of those statistics that are scored by factor alone, such as what a probe reads of a hue, or
+// firing rates along the phase of gratings. The factor stands beside the transformation.
+func withFactors(rows []scores.Row) []scores.Row {
+	type statistic struct{ measure, name string }
+	c := choose(rows)
+	whole := map[statistic]bool{}
+	for _, r := range rows {
+		whole[statistic{r.Measure, r.Statistic}] = whole[statistic{r.Measure, r.Statistic}] || r.Factor == ""
+	}
+	var kept []scores.Row
+	for i, r := range rows {
+		if !c.overview[i] || r.Factor != "" && whole[statistic{r.Measure, r.Statistic}] {
+			continue
+		}
+		r.Transform = strings.TrimSpace(r.Transform + " " + r.Factor)
+		kept = append(kept, r)
+	}
+	return kept
 }
 
 // styles are the few ways of setting text. Only the terminal's own 16 colours are used, so that they fit its
@@ -88,7 +108,7 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 		p.line("There are no scores yet.")
 		return
 	}
-	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what shuffled pairs give.", 0)
+	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what chance gives.", 0)
 }
 
 // extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".

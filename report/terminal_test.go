@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -95,5 +96,23 @@ func TestTerminalOfNothing(t *testing.T) {
 	t.Parallel()
 	if text := printed(t, nil, scores.Record{Study: "s"}, Options{}); !strings.Contains(text, "There are no scores yet.") {
 		t.Errorf("an empty run prints %q", text)
+	}
+}
+
+// A measure whose scores all have factors is shown by factor; single classes of one that has whole scores are not.
+func TestTerminalOfFactors(t *testing.T) {
+	t.Parallel()
+	row := func(measure, statistic, factor string, value float64) scores.Row {
+		return scores.Row{Study: "s", Model: "net", Layer: "pool", Data: "d", Measure: measure, Statistic: statistic, Factor: factor,
+			Value: value, Low: math.NaN(), High: math.NaN(), Null: math.NaN(), N: 9}
+	}
+	text := printed(t, []scores.Row{
+		row("informativeness", "r2", "hue", 0.75), row("informativeness", "r2", "scale", 0.25),
+		row("distance", "l2", "", 0.5), row("distance", "l2", "class=cat", 0.125),
+	}, scores.Record{Study: "s"}, Options{Width: 120})
+	for want, is := range map[string]bool{"hue": true, "0.750": true, "scale": true, "0.250": true, "0.500": true, "cat": false, "0.125": false} {
+		if strings.Contains(text, want) != is {
+			t.Errorf("%q: %v in\n%s", want, !is, text)
+		}
 	}
 }
