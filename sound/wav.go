@@ -120,11 +120,11 @@ func decodeWAV(data []byte) (Clip, error) {
 		for c := range h.Channels {
 			sum += value(raw[(i*h.Channels+c)*step:])
 		}
-		v := sum / float64(h.Channels)
-		if v-v != 0 {
+		v := float32(sum / float64(h.Channels))
+		if v-v != 0 { // a 64-bit float may also be too large for 32 bits
 			return Clip{}, fmt.Errorf("value %d is %v", i, v)
 		}
-		wave[i] = float32(v)
+		wave[i] = v
 	}
 	return Clip{h.Rate, wave}, nil
 }

@@ -113,6 +113,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		{with(32, 3), "blocks of 3 bytes"},
 		{wavOf(3, 1, 32, 8000, false, math.NaN()), "value 0 is NaN"},
 		{wavOf(3, 1, 64, 8000, false, 0, math.Inf(1)), "value 1 is +Inf"},
+		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"},
 		{[]byte("fLaC"), "FLAC"},
 	} {
 		if _, err := Decode(c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
