@@ -2,8 +2,11 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
@@ -114,9 +117,12 @@ type factorTarget struct {
 func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	var out []factorTarget
 	for _, name := range t.factors(r.job.Data.Factors(), r.job.Data.Classes() != nil) {
-		one, err := t.target(r.samples, name)
+		one, err := t.target(r.job.Data, r.samples, name)
 		if err != nil {
 			return nil, err
+		}
+		if name == Label && !slices.ContainsFunc(r.samples.Label, func(l int) bool { return l != dataset.NoLabel }) {
+			return nil, errors.New("no sample has a label that is a class of the model: leave label out of factors, or say with classes of the data which output each class is")
 		}
 		f := factorTarget{target: one, split: one.look(r.split)}
 		if len(f.split.train) < 2 || len(f.split.validation) < 1 || len(f.split.test) < 2 {

@@ -338,6 +338,20 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); err == nil || !strings.Contains(err.Error(), `no factor "depth": they have hue, rotation, x, y, label`) {
 		t.Error(err)
 	}
+	s.Factors = []string{Label}
+	inf, _ = Informativeness(s)
+	unlabelled := factorJob(t, 50, net, nil)
+	read := unlabelled.Read
+	unlabelled.Read = func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+		samples, err := read(ctx, places, f)
+		for i := range samples {
+			samples[i].Label = dataset.NoLabel
+		}
+		return samples, err
+	}
+	if _, err := inf.Run(t.Context(), unlabelled); err == nil || !strings.Contains(err.Error(), "no sample has a label") {
+		t.Error(err)
+	}
 	s.Factors, s.Test = []string{"x"}, Part{"label", []float64{7}}
 	inf, _ = Informativeness(s)
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); !errors.Is(err, measure.ErrTooFew) {
@@ -378,7 +392,7 @@ func TestOddTargets(t *testing.T) {
 	}
 	s := Targets{Classes: []string{"rare"}}
 	for name, want := range map[string]string{"same": "same is constant", "rare": "20 of 100 classes of rare have no training sample", "gaps": "34 samples have no gaps"} {
-		got, err := s.target(samples, name)
+		got, err := s.target(nil, samples, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +406,7 @@ func TestOddTargets(t *testing.T) {
 			}
 		}
 	}
-	if got, err := s.target(samples, Label); err != nil || len(got.look(r.split).train) != 0 {
+	if got, err := s.target(nil, samples, Label); err != nil || len(got.look(r.split).train) != 0 {
 		t.Errorf("labels that nobody has: %v", err)
 	}
 }

@@ -76,14 +76,14 @@ func (t *Targets) factors(carried []string, labelled bool) []string {
 // scales are the units of DESIGN's factors: OpenCV's 8-bit hue, saturation and value.
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
-// target is the target of a factor.
-func (t *Targets) target(s *represent.Samples, name string) (*target, error) {
+// target is the target of a factor. One whose values are names, such as a speaker, is of classes.
+func (t *Targets) target(src dataset.Source, s *represent.Samples, name string) (*target, error) {
 	values, err := factor(s, name)
 	if err != nil {
 		return nil, err
 	}
 	out := &target{name: name}
-	if name == Label || slices.Contains(t.Classes, name) {
+	if name == Label || slices.Contains(t.Classes, name) || dataset.Categories(src, name) != nil {
 		out.setClasses(values)
 		return out, nil
 	}
