@@ -59,7 +59,7 @@ func (m *Model) findInputs() error {
 		switch {
 		case err == nil:
 			port, layout, construct = found, axes, newPicture
-		case !isSound:
+		case !isSound || tooShort(port) && !o.wantsSound():
 			return err
 		}
 	}

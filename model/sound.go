@@ -33,6 +33,13 @@ func soundLayout(in onnx.Port) onnx.Axes {
 	return ""
 }
 
+// tooShort reports whether an input takes so few numbers that it is a vector of something else, unless preprocessing says that it
+// is a sound: a thirtieth of a second at the lowest rate that anybody records.
+func tooShort(in onnx.Port) bool {
+	n := in.Shape[len(in.Shape)-1].Size
+	return 0 < n && n < 256
+}
+
 // newSound works out the length of the sounds.
 func newSound(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
 	p := picture{port: port, layout: layout, sound: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}

@@ -71,12 +71,12 @@ func TestModelsThatTakeSounds(t *testing.T) {
 		o     model.Options
 		want  []float32
 	}{
-		"b x n":             {[]int{-1, 3}, model.Options{}, []float32{1, -1, 0.5}},
-		"b x 1 x n":         {[]int{-1, 1, 3}, model.Options{}, []float32{1, -1, 0.5}},
+		"b x n":             {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"b x 1 x n":         {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"free length":       {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"length given":      {[]int{-1, 1, -1}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
-		"one at a time":     {[]int{1, 3}, model.Options{}, []float32{1, -1, 0.5}},
-		"mean and range":    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
+		"one at a time":     {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"mean and range":    {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: dataset.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
 		"standardised":      {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614 * 1.0, -2.7456258 * 1.0, 0.7844645}},
 		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
 	} {
@@ -218,9 +218,9 @@ func TestSoundModelsRefused(t *testing.T) {
 	}{
 		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
 		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 5}}}},
-		"sizes and channels are of pictures":          {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
-		"mean is of the 3 channels of pictures":       {[]int{-1, 10}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
-		"std is of the 3 channels of pictures":        {[]int{-1, 10}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
+		"sizes and channels are of pictures":          {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean is of the 3 channels of pictures":       {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std is of the 3 channels of pictures":        {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
 		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}},
 		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
 		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
@@ -234,5 +234,19 @@ func TestSoundModelsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "sounds of 800 samples", "800"), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %q", c.shape, err, want)
 		}
+	}
+}
+
+// A vector of few numbers is a sound only where somebody says so.
+func TestShortVectorsAreNoSounds(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := saveSound(t, echo, -1, 12)
+	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes a picture") {
+		t.Errorf("twelve numbers: %v", err)
+	}
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	if err != nil || !m.Sound() {
+		t.Errorf("twelve samples at a rate: %v", err)
 	}
 }

@@ -64,3 +64,26 @@ func TestFactorsByTransformations(t *testing.T) {
 	}
 	v.quiet(t)
 }
+
+// TestHeatMapOfOneTile draws a heat map where a statistic, or a filter, leaves nothing that varies.
+func TestHeatMapOfOneTile(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	add := func(statistic, factor, transform string) {
+		rows = append(rows, scores.Row{Model: "m", Layer: "pooled", Depth: 9, Data: "d", Transform: transform, Measure: "disentanglement", Statistic: statistic,
+			Factor: factor, Value: 0.5, Low: nan, High: nan, Null: nan, N: 50})
+	}
+	add("rmse-change", "level", "noise")
+	for _, factor := range []string{"label", "speaker"} {
+		add("accuracy-change", factor, "noise")
+		add("accuracy-change", factor, "room")
+	}
+	v := open(t, rows, scores.Record{Study: "s"}, 1280, 900)
+	for _, statistic := range []string{"accuracy-change", "rmse-change"} {
+		v.do(t, script(fmt.Sprintf(`document.querySelector("input[value=heat]")?.click(); document.querySelector("input[value=%s]").click()`, statistic)), until("document.documentElement.dataset.complete === 'true'"))
+		if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n == 0 {
+			t.Errorf("no tile of %s", statistic)
+		}
+	}
+	v.quiet(t)
+}

@@ -53,7 +53,8 @@ export function pairsOf(scores: Scores, measure: Measure, rows: number[]): { nam
 
 function pairOf(c: Omit<Context, 'series'>): [Axis, Axis] {
   const offered = pairsOf(c.scores, c.measure, c.rows);
-  return (offered.find((p) => p.name === c.choice('map')) ?? offered[0]).pair;
+  const found = offered.find((p) => p.name === c.choice('map')) ?? offered[0];
+  return found?.pair ?? [c.measure.layered ? 'layer' : 'model', 'transform']; // filters, or the statistic, may leave one tile
 }
 
 /** Whether some layer of the rows is compared with several others. */
