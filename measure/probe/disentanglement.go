@@ -29,7 +29,7 @@ func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string             { return "disentanglement" }
-func (*disentanglement) Version() int             { return 1 }
+func (*disentanglement) Version() int             { return 2 }
 func (m *disentanglement) Settings() any          { return m.settings }
 func (m *disentanglement) Needs() procedure.Needs { return m.settings.needs(true) }
 

@@ -43,7 +43,7 @@ func InformativenessDefaults() InformativenessSettings {
 type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string             { return "informativeness" }
-func (*informativeness) Version() int             { return 1 }
+func (*informativeness) Version() int             { return 2 }
 func (m *informativeness) Settings() any          { return m.settings }
 func (m *informativeness) Needs() procedure.Needs { return m.settings.needs(false) }
 
