@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -157,6 +158,32 @@ func (c Condition) String() string {
 		text += "!"
 	}
 	return text
+}
+
+// FailingValues returns the rows whose values, in place of differences, meet the condition: with their whole interval, where they
+// have one and chance is not to count; the worst first. It fails where the selector names none, as Failing does.
+func (c Condition) FailingValues(rows []Row) ([]Row, error) {
+	named := c.Selector.matching(rows)
+	if len(named) == 0 {
+		return nil, fmt.Errorf("no score is %s; there are %s", c.Selector, strings.Join(available(rows), ", "))
+	}
+	out := slices.DeleteFunc(named, func(r Row) bool { return !c.met(r) })
+	slices.SortStableFunc(out, func(a, b Row) int {
+		if c.Less {
+			return cmp.Compare(a.Value, b.Value)
+		}
+		return cmp.Compare(b.Value, a.Value)
+	})
+	return out, nil
+}
+
+// met reports whether a score is beyond the bound.
+func (c Condition) met(r Row) bool {
+	low, high := r.Low, r.High
+	if c.Any || math.IsNaN(low) || math.IsNaN(high) {
+		low, high = r.Value, r.Value
+	}
+	return c.Less && high < c.Bound || !c.Less && low > c.Bound
 }
 
 // Failing returns the differences that meet the condition. It fails where the selector names none, lest a slip in a

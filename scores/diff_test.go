@@ -2,6 +2,7 @@ package scores
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,4 +111,33 @@ func FuzzCondition(f *testing.F) {
 			t.Fatalf("%q: %+v", text, c)
 		}
 	})
+}
+
+func TestConditionOnValues(t *testing.T) {
+	t.Parallel()
+	row := func(v, low, high float64) Row {
+		return Row{Model: "a", OtherModel: "b", Measure: "stir", Statistic: "stir", Value: v, Low: low, High: high}
+	}
+	nan := math.NaN()
+	rows := []Row{row(.3, .2, .4), row(.45, .3, .6), row(.1, nan, nan), row(.8, .7, .9)}
+	for text, want := range map[string][]float64{
+		"stir.stir < 0.5": {.1, .3}, "stir.stir < 0.5!": {.1, .3, .45}, "stir.stir > 0.5": {.8}, "stir.stir > 0.25!": {.8, .45, .3}, "stir.stir < 0.05": nil,
+	} {
+		c, err := ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := c.FailingValues(rows)
+		var got []float64
+		for _, r := range found {
+			got = append(got, r.Value)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	c, _ := ParseCondition("stir.other < 1")
+	if _, err := c.FailingValues(rows); err == nil || !strings.Contains(err.Error(), "stir.stir") {
+		t.Errorf("a name that no row bears: %v", err)
+	}
 }

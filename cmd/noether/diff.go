@@ -15,45 +15,47 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-func diffCommand() *cobra.Command {
+func diffCommand(engine *engineFlags) *cobra.Command {
 	var failIf, models []string
 	var all, asJSON bool
+	var sharing stirFlags
 	c := &cobra.Command{
 		Use:   "diff RUN_A RUN_B",
 		Short: "Say which scores of two runs differ by more than chance",
 		Long: `Compares every score that both runs have. Where both were measured on the same samples in the same order
 (the same data and seed) the interval is that of the paired difference. With --fail-if it is a gate: exit 1 if some
-difference B - A beyond chance meets the condition; an exclamation mark after it takes chance differences too.`,
+difference B - A beyond chance meets the condition; an exclamation mark after it takes chance differences too.
+
+With --stir it also asks, of the models themselves, whether the second ignores what the first ignores and the reverse: conditions
+on stir are then on the scores, not on differences.`,
 		Example: "  noether diff runs/approved runs/candidate\n" +
 			"  noether diff runs/approved runs/candidate --fail-if 'effective-invariance.ei < -0.02' --fail-if 'accuracy.moved < -0.01'\n" +
-			"  noether diff runs/a runs/b --models resnet20=resnet32",
+			"  noether diff runs/a runs/b --models resnet20=resnet32\n" +
+			"  noether diff runs/approved runs/candidate --stir --fail-if 'stir.stir < 0.5'",
 		Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			var gates []scores.Condition
-			for _, text := range failIf {
-				gate, err := scores.ParseCondition(text)
-				if err != nil {
-					return usagef(c, "--fail-if: %v", err)
-				}
-				gates = append(gates, gate)
+			gates, err := parseGates(c, failIf)
+			if err != nil {
+				return err
 			}
 			renamed, err := parsePairs(models)
 			if err != nil {
 				return usagef(c, "--models: %v", err)
 			}
-			differences, err := diffRuns(dirs[0], dirs[1], renamed)
+			if err := sharing.check(c); err != nil {
+				return err
+			}
+			d, err := diffRuns(dirs[0], dirs[1], renamed)
+			if err == nil && sharing.on {
+				d.shared, err = sharing.run(c.Context(), engine, dirs, d.models)
+			}
+			if err == nil {
+				err = d.print(all, asJSON)
+			}
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printDifferencesJSON(differences, all)
-			} else {
-				err = printDifferences(differences, all)
-			}
-			if err != nil {
-				return err
-			}
-			return checkGates(gates, differences)
+			return checkGates(gates, d)
 		},
 	}
 	f := c.Flags()
@@ -61,7 +63,27 @@ difference B - A beyond chance meets the condition; an exclamation mark after it
 	f.StringSliceVar(&models, "models", nil, "A=B: which model of the second run a model of the first is compared with, where their names differ")
 	f.BoolVar(&all, "all", false, "list every score, not just those that differ beyond chance")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
+	sharing.add(f)
 	return c
+}
+
+func parseGates(c *cobra.Command, texts []string) ([]scores.Condition, error) {
+	var gates []scores.Condition
+	for _, text := range texts {
+		gate, err := scores.ParseCondition(text)
+		if err != nil {
+			return nil, usagef(c, "--fail-if: %v", err)
+		}
+		gates = append(gates, gate)
+	}
+	return gates, nil
+}
+
+// A runsDifference is what two runs are told apart by.
+type runsDifference struct {
+	scores []scores.Difference
+	models [][2]string   // of the first run and of the second, as they are compared
+	shared *study.Result // STIR between them, where it was asked for
 }
 
 func parsePairs(texts []string) (map[string]string, error) {
@@ -77,28 +99,44 @@ func parsePairs(texts []string) (map[string]string, error) {
 }
 
 // diffRuns compares two run folders. Where each has one model their names need not agree.
-func diffRuns(dirA, dirB string, models map[string]string) ([]scores.Difference, error) {
+func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
+	var none runsDifference
 	a, recordA, err := study.ReadCells(dirA)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	b, recordB, err := study.ReadCells(dirB)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if len(models) == 0 && len(recordA.Models) == 1 && len(recordB.Models) == 1 {
 		models = map[string]string{recordA.Models[0].Name: recordB.Models[0].Name}
 	}
 	for from, to := range models {
 		if !hasModel(recordA, from) || !hasModel(recordB, to) {
-			return nil, fmt.Errorf("--models %s=%s: %s has %s, %s has %s", from, to, dirA, modelNames(recordA), dirB, modelNames(recordB))
+			return none, fmt.Errorf("--models %s=%s: %s has %s, %s has %s", from, to, dirA, modelNames(recordA), dirB, modelNames(recordB))
 		}
 	}
 	differences := scores.Comparison{Models: models, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
 	if len(differences) == 0 {
-		return nil, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
+		return none, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
 	}
-	return differences, nil
+	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
+}
+
+// comparedModels are the models of one run, each with the one of the other that it is compared with, if there is one.
+func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
+	var pairs [][2]string
+	for _, m := range a.Models {
+		to := m.Name
+		if other, ok := renamed[m.Name]; ok {
+			to = other
+		}
+		if hasModel(b, to) {
+			pairs = append(pairs, [2]string{m.Name, to})
+		}
+	}
+	return pairs
 }
 
 func hasModel(r scores.Record, name string) bool {
@@ -113,22 +151,37 @@ func modelNames(r scores.Record) string {
 	return strings.Join(names, ", ")
 }
 
-func checkGates(gates []scores.Condition, differences []scores.Difference) error {
+func checkGates(gates []scores.Condition, d runsDifference) error {
 	var failed []string
 	for _, gate := range gates {
-		found, err := gate.Failing(differences)
+		why, err := checkGate(gate, d)
 		if err != nil {
 			return err
 		}
-		if len(found) > 0 {
-			worst := found[0]
-			failed = append(failed, fmt.Sprintf("%s: %d differences, the largest %+.4g (%s)", gate, len(found), worst.Value, place(worst.A)))
+		if why != "" {
+			failed = append(failed, fmt.Sprintf("%s: %s", gate, why))
 		}
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("not let through: %s", strings.Join(failed, "; "))
 	}
 	return nil
+}
+
+// checkGate says why a condition is met; "" where it is not.
+func checkGate(gate scores.Condition, d runsDifference) (string, error) {
+	if d.shared != nil && gate.Selector.Measure == stirMeasure {
+		found, err := gate.FailingValues(d.shared.Rows)
+		if err != nil || len(found) == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, place(found[0])), nil
+	}
+	found, err := gate.Failing(d.scores)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, place(found[0].A)), nil
 }
 
 // place says in few words what a row is of.
@@ -146,6 +199,17 @@ func place(r scores.Row) string {
 		parts = append(parts, r.Factor)
 	}
 	return strings.Join(parts, ", ")
+}
+
+func (d runsDifference) print(all, asJSON bool) error {
+	if asJSON {
+		return d.printJSON(all)
+	}
+	if err := printDifferences(d.scores, all); err != nil || d.shared == nil {
+		return err
+	}
+	fmt.Println()
+	return printShared(d.shared)
 }
 
 func printDifferences(differences []scores.Difference, all bool) error {
@@ -181,7 +245,8 @@ func bounds(d scores.Difference) string {
 	return fmt.Sprintf("[%+.4g, %+.4g]%s", d.Low, d.High, paired)
 }
 
-func printDifferencesJSON(differences []scores.Difference, all bool) error {
+// printJSON prints a list of differences; with STIR, an object that has both.
+func (d runsDifference) printJSON(all bool) error {
 	type line struct {
 		A          scores.Row `json:"a"`
 		B          scores.Row `json:"b"`
@@ -190,12 +255,18 @@ func printDifferencesJSON(differences []scores.Difference, all bool) error {
 		Beyond     bool       `json:"beyond"`
 	}
 	lines := []line{}
-	for _, d := range differences {
-		if all || d.Beyond() {
-			lines = append(lines, line{d.A, d.B, interval{number(d.Value), number(d.Low), number(d.High)}, d.Paired, d.Beyond()})
+	for _, s := range d.scores {
+		if all || s.Beyond() {
+			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Beyond()})
 		}
 	}
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", " ")
-	return e.Encode(lines)
+	if d.shared == nil {
+		return e.Encode(lines)
+	}
+	return e.Encode(struct {
+		Differences []line       `json:"differences"`
+		STIR        []scores.Row `json:"stir"`
+	}{lines, d.shared.Rows})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +51,75 @@ func TestDiff(t *testing.T) {
 		if code != c.code || !strings.Contains(message, c.want) {
 			t.Errorf("%q: exit %d, %q; want %d, %q", c.args[1:], code, message, c.code, c.want)
 		}
+	}
+}
+
+// A model shares its own invariances, so STIR is near 1 between two runs of one model, and a gate on it holds.
+func TestDiffWithSTIR(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, run := range []string{a, b} {
+		if code, message := call(t, "run", study, "-o", run); code != 0 {
+			t.Fatal(message)
+		}
+	}
+	common := []string{"diff", a, b, "--stir", "--stir-images", "20", "--stir-steps", "100", "--stir-layer", "conv"}
+	text, err := output(t, append(common, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Differences []any
+		STIR        []struct {
+			Model     string
+			Other     string `json:"other_model"`
+			Statistic string
+			Layer     string
+			Value     float64
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v: %.300s", err, text)
+	}
+	found := 0
+	for _, row := range got.STIR {
+		if row.Statistic == "stir" {
+			found++
+			if row.Layer != "conv" || row.Value < 0.9 || !strings.HasSuffix(row.Model, ")") || row.Model == row.Other {
+				t.Errorf("%+v", row)
+			}
+		}
+	}
+	if found != 2 || got.Differences == nil {
+		t.Errorf("%d directions: %.500s", found, text)
+	}
+	text, err = output(t, append(common, "--fail-if", "stir.stir < 0.5")...)
+	if err != nil || !strings.Contains(text, "→") {
+		t.Errorf("%v: %s", err, text)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{append(common, "--fail-if", "stir.stir > 0.5"), 1, "2 scores, the worst"},
+		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "there are"},
+		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "wants --stir"},
+		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two pictures"},
+		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "one step"},
+		{[]string{"diff", a, b, "--stir", "--stir-layer", "nolayer"}, 1, "nolayer"},
+	} {
+		code, message := call(t, c.args...)
+		if code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%q: exit %d, %q; want %d, %q", c.args[3:], code, message, c.code, c.want)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "good.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if code, message := call(t, common...); code != 1 || !strings.Contains(message, "good.onnx") || strings.Contains(message, "\n") {
+		t.Errorf("exit %d: %q", code, message)
 	}
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+const stirMeasure = "stir"
+
+// stirFlags say how diff looks for the invariances that models of two runs share.
+type stirFlags struct {
+	on            bool
+	layer         string
+	data          []string
+	images, steps int
+}
+
+func (s *stirFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&s.on, "stir", false, "measure the invariances that the models share too, in both directions")
+	f.StringVar(&s.layer, "stir-layer", "", "with --stir: a layer of both models, or a pattern (default: the penultimate)")
+	f.StringSliceVar(&s.data, "stir-data", nil, "with --stir: names or patterns of data that both runs have (default: the first)")
+	f.IntVar(&s.images, "stir-images", 100, "with --stir: pictures at most")
+	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
+}
+
+func (s *stirFlags) check(c *cobra.Command) error {
+	if !s.on {
+		for _, name := range []string{"stir-layer", "stir-data", "stir-images", "stir-steps"} {
+			if c.Flags().Changed(name) {
+				return usagef(c, "--%s wants --stir", name)
+			}
+		}
+	}
+	if s.images < 2 {
+		return usagef(c, "--stir-images is %d; a similarity wants two pictures at least", s.images)
+	}
+	if s.steps < 1 {
+		return usagef(c, "--stir-steps is %d; take one step at least", s.steps)
+	}
+	return nil
+}
+
+// run measures STIR between models of two run folders: a study of its own, in a folder that is removed afterwards.
+func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
+	shared, err := s.study(dirs, models)
+	if err != nil {
+		return nil, fmt.Errorf("--stir: %w", err)
+	}
+	o, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "noether-stir-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	o.FailFast = true
+	done := follow(&o)
+	result, err := study.Run(ctx, shared, dir, o)
+	done()
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("--stir: %w", err)
+	case len(result.Rows) == 0:
+		return nil, fmt.Errorf("--stir: no layer of the models can be compared")
+	}
+	return result, nil
+}
+
+// study is the study of what models of two runs share.
+func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, error) {
+	var studies [2]*study.Study
+	for i, dir := range dirs {
+		var err error
+		if studies[i], err = study.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
+			return nil, err
+		}
+	}
+	return study.Share(studies[0], studies[1], study.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
+}
+
+// printShared prints a line for each direction, layer and data set, and below them what warnings they carry.
+func printShared(r *study.Result) error {
+	fmt.Println("STIR: is what is the same to the first the same to the other?")
+	columns := []string{"stir", "cka", "agreement", "representation-distance"}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "of\tSTIR\t\tnull\tCKA\tagreement\tdistance\t")
+	for _, row := range r.Rows {
+		if row.Statistic != "stir" {
+			continue
+		}
+		cells := []string{}
+		for _, c := range columns {
+			i := slices.IndexFunc(r.Rows, func(o scores.Row) bool { return o.Statistic == c && sameComparison(o, row) })
+			if i < 0 {
+				cells = append(cells, "")
+				continue
+			}
+			cells = append(cells, fourDigits(r.Rows[i].Value))
+		}
+		bounds := interval{number(row.Value), number(row.Low), number(row.High)}.bounds()
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", between(row), cells[0], bounds, fourDigits(row.Null), strings.Join(cells[1:], "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, w := range warningsOf(r.Rows) {
+		fmt.Println("warning: " + w)
+	}
+	return nil
+}
+
+func fourDigits(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+func sameComparison(a, b scores.Row) bool {
+	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
+}
+
+// between says which models a row compares, and where.
+func between(r scores.Row) string {
+	parts := []string{r.Model + " → " + r.OtherModel}
+	for _, p := range []string{r.Layer, r.Data} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// warningsOf are the warnings of the rows, each once for a direction.
+func warningsOf(rows []scores.Row) []string {
+	var out []string
+	for _, r := range rows {
+		if r.Warning == "" {
+			continue
+		}
+		if w := r.Model + " → " + r.OtherModel + ": " + r.Warning; !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package study
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const shareText = `name: NAME
+seed: 5
+data:
+  - {name: grey, shapes: {n: 60, size: 16, channels: 1}}
+  - {name: DATA, shapes: {n: 30, size: 16}}
+models: [{name: net, onnx: MODEL.onnx, tags: {family: x}, layers: [output]}]
+transforms: [{name: quarter, rotate: {values: [90]}}]
+measures: [distance]
+`
+
+// Two runs of a model of the same name, of which one looks at the red plane and one at the green: grey pictures are alike to both, and what
+// either disregards is all that the other looks at. Two runs of the same model share everything.
+func TestShareMeasuresBetweenRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeChannel(t, dir, "red", 1, 0, 0)
+	writeChannel(t, dir, "green", 0, 1, 0)
+	load := func(name, model, data string) *Study {
+		run := filepath.Join(dir, name)
+		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(shareText)
+		mustRun(t, parseIn(t, dir, text), run, options(t))
+		s, err := Load(filepath.Join(run, "study.yaml"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b := load("a", "red", "one"), load("b", "green", "two")
+	sharing := Sharing{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
+	for _, c := range []struct {
+		b         *Study
+		low, high float64
+	}{{b, 0, 0.4}, {a, 0.99, 1}} {
+		s, err := Share(a, c.b, sharing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Data) != 1 || s.Data[0].Name != "grey" || s.Seed != 5 {
+			t.Fatalf("data %+v, seed %d", s.Data, s.Seed)
+		}
+		r := mustRun(t, s, filepath.Join(t.TempDir(), "run"), options(t))
+		var directions []string
+		for _, row := range r.Rows {
+			if row.Statistic != "stir" {
+				continue
+			}
+			directions = append(directions, row.Model+" "+row.OtherModel)
+			if !(row.Value >= c.low && row.Value <= c.high+1e-9) || row.N != 60 {
+				t.Errorf("%s given %s: %v over %d pictures", row.OtherModel, row.Model, row.Value, row.N)
+			}
+		}
+		if got := strings.Join(directions, ", "); got != "net (A) net (B), net (B) net (A)" {
+			t.Errorf("directions %q", got)
+		}
+	}
+}
+
+func TestShareSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeChannel(t, dir, "red", 1, 0, 0)
+	study := func(model, data string) *Study {
+		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(shareText))
+	}
+	a, other, gone := study("red", "grey"), study("red", "white"), study("gone", "grey")
+	other.Data = other.Data[:1]
+	sharing := func(data ...string) Sharing {
+		return Sharing{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
+	}
+	for _, c := range []struct {
+		a, b *Study
+		s    Sharing
+		want string
+	}{
+		{a, gone, sharing(), "gone.onnx"},
+		{a, other, sharing(), "no data of the same name"},
+		{a, a, sharing("snow*"), "snow"},
+		{a, a, Sharing{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
+	} {
+		if _, err := Share(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, not %q", err, c.want)
+		}
+	}
+	if s, err := Share(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
+		t.Errorf("a pattern for all data: %v", err)
+	}
+}
