@@ -72,8 +72,8 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 }
 
 // withFeatures puts the spectrogram of the preprocessing in front of a model that takes features: b x mels x frames, or b x frames x
-// mels, each also with a channel axis of 1 behind the batch. The result takes waveforms, b x n.
-func withFeatures(graph *onnx.Model, o Options) (*onnx.Model, error) {
+// mels, each also with a channel axis of 1 behind the batch. The result takes waveforms, b x n, or b x 1 x n where channel is 1.
+func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
 	if s.Rate, err = featureRate(s, o.Preprocess.Frame.Rate); err != nil {
@@ -94,7 +94,7 @@ func withFeatures(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	} else if o.Samples > 0 {
 		n = o.Samples
 	}
-	wave := b.Input("sound", onnx.Float, port.Shape[0].Size, n)
+	wave := b.Input("sound", onnx.Float, slices.Concat([]int{port.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
 		return nil, &dataset.KeyError{Key: "features", Err: err}
@@ -121,6 +121,16 @@ func withFeatures(graph *onnx.Model, o Options) (*onnx.Model, error) {
 		b.Output("", v)
 	}
 	return b.Model()
+}
+
+// WithFeatures puts the spectrogram of a preprocessing in front of a network that takes one, as Open does: b x mels x frames or
+// b x frames x mels, each also with a channel axis of 1 behind the batch. The result takes waveforms of so many samples,
+// b x 1 x n as data sets have them; its weights keep their names.
+func WithFeatures(graph *onnx.Model, p dataset.Preprocess, samples int) (*onnx.Model, error) {
+	if p.Features == nil {
+		return graph, nil
+	}
+	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
 // featureInput is the input that takes features: the one that is asked for, or the only one that is given no values.

@@ -63,6 +63,20 @@ func newProgram(spec Spec) (*program, error) {
 	return p, p.choose()
 }
 
+// Parameters lists the weights that training changes where a Spec names none: all that an output (empty: the only one) depends on and
+// that have axes, but running statistics.
+func Parameters(m *onnx.Model, output string) ([]string, error) {
+	p, err := newProgram(Spec{Model: m, Output: output, Optimiser: SGD{Rate: 1}})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(p.parameters))
+	for i, s := range p.parameters {
+		names[i] = s.name
+	}
+	return names, nil
+}
+
 // checkClasses finds classes that the output does not tell apart.
 func (p *program) checkClasses(classes []int) error {
 	for _, k := range classes {

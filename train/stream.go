@@ -101,11 +101,8 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 	}
 	at := len(x.Data)
 	x.Data = append(x.Data, sample.Input.Data...)
-	if p := s.Preprocess; p.Mean != nil || p.Std != nil || p.Order == "bgr" || p.Range != [2]float32{} {
-		if err := p.Check(sample.Input.Shape[0]); err != nil {
-			return err
-		}
-		p.Normalise(x.Data[at:], sample.Input)
+	if err := s.normalise(x.Data[at:], sample.Input); err != nil {
+		return err
 	}
 	x.Shape[0]++
 	if s.Factor == "" {
@@ -125,6 +122,24 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 	b.Target.Data = append(b.Target.Data, float32(v))
 	b.Target.Shape[0]++
 	return nil
+}
+
+// normalise brings a sample, which is in dst already, to the values that the network takes.
+func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
+	p := s.Preprocess
+	if p.Mean == nil && p.Std == nil && p.Order != "bgr" && p.Range == [2]float32{} && !p.Standardise {
+		return nil
+	}
+	var err error
+	if sample.Rank() == 2 {
+		err = p.CheckSound()
+	} else {
+		err = p.Check(sample.Shape[0])
+	}
+	if err == nil {
+		p.Normalise(dst, sample)
+	}
+	return err
 }
 
 // augmented is a source whose samples are moved.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,31 @@ func TestStream(t *testing.T) {
 		if want := (v - 0.5) / 0.25; normal[i] != want {
 			t.Fatalf("value %d is %g, want %g", i, normal[i], want)
 		}
+	}
+}
+
+// Sounds are standardised one by one.
+func TestStreamOfSounds(t *testing.T) {
+	t.Parallel()
+	src, err := dataset.OpenTones(dataset.TonesOptions{N: 4, Rate: 8000, Length: 0.1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := (&Stream{Data: src, Factor: "pitch", Preprocess: dataset.Preprocess{Standardise: true}}).Batch(t.Context(), []int{1, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		var sum, squares float64
+		for _, v := range b.Inputs[0].Data[800*i:][:800] {
+			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
+		}
+		if math.Abs(sum/800) > 1e-5 || math.Abs(squares/800-1) > 1e-3 {
+			t.Errorf("sound %d has the mean %g and the mean square %g", i, sum/800, squares/800)
+		}
+	}
+	if _, err := (&Stream{Data: src, Factor: "pitch", Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}}).Batch(t.Context(), []int{0}); err == nil {
+		t.Error("a sound takes two means")
 	}
 }
 

@@ -49,8 +49,8 @@ func (f *File) open(ctx context.Context, p dataset.Preprocess) (*opened, error) 
 		return nil, err
 	}
 	o.shape = first.Input.Shape
-	if first.Sound != nil && f.Augment.Law != nil {
-		return nil, f.node.Get("augment").Errorf("sounds are not moved in training yet: leave augment out")
+	if err := f.Augment.check(f.node.Get("augment"), first.Sound != nil); err != nil {
+		return nil, err
 	}
 	return o, o.agree()
 }

@@ -85,6 +85,7 @@ func (k *Network) check(n *config.Node) error { return one(n, "convnet", "resnet
 // Augment is what happens to samples before they are learnt from.
 type Augment struct {
 	Law   transform.Transform
+	laws  []transform.Transform
 	steps []any
 }
 
@@ -108,7 +109,26 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		}
 		laws, a.steps = append(laws, t.Cells[0].Law), append(a.steps, t.Cells[0].Canonical)
 	}
-	a.Law = laws
+	if a.laws = laws; len(laws) > 0 {
+		a.Law = laws
+	}
+	return nil
+}
+
+// check finds augmentations of pictures where samples are sounds, and the other way round.
+func (a *Augment) check(n *config.Node, sounds bool) error {
+	for i, law := range a.laws {
+		at := n
+		if n.Kind == config.List {
+			at = n.Items[i]
+		}
+		switch {
+		case sounds && !transform.OnSounds(law):
+			return at.Errorf("this moves pictures, and the samples are sounds")
+		case !sounds && !transform.OnPictures(law):
+			return at.Errorf("this moves sounds, and the samples are pictures")
+		}
+	}
 	return nil
 }
 

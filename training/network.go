@@ -2,11 +2,13 @@ package training
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/train"
 )
@@ -14,6 +16,7 @@ import (
 // A network is what is trained, and how samples reach it.
 type network struct {
 	model        *onnx.Model
+	bare         *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
 	output       string
 	parameters   []string
 	trainingMode bool
@@ -23,7 +26,7 @@ type network struct {
 // network builds or reads the network.
 func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 	if f.Network.ONNX != nil {
-		return f.readNetwork(p)
+		return f.readNetwork(o, p)
 	}
 	outputs := len(o.classes)
 	if f.Target != "" {
@@ -89,11 +92,8 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 }
 
 // readNetwork reads an ONNX model.
-func (f *File) readNetwork(p dataset.Preprocess) (*network, error) {
+func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
-	if p.Features != nil {
-		return nil, f.node.Get("preprocess").Errorf("features are for networks that are built here; a model to be trained further takes waveforms")
-	}
 	m, err := onnx.Read(f.resolve(k.File))
 	if err != nil {
 		return nil, at.Errorf("%v", err)
@@ -114,7 +114,35 @@ func (f *File) readNetwork(p dataset.Preprocess) (*network, error) {
 			return nil, at.Get("parameters").Errorf("no weights are called %s; there are %s", glob, someOf(m.Weights()))
 		}
 	}
+	if p.Features != nil {
+		if err := n.hear(o.shape, p); err != nil {
+			return nil, f.node.Get("preprocess").Errorf("%v", err)
+		}
+	}
 	return n, nil
+}
+
+// hear puts the spectrogram that the network takes before it while it is trained.
+func (n *network) hear(shape []int, p dataset.Preprocess) (err error) {
+	if len(shape) != 2 {
+		return errors.New("features are of sounds, and these are pictures")
+	}
+	n.bare = n.model
+	if len(n.parameters) == 0 {
+		if n.parameters, err = train.Parameters(n.bare, n.output); err != nil { // the spectrogram's own numbers are not among them
+			return err
+		}
+	}
+	n.model, err = model.WithFeatures(n.bare, p, shape[1])
+	return err
+}
+
+// kept is the network with trained weights, as it came: without a spectrogram before it.
+func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
+	if n.bare == nil {
+		return t.Model()
+	}
+	return n.bare.WithWeights(t.Weights())
 }
 
 // someOf names the first weights.

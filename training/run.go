@@ -195,7 +195,7 @@ func (r *run) epoch(e train.Epoch) error {
 		return err
 	}
 	if r.Save > 0 && (e.Number == 1 || e.Number%r.Save == 0) {
-		m, err := r.trainer.Model()
+		m, err := r.network.kept(r.trainer)
 		if err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	}
 	s.Rate = math.Round(float64(s.Samples) * float64(last.Number) / s.Seconds)
 	s.Seconds = math.Round(s.Seconds*10) / 10
-	m, err := r.trainer.Model()
+	m, err := r.network.kept(r.trainer)
 	if err != nil {
 		return nil, err
 	}
