@@ -41,6 +41,9 @@ func NewWriter(kind string, version int) *Writer {
 	return w
 }
 
+// Grow makes room for so many bytes more, so that a large state is not copied while it grows.
+func (w *Writer) Grow(n int) { w.buf = slices.Grow(w.buf, n) }
+
 // Int writes an integer.
 func (w *Writer) Int(v int) { w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(v)) }
 

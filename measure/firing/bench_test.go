@@ -1,13 +1,20 @@
 package firing_test
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -59,4 +66,95 @@ func BenchmarkThresholds(b *testing.B) {
 		}
 	}
 	b.ReportMetric(units*inputs*float64(b.N)/b.Elapsed().Seconds(), "values/s")
+}
+
+// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, on so many inputs, with a checkpoint in a file: the thresholds
+// are exact, or sketches. Each case wants a process of its own, whose peak is reported.
+func BenchmarkMillion(b *testing.B) {
+	for _, c := range []struct {
+		inputs     int
+		thresholds string
+		memory     int64
+	}{{1_000, firing.Exact, 256 << 20}, {10_000, firing.Exact, 256 << 20}, {100_000, firing.Sketched, 256 << 20}, {100_000, firing.Sketched, 1280 << 20}} {
+		b.Run(fmt.Sprintf("%d-%s-%dMiB", c.inputs, c.thresholds, c.memory>>20), func(b *testing.B) {
+			m := million(b)
+			s := firing.Defaults()
+			s.Thresholds, s.References = c.thresholds, 1
+			if c.thresholds == firing.Sketched {
+				s.Error = 0.1
+			}
+			for b.Loop() {
+				rows := 0
+				j := newJob(m, noises(c.inputs), nil)
+				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
+				j.Units = func(u []measure.UnitScore) error { rows += len(u); return nil }
+				runJob(b, s, j)
+				if rows != 1_000_000 {
+					b.Fatalf("%d units", rows)
+				}
+			}
+			b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
+			b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
+		})
+	}
+}
+
+// million is a convolution of one channel to 64.
+func million(b *testing.B) *model.Model {
+	r := rand.New(rand.NewPCG(3, 4))
+	w := tensor.New(64, 1, 3, 3)
+	for i := range w.Data {
+		w.Data[i] = float32(r.NormFloat64())
+	}
+	g := onnx.NewBuilder(onnx.DefaultOpset)
+	g.Output("units", g.Conv(g.Input("x", onnx.Float, -1, 1, 125, 125), g.Const("w", w), "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
+	built, err := g.Model()
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw, err := built.Bytes()
+	path := filepath.Join(b.TempDir(), "million.onnx")
+	if err == nil {
+		err = os.WriteFile(path, raw, 0o666)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"all"}, Scores: "none"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+// noises are so many pictures of noise.
+type noises int
+
+func (n noises) Len() int            { return int(n) }
+func (noises) Classes() []string     { return nil }
+func (noises) Factors() []string     { return nil }
+func (n noises) Fingerprint() string { return fmt.Sprint("noises ", int(n)) }
+
+func (noises) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	r, t := rand.NewPCG(uint64(i), 1), tensor.New(1, 125, 125)
+	for at := 0; at < len(t.Data); {
+		for bits := r.Uint64(); bits != 0 && at < len(t.Data); bits >>= 16 {
+			t.Data[at] = float32(bits&0xffff) / 0xffff
+			at++
+		}
+	}
+	return dataset.Sample{Index: i, Input: t, Label: dataset.NoLabel}, nil
+}
+
+// file is a checkpoint in a file.
+type file string
+
+func (f file) Save(state []byte) error { return os.WriteFile(string(f), state, 0o666) }
+
+func (f file) Load() ([]byte, error) {
+	raw, err := os.ReadFile(string(f))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	return raw, err
 }

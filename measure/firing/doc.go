@@ -19,6 +19,7 @@
 // fires always at any threshold: G = L = S = 1, and it is reported as not selective.
 //
 // Threshold, Score and Network are the pure functions. A Global gathers thresholds of many units in one pass, exactly: it
-// keeps the k largest values of either sign, so its memory does not grow with the inputs beyond k, and it can be merged.
+// keeps the k largest values of either sign, so its memory does not grow with the inputs beyond k, and it can be merged. Where an Error
+// is allowed it keeps a quantile sketch of them, whose memory does not grow with k either, but for its logarithm.
 // New is the measure that studies name.
 package firing

@@ -2,6 +2,7 @@ package firing
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -9,7 +10,8 @@ import (
 )
 
 // A Global gathers the thresholds and global firing rates of units, and the inputs that drive them most. It sees each input once and keeps
-// what the answers need, exactly: the k largest values of each sign, and the count of ties.
+// what the answers need, exactly: the k largest values of each sign, and the count of ties. With an Error it keeps a sketch of them, whose size
+// does not depend on the number of inputs beyond log k, and thresholds alone.
 type Global struct {
 	units int
 	sides []*tops // of s = +1, then of s = -1 unless the units are sparse
@@ -21,20 +23,24 @@ type GlobalOptions struct {
 	Rank       int  // k, see Rank
 	References int  // how many of the strongest inputs to keep, one at least
 	Sparse     bool // s = +1 alone
+	// Error is that of a threshold's rank, relative to Rank and in the root mean square, that a sketch may make; 0: none. Where the
+	// values themselves take no more room than their sketch, they are kept, and there is no error.
+	Error float64
+	First int // number of the first unit, where these are some of more: what a sketch draws depends on it
 }
 
 // NewGlobal returns an empty Global.
 func NewGlobal(o GlobalOptions) *Global {
 	g := &Global{units: o.Units}
 	for range o.signs() {
-		g.sides = append(g.sides, newTops(o.Units, max(o.Rank, 1), max(o.References, 1)))
+		g.sides = append(g.sides, newTops(o.Units, max(o.Rank, 1), max(o.References, 1), o.Error, o.First))
 	}
 	return g
 }
 
 // Bytes is the memory that a Global takes.
 func (o GlobalOptions) Bytes() int64 {
-	return int64(o.Units) * int64(o.signs()) * topsBytes(max(o.Rank, 1), max(o.References, 1))
+	return int64(o.Units) * int64(o.signs()) * topsBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
 }
 
 func (o GlobalOptions) signs() int {
@@ -97,10 +103,13 @@ func (g *Global) Len() int { return g.sides[0].n }
 func (g *Global) References() int { return g.sides[0].eligible }
 
 // Threshold is that of unit u with a sign of +1 or -1: it fires where sign x h >= q. global is the share of the inputs where it
-// does.
+// does, NaN from a sketch: the rate at a threshold that is not exact is for a second look at the inputs to count.
 func (g *Global) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)
+	if t.sketch != nil {
+		return q, math.NaN()
+	}
 	return q, float64(count) / float64(t.n)
 }
 
@@ -122,8 +131,8 @@ func (g *Global) side(sign int) *tops {
 
 // Merge adds what another Global of the same options has seen of other inputs.
 func (g *Global) Merge(o *Global) error {
-	if g.units != o.units || len(g.sides) != len(o.sides) || g.sides[0].k != o.sides[0].k || g.sides[0].z != o.sides[0].z {
-		return fmt.Errorf("firing: merging thresholds of %d units and of %d, or of other ranks", g.units, o.units)
+	if g.units != o.units || len(g.sides) != len(o.sides) || g.sides[0].k != o.sides[0].k || g.sides[0].z != o.sides[0].z || !g.sides[0].alike(o.sides[0]) {
+		return fmt.Errorf("firing: merging thresholds of %d units and of %d, or of other ranks or errors", g.units, o.units)
 	}
 	for i := range g.sides {
 		g.sides[i].merge(o.sides[i])
@@ -139,15 +148,37 @@ const (
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (g *Global) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(globalKind, globalVersion)
+	g.write(w)
+	return w.Bytes(), nil
+}
+
+func (g *Global) write(w *state.Writer) {
 	w.Ints([]int{g.units, len(g.sides), g.sides[0].k, g.sides[0].z, g.sides[0].n, g.sides[0].eligible})
 	for _, t := range g.sides {
-		w.Float32s(t.heap)
-		w.Int32s(t.tied)
-		w.Float32s(t.best)
-		w.Int32s(t.at)
-		w.Float32s(t.gate)
+		t.write(w)
 	}
-	return w.Bytes(), nil
+}
+
+func (t *tops) write(w *state.Writer) {
+	if t.sketch != nil {
+		t.sketch.write(w)
+	}
+	w.Float32s(t.heap)
+	w.Int32s(t.tied)
+	w.Float32s(t.best)
+	w.Int32s(t.at)
+	w.Float32s(t.gate)
+}
+
+func (t *tops) read(r *state.Reader) {
+	if t.sketch != nil {
+		t.sketch.read(r)
+	}
+	r.Float32sInto(t.heap)
+	r.Int32sInto(t.tied)
+	r.Float32sInto(t.best)
+	r.Int32sInto(t.at)
+	r.Float32sInto(t.gate)
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. The Global must have been made with the same options.
@@ -156,23 +187,22 @@ func (g *Global) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading thresholds: %w", err)
 	}
+	g.read(r)
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("reading thresholds: %w", err)
+	}
+	return nil
+}
+
+func (g *Global) read(r *state.Reader) {
 	t := g.sides[0]
 	is := r.Ints()
 	if len(is) != 6 || !slices.Equal(is[:4], []int{g.units, len(g.sides), t.k, t.z}) || is[4] < 0 || is[5] < 0 || is[5] > is[4] {
 		r.Fail(fmt.Errorf("they are of other units or ranks"))
+		return
 	}
 	for _, t := range g.sides {
-		r.Float32sInto(t.heap)
-		r.Int32sInto(t.tied)
-		r.Float32sInto(t.best)
-		r.Int32sInto(t.at)
-		r.Float32sInto(t.gate)
-	}
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("reading thresholds: %w", err)
-	}
-	for _, t := range g.sides {
+		t.read(r)
 		t.n, t.eligible = is[4], is[5]
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package firing
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -148,7 +149,7 @@ func strongestOf(values []float32, in []Input, most int) []int {
 	}
 	slices.SortFunc(places, func(a, b int) int {
 		if values[a] != values[b] {
-			return int(values[b] - values[a])
+			return cmp.Compare(values[b], values[a])
 		}
 		return in[a].Index - in[b].Index
 	})

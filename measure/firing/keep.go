@@ -10,7 +10,7 @@ import (
 
 const (
 	keptKind    = "firing"
-	keptVersion = 1
+	keptVersion = 2
 	saveEvery   = time.Minute
 )
 
@@ -40,6 +40,7 @@ func (r *run) keep() error {
 		return nil
 	}
 	w := state.NewWriter(keptKind, keptVersion)
+	w.Grow(r.keptBytes())
 	w.Ints(r.shape())
 	w.Ints([]int{r.group, r.stage, r.seen, int(r.done)})
 	w.Int32s(r.index)
@@ -49,11 +50,7 @@ func (r *run) keep() error {
 	}
 	w.Int(len(r.globals))
 	for _, g := range r.globals {
-		raw, err := g.MarshalBinary()
-		if err != nil {
-			return err
-		}
-		w.String(string(raw))
+		g.write(w)
 	}
 	w.Int(len(r.moments))
 	for _, m := range r.moments {
@@ -76,6 +73,18 @@ func (r *run) keep() error {
 		}
 	}
 	return r.job.Checkpoint.Save(w.Bytes())
+}
+
+// keptBytes is about how large a checkpoint gets, so that none is copied while it grows.
+func (r *run) keptBytes() int {
+	bytes := 1 << 20
+	for _, f := range r.found {
+		bytes += f.units.count() * f.sides() * (12 + 8*len(f.paths))
+	}
+	for at := range r.globals {
+		bytes += int(r.globalOptions(r.groups[r.group][at]).Bytes())
+	}
+	return bytes
 }
 
 // restore takes up what an earlier run of the same job has saved.
@@ -127,10 +136,8 @@ func (r *run) read(f *state.Reader) {
 func (r *run) readGathered(f *state.Reader, g group) {
 	if r.sized(f, g) {
 		for _, c := range g {
-			global := NewGlobal(GlobalOptions{Units: c.count(), Rank: r.rank, References: r.references, Sparse: r.sparse[c.layer]})
-			if err := global.UnmarshalBinary([]byte(f.String())); err != nil {
-				f.Fail(err)
-			}
+			global := r.newGlobal(c)
+			global.read(f)
 			r.globals = append(r.globals, global)
 		}
 	}

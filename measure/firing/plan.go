@@ -82,7 +82,7 @@ func (m *firing) layOut(j *procedure.Job) layout {
 
 // unitBytes is the memory that the work on a unit takes at its height.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	bytes := 2*topsBytes(l.rank, l.references) + int64(2*2*2*4*l.references) // both signs; the lists of who follows which reference
+	bytes := 2*topsBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references) // both signs; the lists of who follows which reference
 	for _, p := range l.paths {
 		bytes = max(bytes, m.matrixBytes(p))
 	}
@@ -134,6 +134,9 @@ func (m *firing) forwards(j *procedure.Job) int64 {
 	var once int64
 	n := int64(j.Data.Len())
 	once += n
+	if sketched(l.rank, m.settings.tolerance()) {
+		once += n
+	}
 	for _, p := range l.paths {
 		once += int64(p.total)
 		if m.wantsMatrix() && p.matrix {

@@ -97,6 +97,9 @@ type stage struct {
 // stages are those of a group.
 func (r *run) stages(g group) []stage {
 	out := []stage{r.globalStage(g)}
+	if sketched(r.rank, r.settings.tolerance()) {
+		out = append(out, r.rateStage(g))
+	}
 	for p := range r.paths {
 		out = append(out, r.localStage(g, p))
 	}
@@ -167,7 +170,7 @@ func (r *run) globalStage(g group) stage {
 				return
 			}
 			for _, c := range g {
-				r.globals = append(r.globals, NewGlobal(GlobalOptions{Units: c.count(), Rank: r.rank, References: r.references, Sparse: r.sparse[c.layer]}))
+				r.globals = append(r.globals, r.newGlobal(c))
 				if r.settings.also(NormalThreshold) {
 					r.moments = append(r.moments, &moments{mean: make([]float64, c.count()), m2: make([]float64, c.count())})
 				}
@@ -180,6 +183,43 @@ func (r *run) globalStage(g group) stage {
 		read:    r.readAny,
 		each:    func(s *sight) error { return r.lookGlobally(g, s) },
 		finish:  func() error { return r.takeThresholds(g) },
+	}
+}
+
+func (r *run) newGlobal(c chunk) *Global { return NewGlobal(r.globalOptions(c)) }
+
+func (r *run) globalOptions(c chunk) GlobalOptions {
+	return GlobalOptions{Units: c.count(), Rank: r.rank, References: r.references, Sparse: r.sparse[c.layer], Error: r.settings.tolerance(), First: c.lo}
+}
+
+// rateStage counts over P(x) how often units fire at thresholds that are not exact.
+func (r *run) rateStage(g group) stage {
+	return stage{
+		name:    "global rates",
+		numbers: func() []int { return r.readable },
+		read:    r.readAny,
+		each: func(s *sight) error {
+			g.each(func(_ int, c chunk) {
+				f := r.found[c.layer]
+				for side := range f.sides() {
+					for i := range s.pictures {
+						countFires(f.fires[side][c.lo:c.hi], s.rows[c.layer].row(i, c), f.q[side][c.lo:c.hi], signs[side])
+					}
+				}
+			})
+			return nil
+		},
+		finish: func() error { return nil },
+	}
+}
+
+// countFires counts the units that fire at one input.
+func countFires(fires []int32, row, q []float32, sign float32) {
+	fires, q = fires[:len(row)], q[:len(row)]
+	for i, v := range row {
+		if v*sign >= q[i] {
+			fires[i]++
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *run) firingScores(f *found, path int) []measure.Score {
 		s.Max = high
 		return s
 	}
-	s := over(statInvariance, func(v verdict) float64 { return v.score }, float64(len(r.readable))/float64(r.rank))
+	s := over(statInvariance, func(v verdict) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(by(func(v verdict) float64 { return v.global }))))
 	s.Low, s.High = r.interval(f, by(func(v verdict) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
 	s.Null = Network(by(func(v verdict) float64 { return v.null }), r.settings.Top)

@@ -13,6 +13,8 @@ type Settings struct {
 	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this share of its units, the best"`
 	Sparse     []string `key:"sparse" json:"sparse,omitempty" doc:"layers, as in a model's layers, whose units fire by high values alone (s = 1); in the others each unit takes the sign with the better score"`
 	Positions  string   `key:"positions" json:"positions" default:"all" doc:"units of layers with space: all, every value; channels, each channel's maximum; a number, so many random positions"`
+	Thresholds string   `key:"thresholds" json:"thresholds,omitempty" doc:"exact, the default; sketch: from a quantile sketch of each unit, whose memory does not grow with the data, with a further pass to count how often units fire"`
+	Error      float64  `key:"error" json:"error,omitempty" min:"0" max:"0.5" doc:"of thresholds: sketch, by how much of itself the global rate that they give may miss the rate asked for, in the root mean square over units; 0.05 where not given"`
 	References int      `key:"references" json:"references" min:"0" doc:"inputs that drive a unit most, whose trajectories are followed; 1 for gratings and 10 for other data where not given"`
 	Steps      int      `key:"steps" json:"steps" default:"10" min:"1" doc:"draws along a trajectory, for a transformation that has a range"`
 	Also       []string `key:"also" json:"also,omitempty" doc:"more to measure of each unit: variance, same-equivariance, normal-threshold, mutual-information"`
@@ -45,6 +47,9 @@ func (s Settings) check() error {
 	if !(s.Top > 0 && s.Top <= 1) {
 		return fmt.Errorf("top is %v: it is a share above 0, such as 0.2", s.Top)
 	}
+	if err := s.checkThresholds(); err != nil {
+		return err
+	}
 	if s.References < 0 || s.References > maxReferences {
 		return fmt.Errorf("references is %d: take 1 to %d", s.References, maxReferences)
 	}
@@ -67,7 +72,41 @@ func (s Settings) check() error {
 	return err
 }
 
+// Values of Settings.Thresholds.
 const (
+	Exact    = "exact"
+	Sketched = "sketch"
+)
+
+func (s Settings) checkThresholds() error {
+	switch s.Thresholds {
+	case "", Exact:
+		if s.Error != 0 {
+			return errors.New("error is that of thresholds: sketch; exact thresholds have none")
+		}
+	case Sketched:
+		if s.Error != 0 && !(s.Error >= leastError && s.Error <= 0.5) {
+			return fmt.Errorf("error is %v: it is a share of the rate, %v to 0.5", s.Error, leastError)
+		}
+	default:
+		return fmt.Errorf("thresholds is %q: it is exact or sketch", s.Thresholds)
+	}
+	return nil
+}
+
+// tolerance is the relative error that thresholds may have, 0 where they are exact.
+func (s Settings) tolerance() float64 {
+	switch {
+	case s.Thresholds != Sketched:
+		return 0
+	case s.Error == 0:
+		return 0.05
+	}
+	return s.Error
+}
+
+const (
+	leastError    = 0.001
 	maxReferences = 1000
 	maxSteps      = 1000
 )

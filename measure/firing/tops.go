@@ -2,12 +2,14 @@ package firing
 
 import "math"
 
-// tops keeps, for each of some units, the k largest values that it has shown, how many more were equal to the least of them, and
-// which inputs drove it most. All units see the same inputs.
+// tops keeps, for each of some units, the k largest values that it has shown and how many more were equal to the least of them, or a sketch in
+// their place, and which inputs drove it most. All units see the same inputs.
 type tops struct {
 	units, k, z int
 	n           int // inputs seen
 	eligible    int // of these, inputs that may stand as references
+
+	sketch *sketch // nil: heaps
 
 	heap []float32 // units x k, min-heaps; in order of arrival until there are k
 	tied []int32   // by unit: values equal to the least of a full heap that are not in it
@@ -16,9 +18,14 @@ type tops struct {
 	gate []float32 // by unit: no value below changes anything
 }
 
-func newTops(units, k, z int) *tops {
-	t := &tops{units: units, k: k, z: z, heap: make([]float32, units*k), tied: make([]int32, units),
-		best: make([]float32, units*z), at: make([]int32, units*z), gate: make([]float32, units)}
+// newTops has room for the k-th largest value within a relative error of its rank; 0 is exact.
+func newTops(units, k, z int, relative float64, first int) *tops {
+	t := &tops{units: units, k: k, z: z, best: make([]float32, units*z), at: make([]int32, units*z), gate: make([]float32, units)}
+	if sketched(k, relative) {
+		t.sketch = newSketch(units, k, relative, first)
+	} else {
+		t.heap, t.tied = make([]float32, units*k), make([]int32, units)
+	}
 	for u := range t.gate {
 		t.gate[u] = float32(math.Inf(-1))
 	}
@@ -26,7 +33,12 @@ func newTops(units, k, z int) *tops {
 }
 
 // topsBytes is the memory of tops for one unit.
-func topsBytes(k, z int) int64 { return int64(4*k + 8*z + 8) }
+func topsBytes(k, z int, relative float64) int64 {
+	if sketched(k, relative) {
+		return sketchBytes(k, relative) + int64(8*z+4)
+	}
+	return int64(4*k + 8*z + 8)
+}
 
 // add shows values of the units from lo on, times sign, for one input. The count of inputs is the caller's to keep.
 func (t *tops) add(values []float32, sign float32, lo int, n, eligible int, index int32, reference bool) {
@@ -40,6 +52,22 @@ func (t *tops) add(values []float32, sign float32, lo int, n, eligible int, inde
 
 // keep enters a value of unit u, the n-th that it shows, of the eligible-th input that may be a reference.
 func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bool) {
+	floor := t.enter(u, v, n)
+	if reference {
+		t.rank(u, v, eligible, index)
+		eligible++
+	}
+	if n >= t.k-1 && eligible >= t.z {
+		t.gate[u] = min(floor, t.best[(u+1)*t.z-1])
+	}
+}
+
+// enter notes the n-th value of unit u. The k-th largest is no lower than floor, once there are k values.
+func (t *tops) enter(u int, v float32, n int) (floor float32) {
+	if t.sketch != nil {
+		t.sketch.add(u, v)
+		return t.sketch.gate[u]
+	}
 	heap := t.heap[u*t.k : (u+1)*t.k]
 	switch {
 	case n < t.k:
@@ -52,13 +80,7 @@ func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bo
 	case v > heap[0]:
 		t.replace(u, heap, v)
 	}
-	if reference {
-		t.rank(u, v, eligible, index)
-		eligible++
-	}
-	if n >= t.k-1 && eligible >= t.z {
-		t.gate[u] = min(heap[0], t.best[(u+1)*t.z-1])
-	}
+	return heap[0]
 }
 
 // replace puts a value in the place of the least of a full heap.
@@ -114,8 +136,11 @@ func sink(h []float32, i int) {
 	}
 }
 
-// threshold is the k-th largest value of unit u, and how many are as large. There must be k inputs.
+// threshold is the k-th largest value of unit u, and how many are as large; a sketch has not counted them. There must be k inputs.
 func (t *tops) threshold(u int) (q float32, count int) {
+	if t.sketch != nil {
+		return t.sketch.threshold(u), 0
+	}
 	return t.heap[u*t.k], t.k + int(t.tied[u])
 }
 
@@ -126,8 +151,13 @@ func (t *tops) strongest(u int) []int32 {
 
 // merge adds what other inputs showed.
 func (t *tops) merge(o *tops) {
+	if t.sketch != nil {
+		t.sketch.merge(o.sketch)
+	}
 	for u := range t.units {
-		t.mergeHeap(u, o)
+		if t.sketch == nil {
+			t.mergeHeap(u, o)
+		}
 		eligible := t.eligible
 		for i, index := range o.strongest(u) {
 			t.rank(u, o.best[u*o.z+i], eligible, index)
@@ -139,9 +169,17 @@ func (t *tops) merge(o *tops) {
 	for u := range t.units {
 		t.gate[u] = float32(math.Inf(-1))
 		if t.n >= t.k && t.eligible >= t.z {
-			t.gate[u] = min(t.heap[u*t.k], t.best[(u+1)*t.z-1])
+			t.gate[u] = min(t.floor(u), t.best[(u+1)*t.z-1])
 		}
 	}
+}
+
+// floor is what the k-th largest value is no lower than.
+func (t *tops) floor(u int) float32 {
+	if t.sketch != nil {
+		return t.sketch.gate[u]
+	}
+	return t.heap[u*t.k]
 }
 
 // mergeHeap enters the values that o keeps of unit u one by one, and then those equal to its least that it only counts.
