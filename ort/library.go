@@ -25,17 +25,17 @@ const (
 	apiUsed                      = 127
 )
 
-// inspectLibrary asks a library for its version and for the execution providers that are built into it. It comes before
+// inspectLibrary asks a library for its version, for the execution providers that are built into it and for its OrtApi. It comes before
 // the binding loads the library: the binding cannot list providers, and of a library that is too old it says
 // only that a function failed, while that library prints to the terminal.
-func inspectLibrary(path string) (version string, providers []string, err error) {
+func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	handle, err := openLibrary(path)
 	if err != nil {
-		return "", nil, oneLine(err)
+		return "", nil, nil, oneLine(err)
 	}
 	entry, err := symbol(handle, "OrtGetApiBase")
 	if err != nil {
-		return "", nil, errors.New("is a library, but not ONNX Runtime (it lacks OrtGetApiBase)")
+		return "", nil, nil, errors.New("is a library, but not ONNX Runtime (it lacks OrtGetApiBase)")
 	}
 	var getBase func() unsafe.Pointer
 	purego.RegisterFunc(&getBase, entry)
@@ -44,15 +44,14 @@ func inspectLibrary(path string) (version string, providers []string, err error)
 	purego.RegisterFunc(&getVersion, base.getVersionString)
 	version = getVersion()
 	if err := checkVersion(version); err != nil {
-		return version, nil, err
+		return version, nil, nil, err
 	}
 	var getAPI func(uint32) unsafe.Pointer
 	purego.RegisterFunc(&getAPI, base.getAPI)
-	api := getAPI(apiVersion)
-	if api == nil {
-		return version, nil, fmt.Errorf("is ONNX Runtime %s without version %d of its C API: %s", version, apiVersion, remedy)
+	if api = getAPI(apiVersion); api == nil {
+		return version, nil, nil, fmt.Errorf("is ONNX Runtime %s without version %d of its C API: %s", version, apiVersion, remedy)
 	}
-	return version, availableProviders((*[apiUsed]uintptr)(api)), nil
+	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does)"

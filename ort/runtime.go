@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/internal/kernels"
 )
 
 // A Runtime is the loaded ONNX Runtime library.
@@ -40,13 +42,16 @@ func Load(path string) (*Runtime, error) {
 		}
 		return rt, nil
 	}
-	version, providers, err := inspectLibrary(path)
+	version, providers, api, err := inspectLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
 	}
 	binding.SetSharedLibraryPath(path)
 	// The library logs every failure to the terminal, besides returning it.
 	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
+		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
+	}
+	if err := kernels.Load(api); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
 	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and nothing is lost.

@@ -41,7 +41,7 @@ func TestInspectLibraryErrors(t *testing.T) {
 		paths["libc.so.6"] = "not ONNX Runtime"
 	}
 	for path, want := range paths {
-		_, _, err := inspectLibrary(path)
+		_, _, _, err := inspectLibrary(path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", path, err, want)
 		}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
+	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
 
+	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -103,11 +106,19 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 	if err = configure(options, o); err == nil {
 		err = r.useDevice(options, o.Device)
 	}
+	if err == nil {
+		err = kernels.Add(handleOf(options))
+	}
 	if err != nil {
 		_ = options.Destroy()
 		return nil, err
 	}
 	return options, nil
+}
+
+// handleOf is the OrtSessionOptions behind options, which the binding keeps to itself.
+func handleOf(options *binding.SessionOptions) unsafe.Pointer {
+	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
 }
 
 func configure(options *binding.SessionOptions, o Options) error {

@@ -35,12 +35,14 @@ func BenchmarkProbe(b *testing.B) {
 					}
 				}
 				data := &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
+				before := machine.CPUTime()
 				for b.Loop() {
 					if _, err := tr.Fit(b.Context(), data, nil, Fitting{Epochs: 1}); err != nil {
 						b.Fatal(err)
 					}
 				}
 				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "samples/s")
+				b.ReportMetric((machine.CPUTime()-before).Seconds()*1e6/float64(n*b.N), "cpu-us/sample")
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -22,6 +23,7 @@ type Optimiser interface {
 // slots is what an optimiser writes into: the graph, its memory of one parameter, and the rates that all share.
 type slots struct {
 	b      *onnx.Builder
+	fused  bool // one node for an update, which goes once over memory, rather than a chain of the standard ones
 	rate   func(i int) onnx.Value
 	memory func(name string) (now onnx.Value, becomes func(onnx.Value))
 }
@@ -71,6 +73,9 @@ func (o SGD) rates(_ int, rate float64) []float64 { return []float64{rate} }
 
 func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
 	b := s.b
+	if s.fused && o.Momentum > 0 {
+		return o.fused(s, p, g)
+	}
 	g = decayed(b, g, p, o.WeightDecay)
 	if o.Momentum > 0 {
 		v, becomes := s.memory("velocity")
@@ -82,6 +87,19 @@ func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
 		g = now
 	}
 	return b.Sub(p, b.Mul(g, s.rate(0)))
+}
+
+// fused is update in one node.
+func (o SGD) fused(s *slots, p, g onnx.Value) onnx.Value {
+	v, becomes := s.memory("velocity")
+	attrs := onnx.Attrs{"momentum": o.Momentum, "decay": o.WeightDecay, "nesterov": 0.0}
+	if o.Nesterov {
+		attrs["nesterov"] = 1.0
+	}
+	s.b.NeedDomain(kernels.Domain, 1)
+	next := s.b.Node(kernels.Domain, kernels.Momentum, 2, attrs, p, g, v, s.rate(0))
+	becomes(next[1])
+	return next[0]
 }
 
 func (o Adam) complete() Adam {
@@ -120,6 +138,7 @@ func (o AdamW) base() float64 { return o.Rate }
 //	p - s M / (sqrt V + e),  s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t)).
 func (o Adam) adamMove(s *slots, p, g onnx.Value) onnx.Value {
 	b := s.b
+	g = decayed(b, g, p, o.WeightDecay)
 	m, mBecomes := s.memory("mean")
 	v, vBecomes := s.memory("square")
 	mean := b.Add(b.Mul(m, b.Scalar(float32(o.Beta1))), g)
@@ -127,6 +146,18 @@ func (o Adam) adamMove(s *slots, p, g onnx.Value) onnx.Value {
 	mBecomes(mean)
 	vBecomes(square)
 	return b.Sub(p, b.Mul(b.Div(mean, b.Add(b.Sqrt(square), s.rate(1))), s.rate(0)))
+}
+
+// fusedMove is adamMove in one node, which multiplies p by keep first.
+func (o Adam) fusedMove(s *slots, p, g, keep onnx.Value) onnx.Value {
+	m, mBecomes := s.memory("mean")
+	v, vBecomes := s.memory("square")
+	s.b.NeedDomain(kernels.Domain, 1)
+	attrs := onnx.Attrs{"beta1": o.Beta1, "beta2": o.Beta2, "decay": o.WeightDecay}
+	next := s.b.Node(kernels.Domain, kernels.Adam, 3, attrs, p, g, m, v, s.rate(0), s.rate(1), keep)
+	mBecomes(next[1])
+	vBecomes(next[2])
+	return next[0]
 }
 
 func (o Adam) adamRates(t int, rate float64) []float64 {
@@ -138,7 +169,10 @@ func (o Adam) adamRates(t int, rate float64) []float64 {
 func (o Adam) rates(t int, rate float64) []float64 { return o.adamRates(t, rate) }
 
 func (o Adam) update(s *slots, p, g onnx.Value) onnx.Value {
-	return o.complete().adamMove(s, p, decayed(s.b, g, p, o.WeightDecay))
+	if s.fused {
+		return o.complete().fusedMove(s, p, g, s.b.Scalar(1))
+	}
+	return o.complete().adamMove(s, p, g)
 }
 
 func (o AdamW) rates(t int, rate float64) []float64 {
@@ -146,7 +180,12 @@ func (o AdamW) rates(t int, rate float64) []float64 {
 }
 
 func (o AdamW) update(s *slots, p, g onnx.Value) onnx.Value {
-	if o.WeightDecay > 0 {
+	decay := o.WeightDecay
+	o.WeightDecay = 0
+	if s.fused {
+		return Adam(o).complete().fusedMove(s, p, g, s.rate(2))
+	}
+	if decay > 0 {
 		p = s.b.Mul(p, s.rate(2))
 	}
 	return Adam(o).complete().adamMove(s, p, g)

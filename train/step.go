@@ -216,12 +216,13 @@ func (p *program) step() (*onnx.Model, error) {
 	p.memory = nil
 	outputs := []string{marksName}
 	for i, s := range p.parameters {
-		slots := &slots{b: b, rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
+		slots := &slots{b: b, fused: p.fused(), rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
 			m := slot{prefix + name + " " + s.name, s.shape}
 			p.memory = append(p.memory, m)
-			return b.Input(m.name, onnx.Float, m.shape...), func(v onnx.Value) { b.Output(nextName(m.name), v) }
+			now := b.Input(m.name, onnx.Float, m.shape...)
+			return now, func(v onnx.Value) { b.OutputLike(nextName(m.name), v, now) }
 		}}
-		b.Output(nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]))
+		b.OutputLike(nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]), by[i])
 	}
 	for _, n := range p.norms {
 		mean, variance := n.becomes(b)
@@ -241,6 +242,11 @@ func (p *program) step() (*onnx.Model, error) {
 		return nil, err
 	}
 	return m.WithOutputs(outputs)
+}
+
+// fused reports whether the processor computes the graph, for which there are operators of our own.
+func (p *program) fused() bool {
+	return (p.spec.Engine.Device == "" || p.spec.Engine.Device == "cpu") && !p.spec.plain
 }
 
 // slots are all that lives from step to step.
@@ -291,7 +297,7 @@ func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 	}
 	b.Output(marksName, b.Concat(0, marks...))
 	for _, s := range p.slots() {
-		b.Output(nextName(s.name), now[s.name])
+		b.OutputLike(nextName(s.name), now[s.name], onnx.Value(s.name))
 	}
 	return b.Model()
 }

@@ -89,7 +89,7 @@ func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	return trainer
 }
 
-// Optimisers, losses and clipping are those of PyTorch, one step a run or several.
+// Optimisers, losses and clipping are those of PyTorch, one step a run or several, the update in one node or a chain.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -104,8 +104,9 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("%d cases", len(cases))
 	}
 	for _, c := range cases {
-		for _, together := range []int{1, 3} {
-			tr := newMLP(t, Spec{Loss: lossOf(t, c.Loss), Optimiser: optimisers[c.Optimiser], Clip: c.Clip, Together: together}, 5, 7, 3)
+		for _, how := range []Spec{{Together: 1}, {Together: 3}, {Together: 3, plain: true}} {
+			how.Loss, how.Optimiser, how.Clip = lossOf(t, c.Loss), optimisers[c.Optimiser], c.Clip
+			tr := newMLP(t, how, 5, 7, 3)
 			if err := tr.SetWeights(c.weights(c.Start)); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +124,7 @@ func TestGolden(t *testing.T) {
 			for key, w := range want {
 				for i, v := range w.Data {
 					if d := math.Abs(float64(got[key].Data[i] - v)); !(d < 5e-5) {
-						t.Fatalf("%s, %d together: %s[%d] is off by %g", name, together, key, i, d)
+						t.Fatalf("%s, %d together, plain %v: %s[%d] is off by %g", name, how.Together, how.plain, key, i, d)
 					}
 				}
 			}

@@ -1,0 +1,163 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/kernels"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// update runs an operator on arrays of the given lengths, followed by its rates, and returns what they become: as many as outputs.
+func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, rates ...float32) ([][]float32, error) {
+	t.Helper()
+	rt := orttest.Load(t)
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	b.NeedDomain(kernels.Domain, 1)
+	var names []onnx.Value
+	var in, out []*ort.Value
+	feed := func(v []float32, shape ...int) {
+		names = append(names, b.Input(fmt.Sprintf("x%d", len(in)), onnx.Float, shape...))
+		value, err := ort.Wrap(rt, slices.Clone(v), shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, value)
+	}
+	for _, a := range arrays {
+		feed(a, len(a))
+	}
+	for _, r := range rates {
+		feed([]float32{r})
+	}
+	for i, v := range b.Node(kernels.Domain, op, outputs, attrs, names...) {
+		b.OutputLike(fmt.Sprintf("y%d", i), v, names[0])
+		out = append(out, nil)
+	}
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(m, ort.Options{Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Run(t.Context(), in, out); err != nil {
+		return nil, err
+	}
+	var found [][]float32
+	for _, v := range out {
+		found = append(found, slices.Clone(ort.Data[float32](v)))
+		v.Close()
+	}
+	return found, nil
+}
+
+// random are arrays of n normal numbers; the last, a mean of squares, has none below 0.
+func random(seed uint64, k, n int) [][]float32 {
+	r, out := keyed.Rand(seed, "kernels"), make([][]float32, k)
+	for i := range out {
+		out[i] = make([]float32, n)
+		for j := range out[i] {
+			out[i][j] = float32(r.NormFloat64())
+			if i == k-1 {
+				out[i][j] *= out[i][j]
+			}
+		}
+	}
+	return out
+}
+
+func near(t *rapid.T, what string, i int, got float32, want float64) {
+	if d := math.Abs(float64(got) - want); !(d <= 2e-6*max(1, math.Abs(want))) {
+		t.Fatalf("%s %d is %g, not %g", what, i, got, want)
+	}
+}
+
+// Lengths around the widths of vectors and blocks.
+var lengths = rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{1 << 14, 1<<14 + 5, 1 << 15, 1<<15 + 9, 100000}))
+
+func TestAdam(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		x := random(uint64(rapid.IntRange(0, 1000).Draw(r, "seed")), 4, lengths.Draw(r, "n"))
+		const decay, beta1, beta2, step, epsilon = 0.25, 0.9, 0.999, 0.125, 1e-3
+		keep := rapid.SampledFrom([]float32{1, 0.75}).Draw(r, "keep")
+		got, err := update(t, kernels.Adam, onnx.Attrs{"decay": decay, "beta1": beta1, "beta2": beta2}, 2, 3, x, step, epsilon, keep)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i := range x[0] {
+			p, g := float64(x[0][i]), float64(x[1][i])+decay*float64(x[0][i])
+			m, v := beta1*float64(x[2][i])+g, beta2*float64(x[3][i])+g*g
+			near(r, "m", i, got[1][i], m)
+			near(r, "v", i, got[2][i], v)
+			near(r, "p", i, got[0][i], float64(keep)*p-step*m/(math.Sqrt(v)+epsilon))
+		}
+	})
+}
+
+func TestMomentum(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		x := random(uint64(rapid.IntRange(0, 1000).Draw(r, "seed")), 3, lengths.Draw(r, "n"))
+		const decay, momentum, rate = 0.25, 0.9, 0.125
+		nesterov := rapid.SampledFrom([]float64{0, 1}).Draw(r, "nesterov")
+		got, err := update(t, kernels.Momentum, onnx.Attrs{"decay": decay, "momentum": momentum, "nesterov": nesterov}, 2, 2, x, rate)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i := range x[0] {
+			p, g := float64(x[0][i]), float64(x[1][i])+decay*float64(x[0][i])
+			v := momentum*float64(x[2][i]) + g
+			near(r, "v", i, got[1][i], v)
+			near(r, "p", i, got[0][i], p-rate*(v+nesterov*(g+momentum*v-v)))
+		}
+	})
+}
+
+// Threads share the blocks, and every number comes to the same bits.
+func TestThreads(t *testing.T) {
+	x := random(1, 4, 1<<16+13)
+	one, err1 := update(t, kernels.Adam, onnx.Attrs{"beta1": 0.9, "beta2": 0.999}, 1, 3, x, 0.1, 1e-8, 1)
+	two, err2 := update(t, kernels.Adam, onnx.Attrs{"beta1": 0.9, "beta2": 0.999}, 2, 3, x, 0.1, 1e-8, 1)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	for i := range one {
+		if !slices.Equal(one[i], two[i]) {
+			t.Errorf("output %d differs between one thread and two", i)
+		}
+	}
+}
+
+// NaN and infinity stay what they are, and nothing has no elements.
+func TestAbsurd(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	got, err := update(t, kernels.Momentum, nil, 1, 2, [][]float32{{1, 1}, {inf, nan}, {0, 0}}, 1)
+	if err != nil || got[0][0] != -inf || got[0][1] == got[0][1] {
+		t.Error(got, err)
+	}
+	if got, err = update(t, kernels.Momentum, nil, 1, 2, [][]float32{{}, {}, {}}, 1); err != nil || len(got[0]) != 0 {
+		t.Error(got, err)
+	}
+}
+
+func TestWrongShapes(t *testing.T) {
+	for _, x := range [][][]float32{random(1, 2, 5), {make([]float32, 5), make([]float32, 4), make([]float32, 5)}, {make([]float32, 5), make([]float32, 5), make([]float32, 6)}} {
+		if len(x) < 3 {
+			x = append(x, nil)
+		}
+		_, err := update(t, kernels.Momentum, nil, 1, 2, x, 1)
+		if err == nil || !strings.Contains(err.Error(), "not as large as its parameter") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("lengths %d, %d and %d: %v", len(x[0]), len(x[1]), len(x[2]), err)
+		}
+	}
+}
