@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -107,12 +108,12 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	shown := run.json(record)
-	rows, err := run.rows(record)
+	said, err := s.summary(run)
 	if err != nil {
 		return err
 	}
 	return page(w, http.StatusOK, "run", map[string]any{
-		"Title": shown.Name, "Run": shown, "Scores": len(rows), "Findings": report.Findings(rows), "Failed": record.Failed, "Noether": record.Noether,
+		"Title": shown.Name, "Run": shown, "Scores": said.Scores, "Findings": said.Findings, "Failed": record.Failed, "Noether": record.Noether,
 		"Live": shown.Progress.State == running,
 	})
 }
@@ -122,23 +123,19 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, rows, err := run.whole()
+	text, err := s.report(run)
 	if err != nil {
 		return err
 	}
-	return writeReport(w, report.Run{Rows: rows, Record: record, Attachments: run.attachments()})
+	return sendReport(w, text)
 }
 
-// writeReport writes a report, whose own policy is stricter than the server's: it allows its script and style by their hashes and
+// sendReport sends a report, whose own policy is stricter than the server's: it allows its script and style by their hashes and
 // stands in the page. A second policy in a header would forbid them, as both hold.
-func writeReport(w http.ResponseWriter, run report.Run) error {
-	var b strings.Builder
-	if err := run.HTML(&b, ""); err != nil {
-		return err
-	}
+func sendReport(w http.ResponseWriter, text []byte) error {
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, err := io.WriteString(w, b.String())
+	_, err := w.Write(text)
 	return err
 }
 
@@ -197,5 +194,9 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("putting the runs together: %w", err)
 	}
-	return writeReport(w, report.Run{Rows: rows, Record: record})
+	var b bytes.Buffer
+	if err := (report.Run{Rows: rows, Record: record}).HTML(&b, ""); err != nil {
+		return err
+	}
+	return sendReport(w, b.Bytes())
 }

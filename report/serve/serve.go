@@ -34,6 +34,7 @@ type Options struct {
 // A Server serves runs.
 type Server struct {
 	library *library
+	kept    *kept
 	options Options
 	mux     *http.ServeMux
 }
@@ -47,7 +48,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{library: l, options: o, mux: http.NewServeMux()}
+	s := &Server{library: l, kept: newKept(mostKept), options: o, mux: http.NewServeMux()}
 	s.routes()
 	return s, nil
 }
