@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,99 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/tensor"
 )
-
-// correlation is the simplest comparison: over samples, the correlation of the mean activation of either layer.
-type correlation struct {
-	directed bool
-	cost     int64  // of a pair
-	skip     string // pairs whose first layer's name contains this are skipped
-}
-
-func (correlation) Name() string        { return "correlation" }
-func (correlation) Version() int        { return 1 }
-func (correlation) Settings() any       { return nil }
-func (c correlation) Directional() bool { return c.directed }
-
-func (c correlation) Skip(g measure.Grid) string {
-	if len(g.Pairs) != 1 || len(g.A) != 1 || len(g.B) != 1 {
-		panic("Skip wants a grid of one pair")
-	}
-	if c.skip != "" && strings.Contains(g.A[0].Name, c.skip) {
-		return "its name is " + c.skip
-	}
-	return ""
-}
-
-func (c correlation) Cost(g measure.Grid) int64 { return c.cost * int64(len(g.Pairs)) }
-
-func (c correlation) New(g measure.Grid) (measure.GridAccumulator, error) {
-	return &correlating{grid: g, Sums: make([][6]float64, len(g.Pairs))}, nil
-}
-
-type correlating struct {
-	grid measure.Grid
-	Sums [][6]float64 // for each pair: n, a, b, aa, bb, ab
-}
-
-func (c *correlating) Update(b *measure.PairBatch) error {
-	for i := range b.Place {
-		a, err := c.means(measure.SideA, b.A, b.Index, i)
-		if err != nil {
-			return err
-		}
-		other, err := c.means(measure.SideB, b.B, b.Index, i)
-		if err != nil {
-			return err
-		}
-		for k, p := range c.grid.Pairs {
-			x, y := a[p[0]], other[p[1]]
-			for j, v := range [6]float64{1, x, y, x * x, y * y, x * y} {
-				c.Sums[k][j] += v
-			}
-		}
-	}
-	return nil
-}
-
-func (c *correlating) means(side measure.Side, layers []tensor.Tensor, index []int, i int) ([]float64, error) {
-	var out []float64
-	for k, z := range layers {
-		var sum float64
-		for _, v := range z.At(i).Data {
-			sum += float64(v)
-		}
-		if math.IsNaN(sum) {
-			return nil, &measure.NonFiniteIn{Side: side, Layer: k, Index: index[i]}
-		}
-		out = append(out, sum/float64(len(z.At(i).Data)))
-	}
-	return out, nil
-}
-
-func (c *correlating) Merge(other measure.GridAccumulator) error {
-	for k, s := range other.(*correlating).Sums {
-		for j := range s {
-			c.Sums[k][j] += s[j]
-		}
-	}
-	return nil
-}
-
-func (c *correlating) Scores() ([]measure.PairScore, error) {
-	var out []measure.PairScore
-	for k, p := range c.grid.Pairs {
-		s := c.Sums[k]
-		cov := func(xy, x, y float64) float64 { return xy/s[0] - x/s[0]*y/s[0] }
-		r := cov(s[5], s[1], s[2]) / math.Sqrt(cov(s[3], s[1], s[1])*cov(s[4], s[2], s[2]))
-		out = append(out, measure.PairScore{A: p[0], B: p[1], Score: measure.Plain("r", r, int(s[0]))})
-	}
-	return out, nil
-}
-
-func (c *correlating) MarshalBinary() ([]byte, error)    { return json.Marshal(c.Sums) }
-func (c *correlating) UnmarshalBinary(data []byte) error { return json.Unmarshal(data, &c.Sums) }
 
 const pairsText = `name: pairs
 seed: 3

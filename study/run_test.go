@@ -4,78 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/scores"
 )
-
-const studyText = `name: test
-seed: 3
-data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
-models:
-  - {name: small, onnx: small.onnx, layers: ["op:Conv", "op:Relu", output]}
-transforms:
-  - {name: quarter, rotate: {values: [90, 180]}}
-  - {name: tilt, rotate: [-15, 15], per: trial}
-  - {name: shift, translate: [-0.2, 0.2], on: activations, per: trial}
-measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
-`
-
-func options(t *testing.T) Options {
-	t.Helper()
-	return Options{Runtime: orttest.Load(t), Threads: 2}
-}
-
-// parseIn reads a study as if it stood in a folder, with changes made to its text.
-func parseIn(t *testing.T, dir, text string) *Study {
-	t.Helper()
-	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
-	t.Helper()
-	r, err := Run(t.Context(), s, dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// sameScores holds two runs against each other: the same rows, values within a tolerance.
-func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
-	t.Helper()
-	if len(want) == 0 || len(want) != len(got) {
-		t.Fatalf("%d rows against %d", len(got), len(want))
-	}
-	close := func(a, b float64) bool {
-		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
-	}
-	for i, w := range want {
-		g := got[i]
-		if !close(w.Value, g.Value) || !close(w.Null, g.Null) || !close(w.Low, g.Low) || !close(w.High, g.High) {
-			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v against %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
-				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
-		}
-		w.Value, w.Null, w.Low, w.High = 0, 0, 0, 0
-		g.Value, g.Null, g.Low, g.High = 0, 0, 0, 0
-		if w != g {
-			t.Errorf("row %d: %+v against %+v", i, g, w)
-		}
-	}
-}
 
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
@@ -113,40 +50,6 @@ func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 		t.Fatalf("%d passes: the bound on memory has had no effect", most)
 	}
 	sameScores(t, want.Rows, got.Rows, 1e-9)
-}
-
-func TestShardsMergeToTheWhole(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
-	out := filepath.Join(dir, "shards")
-	for i := 1; i <= 5; i++ {
-		if i == 4 {
-			_, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
-			var missing *MissingShards
-			if !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[4/5 5/5]" {
-				t.Fatalf("merging three of five shards: %v", err)
-			}
-		}
-		part := o
-		part.Part = Part{i, 5}
-		mustRun(t, parseIn(t, dir, studyText), out, part)
-	}
-	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameScores(t, want.Rows, got.Rows, 1e-5)
-	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-		t.Errorf("the merge leaves %v", left)
-	}
-	again, err := ReadResult(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameScores(t, got.Rows, again.Rows, 0)
 }
 
 func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
@@ -332,82 +235,6 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 		t.Fatal(err)
 	}
 	sameScores(t, want.Rows, again.Rows, 1e-5)
-}
-
-// A shard that was thought dead runs beside the one that took its place. Both end, and the merge is none the wiser.
-func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
-	t.Parallel()
-	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			testmodel.Write(t, dir, "small", testmodel.Options{})
-			o := options(t)
-			o.Complete = true
-			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
-			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
-			out := filepath.Join(dir, "shared")
-			o.Every = time.Nanosecond
-			var group errgroup.Group
-			for _, part := range []Part{{1, 2}, {2, 2}, {1, 2}, {2, 2}} {
-				group.Go(func() error {
-					o := o
-					o.Part = part
-					_, err := Run(t.Context(), parseIn(t, dir, text), out, o)
-					return err
-				})
-			}
-			if err := group.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			// Two merges at once, and a third when all is done.
-			for range 2 {
-				group.Go(func() error {
-					_, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-					return err
-				})
-			}
-			if err := group.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameScores(t, want.Rows, got.Rows, 1e-5)
-			if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-				t.Errorf("states are left: %v", left)
-			}
-		})
-	}
-}
-
-// What a slow run of a shard has does not replace what a faster one has finished.
-func TestFinishedShardIsNotOverwritten(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "batch: 14\n"
-	out := filepath.Join(dir, "shared")
-	o.Part, o.Every = Part{1, 2}, time.Nanosecond
-	slow := o
-	stop := errors.New("stop")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	slow.Progress = func(p Progress) {
-		if p.Done > 60 {
-			mustRun(t, parseIn(t, dir, text), out, o)
-			cancel(stop)
-		}
-	}
-	if _, err := Run(ctx, parseIn(t, dir, text), out, slow); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	o.Part = Part{2, 2}
-	mustRun(t, parseIn(t, dir, text), out, o)
-	if _, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o); err != nil {
-		t.Error(err)
-	}
 }
 
 // Runs of some of the models fill one folder; whole models leave nothing to merge, and shards of the others little.

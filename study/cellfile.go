@@ -1,0 +1,143 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A finishedFile is a finished task in a state file.
+type finishedFile struct {
+	Cell    scores.Cell // of this task's layers alone
+	Samples []sampleFile
+}
+
+// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left out.
+type sampleFile struct {
+	Statistic string
+	Index     []int
+	Value     []float64
+}
+
+func (t *task) marshalFinished() ([]byte, error) {
+	cell := t.cell.identity()
+	cell.Layers = t.scored.Layers
+	return json.Marshal(finishedFile{Cell: cell, Samples: packSamples(t.scored.Samples)})
+}
+
+func (t *task) readFinished(raw []byte) (*finished, error) {
+	var file finishedFile
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Cell.Layers) != t.layers() {
+		return nil, fmt.Errorf("scores of %d layers where %d were measured", len(file.Cell.Layers), t.layers())
+	}
+	samples, err := unpackSamples(file.Samples)
+	return &finished{Layers: file.Cell.Layers, Samples: samples}, err
+}
+
+func packSamples(samples []measure.SampleScore) []sampleFile {
+	var out []sampleFile
+	for _, s := range samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(f sampleFile) bool { return f.Statistic == s.Statistic })
+		if i < 0 {
+			i = len(out)
+			out = append(out, sampleFile{Statistic: s.Statistic})
+		}
+		out[i].Index = append(out[i].Index, s.Index)
+		out[i].Value = append(out[i].Value, s.Value)
+	}
+	return out
+}
+
+func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
+	var out []measure.SampleScore
+	for _, f := range files {
+		if len(f.Index) != len(f.Value) {
+			return nil, fmt.Errorf("%d indices for %d values of %s", len(f.Index), len(f.Value), f.Statistic)
+		}
+		for i, index := range f.Index {
+			out = append(out, measure.SampleScore{Index: index, Statistic: f.Statistic, Value: f.Value[i]})
+		}
+	}
+	return out, nil
+}
+
+// identity is the cell as its record names it.
+func (c *Cell) identity() scores.Cell {
+	out := scores.Cell{Model: c.Model.spec.Name, Data: c.Data.spec.Name, Transform: c.View.Transform,
+		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name()}
+	if c.Other != nil {
+		out.OtherModel = c.Other.spec.Name
+	}
+	return out
+}
+
+// writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
+func (f Folder) writeCell(c *Cell) error {
+	record := c.identity()
+	record.Layers = c.layers()
+	record.PeakMemory = machine.PeakMemory()
+	samples := map[string][]sampleFile{}
+	for _, t := range c.tasks {
+		if t.scored.Samples != nil {
+			samples[t.name()] = packSamples(t.scored.Samples)
+		}
+	}
+	if len(samples) > 0 {
+		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
+			return err
+		}
+	}
+	return scores.WriteCell(f.cell(c), record)
+}
+
+// layers are the scores of a finished cell, the pairs of layers of several grids in the order of the whole.
+func (c *Cell) layers() []scores.Layer {
+	if c.work != nil {
+		return c.work.scored
+	}
+	var out []scores.Layer
+	for _, t := range c.tasks {
+		out = append(out, t.scored.Layers...)
+	}
+	if c.order != nil {
+		slices.SortStableFunc(out, func(a, b scores.Layer) int {
+			return c.order[[2]string{a.Name, a.Other}] - c.order[[2]string{b.Name, b.Other}]
+		})
+	}
+	return out
+}
+
+// readCell reads a cell's record. One of another identity than its name promises is an error.
+func (f Folder) readCell(c *Cell) (scores.Cell, error) {
+	got, err := scores.ReadCell(f.cell(c))
+	if err != nil {
+		return got, err
+	}
+	want := c.identity()
+	want.Layers = got.Layers
+	layers := 0
+	for _, t := range c.tasks {
+		layers += t.layers()
+	}
+	if c.work == nil && len(got.Layers) != layers || !sameCell(got, want) {
+		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
+	}
+	return got, nil
+}
+
+// sameCell compares all that names a cell.
+func sameCell(a, b scores.Cell) bool {
+	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
+		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure
+}

@@ -1,0 +1,69 @@
+package study
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+const studyText = `name: test
+seed: 3
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models:
+  - {name: small, onnx: small.onnx, layers: ["op:Conv", "op:Relu", output]}
+transforms:
+  - {name: quarter, rotate: {values: [90, 180]}}
+  - {name: tilt, rotate: [-15, 15], per: trial}
+  - {name: shift, translate: [-0.2, 0.2], on: activations, per: trial}
+measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
+`
+
+func options(t *testing.T) Options {
+	t.Helper()
+	return Options{Runtime: orttest.Load(t), Threads: 2}
+}
+
+// parseIn reads a study as if it stood in a folder, with changes made to its text.
+func parseIn(t *testing.T, dir, text string) *Study {
+	t.Helper()
+	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), s, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sameScores holds two runs against each other: the same rows, values within a tolerance.
+func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
+	t.Helper()
+	if len(want) == 0 || len(want) != len(got) {
+		t.Fatalf("%d rows against %d", len(got), len(want))
+	}
+	close := func(a, b float64) bool {
+		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
+	}
+	for i, w := range want {
+		g := got[i]
+		if !close(w.Value, g.Value) || !close(w.Null, g.Null) || !close(w.Low, g.Low) || !close(w.High, g.High) {
+			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v against %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
+				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
+		}
+		w.Value, w.Null, w.Low, w.High = 0, 0, 0, 0
+		g.Value, g.Null, g.Low, g.High = 0, 0, 0, 0
+		if w != g {
+			t.Errorf("row %d: %+v against %+v", i, g, w)
+		}
+	}
+}

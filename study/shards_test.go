@@ -1,0 +1,125 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+func TestShardsMergeToTheWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "shards")
+	for i := 1; i <= 5; i++ {
+		if i == 4 {
+			_, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+			var missing *MissingShards
+			if !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[4/5 5/5]" {
+				t.Fatalf("merging three of five shards: %v", err)
+			}
+		}
+		part := o
+		part.Part = Part{i, 5}
+		mustRun(t, parseIn(t, dir, studyText), out, part)
+	}
+	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+		t.Errorf("the merge leaves %v", left)
+	}
+	again, err := ReadResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, got.Rows, again.Rows, 0)
+}
+
+// A shard that was thought dead runs beside the one that took its place. Both end, and the merge is none the wiser.
+func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			testmodel.Write(t, dir, "small", testmodel.Options{})
+			o := options(t)
+			o.Complete = true
+			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
+			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+			out := filepath.Join(dir, "shared")
+			o.Every = time.Nanosecond
+			var group errgroup.Group
+			for _, part := range []Part{{1, 2}, {2, 2}, {1, 2}, {2, 2}} {
+				group.Go(func() error {
+					o := o
+					o.Part = part
+					_, err := Run(t.Context(), parseIn(t, dir, text), out, o)
+					return err
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			// Two merges at once, and a third when all is done.
+			for range 2 {
+				group.Go(func() error {
+					_, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+					return err
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameScores(t, want.Rows, got.Rows, 1e-5)
+			if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+				t.Errorf("states are left: %v", left)
+			}
+		})
+	}
+}
+
+// What a slow run of a shard has does not replace what a faster one has finished.
+func TestFinishedShardIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	text := studyText + "batch: 14\n"
+	out := filepath.Join(dir, "shared")
+	o.Part, o.Every = Part{1, 2}, time.Nanosecond
+	slow := o
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	slow.Progress = func(p Progress) {
+		if p.Done > 60 {
+			mustRun(t, parseIn(t, dir, text), out, o)
+			cancel(stop)
+		}
+	}
+	if _, err := Run(ctx, parseIn(t, dir, text), out, slow); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Part = Part{2, 2}
+	mustRun(t, parseIn(t, dir, text), out, o)
+	if _, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o); err != nil {
+		t.Error(err)
+	}
+}
