@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -52,6 +53,37 @@ func TestContactSheets(t *testing.T) {
 	mustRun(t, parseIn(t, dir, studyText), out, options(t)) // what was drawn stays where nobody asks
 	if _, err := os.Stat(files[0]); err != nil {
 		t.Error(err)
+	}
+}
+
+// The pictures that stand beside a model come into the run folder, and with them what they are said to show.
+func TestModelPictures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := testmodel.Write(t, dir, "small", testmodel.Options{})
+	beside := strings.TrimSuffix(path, ".onnx") + ".pictures"
+	if err := os.Mkdir(beside, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"layer1.png": "one", "layer1.json": `{"title": "Filters", "caption": "Edges."}`, "layer2.png": "two", "notes.txt": "x"} {
+		if err := os.WriteFile(filepath.Join(beside, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "run")
+	mustRun(t, parseIn(t, dir, studyText), out, options(t))
+	for name, want := range map[string]string{"small-layer1.png": "one", "small-layer1.json": `{"caption":"Edges.","model":"small","title":"Filters"}`,
+		"small-layer2.png": "two", "small-layer2.json": `{"model":"small","title":"layer2 of small"}`} {
+		got, err := os.ReadFile(filepath.Join(out, "pictures", "models", name))
+		if err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(beside, "layer1.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), parseIn(t, dir, studyText), filepath.Join(dir, "again"), options(t)); err == nil || !strings.Contains(err.Error(), "caption") {
+		t.Errorf("a caption that is cut: %v", err)
 	}
 }
 

@@ -35,6 +35,9 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	if err := r.writePictures(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.copyModelPictures(); err != nil {
+		return nil, err
+	}
 	record, err := r.writeRecord(true)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,91 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Pictures of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.pictures, each with what it shows in
+// a JSON file of the same name, if anything. A run takes them along for its report.
+
+const (
+	modelPictures     = "pictures/models" // in the run folder
+	mostModelPictures = 60                // of one model
+	mostPictureBytes  = 4 << 20
+)
+
+// copyModelPictures brings the pictures of every model to the run folder.
+func (r *runner) copyModelPictures() error {
+	if err := os.RemoveAll(r.folder.path(modelPictures)); err != nil {
+		return err
+	}
+	for _, m := range r.plan.models {
+		base := strings.TrimSuffix(m.model.Path(), filepath.Ext(m.model.Path()))
+		files, err := filepath.Glob(escaped(base+".pictures") + "/*.png")
+		if err != nil {
+			return err
+		}
+		for _, file := range files[:min(len(files), mostModelPictures)] {
+			if err := r.copyModelPicture(m.spec.Name, file); err != nil {
+				return fmt.Errorf("the pictures of model %s: %w", m.spec.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// escaped is a path in which a glob finds nothing but itself.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// copyModelPicture copies one picture, unless it is too large for a report, and says whose it is.
+func (r *runner) copyModelPicture(model, file string) error {
+	if info, err := os.Stat(file); err != nil || info.Size() > mostPictureBytes {
+		return err
+	}
+	png, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".png")
+	text := map[string]string{"title": name + " of " + model}
+	raw, err := os.ReadFile(strings.TrimSuffix(file, ".png") + ".json")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return fmt.Errorf("reading the caption of %s: %w", file, err)
+		}
+	}
+	text["model"] = model
+	if err := os.MkdirAll(r.folder.path(modelPictures), 0o755); err != nil {
+		return err
+	}
+	to := fmt.Sprintf("%s/%s-%s", modelPictures, inFileName(model), name)
+	if err := r.folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
+		return err
+	}
+	return r.folder.write(to+".png", func(w io.Writer) error {
+		_, err := w.Write(png)
+		return err
+	})
+}
+
+// inFileName is a name that can be part of a file's.
+func inFileName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '-'
+		}
+		return c
+	}, name)
+}
