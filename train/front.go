@@ -14,18 +14,35 @@ import (
 // shape, pictures with values in [0, 1] or waveforms. Then whoever runs it need not know these. A network over a spectrogram takes it
 // as b x bands x frames, or as b x 1 x bands x frames. The input is "input", the output "logits"; weights keep their names.
 func Behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
-	out, err := behind(p, shape, m)
+	if len(m.Outputs()) != 1 {
+		return nil, fmt.Errorf("putting a preprocessing before a network: it has %d outputs, and wants one", len(m.Outputs()))
+	}
+	return behind(p, shape, m, "logits")
+}
+
+// BehindLayers is Behind for a network whose outputs are its layers: they keep their names.
+func BehindLayers(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
+	var names []string
+	for _, o := range m.Outputs() {
+		names = append(names, o.Name)
+	}
+	return behind(p, shape, m, names...)
+}
+
+func behind(p dataset.Preprocess, shape []int, m *onnx.Model, names ...string) (*onnx.Model, error) {
+	out, err := included(p, shape, m, names)
 	if err != nil {
 		return nil, fmt.Errorf("putting a preprocessing before a network: %w", err)
 	}
 	return out, nil
 }
 
-func behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
-	inputs, outputs := m.Inputs(), m.Outputs()
+// included is the network behind the preprocessing, its outputs under the given names.
+func included(p dataset.Preprocess, shape []int, m *onnx.Model, names []string) (*onnx.Model, error) {
+	inputs := m.Inputs()
 	switch {
-	case len(inputs) != 1 || len(outputs) != 1 || len(shape) < 2:
-		return nil, fmt.Errorf("it has %d inputs and %d outputs, and samples have the shape %v: it wants one each, and channels and space", len(inputs), len(outputs), shape)
+	case len(inputs) != 1 || len(shape) < 2:
+		return nil, fmt.Errorf("it has %d inputs, and samples have the shape %v: it wants one, and channels and space", len(inputs), shape)
 	case p.Order == "bgr":
 		return nil, errors.New("the order bgr is for networks that were trained so: leave it out")
 	case p.Standardise:
@@ -44,7 +61,9 @@ func behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, erro
 			y = b.Unsqueeze(y, 1) // b x 1 x bands x frames
 		}
 	}
-	b.Output("logits", b.Include(m, map[string]onnx.Value{inputs[0].Name: y})[0])
+	for i, v := range b.Include(m, map[string]onnx.Value{inputs[0].Name: y}) {
+		b.Output(names[i], v)
+	}
 	return b.Model()
 }
 

@@ -29,7 +29,7 @@ func (f *File) open(ctx context.Context, p dataset.Preprocess) (*opened, error) 
 		return nil, err
 	}
 	o.train = src
-	if f.Target == "" && src.Classes() == nil {
+	if f.Target == "" && src.Classes() == nil && !f.Network.layered() {
 		return nil, f.node.Get("data").Errorf("these samples have no labels to learn; a factor of them is named by target")
 	}
 	o.classes = src.Classes()
@@ -65,7 +65,7 @@ func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 	case v.Share == 0:
 		return nil
 	}
-	d := dataset.Drawing{Seed: f.Seed, Stratified: f.Target == ""}
+	d := dataset.Drawing{Seed: f.Seed, Stratified: f.Target == "" && src.Classes() != nil}
 	if o.validation, err = dataset.Split(ctx, src, 0, v.Share, d); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@
 //	summary.json      what came out, and of which settings and data
 //	training.yaml     the training file
 //	epochs/007.onnx   the networks of single epochs, where the file asks for them
+//	model.pictures/   sheets of what the units of networks see that learn without labels
 //	checkpoint.bin    what training that was stopped goes on from; it is removed at the end
 //
 // Training that was stopped, or killed, goes on where its last epoch ended when it is run again, and ends with the same weights.

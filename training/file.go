@@ -16,7 +16,7 @@ type File struct {
 	Validation Validation       `key:"validation" doc:"the share of the data that is held out and judges each epoch, or an entry of data of its own"`
 	Test       *study.Data      `key:"test" doc:"what the network is tested on in the end, once"`
 	Target     string           `key:"target" doc:"the factor of variation to learn, where it is not the classes"`
-	Network    Network          `key:"network,required" doc:"what is trained: convnet, resnet, mlp or onnx"`
+	Network    Network          `key:"network,required" doc:"what is trained: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
 	Preprocess study.Preprocess `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
 	Augment    Augment          `key:"augment" doc:"transformations of each sample, one after the other, drawn anew in every epoch"`
 	Loss       string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"cross-entropy for classes, squared-error for a factor where not given"`
@@ -78,5 +78,8 @@ func (f *File) check() error {
 	if err := f.Optimiser.check(f.node.Get("optimiser")); err != nil {
 		return err
 	}
-	return f.Schedule.check(f.node.Get("schedule"))
+	if err := f.Schedule.check(f.node.Get("schedule")); err != nil {
+		return err
+	}
+	return f.checkLayered()
 }

@@ -61,7 +61,7 @@ func TestShippedFiles(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, path := range files {
-		if _, err := Load(path, map[string]string{"CIFAR10": "cifar10", "FSDD": "fsdd"}); err != nil {
+		if _, err := Load(path, map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd"}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	settingsFile   = "training.yaml"
 	checkpointFile = "checkpoint.bin"
 	epochsFolder   = "epochs"
+	picturesFolder = "model.pictures" // what reports show of model.onnx
 )
 
 // A folder is where a training leaves what comes out.
@@ -86,6 +87,52 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 		c.Flush()
 		return c.Error()
 	})
+}
+
+// layerLog are the epochs of all layers.
+type layerLog []logRow
+
+type logRow struct {
+	layer, epoch                      int
+	train, validation, activity, rate float64 // validation or activity is 0 where it is not known
+	time                              float64 // seconds
+}
+
+func (l layerLog) last() logRow { return l[len(l)-1] }
+
+func (l layerLog) seconds() (sum float64) {
+	for _, row := range l {
+		sum += row.time
+	}
+	return sum
+}
+
+// writeLayerLog writes a row for each epoch of each layer.
+func (d *folder) writeLayerLog(log layerLog) error {
+	some := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return number(v)
+	}
+	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds"})
+		for _, r := range log {
+			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), number(r.train), some(r.validation), some(r.activity), number(r.rate),
+				strconv.FormatFloat(r.time, 'f', 1, 64)})
+		}
+		c.Flush()
+		return c.Error()
+	})
+}
+
+// end is the summary of a training that has ended, nil where there is no folder.
+func (d *folder) end() *Summary {
+	if d == nil {
+		return nil
+	}
+	return d.finished
 }
 
 // number is empty for what is not known.

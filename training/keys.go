@@ -46,7 +46,38 @@ type Network struct {
 	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small pictures"`
 	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
 	ONNX    *onnxKeys    `key:"onnx" doc:"a model, to be trained further"`
+
+	Autoencoder *autoencoderKeys `key:"autoencoder" json:",omitempty" doc:"a stack of autoencoders, trained layer by layer without labels"`
+	CDBN        *cdbnKeys        `key:"cdbn" json:",omitempty" doc:"a convolutional deep belief network, trained layer by layer without labels"`
 }
+
+type autoencoderKeys struct {
+	Layers []codeKeys `key:"layers,required" doc:"from the first on"`
+}
+
+type codeKeys struct {
+	Units  int     `key:"units,required" min:"1" doc:"of the layer"`
+	Decay  float64 `key:"decay" min:"0" doc:"of its weights there and back"`
+	Target float64 `key:"target" doc:"mean activation that units are drawn to, between -1 and 1"`
+	Weight float64 `key:"weight" min:"0" doc:"of the sparsity: how strongly they are drawn to it"`
+}
+
+type cdbnKeys struct {
+	Layers []beliefKeys `key:"layers,required" doc:"from the first on"`
+	Filter int          `key:"filter" default:"10" min:"1" doc:"side of a filter"`
+	Block  int          `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
+}
+
+type beliefKeys struct {
+	Units  int     `key:"units,required" min:"1" doc:"groups of units of the layer, each with a filter"`
+	Decay  float64 `key:"decay" min:"0" doc:"of the filters"`
+	Target float64 `key:"target" default:"0.005" min:"0" doc:"mean activation that units are drawn to"`
+	Weight float64 `key:"weight" default:"5" min:"0" doc:"how strongly they are drawn to it"`
+	Scale  float64 `key:"rate-scale" default:"1" min:"0" doc:"the optimiser's rate is multiplied by this for the layer"`
+}
+
+// layered reports whether the network learns without labels, layer by layer.
+func (k *Network) layered() bool { return k.Autoencoder != nil || k.CDBN != nil }
 
 type convNetKeys struct {
 	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
@@ -80,7 +111,9 @@ func one(n *config.Node, known ...string) error {
 	return nil
 }
 
-func (k *Network) check(n *config.Node) error { return one(n, "convnet", "resnet", "mlp", "onnx") }
+func (k *Network) check(n *config.Node) error {
+	return one(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
+}
 
 // Augment is what happens to samples before they are learnt from.
 type Augment struct {

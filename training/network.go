@@ -23,6 +23,14 @@ type network struct {
 	feed         dataset.Preprocess // what samples are brought to outside of the network
 }
 
+// weights are those that training starts from, in bytes; of what is trained layer by layer the settings and the seed tell.
+func (n *network) weights() ([]byte, error) {
+	if n.model == nil {
+		return nil, nil
+	}
+	return n.model.Bytes()
+}
+
 // network builds or reads the network.
 func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 	if f.Network.ONNX != nil {

@@ -46,8 +46,9 @@ type Summary struct {
 	Train      Result   `json:"train"`
 	Validation *Result  `json:"validation,omitempty"`
 	Test       *Result  `json:"test,omitempty"`
-	Seconds    float64  `json:"seconds"`     // of all epochs
-	CPUSeconds float64  `json:"cpu_seconds"` // of the process that ended the training
+	Layers     []Layer  `json:"layers,omitempty"` // of a network that was trained layer by layer
+	Seconds    float64  `json:"seconds"`          // of all epochs
+	CPUSeconds float64  `json:"cpu_seconds"`      // of the process that ended the training
 	Rate       float64  `json:"samples_per_second"`
 	Classes    []string `json:"classes,omitempty"`
 }
@@ -80,6 +81,9 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 		return nil, err
 	}
 	defer data.close()
+	if f.Network.layered() {
+		return f.runLayers(ctx, data, p, folder, o)
+	}
 	n, err := f.network(data, p)
 	if err != nil {
 		return nil, err
@@ -101,12 +105,13 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 
 // identity tells a training from all others: its settings, its data and the weights that it starts from.
 func (f *File) identity(o *opened, n *network) (string, error) {
-	weights, err := n.model.Bytes()
+	weights, err := n.weights()
 	if err != nil {
 		return "", err
 	}
 	settings := *f // data are told by their content, not by their place
-	settings.Data, settings.Test, settings.Network, settings.Validation.Data, settings.Save = study.Data{}, nil, Network{}, nil, 0
+	settings.Data, settings.Test, settings.Validation.Data, settings.Save = study.Data{}, nil, nil, 0
+	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // of the others the weights tell
 	settings.Augment.Law = nil
 	text, err := json.Marshal(struct {
 		Settings   File

@@ -24,8 +24,20 @@ type Settings struct {
 	Rate   float64 // Adam's, falling along half a cosine; 0: 0.002
 	Seed   uint64  // of the first weights, and of the order of patterns
 	Engine ort.Options
+
+	Optimiser train.Optimiser // nil: Adam with Rate
+	Schedule  train.Schedule  // nil: half a cosine
+	Clip      float64         // largest norm of the gradients together; 0: none
+	// Best keeps the weights of the epoch that reconstructs best, rather than those of the last. A decay makes a network reconstruct
+	// worse than it could: with a large one the best epoch is among the first, before it has done its work.
+	Best       bool
+	Patience   int              // epochs without a better reconstruction, after which training ends; 0: none
+	Checkpoint train.Checkpoint // optional
+	Identity   string           // of the training, for its checkpoint
 	// Progress is called after every epoch. Optional.
 	Progress func(train.Epoch)
+	// Resumed is called once with the epochs that a checkpoint has. Optional.
+	Resumed func([]train.Epoch)
 }
 
 func (s Settings) complete() Settings {
@@ -37,6 +49,12 @@ func (s Settings) complete() Settings {
 	}
 	if s.Rate == 0 {
 		s.Rate = 0.002
+	}
+	if s.Optimiser == nil {
+		s.Optimiser = train.Adam{Rate: s.Rate}
+	}
+	if s.Schedule == nil {
+		s.Schedule = train.Cosine(0)
 	}
 	return s
 }
@@ -83,7 +101,7 @@ const (
 	hidden         = "h"
 )
 
-// Train trains a layer on patterns, p x n, and watches it on held-out ones. The weights of the best epoch are kept.
+// Train trains a layer on patterns, p x n, and watches it on held-out ones.
 func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	if err := s.check(patterns, held); err != nil {
@@ -98,15 +116,17 @@ func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s
 
 // fit trains a network from the weights that it has.
 func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
+	s = s.complete()
 	n := patterns.Shape[1]
-	t, err := train.New(rt, train.Spec{Model: network, Output: "y", Loss: train.SquaredError, Optimiser: train.Adam{Rate: s.Rate},
-		Schedule: train.Cosine(0), Penalty: s.penalty(n), Engine: s.Engine})
+	t, err := train.New(rt, train.Spec{Model: network, Output: "y", Loss: train.SquaredError, Optimiser: s.Optimiser,
+		Schedule: s.Schedule, Clip: s.Clip, Penalty: s.penalty(n), Engine: s.Engine})
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
-	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Seed: s.Seed, Progress: s.Progress})
+	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
+		Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
 	if err != nil {
 		return nil, err
 	}

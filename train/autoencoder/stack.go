@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
@@ -17,7 +18,7 @@ type Branch struct {
 }
 
 // Model is an ONNX model of branches on patches of the given side and channels, with values in [-1, 1]: the input "x", b x channels x
-// side x side, and for every layer an output NAME/layerI, b x units, I from 1. A layer that several branches have in common is named
+// side x side, and for every layer an output NAME/layerI, b x units, I from 1; layerI for a branch without a name. A layer that several branches have in common is named
 // after the first.
 func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -30,7 +31,7 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, and there are %d beneath it", branch.Name, i+1, l.W1.Shape[1], width)
 			}
 			if _, ok := named[l]; !ok {
-				name := fmt.Sprintf("%s/layer%d", branch.Name, i+1)
+				name := strings.TrimPrefix(fmt.Sprintf("%s/layer%d", branch.Name, i+1), "/")
 				b.Output(name, b.Tanh(b.Gemm(below, b.Const(name+".weight", transposed(l.W1)), b.Const(name+".bias", l.B1), nil)))
 				named[l] = onnx.Value(name)
 			}
