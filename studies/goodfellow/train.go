@@ -31,9 +31,9 @@ const (
 
 // What the networks differ in.
 var (
-	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95}
-	ridgeDecays = []float64{0, 0.01, 0.03, 0.1, 0.3}
-	depthDecays = []float64{0, 0.01, 0.1}
+	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
+	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3}
+	depthDecays = []float64{0, 0.01, 0.03, 0.1}
 )
 
 func (p plan) grid(ctx context.Context) error {
@@ -67,7 +67,7 @@ func (p plan) pick(usual, quick int) int {
 }
 
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.006, Seed: seed, Engine: ort.Options{Threads: 1}}
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}}
 }
 
 // ridge trains one layer with every target and every decay.
@@ -90,23 +90,23 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	}
 	for _, b := range branches {
 		curve(b.Name, b.Layers[0])
-		if err := p.sheet(strings.ReplaceAll(b.Name, "/", "-"), 8, 3, autoencoder.Images(side, 1, b.Layers[0])); err != nil {
+		if err := p.sheet("ridge", strings.ReplaceAll(b.Name, "/", "-"), 8, 3, autoencoder.Images(side, 1, b.Layers[0])); err != nil {
 			return err
 		}
 	}
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// curve prints how the reconstruction fell, and in how many epochs it rose.
+// curve prints how the reconstruction fell, in how many epochs it rose, and by how much at most.
 func curve(name string, l *autoencoder.Layer) {
-	rises := 0
+	rises, most := 0, 0.0
 	for i := 1; i < len(l.Curve); i++ {
-		if l.Curve[i].Validation > l.Curve[i-1].Validation {
-			rises++
+		if rise := l.Curve[i].Validation - l.Curve[i-1].Validation; rise > 0 {
+			rises, most = rises+1, max(most, rise)
 		}
 	}
 	last := l.Curve[len(l.Curve)-1]
-	fmt.Printf("%-28s error %6.3f to %6.3f, %d rises\n", name, l.Curve[0].Validation, last.Validation, rises)
+	fmt.Printf("%-28s error %6.3f to %6.3f, %d rises of at most %.3f\n", name, l.Curve[0].Validation, last.Validation, rises, most)
 }
 
 // A tree trains stacks with every decay at every layer; stacks with the same decays below share their lower layers.
@@ -219,7 +219,7 @@ func (p plan) copy(ctx context.Context) error {
 		for k := range b.Layers {
 			curve(fmt.Sprintf("  layer %d", k+1), b.Layers[k])
 		}
-		if err := p.sheet(fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
+		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
 			return err
 		}
 	}
@@ -250,10 +250,10 @@ func (p plan) belief(ctx context.Context) error {
 		last := l.Curve[len(l.Curve)-1]
 		fmt.Printf("cdbn layer %d: error %.3f to %.3f, activity %.4f\n", i+1, l.Curve[0].Error, last.Error, last.Activity)
 	}
-	if err := p.sheet("cdbn1", 8, 4, cdbn.Images(first)); err != nil {
+	if err := p.sheet("cdbn", "layer1", 8, 4, cdbn.Images(first)); err != nil {
 		return err
 	}
-	if err := p.sheet("cdbn2", 8, 3, cdbn.Images(first, second)); err != nil {
+	if err := p.sheet("cdbn", "layer2", 8, 3, cdbn.Images(first, second)); err != nil {
 		return err
 	}
 	return p.save("cdbn.onnx")(cdbn.Model(first, second))
@@ -273,13 +273,17 @@ func (p plan) save(name string) func(*onnx.Model, error) error {
 	}
 }
 
-// sheet writes filters as NAME.png, and prints how many a Gabor function fits.
-func (p plan) sheet(name string, columns, scale int, images []tensor.Tensor) error {
+// sheet writes filters as MODEL.pictures/NAME.png, where reports of studies with that model find them.
+func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
 	img, err := filters.Sheet(images, columns, scale)
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(p.out, name+".png"))
+	folder := filepath.Join(p.out, model+".pictures")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(folder, name+".png"))
 	if err != nil {
 		return err
 	}
