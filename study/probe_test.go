@@ -3,11 +3,13 @@ package study
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/scores"
 )
 
 const probeText = `name: probes
@@ -53,5 +55,61 @@ func TestProbesInStudies(t *testing.T) {
 	skipped := fmt.Sprint(result.Record.Skipped)
 	if !strings.Contains(skipped, "flip has no parameter that varies") {
 		t.Errorf("skipped are %s", skipped)
+	}
+}
+
+// A factor that the data do not have is told before anything runs, with its place and the nearest word.
+func TestWrongFactors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	for change, want := range map[string]string{
+		"factors: [x, label] -> factors: [x, labels]":                                                         `:9:36: model one on shapes: informativeness: no factor "labels"; did you mean "label"?`,
+		"factors: [x, label] -> factors: [x], classes: shap":                                                  `:9:46: model one on shapes: informativeness: no factor "shap"; did you mean "shape"?`,
+		"factors: [x, label] -> scale: {huge: 360}":                                                           `:9:31: model one on shapes: informativeness: no factor "huge"; did you mean "hue"?`,
+		"{factors: x, -> {factors: colour,":                                                                   `no factor "colour"; known are`,
+		"parameter-equivariance: {probe: -> parameter-equivariance: {test: {factor: y2, values: [1]}, probe:": `:10:45: model one on shapes: parameter-equivariance: no factor "y2"; did you mean "y"?`,
+	} {
+		from, to, _ := strings.Cut(change, " -> ")
+		text := strings.Replace(probeText, from, to, 1)
+		if text == probeText {
+			t.Fatalf("%s changes nothing", change)
+		}
+		plan, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed []string
+		for _, f := range plan.Failed() {
+			failed = append(failed, f.Error)
+		}
+		if !slices.ContainsFunc(failed, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("%s: %q", change, failed)
+		}
+		if err := plan.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A scale or a class of other data of the study is no mistake.
+func TestFactorsOfOtherData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	text := strings.Replace(probeText, "seed: 2}}]", "seed: 2}}, {name: gratings, gratings: {size: 16}}]", 1)
+	text = strings.Replace(text, "factors: [x, label]", "scale: {hue: 360}", 1)
+	plan, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	for _, f := range plan.Failed() {
+		if f.Measure == "informativeness" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if !slices.ContainsFunc(plan.Failed(), func(f scores.Failure) bool { return f.Measure == "disentanglement" && f.Data == "gratings" }) {
+		t.Error("gratings have no factor x, and nothing is told")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
@@ -55,6 +56,9 @@ func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec Measure
 	if w.job, err = p.job(c, raw, spec); err != nil {
 		return err
 	}
+	if err := p.checkNames(&w.job, spec); err != nil {
+		return p.failCell(c, err)
+	}
 	if why := method.Skip(&w.job); why != "" {
 		p.skip(c, "", why)
 		return nil
@@ -75,6 +79,24 @@ func (v View) cannotSweep() string {
 		return "it moves inputs, and " + v.Transform + " is of activations"
 	}
 	return ""
+}
+
+// checkNames finds settings that name what the data of a job do not have. Those that may be meant for other data are wrong where none
+// of the study has it.
+func (p *Plan) checkNames(j *procedure.Job, spec MeasureSpec) error {
+	checker, ok := spec.Method.(procedure.Checker)
+	if !ok {
+		return nil
+	}
+	err := checker.Check(j)
+	var unknown *procedure.Unknown
+	if err == nil || !errors.As(err, &unknown) {
+		return err
+	}
+	if unknown.Elsewhere && slices.ContainsFunc(p.data, func(d *openData) bool { return slices.Contains(d.source.Factors(), unknown.Word) }) {
+		return nil
+	}
+	return spec.at(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Word, config.Suggest(unknown.Word, unknown.Known))
 }
 
 // job describes the job of a cell on some data, but for what a run adds to it.

@@ -40,7 +40,32 @@ type MeasureSpec struct {
 	Between Between
 	Pairing string // how layers of two models are paired; "": as the method prefers
 
-	node *config.Node
+	node     *config.Node // its name in the file
+	settings *config.Node
+}
+
+// at is the place in the file of what a setting names.
+func (m MeasureSpec) at(u *procedure.Unknown) *config.Node {
+	at := m.settings
+	if at == nil {
+		at = &config.Node{}
+	}
+	for _, key := range u.Key {
+		if inner := at.Get(key); inner != nil {
+			at = inner
+		}
+	}
+	for _, item := range at.Items {
+		if item.Text == u.Word {
+			return item
+		}
+	}
+	for _, p := range at.Pairs {
+		if p.Key.Text == u.Word {
+			return p.Key
+		}
+	}
+	return at
 }
 
 // DecodeNode implements config.Decoder.
@@ -74,6 +99,7 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 			return err
 		}
 	}
+	m.settings = settings
 	if m.Method, err = f.decode(settings); err != nil {
 		return err
 	}
