@@ -17,6 +17,7 @@ type Data struct {
 	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
+	Join     *joinKeys     `key:"join" doc:"several entries of data, one behind the other, each under a name of its own: {train: {...}, test: {...}}; the factor part tells them apart"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
 	Tones    *tonesKeys    `key:"tones" doc:"synthetic sounds whose factors are known"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`

@@ -126,6 +126,8 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 			return nil, err
 		}
 		return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
+	case d.Join != nil:
+		return s.openJoin(ctx, d.Join)
 	case d.Pairs != nil:
 		return s.openPairs(ctx, d, d.Pairs)
 	case d.Shapes != nil:

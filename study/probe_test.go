@@ -113,3 +113,93 @@ func TestFactorsOfOtherData(t *testing.T) {
 		t.Error("gratings have no factor x, and nothing is told")
 	}
 }
+
+const joinText = `name: joined
+data:
+  name: shapes
+  join:
+    train: {shapes: {n: 50, size: 16, seed: 2}}
+    dev: {shapes: {n: 12, size: 16, seed: 3}, limit: 11}
+    test: {shapes: {n: 20, size: 16, seed: 4}}
+models: [{name: one, onnx: one.onnx, layers: output}]
+measures:
+  - informativeness: {factors: [x], probe: [ridge, slp], epochs: 2, seeds: 1, test: {factor: part, names: test}, validation: {factor: part, names: [dev]}}
+`
+
+// A probe is judged on data of their own: the scores are those of 20 samples, and other test data give others.
+func TestSeparateTestData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	o := options(t)
+	o.Representations = &represent.Store{Dir: filepath.Join(dir, "store")}
+	rmse := func(name string, changes ...string) map[string]float64 {
+		text := joinText
+		for _, change := range changes {
+			from, to, _ := strings.Cut(change, " -> ")
+			text = strings.Replace(text, from, to, 1)
+		}
+		out := map[string]float64{}
+		for _, r := range mustRun(t, parseIn(t, dir, text), filepath.Join(dir, name), o).Rows {
+			if r.Statistic == "rmse" {
+				out[r.Variant] = r.Value
+				if r.N != 20 {
+					t.Errorf("%s: %d samples are the test", r.Variant, r.N)
+				}
+			}
+		}
+		return out
+	}
+	a, b, c := rmse("a"), rmse("b", "seed: 4 -> seed: 5"), rmse("c", "seed: 3}, limit: 11 -> seed: 9}, limit: 11")
+	if len(a) != 2 || a["ridge"] == b["ridge"] || a["slp"] == b["slp"] {
+		t.Errorf("%v, and with other test data %v", a, b)
+	}
+	if a["ridge"] == c["ridge"] && a["slp"] == c["slp"] {
+		t.Errorf("with other validation data still %v", c)
+	}
+	_, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(joinText, "names: test", "names: tset", 1)), o)
+	if want := `:10:107: model one on shapes: informativeness: no part "tset"; did you mean "test"?`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for change, want := range map[string]string{
+		"train: {shapes: -> train: {name: x, shapes:":                                                                     "leave name out",
+		"train: {shapes: -> train: {classes: [1], shapes:":                                                                "classes is not for a part",
+		"train: {shapes: -> train: {shape:":                                                                               "shape",
+		"train: {shapes: {n: 50, size: 16, seed: 2}} -> train: photos":                                                    "a part is an entry",
+		"    train: {shapes: {n: 50, size: 16, seed: 2}}\n    dev: {shapes: {n: 12, size: 16, seed: 3}, limit: 11}\n -> ": "two entries of data or more",
+	} {
+		from, to, _ := strings.Cut(change, " -> ")
+		text := strings.Replace(joinText, from, to, 1)
+		if text == joinText {
+			t.Fatalf("%s changes nothing", change)
+		}
+		if _, err := Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+}
+
+// A run writes the study with every path made absolute, so that it can be read from the run's folder.
+func TestResolvedPaths(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("/studies/s.yaml", []byte(`name: paths
+data:
+  - {name: a, sound: {folder: fsdd, labels: l.csv}}
+  - {name: b, librispeech: corpus}
+  - {name: c, join: {one: {images: photos}, two: {cifar10: [x.bin, y.bin]}}}
+  - {name: d, video: clips}
+models: [{name: m, onnx: m.onnx}]
+measures: accuracy
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range s.paths() {
+		got = append(got, s.absolute(p.text))
+	}
+	want := []string{"/studies/m.onnx", "/studies/fsdd", "/studies/l.csv", "/studies/corpus", "/studies/photos", "/studies/x.bin", "/studies/y.bin", "/studies/clips"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the paths are %q, want %q", got, want)
+	}
+}

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"reflect"
+
 	"github.com/noether-ml/noether/internal/config"
 )
 
@@ -39,33 +41,33 @@ func (s *Study) paths() []*Path {
 	return out
 }
 
-func (d *Data) paths() []*Path {
+func (d *Data) paths() []*Path { return pathsIn(reflect.ValueOf(d)) }
+
+// pathsIn lists the paths that stand in a value, whatever kind of data it is of.
+func pathsIn(v reflect.Value) []*Path {
 	var out []*Path
-	add := func(ps ...*Path) {
-		for _, p := range ps {
-			if p != nil {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if p, ok := v.Interface().(*Path); ok {
+			if p != nil && p.node != nil {
 				out = append(out, p)
 			}
+		} else if !v.IsNil() {
+			out = pathsIn(v.Elem())
 		}
-	}
-	for _, c := range []*cifarKeys{d.CIFAR10, d.CIFAR100} {
-		if c != nil {
-			for i := range c.Files {
-				add(&c.Files[i])
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[Path]() {
+			return pathsIn(v.Addr())
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() || f.Anonymous {
+				out = append(out, pathsIn(v.Field(i))...)
 			}
 		}
-	}
-	if k := d.IDX; k != nil {
-		add(&k.Images, k.Labels)
-	}
-	if k := d.Images; k != nil {
-		add(&k.Folder, k.Labels)
-	}
-	if k := d.Arrays; k != nil {
-		add(&k.Inputs, k.Labels)
-	}
-	if k := d.Pairs; k != nil {
-		add(&k.Clean, &k.Moved)
+	case reflect.Slice:
+		for i := range v.Len() {
+			out = append(out, pathsIn(v.Index(i))...)
+		}
 	}
 	return out
 }

@@ -38,12 +38,29 @@ func (t *Targets) has(j *procedure.Job) error {
 	return unknown(j, slices.Sorted(maps.Keys(t.Scale)), true, "scale")
 }
 
-// has checks the factor that names the test samples.
+// has checks what names the test samples and those that choose the epoch.
 func (t *Training) has(j *procedure.Job) error {
-	if t.Test.Factor == "" {
+	if err := t.Test.has(j, "test"); err != nil {
+		return err
+	}
+	return t.Validation.has(j, "validation")
+}
+
+// has checks the factor of a part, and the names of its values.
+func (p *Part) has(j *procedure.Job, key string) error {
+	if p.Factor == "" {
 		return nil
 	}
-	return unknown(j, []string{t.Test.Factor}, false, "test", "factor")
+	if err := unknown(j, []string{p.Factor}, false, key, "factor"); err != nil {
+		return err
+	}
+	names := p.categories(j.Data)
+	for _, name := range p.Names {
+		if !slices.Contains(names, name) {
+			return &procedure.Unknown{Key: []string{key, "names"}, What: p.Factor, Word: name, Known: names}
+		}
+	}
+	return nil
 }
 
 // Check implements procedure.Checker.

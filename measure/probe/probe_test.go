@@ -188,15 +188,18 @@ func TestSplit(t *testing.T) {
 		a := rapid.Float64Range(0.2, 0.7).Draw(t, "train")
 		training.Split = []float64{a, (1 - a) / 2, (1 - a) / 2}
 		if rapid.Bool().Draw(t, "named") {
-			training.Test = Part{"take", []float64{0, 3}}
+			training.Test = Part{Factor: "take", Values: []float64{0, 3}}
+		}
+		if rapid.Bool().Draw(t, "named for validation") {
+			training.Validation = Part{Factor: "take", Values: []float64{5}}
 		}
 		k := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "one"}
-		got, err := training.split(s, k)
+		got, err := training.split(s, nil, k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		k.Transform = "two"
-		again, _ := training.split(s, k)
+		again, _ := training.split(s, nil, k)
 		count := make([]int, n)
 		for p, part := range [][]int{got.train, got.validation, got.test} {
 			for at, i := range part {
@@ -205,6 +208,9 @@ func TestSplit(t *testing.T) {
 					t.Fatal("another transformation splits otherwise")
 				}
 				if training.Test.Factor != "" && (p == 2) != (i%10 == 0 || i%10 == 3) {
+					t.Fatalf("sample %d is in part %d", i, p)
+				}
+				if training.Validation.Factor != "" && (p == 1) != (i%10 == 5) {
 					t.Fatalf("sample %d is in part %d", i, p)
 				}
 			}
@@ -303,18 +309,19 @@ func TestProbesAreSharedBetweenMeasures(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*InformativenessSettings){
-		"no probe":          func(s *InformativenessSettings) { s.Probe = nil },
-		"unknown probe":     func(s *InformativenessSettings) { s.Probe = []string{"svm"} },
-		"probe twice":       func(s *InformativenessSettings) { s.Probe = []string{SLP, SLP} },
-		"hidden 0":          func(s *InformativenessSettings) { s.Hidden = []int{0} },
-		"rate 0":            func(s *InformativenessSettings) { s.Rate = 0 },
-		"rate NaN":          func(s *InformativenessSettings) { s.Rate = math.NaN() },
-		"two shares":        func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5} },
-		"shares beyond 1":   func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5, 0.5} },
-		"no seeds":          func(s *InformativenessSettings) { s.Seeds = 0 },
-		"test of no factor": func(s *InformativenessSettings) { s.Test.Values = []float64{1} },
-		"scale 0":           func(s *InformativenessSettings) { s.Scale = map[string]float64{"x": 0} },
-		"factor twice":      func(s *InformativenessSettings) { s.Factors = []string{"x", "x"} },
+		"no probe":                func(s *InformativenessSettings) { s.Probe = nil },
+		"unknown probe":           func(s *InformativenessSettings) { s.Probe = []string{"svm"} },
+		"probe twice":             func(s *InformativenessSettings) { s.Probe = []string{SLP, SLP} },
+		"hidden 0":                func(s *InformativenessSettings) { s.Hidden = []int{0} },
+		"rate 0":                  func(s *InformativenessSettings) { s.Rate = 0 },
+		"rate NaN":                func(s *InformativenessSettings) { s.Rate = math.NaN() },
+		"two shares":              func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5} },
+		"shares beyond 1":         func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5, 0.5} },
+		"no seeds":                func(s *InformativenessSettings) { s.Seeds = 0 },
+		"test of no factor":       func(s *InformativenessSettings) { s.Test.Values = []float64{1} },
+		"validation of no values": func(s *InformativenessSettings) { s.Validation.Factor = "x" },
+		"scale 0":                 func(s *InformativenessSettings) { s.Scale = map[string]float64{"x": 0} },
+		"factor twice":            func(s *InformativenessSettings) { s.Factors = []string{"x", "x"} },
 	} {
 		s := InformativenessDefaults()
 		change(&s)
@@ -352,7 +359,7 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	if _, err := inf.Run(t.Context(), unlabelled); err == nil || !strings.Contains(err.Error(), "no sample has a label") {
 		t.Error(err)
 	}
-	s.Factors, s.Test = []string{"x"}, Part{"label", []float64{7}}
+	s.Factors, s.Test = []string{"x"}, Part{Factor: "label", Values: []float64{7}}
 	inf, _ = Informativeness(s)
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); !errors.Is(err, measure.ErrTooFew) {
 		t.Error(err)
@@ -387,7 +394,7 @@ func TestOddTargets(t *testing.T) {
 	}
 	training := defaultTraining()
 	var err error
-	if r.split, err = training.split(samples, measure.Key{}); err != nil {
+	if r.split, err = training.split(samples, nil, measure.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	s := Targets{Classes: []string{"rare"}}

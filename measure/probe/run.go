@@ -45,7 +45,7 @@ func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Traini
 		r.samples, err = r.store.Samples(ctx, r.request(view{}))
 	}
 	if err == nil && t != nil {
-		r.split, err = t.split(r.samples, j.Key)
+		r.split, err = t.split(r.samples, j.Data, j.Key)
 	}
 	if err == nil {
 		r.kept, err = readKept(j.Checkpoint, fmt.Sprintf("%d samples, %d layers", r.samples.Len(), len(j.A.Layers)))

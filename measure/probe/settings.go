@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,14 +36,23 @@ type Training struct {
 	Patience    int       `key:"patience" json:"patience" default:"10" min:"1" doc:"epochs without a smaller validation loss before training ends"`
 	Seeds       int       `key:"seeds" json:"seeds" default:"3" min:"1" doc:"networks that are trained, from different starts; scores are means over them"`
 	Split       []float64 `key:"split" json:"split" default:"[0.8, 0.1, 0.1]" doc:"shares of the samples for training, validation and test"`
-	Test        Part      `key:"test" json:"test" doc:"which samples are the test: those with certain values of a factor; the others are shared out by the first two shares of split"`
+	Test        Part      `key:"test" json:"test" doc:"which samples are the test: those with certain values of a factor; the others are shared out by the other shares of split"`
+	Validation  Part      `key:"validation" json:"validation,omitzero" doc:"which samples choose the epoch, likewise"`
 	Standardise bool      `key:"standardise" json:"standardise" doc:"bring each number of a representation to mean 0 and deviation 1 over the training samples"`
 }
 
 // A Part names samples by the values of a factor.
 type Part struct {
-	Factor string    `key:"factor" json:"factor" doc:"name of the factor"`
+	Factor string    `key:"factor" json:"factor" doc:"name of the factor, or label"`
 	Values []float64 `key:"values" json:"values" doc:"of the samples that belong to it"`
+	Names  []string  `key:"names" json:"names,omitempty" doc:"the same of a factor whose values are names, such as part of joined data"`
+}
+
+func (p *Part) check(key string) error {
+	if (p.Factor == "") != (len(p.Values)+len(p.Names) == 0) {
+		return fmt.Errorf("%s wants both a factor and its values, or names", key)
+	}
+	return nil
 }
 
 // Targets says which factors probes are to predict.
@@ -88,10 +98,8 @@ func (t *Training) check() error {
 		return fmt.Errorf("batches of %d, %d epochs, a patience of %d, %d seeds: each is at least 1", t.Batch, t.Epochs, t.Patience, t.Seeds)
 	case !(t.Rate > 0) || !(t.Decay >= 0) || math.IsInf(t.Rate+t.Decay, 0):
 		return fmt.Errorf("a rate of %g and a decay of %g: the rate is above 0, the decay at least 0", t.Rate, t.Decay)
-	case (t.Test.Factor == "") != (len(t.Test.Values) == 0):
-		return errors.New("test wants both a factor and its values")
 	}
-	return nil
+	return cmp.Or(t.Test.check("test"), t.Validation.check("validation"))
 }
 
 func (t *Targets) check() error {

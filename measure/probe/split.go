@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/represent"
@@ -13,30 +15,27 @@ import (
 // A split says which samples, by their row, a probe is trained, chosen and judged on.
 type split struct{ train, validation, test []int }
 
-// split shares out the samples: by an order that the key decides, but for test samples that are named. It does not depend on the
-// transformation, so that a probe that was trained for one serves for all.
-func (t *Training) split(s *represent.Samples, k measure.Key) (split, error) {
+// split shares out the samples: by an order that the key decides, but for validation and test samples that are named. It does not depend on
+// the transformation, so that a probe that was trained for one serves for all. src knows the names of categories.
+func (t *Training) split(s *represent.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
+	shares := slices.Clone(t.Split)
 	order := keyed.Rand(k.Seed, "probe: split", k.Data, k.Trial).Perm(s.Len())
-	if t.Test.Factor != "" {
-		named, rest, err := t.Test.divide(s, order)
-		if err != nil {
-			return out, err
+	for i, part := range []struct {
+		*Part
+		key  string
+		rows *[]int
+	}{{&t.Validation, "validation", &out.validation}, {&t.Test, "test", &out.test}} {
+		if part.Factor == "" {
+			continue
 		}
-		out.test, order = named, rest
+		in, rest, err := part.divide(s, src, order)
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", part.key, err)
+		}
+		*part.rows, order, shares[i+1] = in, rest, 0
 	}
-	n, shares := float64(len(order)), t.Split
-	named := t.Test.Factor != ""
-	if named {
-		sum := shares[0] + shares[1]
-		shares = []float64{shares[0] / sum, shares[1] / sum}
-	}
-	a := int(math.Round(n * shares[0]))
-	b := int(math.Round(n * (shares[0] + shares[1])))
-	out.train, out.validation = order[:a], order[a:b]
-	if !named {
-		out.test = order[b:]
-	}
+	out.share(order, shares)
 	if len(out.train) < 2 || len(out.validation) < 1 || len(out.test) < 2 {
 		return out, fmt.Errorf("%w: %d for training, %d for validation and %d for the test; it wants 2, 1 and 2 at least",
 			measure.ErrTooFew, len(out.train), len(out.validation), len(out.test))
@@ -47,18 +46,61 @@ func (t *Training) split(s *represent.Samples, k measure.Key) (split, error) {
 	return out, nil
 }
 
+// share divides samples that are not named: what has a share of 0 has its samples already.
+func (p *split) share(order []int, shares []float64) {
+	n, sum := float64(len(order)), 1.0
+	if shares[1] == 0 || shares[2] == 0 {
+		sum = shares[0] + shares[1] + shares[2]
+	}
+	a := int(math.Round(n * (shares[0] / sum)))
+	b := int(math.Round(n * (shares[0]/sum + shares[1]/sum)))
+	p.train = order[:a]
+	if shares[1] > 0 {
+		p.validation = order[a:b]
+	}
+	if shares[2] > 0 {
+		p.test = order[b:]
+	}
+}
+
 // divide tells the samples of a part from the others.
-func (p *Part) divide(s *represent.Samples, order []int) (in, out []int, err error) {
+func (p *Part) divide(s *represent.Samples, src dataset.Source, order []int) (in, out []int, err error) {
 	values, err := factor(s, p.Factor)
 	if err != nil {
-		return nil, nil, fmt.Errorf("test: %w", err)
+		return nil, nil, err
+	}
+	wanted, err := p.wanted(src)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, i := range order {
-		if slices.Contains(p.Values, values[i]) {
+		if slices.Contains(wanted, values[i]) {
 			in = append(in, i)
 		} else {
 			out = append(out, i)
 		}
 	}
 	return in, out, nil
+}
+
+// wanted are the values of the part, those that are given by name among them.
+func (p *Part) wanted(src dataset.Source) ([]float64, error) {
+	out := slices.Clone(p.Values)
+	names := p.categories(src)
+	for _, name := range p.Names {
+		at := slices.Index(names, name)
+		if at < 0 {
+			return nil, fmt.Errorf("the factor %s has no value %q: it has %s", p.Factor, name, strings.Join(names, ", "))
+		}
+		out = append(out, float64(at))
+	}
+	return out, nil
+}
+
+// categories are the names of the values of the part's factor; nil where these are numbers.
+func (p *Part) categories(src dataset.Source) []string {
+	if p.Factor == Label {
+		return src.Classes()
+	}
+	return dataset.Categories(src, p.Factor)
 }
