@@ -119,7 +119,11 @@ func (c *call) channelSums(g onnx.Value, rank int) onnx.Value {
 func (c *call) spread(f filter, dy, w, v onnx.Value) onnx.Value {
 	shape := c.shape(w)
 	if !f.strided() && f.lead == "" && fixed(shape) {
-		return c.spreadDensely(f, dy, c.mirrored(w, shape, f.group))
+		g := c.spreadDensely(f, dy, c.mirrored(w, shape, f.group))
+		if c.static.Constant(string(w)) && c.fits(v) {
+			c.blockwise[g] = true
+		}
+		return g
 	}
 	return c.transposed(f, dy, w, v)
 }

@@ -52,7 +52,8 @@ func batchNormalization(c *call) {
 	}
 	c.give(0, func() onnx.Value { // the same node without its shifts, which a runtime folds into a convolution
 		zero := c.filled(0, scale)
-		return c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
+		g := c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
+		return c.inBlocks(g, dy)
 	})
 	c.give(1, scaleSum)
 	c.give(2, func() onnx.Value { return c.channelSums(dy, rank) })

@@ -25,6 +25,8 @@ type tape struct {
 	// that by itself.
 	repeats map[onnx.Value]onnx.Value
 
+	blockwise map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocks.go
+
 	// pullback is Pullback, for rules that write a node out and differentiate that.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
@@ -36,7 +38,7 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	t := &tape{
 		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
 		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{}, repeats: map[onnx.Value]onnx.Value{},
-		asked: map[onnx.Value]bool{},
+		asked: map[onnx.Value]bool{}, blockwise: map[onnx.Value]bool{},
 	}
 	t.joins = joinsOf(t.nodes)
 	for _, v := range by {
@@ -153,7 +155,10 @@ func (t *tape) seed(y, dy onnx.Value) {
 
 // add adds a term to the gradient of v.
 func (t *tape) add(v, term onnx.Value) {
-	if sum := t.narrow(v); sum != "" {
+	if sum := t.sums[v]; sum != "" {
+		sum, term = t.together(v, sum, term)
+		term = t.inBlocks(t.b.Add(sum, term), sum, term)
+	} else if sum := t.repeats[v]; sum != "" {
 		term = t.b.Add(sum, term)
 	}
 	t.sums[v] = term
