@@ -55,6 +55,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	if err != nil {
 		return nil, nil, err
 	}
+	s.writeShortcuts()
 	gradients, err := grad.Pullback(s.b, l.of, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)

@@ -1,0 +1,115 @@
+package invert
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A shortcut takes every so manieth place of a feature map and puts channels of zeros around its own: the shortcut without
+// weights of He et al. (2016), option A. It is also a convolution with one tap, whose kernel is an identity matrix among zeros.
+type shortcut struct {
+	x             onnx.Value
+	strides       []int // height, width
+	before, after int   // channels of zeros
+	channels      int
+}
+
+// writeShortcuts writes shortcuts as convolutions. Cutting and padding have the engine change the layout of its feature maps
+// before and after, forwards and backwards, and in every sum that follows; a convolution does not.
+func (s *step) writeShortcuts() {
+	b := s.b
+	g := graph{static: b.Static(), makers: map[string]*pb.NodeProto{}}
+	for _, n := range b.Nodes() {
+		for _, out := range n.Output {
+			g.makers[out] = n
+		}
+	}
+	b.Replace("Pad", func(n *pb.NodeProto) []onnx.Value {
+		c, ok := g.shortcutOf(n)
+		if !ok {
+			return nil
+		}
+		kernel := tensor.New(c.before+c.channels+c.after, c.channels, 1, 1)
+		for i := range c.channels {
+			kernel.Data[(c.before+i)*c.channels+i] = 1
+		}
+		return []onnx.Value{b.Conv(c.x, b.Const("", kernel), "", onnx.Attrs{"strides": c.strides})}
+	})
+}
+
+// A graph is what can be told of tensors before it runs.
+type graph struct {
+	static *onnx.Static
+	makers map[string]*pb.NodeProto
+}
+
+// shortcutOf recognises a Pad of channels after one Slice or more.
+func (g *graph) shortcutOf(n *pb.NodeProto) (shortcut, bool) {
+	c := shortcut{strides: []int{1, 1}}
+	pads, ok := g.ints(n, 1)
+	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || reads(n, 3) || reads(n, 2) && !g.zero(n.Input[2]) {
+		return c, false
+	}
+	c.before, c.after = pads[1], pads[5]
+	pads[1], pads[5] = 0, 0
+	if slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) || min(c.before, c.after) < 0 {
+		return c, false
+	}
+	x := n.Input[0]
+	for g.makers[x].GetOpType() == "Slice" {
+		if !g.thins(g.makers[x], c.strides) {
+			return c, false
+		}
+		x = g.makers[x].Input[0]
+	}
+	shape := g.static.Shape(x)
+	if len(shape) != 4 || g.static.Type(x) != onnx.Float || slices.Max(c.strides) == 1 {
+		return c, false
+	}
+	c.x, c.channels = onnx.Value(x), shape[1]
+	return c, c.channels > 0 && c.channels+c.before+c.after <= mostShortcut
+}
+
+// mostShortcut bounds the channels of a shortcut: the product with its kernel costs their square.
+const mostShortcut = 1024
+
+// thins reports whether a Slice takes every so manieth place of height or width, and multiplies the strides by it.
+func (g *graph) thins(n *pb.NodeProto, strides []int) bool {
+	starts, okStarts := g.ints(n, 1)
+	ends, okEnds := g.ints(n, 2)
+	axes, okAxes := g.ints(n, 3)
+	steps, okSteps := g.ints(n, 4)
+	shape := g.static.Shape(n.Input[0])
+	if !okStarts || !okEnds || !okAxes || !okSteps || len(shape) != 4 {
+		return false
+	}
+	for i, a := range axes {
+		if a < 0 {
+			a += 4
+		}
+		if a < 2 || a > 3 || shape[a] <= 0 || starts[i] != 0 || ends[i] < shape[a] || steps[i] < 1 || steps[i] > shape[a] {
+			return false
+		}
+		strides[a-2] *= steps[i]
+	}
+	return true
+}
+
+// ints are the integers of a node's i-th input, where they are known.
+func (g *graph) ints(n *pb.NodeProto, i int) ([]int, bool) {
+	if !reads(n, i) {
+		return nil, false
+	}
+	list, ok := g.static.Ints(n.Input[i])
+	return slices.Clone(list), ok
+}
+
+func (g *graph) zero(name string) bool {
+	v, ok := g.static.Values(name)
+	return ok && len(v) == 1 && v[0] == 0
+}
+
+func reads(n *pb.NodeProto, i int) bool { return i < len(n.Input) && n.Input[i] != "" }

@@ -1,0 +1,104 @@
+package invert
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// Shortcuts without weights are found, and as convolutions give the same numbers; what is not one stays as it is.
+func TestShortcuts(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	rng := keyed.Rand(1)
+	x := make([]float32, 2*16*7*8)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	const end = 1<<63 - 1
+	thin := func(b *onnx.Builder, v onnx.Value, starts, ends, axes, steps []int) onnx.Value {
+		return b.Op("Slice", nil, v, b.Ints(starts...), b.Ints(ends...), b.Ints(axes...), b.Ints(steps...))
+	}
+	halves := func(b *onnx.Builder, v onnx.Value) onnx.Value {
+		return thin(b, thin(b, v, []int{0}, []int{end}, []int{2}, []int{2}), []int{0}, []int{end}, []int{3}, []int{2})
+	}
+	pad := func(b *onnx.Builder, v onnx.Value, pads ...int) onnx.Value {
+		return b.Op("Pad", nil, v, b.Ints(pads...), b.Scalar(0))
+	}
+	for _, c := range []struct {
+		name  string
+		found bool
+		write func(b *onnx.Builder, v onnx.Value) onnx.Value
+	}{
+		{"two cuts", true, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 0, 0, 0, 8, 0, 0) }},
+		{"one cut of two axes", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, thin(b, v, []int{0, 0}, []int{7, end}, []int{-2, -1}, []int{3, 2}), 0, 0, 0, 0, 0, 16, 0, 0)
+		}},
+		{"one axis", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, thin(b, v, []int{0}, []int{8}, []int{3}, []int{4}), 0, 1, 0, 0, 0, 2, 0, 0)
+		}},
+		{"starts later", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, thin(b, v, []int{1}, []int{end}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+		}},
+		{"ends earlier", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, thin(b, v, []int{0}, []int{6}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+		}},
+		{"cuts channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, thin(b, v, []int{0}, []int{end}, []int{1}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+		}},
+		{"pads space too", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 1, 0, 0, 8, 0, 0) }},
+		{"takes channels away", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, -1, 0, 0, 0, 8, 0, 0) }},
+		{"pads with ones", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return b.Op("Pad", nil, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0), b.Scalar(1))
+		}},
+		{"reflects", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return b.Op("Pad", onnx.Attrs{"mode": "reflect"}, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0))
+		}},
+		{"no cut", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, v, 0, 8, 0, 0, 0, 8, 0, 0) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := &step{b: onnx.NewBuilder(17)}
+			in := s.b.Input("x", onnx.Float, 2, 16, 7, 8)
+			s.b.Output("y", c.write(s.b, in))
+			before := outputOf(t, rt, s.b, x)
+			s.writeShortcuts()
+			padded := slices.ContainsFunc(s.b.Nodes(), func(n *pb.NodeProto) bool { return n.GetOpType() == "Pad" })
+			if padded == c.found {
+				t.Errorf("a Pad stays: %v, want %v", padded, !c.found)
+			}
+			if after := outputOf(t, rt, s.b, x); !slices.Equal(after, before) {
+				t.Error("the numbers differ")
+			}
+		})
+	}
+}
+
+func outputOf(t *testing.T, rt *ort.Runtime, b *onnx.Builder, x []float32) []float32 {
+	t.Helper()
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := ort.Wrap(rt, x, 2, 16, 7, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out := make([]*ort.Value, 1)
+	if err := s.Run(t.Context(), []*ort.Value{in}, out); err != nil {
+		t.Fatal(err)
+	}
+	defer out[0].Close()
+	return slices.Clone(ort.Data[float32](out[0]))
+}
