@@ -19,6 +19,9 @@ func (r *fit) save() error {
 	if r.Checkpoint == nil {
 		return nil
 	}
+	if s, ok := r.Checkpoint.(Sparing); ok && !s.Due() {
+		return nil
+	}
 	w := state.NewWriter(stateKind, stateVersion)
 	w.Int(r.train.Len())
 	w.Int(r.Batch)

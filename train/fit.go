@@ -83,6 +83,12 @@ type Checkpoint interface {
 	Save(state []byte) error
 }
 
+// A Sparing checkpoint is asked after each epoch whether it wants the state, which takes time to write down.
+type Sparing interface {
+	Checkpoint
+	Due() bool
+}
+
 // An Epoch is what one pass over the training samples came to.
 type Epoch struct {
 	Number     int     // from 1

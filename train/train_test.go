@@ -246,6 +246,43 @@ func TestResume(t *testing.T) {
 }
 
 // Early stopping ends at the patience and puts the best weights back.
+// A trainer that is started again does what a new one does; a network of another form it does not take.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5)}
+	fit := func(tr *Trainer) string {
+		epochs, err := tr.Fit(t.Context(), line(150, 1), line(40, 2), Fitting{Epochs: 3, Seed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range epochs {
+			epochs[i].Seconds = 0
+		}
+		return fmt.Sprint(epochs, tr.Weights())
+	}
+	tr := newMLP(t, spec, 4, 8, 2)
+	first := fit(tr)
+	for seed, want := range map[uint64]bool{1: true, 2: false} {
+		m, err := MLP(seed, 4, 8, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Restart(m); err != nil {
+			t.Fatal(err)
+		}
+		if again := fit(tr); (again == first) != want {
+			t.Errorf("started again with the weights of seed %d: the same as with seed 1 is %v", seed, !want)
+		}
+	}
+	other, err := MLP(1, 4, 9, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Restart(other); err == nil || !strings.Contains(err.Error(), "have the shape") {
+		t.Errorf("a network of another form: %v", err)
+	}
+}
+
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
 	r := keyed.Rand(4, "noise")

@@ -153,6 +153,19 @@ func (t *Trainer) open() error {
 	return t.setParameters(func(name string) (tensor.Tensor, error) { return t.program.spec.Model.Tensor(name) })
 }
 
+// Restart puts the trainer where New would with a model that has other weights and is the Spec's otherwise. It takes a fraction of the
+// time, since the graphs stay.
+func (t *Trainer) Restart(m *onnx.Model) error {
+	if err := t.setParameters(m.Tensor); err != nil {
+		return fmt.Errorf("starting training again: %w", err)
+	}
+	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
+		clear(ort.Data[float32](t.state[0][i]))
+	}
+	t.done, t.total = 0, 0
+	return nil
+}
+
 func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
 	for i, s := range t.program.weights() {
 		w, err := value(s.name)
@@ -278,13 +291,26 @@ func (t *Trainer) rate(number int) float64 {
 // finite finds weights that a step has spoilt although its loss, which is of before, was a number.
 func (t *Trainer) finite() error {
 	for i, s := range t.program.slots() {
-		for _, v := range ort.Data[float32](t.state[0][i]) {
-			if v-v != 0 {
-				return fmt.Errorf("%q has become %g: lower the learning rate, or clip gradients", s.name, v)
-			}
+		if v := sumOfNothing(ort.Data[float32](t.state[0][i])); v != 0 {
+			return fmt.Errorf("%q has become NaN or infinite: lower the learning rate, or clip gradients", s.name)
 		}
 	}
 	return nil
+}
+
+// sumOfNothing is 0, or NaN where a number is NaN or infinite. Four sums are under way at a time, as each waits for its last term.
+func sumOfNothing(list []float32) float32 {
+	var a, b, c, d float32
+	for ; len(list) >= 4; list = list[4:] {
+		a += list[0] - list[0]
+		b += list[1] - list[1]
+		c += list[2] - list[2]
+		d += list[3] - list[3]
+	}
+	for _, v := range list {
+		a += v - v
+	}
+	return a + b + c + d
 }
 
 // feedStep gives a step, the number'th of all, its rates and masks for n samples.

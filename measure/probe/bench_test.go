@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkTwenty(b *testing.B) {
 	b.Run("single", func(b *testing.B) {
 		for b.Loop() {
 			for _, p := range problems {
-				if err := alone(b.Context(), r, p); err != nil {
+				if _, err := alone(b.Context(), r, p); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -59,18 +60,18 @@ func BenchmarkTwenty(b *testing.B) {
 	})
 }
 
-// alone trains one probe with the engine as it comes.
-func alone(ctx context.Context, r *run, p *problem) error {
+// alone trains one probe with the engine as it comes, and gives its weights.
+func alone(ctx context.Context, r *run, p *problem) (map[string]tensor.Tensor, error) {
 	net, err := p.network()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t := r.training
 	tr, err := train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer tr.Close()
 	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation}, train.Fitting{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
-	return err
+	return tr.Weights(), err
 }

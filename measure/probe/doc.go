@@ -19,5 +19,6 @@
 // groups of test samples) in it, half widths added in quadrature. Its null is what the same probe comes to when it was trained on
 // shuffled targets; beside it stands the baseline of the mean, or of the most frequent class.
 //
-// Probes of one layer are trained side by side, each on one core: the numbers do not depend on how many.
+// Probes of one layer are trained side by side, each on one core and several steps in a run of the engine; probes of one form use the
+// same graphs one after the other. The numbers do not depend on how many there are.
 package probe

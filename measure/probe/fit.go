@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -24,6 +25,9 @@ func (r *run) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
+// together is how many steps of a probe are one run of the engine.
+const together = 8
+
 // engine executes a probe: on one core, since another probe has the next.
 func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
 
@@ -34,6 +38,8 @@ type outcome [][]float64
 func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
+	pool := &trainers{most: r.workers()}
+	defer pool.close()
 	for _, p := range problems {
 		if r.kept.outcome(p.name) != nil {
 			r.worked(r.trainingWork(p))
@@ -43,7 +49,7 @@ func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx con
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			net, err := r.fit(ctx, p)
+			net, err := r.fit(ctx, p, pool)
 			if err != nil {
 				return fmt.Errorf("probe %s: %w", p.name, err)
 			}
@@ -70,7 +76,7 @@ func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx con
 }
 
 // fit is the trained probe: from the store, which other jobs fill too, or trained now.
-func (r *run) fit(ctx context.Context, p *problem) (*onnx.Model, error) {
+func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model, error) {
 	net, err := p.network()
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func (r *run) fit(ctx context.Context, p *problem) (*onnx.Model, error) {
 	if p.kind == Ridge {
 		weights, err = p.ridge()
 	} else {
-		weights, err = r.descend(ctx, p, net)
+		weights, err = r.descend(ctx, p, net, pool)
 	}
 	if err != nil {
 		return nil, err
@@ -97,20 +103,22 @@ func (r *run) fit(ctx context.Context, p *problem) (*onnx.Model, error) {
 }
 
 // descend trains a network.
-func (r *run) descend(ctx context.Context, p *problem, net *onnx.Model) (map[string]tensor.Tensor, error) {
+func (r *run) descend(ctx context.Context, p *problem, net *onnx.Model, pool *trainers) (map[string]tensor.Tensor, error) {
 	t := r.training
-	tr, err := train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}, Engine: r.engine()})
+	tr, err := pool.take(p.form(), net, func() (*train.Trainer, error) {
+		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
+			Together: together, Engine: r.engine()})
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer tr.Close()
 	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation},
-		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.kept.of(p.name),
+		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.kept.of(ctx, p.name),
 			Progress: func(e train.Epoch) { r.note(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation)) }})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, tr.Close())
 	}
-	return tr.Weights(), nil
+	return tr.Weights(), pool.put(p.form(), tr)
 }
 
 func encodeWeights(weights map[string]tensor.Tensor) []byte {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,7 @@ const (
 	keptVersion = 1
 	mostKept    = 1 << 20 // probes of one job
 	every       = time.Minute
+	everyState  = 10 * time.Second // of one probe
 )
 
 // readKept reads what an earlier run of the same job has saved.
@@ -120,13 +122,21 @@ func (k *kept) save() error {
 }
 
 // of is where the training of one probe is kept.
-func (k *kept) of(name string) *keptOne { return &keptOne{k, name} }
+func (k *kept) of(ctx context.Context, name string) *keptOne {
+	return &keptOne{k, ctx, name, time.Now()}
+}
 
-// keptOne is a train.Checkpoint.
+// keptOne is a train.Checkpoint. A state is many times what an epoch of a few steps computes, so it takes one now and then, and the
+// last before the work is stopped.
 type keptOne struct {
 	*kept
+	ctx  context.Context
 	name string
+	last time.Time
 }
+
+// Due implements train.Sparing.
+func (k *keptOne) Due() bool { return k.ctx.Err() != nil || time.Since(k.last) >= everyState }
 
 // Load implements train.Checkpoint.
 func (k *keptOne) Load() ([]byte, error) {
@@ -139,6 +149,6 @@ func (k *keptOne) Load() ([]byte, error) {
 func (k *keptOne) Save(now []byte) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.now[k.name], k.dirty = now, true
+	k.now[k.name], k.dirty, k.last = now, true, time.Now()
 	return k.saveIfDue()
 }

@@ -1,0 +1,56 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// Probes that are trained side by side, by trainers that others have used before them, become what each becomes alone.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	training := defaultTraining()
+	training.Epochs = 4
+	r, in, number, class := goldenRun(t, &training)
+	r.job.Threads = 2
+	var problems []*problem
+	for k, want := range []*target{number, class, number, class, number, number} {
+		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{16, 8}, seed: uint64(k), in: in, want: want, train: r.split.train[:200+20*k], validation: r.split.validation}
+		if k%3 == 2 {
+			p.kind = SLP
+		}
+		problems = append(problems, p)
+	}
+	var mutex sync.Mutex
+	found := map[string]*onnx.Model{}
+	_, err := r.solve(t.Context(), problems, func(_ context.Context, p *problem, net *onnx.Model) (outcome, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		found[p.name] = net
+		return outcome{{1}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		want, err := alone(t.Context(), r, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, w := range want {
+			got, err := found[p.name].Tensor(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range w.Data {
+				if d := math.Abs(float64(v - got.Data[i])); !(d <= 1e-6) {
+					t.Fatalf("probe %s, %s[%d] is %g side by side and %g alone", p.name, name, i, got.Data[i], v)
+				}
+			}
+		}
+	}
+}
