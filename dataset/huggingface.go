@@ -10,7 +10,7 @@ import (
 
 // FromHuggingFace reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
 // leaves out has the library's defaults. An option that changes the picture and that a Preprocess cannot express is
-// an error. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
+// an error. Of sounds it takes Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
 // differ by a pixel.
 func FromHuggingFace(path string) (Preprocess, error) {
 	f, err := os.Open(path)
@@ -95,6 +95,12 @@ func (s *hfSize) check() error {
 }
 
 func parseHuggingFace(data []byte) (Preprocess, error) {
+	if ofSound, err := isOfSound(data); err != nil || ofSound {
+		if err != nil {
+			return Preprocess{}, err
+		}
+		return parseExtractor(data)
+	}
 	var c processorConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		return Preprocess{}, err

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/onnx/logmel"
 )
 
 func TestFromHuggingFace(t *testing.T) {
@@ -41,6 +43,13 @@ func TestFromHuggingFace(t *testing.T) {
 			Preprocess{Frame: Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
 		{"bytes", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
 			Preprocess{Frame: Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
+		{"wav2vec 2.0", `{"do_normalize": true, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "padding_side": "right",
+			"padding_value": 0.0, "return_attention_mask": false, "sampling_rate": 16000}`, Preprocess{Frame: Frame{Rate: 16000}, Standardise: true}},
+		{"HuBERT", `{"do_normalize": false, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": 8000}`, Preprocess{Frame: Frame{Rate: 8000}}},
+		{"Whisper", `{"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 128, "hop_length": 160, "n_fft": 400,
+			"n_samples": 480000, "nb_max_frames": 3000, "padding_side": "right", "padding_value": 0.0, "sampling_rate": 16000}`,
+			Preprocess{Frame: Frame{Rate: 16000, Length: 480000}, Features: &logmel.Settings{Rate: 16000, FFT: 400, Window: 400, Hop: 160, Mels: 128, High: 8000,
+				Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true}}},
 		{"empty", `{}`, Preprocess{Frame: Frame{Channels: 3, Interpolation: "bilinear"}}},
 	}
 	for _, c := range cases {
@@ -84,6 +93,16 @@ func TestFromHuggingFaceRefuses(t *testing.T) {
 		`{"image_mean": [0, 0], "image_std": [1, 1]}`:       "mean has 2 values",
 		`{"image_mean": [0, 0, 0], "image_std": [1, 1, 0]}`: "std[2] is 0",
 		`{"do_pad": true}`:                                  "do_pad is not supported",
+		`{"feature_extractor_type": "ASTFeatureExtractor", "num_mel_bins": 128, "sampling_rate": 16000}`: "ASTFeatureExtractor\" prepares sounds",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 80}`:                     "feature_size 80",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "padding_value": 1}`:                     "padding by 1",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "padding_side": "left"}`:                 `side "left"`,
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "dither": 0.1}`:                           "dither 0.1",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "do_normalize": true}`:                    "do_normalize of Whisper",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "chunk_length": -1}`:                      "chunk_length -1",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "sampling_rate": 8000}`:                   "8000",
+		`{"sampling_rate": 0}`:   "sampling_rate 0",
+		`{"sampling_rate": "x"}`: "sampling_rate",
 	} {
 		if _, err := parseHuggingFace([]byte(config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", config, err, want)
@@ -97,9 +116,16 @@ func TestFromHuggingFaceRefuses(t *testing.T) {
 func FuzzHuggingFace(f *testing.F) {
 	f.Add([]byte(`{"crop_pct": 0.9, "size": {"shortest_edge": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": 0.5}`))
 	f.Add([]byte(`{"crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`))
+	f.Add([]byte(`{"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "n_fft": 400, "hop_length": 160, "chunk_length": 30}`))
 	f.Fuzz(func(t *testing.T, config []byte) {
 		p, err := parseHuggingFace(config)
 		if err != nil {
+			return
+		}
+		if p.Frame.Rate > 0 {
+			if err := p.CheckSound(); err != nil {
+				t.Errorf("accepted, and then: %v", err)
+			}
 			return
 		}
 		if err := p.Check(3); err != nil {

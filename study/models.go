@@ -80,12 +80,13 @@ type logMelKeys struct {
 	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest of a sound are raised to it, in the unit of the logarithm"`
 	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
 	Std    float64 `key:"std" doc:"what the result is divided by; 1"`
+	Drop   bool    `key:"drop-last" doc:"the last frame is left out, as Whisper has it"`
 }
 
 // settings are those of the spectrogram of sounds of a rate.
 func (k logMelKeys) settings(rate int) *logmel.Settings {
 	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
-		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std}
+		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop}
 }
 
 // DecodeNode implements config.Decoder.

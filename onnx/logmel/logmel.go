@@ -45,6 +45,8 @@ type Settings struct {
 	Range  float64 // what lies further than this below a sound's loudest value is raised to it, in the unit of the logarithm; 0: nothing is
 	Mean   float64 // what is subtracted from the logarithm
 	Std    float64 // what it is then divided by; 1
+
+	DropLast bool `json:",omitzero"` // the last frame is left out, as Whisper has it
 }
 
 // Defaults fills in what is left zero.
@@ -132,7 +134,13 @@ func (s Settings) Frames(n int) int {
 	if s.Pad != "none" {
 		n += 2 * (s.FFT / 2)
 	}
-	return max(0, (n-s.FFT)/s.Hop+1)
+	if n -= s.FFT; n < 0 {
+		return 0
+	}
+	if s.DropLast {
+		return n / s.Hop
+	}
+	return n/s.Hop + 1
 }
 
 // Graph adds the spectrogram to a graph that is being built: wave is b x n or b x 1 x n, the result b x mels x frames. A sound
@@ -155,6 +163,9 @@ func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 		x = b.Op("Pad", onnx.Attrs{"mode": "reflect"}, x, b.Ints(0, 0, s.FFT/2, 0, 0, s.FFT/2))
 	}
 	spectrum := b.Op("Conv", onnx.Attrs{"strides": []int{s.Hop}, "pads": pads, "kernel_shape": []int{s.FFT}}, x, b.Const("fourier", s.fourier()))
+	if s.DropLast {
+		spectrum = b.Slice(spectrum, 2, 0, -1, 1)
+	}
 	y := s.compress(b, b.MatMul(b.Const("mel", matrix(bank)), s.power(b, spectrum)))
 	return y, b.Err()
 }

@@ -72,7 +72,7 @@ func TestAgreesWithNumPy(t *testing.T) {
 			Rate, Window, Hop, Mels, Low, High int
 			FFT                                int `json:"n_fft"`
 			Scale, Pad, Log                    string
-			Area, Clamp                        bool
+			Area, Clamp, Drop                  bool
 			Power, Offset, Span, Mean, Std     float64
 		}
 		X []float32
@@ -84,7 +84,7 @@ func TestAgreesWithNumPy(t *testing.T) {
 	for i, c := range cases {
 		g := c.Settings
 		s := logmel.Settings{Rate: g.Rate, FFT: g.FFT, Window: g.Window, Hop: g.Hop, Mels: g.Mels, Low: float64(g.Low), High: float64(g.High), Scale: g.Scale,
-			Area: g.Area, Power: g.Power, Pad: g.Pad, Log: g.Log, Offset: g.Offset, Clamp: g.Clamp, Range: g.Span, Mean: g.Mean, Std: g.Std}
+			Area: g.Area, Power: g.Power, Pad: g.Pad, Log: g.Log, Offset: g.Offset, Clamp: g.Clamp, Range: g.Span, Mean: g.Mean, Std: g.Std, DropLast: g.Drop}
 		out := run(t, spectrogram(t, s, len(c.X)), c.X)[0]
 		frames := len(c.Y[0])
 		if want := []int{1, g.Mels, frames}; !slices.Equal(out.Shape(), want) || s.Frames(len(c.X)) != frames {

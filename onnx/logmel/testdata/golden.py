@@ -23,7 +23,7 @@ def bank(rate, n_fft, mels, low, high, scale, area):
     return out
 
 
-def logmel(x, rate, n_fft, window, hop, mels, low, high, scale, area, power, pad, log, offset, clamp, span, mean, std):
+def logmel(x, rate, n_fft, window, hop, mels, low, high, scale, area, power, pad, log, offset, clamp, span, mean, std, drop=False):
     half = n_fft // 2
     padded = {"reflect": lambda: np.pad(x, half, mode="reflect"), "zeros": lambda: np.pad(x, half), "none": lambda: x}[pad]()
     w = np.zeros(n_fft)
@@ -35,6 +35,8 @@ def logmel(x, rate, n_fft, window, hop, mels, low, high, scale, area, power, pad
         t = torch.stft(torch.tensor(x), n_fft, hop, window, torch.hann_window(window, dtype=torch.float64), center=True, pad_mode="reflect", return_complex=True)
         assert np.allclose(t.abs().numpy().T, spectrum, atol=1e-9)
     s = bank(rate, n_fft, mels, low, high, scale, area) @ (spectrum**power).T
+    if drop:
+        s = s[:, :-1]
     y = np.log(np.maximum(s, offset) if clamp else s + offset) * {"natural": 1, "log10": 1 / np.log(10), "db": 10 / np.log(10)}[log]
     if span:
         y = np.maximum(y, y.max() - span)
@@ -47,6 +49,8 @@ for s in [
     dict(rate=16000, n_fft=400, window=400, hop=160, mels=20, low=20, high=7600, scale="slaney", area=True, power=2, pad="reflect", log="log10", offset=1e-10, clamp=True, span=8, mean=-4, std=4),
     dict(rate=16000, n_fft=512, window=400, hop=200, mels=12, low=0, high=8000, scale="htk", area=False, power=1, pad="zeros", log="db", offset=1e-5, clamp=True, span=0, mean=1, std=2),
     dict(rate=8000, n_fft=256, window=256, hop=100, mels=10, low=100, high=4000, scale="slaney", area=True, power=2, pad="none", log="natural", offset=1e-6, clamp=False, span=0, mean=0, std=1),
+    # Whisper's.
+    dict(rate=16000, n_fft=400, window=400, hop=160, mels=80, low=0, high=8000, scale="slaney", area=True, power=2, pad="reflect", log="log10", offset=1e-10, clamp=True, span=8, mean=-4, std=4, drop=True),
 ]:
     n = s["rate"] // 8
     t = np.arange(n) / s["rate"]

@@ -1,0 +1,86 @@
+package dataset
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx/logmel"
+)
+
+// extractorConfig holds the keys that say what happens to a sound.
+type extractorConfig struct {
+	Type        string  `json:"feature_extractor_type"`
+	Rate        int     `json:"sampling_rate"`
+	Size        int     `json:"feature_size"`
+	DoNormalize *bool   `json:"do_normalize"`
+	Padding     float64 `json:"padding_value"`
+	Side        string  `json:"padding_side"`
+	FFT         int     `json:"n_fft"`
+	Hop         int     `json:"hop_length"`
+	Chunk       float64 `json:"chunk_length"`
+	Samples     int     `json:"n_samples"`
+	Dither      float64 `json:"dither"`
+}
+
+// isOfSound reports whether a config is for sounds.
+func isOfSound(data []byte) (bool, error) {
+	var c struct {
+		Type string          `json:"feature_extractor_type"`
+		Rate json.RawMessage `json:"sampling_rate"`
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return false, err
+	}
+	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
+}
+
+// parseExtractor reads a config for sounds. What it leaves out has the library's defaults.
+func parseExtractor(data []byte) (Preprocess, error) {
+	c := extractorConfig{Rate: 16000}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Preprocess{}, err
+	}
+	switch {
+	case c.Rate < 1 || c.Rate > maxSoundRate:
+		return Preprocess{}, fmt.Errorf("sampling_rate %d: it is 1 to %d", c.Rate, maxSoundRate)
+	case c.Padding != 0 || c.Side != "" && c.Side != "right":
+		return Preprocess{}, fmt.Errorf("padding by %v on the side %q is not supported: sounds are followed by zeros", c.Padding, cmp.Or(c.Side, "right"))
+	case c.Dither != 0:
+		return Preprocess{}, fmt.Errorf("dither %v is not supported: the noise would be another one each time", c.Dither)
+	}
+	switch c.Type {
+	case "Wav2Vec2FeatureExtractor":
+		return c.waveform()
+	case "WhisperFeatureExtractor":
+		return c.whisper()
+	}
+	return Preprocess{}, fmt.Errorf("feature_extractor_type %q prepares sounds in a way that is not supported: Wav2Vec2FeatureExtractor and WhisperFeatureExtractor are; "+
+		"give rate, and features where the model takes a spectrogram, in the study", c.Type)
+}
+
+// waveform is what wav2vec 2.0, HuBERT, WavLM and their kin take.
+func (c extractorConfig) waveform() (Preprocess, error) {
+	if c.Size > 1 {
+		return Preprocess{}, fmt.Errorf("feature_size %d: Wav2Vec2FeatureExtractor with other than 1 number at a time is not supported", c.Size)
+	}
+	return Preprocess{Frame: Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
+}
+
+// whisper is a log-mel spectrogram of 30 seconds.
+func (c extractorConfig) whisper() (Preprocess, error) {
+	if orElse(c.DoNormalize, false) {
+		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: give the preprocessing in the study")
+	}
+	if !(c.Chunk >= 0 && c.Chunk <= maxSoundSeconds) || c.Samples < 0 {
+		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: neither is negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, maxSoundSeconds)
+	}
+	fft := cmp.Or(c.FFT, 400)
+	p := Preprocess{
+		Frame: Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
+		Features: &logmel.Settings{Rate: c.Rate, FFT: fft, Window: fft, Hop: cmp.Or(c.Hop, 160), Mels: cmp.Or(c.Size, 80), High: 8000,
+			Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true},
+	}
+	return p, p.CheckSound()
+}
