@@ -44,18 +44,21 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	return err
 }
 
-// withFactors is the overview with the rows of those statistics that are scored by factor alone, such as what a probe reads of a hue, or
-// firing rates along the phase of gratings. The factor stands beside the transformation.
+// withFactors is the overview with the rows of those statistics that are scored by factor alone, of a model on some data: what a probe
+// reads of a hue, or firing rates along the phase of gratings. The factor stands beside the transformation.
 func withFactors(rows []scores.Row) []scores.Row {
-	type statistic struct{ measure, name string }
+	type subject struct{ measure, statistic, model, other, data, transform, variant string }
+	of := func(r scores.Row) subject {
+		return subject{r.Measure, r.Statistic, r.Model, r.OtherModel, r.Data, r.Transform, r.Variant}
+	}
 	c := choose(rows)
-	whole := map[statistic]bool{}
+	whole := map[subject]bool{}
 	for _, r := range rows {
-		whole[statistic{r.Measure, r.Statistic}] = whole[statistic{r.Measure, r.Statistic}] || r.Factor == ""
+		whole[of(r)] = whole[of(r)] || r.Factor == ""
 	}
 	var kept []scores.Row
 	for i, r := range rows {
-		if !c.overview[i] || r.Factor != "" && whole[statistic{r.Measure, r.Statistic}] {
+		if !c.overview[i] || r.Factor != "" && whole[of(r)] {
 			continue
 		}
 		r.Transform = strings.TrimSpace(r.Transform + " " + r.Factor)
@@ -114,13 +117,11 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 // extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".
 func extent(rec scores.Record, rows []scores.Row) string {
 	models, data := len(rec.Models), len(rec.Data)
-	return strings.Join([]string{
-		plural(max(models, len(distinct(rows, byModel))), "model"),
-		plural(max(data, len(distinct(rows, byData))), "data set"),
-		plural(len(distinct(rows, byTransform)), "transform"),
-		plural(len(distinct(rows, byMeasure)), "measure"),
-		plural(len(rows), "score"),
-	}, ", ")
+	parts := []string{plural(max(models, len(distinct(rows, byModel))), "model"), plural(max(data, len(distinct(rows, byData))), "data set")}
+	if n := len(distinct(rows, byTransform)); n > 0 { // films and gratings move by themselves
+		parts = append(parts, plural(n, "transform"))
+	}
+	return strings.Join(append(parts, plural(len(distinct(rows, byMeasure)), "measure"), plural(len(rows), "score")), ", ")
 }
 
 // progress says that a run is unfinished, or that some of it failed, or nothing.

@@ -33,7 +33,7 @@ export class Figure {
       this.toggle());
     this.root = element('figure', content.wide ? { class: 'wide' } : {},
       element('figcaption', {}, element('span', {}, content.title), this.tools), this.chart, this.says);
-    queue.add(this.root, () => this.draw());
+    queue.add(this.root, () => this.draw().catch((problem: unknown) => this.fail(problem)));
   }
 
   /** Frees what the chart holds. */
@@ -55,6 +55,13 @@ export class Figure {
     }
     this.view = await draw(this.chart, spec, this.content.description, this.content.describe);
     this.chart.classList.add('drawn');
+  }
+
+  // fail says that there is no chart, and lets the others be drawn.
+  private fail(problem: unknown): void {
+    console.error(problem);
+    this.says.textContent = `This chart cannot be drawn: ${problem instanceof Error ? problem.message : String(problem)}. Its data can be shown.`;
+    this.chart.classList.add('drawn', 'empty');
   }
 
   private button(title: string, label: string, act: () => void): HTMLButtonElement {

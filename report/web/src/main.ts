@@ -5,6 +5,7 @@ import { Scores } from './data';
 import { element } from './dom';
 import { Filter, FilterBar } from './filters';
 import { Pictures } from './pictures';
+import { queue } from './queue';
 import { Relations } from './relations';
 import { Section } from './section';
 import { load } from './source';
@@ -30,7 +31,7 @@ function build(scores: Scores): void {
   update();
   contents(state);
   state.onArrival(() => { update(); arrive(state); });
-  if (parts.length === 0) document.documentElement.dataset.drawn = document.documentElement.dataset.complete = 'true';
+  queue.settle();
   arrive(state);
 }
 

@@ -19,6 +19,11 @@ class Queue {
     void this.work();
   }
 
+  /** Says that all is drawn once it is, be there nothing to draw. */
+  settle(): void {
+    void this.work();
+  }
+
   /** Forgets an element that has left the page. */
   remove(element: Element): void {
     this.watcher.unobserve(element);

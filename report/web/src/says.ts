@@ -1,9 +1,9 @@
 // Sentences beneath charts: how to read them, and what they show, by fixed rules. The sentences at the top of the report are
 // made likewise, in findings.go.
 
-import type { Context, Point } from './charts/kind';
+import { isJoined, type Context, type Point } from './charts/kind';
 import { Direction, grouped, type Statistic } from './data';
-import { number, shorten } from './format';
+import { capital, number, shorten } from './format';
 import { dimensionTitle, labelOf } from './series';
 
 const steady = 0.05; // of a statistic's range: a curve that stays within this much is called steady
@@ -12,6 +12,7 @@ const spoken = 3; // lines that are described one by one
 
 /** How a chart with points, intervals and nulls is read. */
 function reading(c: Context, drawn: Point[], bandsUpTo: number): string {
+  if (!isJoined(drawn)) return `A point for each layer${drawn.some((p) => p.null !== null) ? ', a tick for what chance gives' : ''}.${towards(c)}`;
   const parts = [`A line for each ${dimensionTitle(c.series.dimension)}`];
   if (new Set(drawn.map((p) => p.line)).size <= bandsUpTo && drawn.some((p) => p.low !== null)) parts.push('with its 95 % interval');
   if (drawn.some((p) => p.null !== null)) parts.push('dotted: what chance gives');
@@ -26,15 +27,16 @@ function towards(c: Context): string {
 
 export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string, over: string, bandsUpTo: number): string {
   const read = reading(c, drawn, bandsUpTo);
-  const lines = grouped(drawn, (p) => p.line).map(([, points]) => describe(c, sorted(points), at, over));
+  const joined = isJoined(drawn);
+  const lines = grouped(drawn, (p) => p.line).map(([, points]) => describe(c, sorted(points), at, over, joined));
   if (lines.length === 0) return `${read} There is no number to show.`;
-  const capital = c.statistic.title[0].toUpperCase() + c.statistic.title.slice(1);
+  const title = capital(c.statistic.title);
   let said: string;
-  if (lines.length === 1) said = `${capital} ${lines[0].text}.`;
-  else if (lines.length <= spoken) said = `${capital} ${lines.map((l) => `of ${l.name} ${l.text}`).join('; ')}.`;
+  if (lines.length === 1) said = `${title} ${lines[0].text}.`;
+  else if (lines.length <= spoken) said = `${title} ${lines.map((l) => `of ${l.name} ${l.text}`).join('; ')}.`;
   else {
     const most = lines.reduce((a, b) => (b.span > a.span ? b : a)), least = lines.reduce((a, b) => (b.span < a.span ? b : a));
-    said = `${capital} changes most for ${most.name}, where it ${most.text}, and least for ${least.name}, where it ${least.text}.`;
+    said = `${title} changes most for ${most.name}, where it ${most.text}, and least for ${least.name}, where it ${least.text}.`;
   }
   return [read, said, lines.length === 2 ? apart(c, drawn, at) : '', chance(c, drawn)].filter(Boolean).join(' ');
 }
@@ -45,13 +47,14 @@ interface Line {
   span: number;
 }
 
-function describe(c: Context, points: Point[], at: (p: Point) => string, over: string): Line {
+function describe(c: Context, points: Point[], at: (p: Point) => string, over: string, joined: boolean): Line {
   const low = points.reduce((a, b) => (b.value < a.value ? b : a)), high = points.reduce((a, b) => (b.value > a.value ? b : a));
   const first = points[0], last = points[points.length - 1], span = high.value - low.value;
   const name = nameOf(c, first);
   const rho = points.length < 3 ? 0 : spearman(points.map((_, i) => i), points.map((p) => p.value));
   if (points.length === 1) return { name, span, text: `is ${number(first.value)} at ${at(first)}` };
   if (span <= steady * width(c.statistic, high.value)) return { name, span, text: `stays between ${number(low.value)} and ${number(high.value)}` };
+  if (!joined) return { name, span, text: `is highest at ${at(high)} (${number(high.value)}) and lowest at ${at(low)} (${number(low.value)})` };
   const ends = `from ${number(first.value)} to ${number(last.value)} ${over}`;
   if (rho <= -trend && first.value > last.value) return { name, span, text: `falls ${ends}` };
   if (rho >= trend && first.value < last.value) return { name, span, text: `rises ${ends}` };

@@ -50,12 +50,18 @@ export class ScoreTable {
   }
 }
 
-/** The rows that stand for those of single values, trials and classes. Of a statistic that has factors alone, none of them stands for the others: all do. */
+/**
+ * The rows that stand for those of single values, trials and classes. Where a statistic has factors alone, of a model on some data, none of them stands for
+ * the others: all do.
+ */
 export function overview(scores: Scores, rows: number[]): number[] {
   const shown = rows.filter((row) => scores.shown(row) === Shown.overview);
-  const whole = new Set(shown.filter((row) => scores.text('factor', row) === '').map((row) => scores.text('statistic', row)));
-  return shown.filter((row) => scores.text('factor', row) === '' || !whole.has(scores.text('statistic', row)));
+  const of = (row: number) => subject.map((name) => scores.text(name, row)).join('\0');
+  const whole = new Set(shown.filter((row) => scores.text('factor', row) === '').map(of));
+  return shown.filter((row) => scores.text('factor', row) === '' || !whole.has(of(row)));
 }
+
+const subject: TextName[] = ['statistic', 'from', 'to', 'data', 'transform', 'variant'];
 
 function columnsOf(scores: Scores, rows: number[]): Column[] {
   const text = (title: string, name: TextName): Column => ({
@@ -67,7 +73,7 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
   const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
   const varying = [
     text('model', 'model'), text('data', 'data'), text('transform', 'transform'), text('value of parameter', 'parameter'),
-    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))), text('variant', 'variant'), text('class', 'factor'),
+    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))), text('variant', 'variant'), text(factorTitle(scores, rows), 'factor'),
     figure('depth', 'depth', integer), text('layer', 'layer'), text('other layer', 'other'), text('statistic', 'statistic'),
   ].filter((c) => rows.length > 0 && rows.some((row) => c.key(row) !== c.key(rows[0])));
   const filled = [
@@ -81,6 +87,11 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
     { ...text('warning', 'warning'), prose: true },
   ].filter((c) => rows.some((row) => c.cell(row) !== ''));
   return [...varying, figure('value', 'value', number), ...filled];
+}
+
+// factorTitle heads the column of factors, which may all be classes.
+function factorTitle(scores: Scores, rows: number[]): string {
+  return scores.distinct('factor', rows).every((f) => f === '' || f.startsWith('class=')) ? 'class' : 'factor';
 }
 
 // The columns of scores.csv but for the study, and where a page has them.

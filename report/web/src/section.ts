@@ -6,7 +6,7 @@ import { distribution } from './charts/distribution';
 import { heat, isGrid, pairsOf } from './charts/heat';
 import { tuning } from './charts/tuning';
 import { units } from './charts/units';
-import { defaultOf, fixed, layerEnds, named, varies, type Axis, type Context, type Kind, type Panel } from './charts/kind';
+import { fixed, layerEnds, listOf, named, offered, rowsOf, settled, varies, type Axis, type Context, type Drawn, type Fixed, type Kind, type Panel } from './charts/kind';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
@@ -119,21 +119,21 @@ export class Section {
     if (kind === depth) add('x', 'Depth', [{ value: '', title: 'absolute' }, { value: 'relative', title: 'relative' }], this.choice('x'));
     if (kind === bars) add('lines', 'Lines', linesOf(this.scores, c.rows).map((a) => ({ value: a, title: dimensionTitle(a as Dimension) })), spread[0] ?? '');
     if (kind === heat) add('map', 'Tiles', pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })), spread.join('-'));
+    const drawn = drawnBy(kind, c), free = new Set<string>([...spread, c.series.dimension]);
     for (const name of fixed) {
-      if (spread.includes(name) || c.series.dimension === name) continue;
-      if (name === 'layer' && (!this.measure.layered || kind === depth)) continue;
-      add(name, fixedTitles[name], this.values(name, c), this.choice(name) || (c.rows.length > 0 ? defaultOf(c, name) : ''));
+      if (free.has(name) || (name === 'layer' && (!this.measure.layered || kind === depth))) continue;
+      add(name, fixedTitles[name], this.values(name, drawn, offered(c, drawn, name, free)), settled(c, drawn, name, free));
     }
     into.replaceChildren(...items);
   }
 
-  private values(name: (typeof fixed)[number], c: Context): Option[] {
-    const values = c.scores.distinct(name, c.rows).filter((v) => v !== '' || name === 'variant' || name === 'data');
+  private values(name: Fixed, drawn: Drawn, all: string[]): Option[] {
+    const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
     const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
     if (name === 'layer') return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
-    const all = name === 'parameter' ? 'mean' : name === 'factor' && c.scores.distinct('factor', c.rows).includes('') ? 'all samples' : '';
-    return all && values.length > 0 ? [{ value: '', title: all }, ...options] : options;
+    const whole = name === 'parameter' ? (drawn.rows ? 'mean' : 'all') : name === 'factor' && all.includes('') ? 'all samples' : '';
+    return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
   }
 
   private charts(kind: Kind, c: Context, all: number[]): void {
@@ -142,17 +142,25 @@ export class Section {
     for (const figure of this.figures) figure.remove();
     const panels = c.rows.length > 0 ? kind.panels(c) : [];
     const few = panels.slice(0, this.showing);
-    this.figures = few.map((panel) => this.figure(c, panel));
+    this.figures = few.map((panel) => this.figure(kind, c, panel));
     into.replaceChildren(...this.figures.map((f) => f.root), ...this.more(panels.length - few.length, kind, c, all));
     if (panels.length === 0) into.append(element('p', { class: 'none' }, all.length > 0 && c.rows.length === 0 ? 'The filters hide all scores.' : 'There are no scores for this choice.'));
     this.legend.update(c, all, kind);
     requestAnimationFrame(() => { into.style.minHeight = ''; });
   }
 
-  private figure(c: Context, panel: Panel): Figure {
-    const title = `${c.statistic.title}, ${panel.title}`;
+  // factorOf is the one factor that a chart is of; '' where it shows several, or all samples.
+  private factorOf(kind: Kind, c: Context): string {
+    const free = new Set<string>([...kind.spread(c), c.series.dimension]);
+    return free.has('factor') ? '' : settled(c, drawnBy(kind, c), 'factor', free);
+  }
+
+  private figure(kind: Kind, c: Context, panel: Panel): Figure {
+    const factor = this.factorOf(kind, c);
+    const shown = factor === '' || panel.title.includes(factor) ? panel.title : `${panel.title}, ${shorten(named('factor', factor), 40)}`;
+    const title = `${c.statistic.title}, ${shown}`;
     return new Figure({
-      title: panel.title, description: title, wide: panel.wide, build: panel.build,
+      title: shown, description: title, wide: panel.wide, build: panel.build,
       describe: panel.describe ?? ((row) => describe(this.scores, row)),
       data: () => panel.source ?? scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
     });
@@ -167,6 +175,10 @@ export class Section {
     });
     return [button];
   }
+}
+
+function drawnBy(kind: Kind, c: Context): Drawn {
+  return kind.list ? listOf(kind.list(c)) : rowsOf(c);
 }
 
 // isMatrix says whether scores are a matrix first of all: of layers by layers, or of factors, none of which stands for all, by transformations.

@@ -1,6 +1,7 @@
 // Bars side by side: models under each transformation, on each data set or for each class or factor.
 
 import { grouped, type Scores } from '../data';
+import { capital } from '../format';
 import { saysOfBars } from '../says';
 import { dimensionTitle, type Dimension } from '../series';
 import { colour, shape, tip, valueAxis, type Spec } from '../vega';
@@ -19,7 +20,7 @@ export const bars: Kind = {
   panels: (c) => {
     const along = line(c);
     return panelsBy(c, chosen(c, [along]), [along]).map(([title, rows]) => ({
-      title: [c.statistic.title[0].toUpperCase() + c.statistic.title.slice(1), title, `by ${dimensionTitle(along as Dimension)}`].filter(Boolean).join(' '),
+      title: [capital(c.statistic.title), title, `by ${dimensionTitle(along as Dimension)}`].filter(Boolean).join(' '),
       rows,
       wide: true,
       build: () => {

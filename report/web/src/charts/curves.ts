@@ -1,12 +1,12 @@
 // Curves: a statistic against the depth of the layer or the value of the transformation's parameter.
 
 import { Direction } from '../data';
-import { shorten } from '../format';
+import { capital, shorten } from '../format';
 import { byNumber, parameter } from '../series';
 import { saysOfCurves } from '../says';
 import { colour, dash, shape, tip, valueAxis, type Spec } from '../vega';
 import { isGrid } from './heat';
-import { chosen, panelsBy, points, varies, type Context, type Kind, type Panel, type Point } from './kind';
+import { chosen, isJoined, panelsBy, points, varies, type Context, type Kind, type Panel, type Point } from './kind';
 
 const bandsUpTo = 6; // lines; more intervals than this hide each other
 
@@ -47,7 +47,7 @@ export const byParameter: Kind = {
 
 function panel(c: Context, title: string, rows: number[], x: (row: number) => number | string, at: (p: Point) => string, over: string, xTitle: string, relative: boolean): Panel {
   return {
-    title: title || c.statistic.title,
+    title: title || capital(c.statistic.title),
     rows,
     build: () => {
       const drawn = points(c, rows, x);
@@ -71,7 +71,7 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
     axis: { grid: false, ...(relative ? { tickCount: 5, format: '.0%' } : ticks(drawn)), labelAngle: 0, labelOverlap: true, labelFlush: false },
   };
   const y = valueAxis(c.statistic);
-  const lines = new Set(drawn.map((p) => p.line)).size, few = lines <= bandsUpTo;
+  const lines = new Set(drawn.map((p) => p.line)).size, joined = isJoined(drawn), few = joined && lines <= bandsUpTo;
   const color = colour(c.series), detail = { field: 'line', type: 'nominal' };
   const layers: Record<string, unknown>[] = [];
   if (drawn.some((p) => p.null !== null)) {
@@ -84,7 +84,7 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
     }
     layers.push({
       transform: [{ filter: 'isValid(datum.null)' }],
-      mark: { type: 'line', strokeWidth: 1.5, strokeDash: [1, 3], strokeCap: 'round' },
+      mark: joined ? { type: 'line', strokeWidth: 1.5, strokeDash: [1, 3], strokeCap: 'round' } : { type: 'tick', orient: 'horizontal', size: 10, opacity: 0.6 },
       encoding: { x, y: { ...y, field: 'null' }, color, detail },
     });
   }
@@ -96,7 +96,7 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
     });
   }
   layers.push(
-    { mark: { type: 'line', strokeWidth: 2, strokeJoin: 'round' }, encoding: { x, y, color, detail, strokeDash: dash(c.series) } },
+    ...(joined ? [{ mark: { type: 'line', strokeWidth: 2, strokeJoin: 'round' }, encoding: { x, y, color, detail, strokeDash: dash(c.series) } }] : []),
     {
       params: [{ name: 'near', select: { type: 'point', nearest: true, on: 'pointerover', clear: 'pointerout' } }],
       mark: { type: 'point', filled: true, opacity: 1 },

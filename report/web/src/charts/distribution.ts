@@ -4,7 +4,7 @@ import { grouped, type Distribution } from '../data';
 import { count, number, shorten } from '../format';
 import type { Source } from '../table';
 import { colour, dash, tip, type Spec } from '../vega';
-import type { Context, Kind, Panel } from './kind';
+import { atLayer, fitting, type Context, type Kind, type Panel } from './kind';
 
 const filledUpTo = 4; // series; more areas than this hide each other
 
@@ -15,29 +15,35 @@ export const distribution: Kind = {
   suits: (scores, measure) => (scores.packed.distributions ?? []).some((d) => d.measure === measure.name),
   by: ['model', 'transform'],
   spread: (c) => ['variant', ...((c.scores.packed.distributions ?? []).some((d) => d.measure === c.measure.name && d.parameter !== '') ? [] : ['parameter' as const])],
+  list: (c) => distributionsOf(c),
   panels: (c) => {
-    const all = (c.scores.packed.distributions ?? []).filter((d) => d.measure === c.measure.name && d.statistic === c.statistic.name && fits(c, d));
+    const all = fitting(c, distributionsOf(c));
     const byModel = c.series.dimension === 'model';
-    return grouped(atLayer(all, c.choice('layer')), (d) => [byModel ? '' : d.model, byModel ? d.transform : '', d.parameter, d.factor, d.layer === '' ? '' : 'layer'].filter(Boolean).join(' '))
+    return grouped(atLayer(all, c.choice('layer'), (d) => d), (d) => [byModel ? '' : d.model, byModel ? d.transform : '', d.parameter, d.factor, d.layer === '' ? '' : 'layer'].filter(Boolean).join(' '))
       .map(([title, found]) => panel(c, title.replace(/ ?layer$/, '') || c.statistic.title, found));
   },
 };
 
-/** Whether a distribution is of what is chosen. */
-export function fits(c: Context, d: Distribution): boolean {
-  const data = c.choice('data'), parameter = c.choice('parameter');
-  return c.filter.passes({ model: d.model, transform: d.transform, data: d.data, layer: d.layer }) && (data === '' || d.data === data) && (c.choice('factor') === '' || d.factor === c.choice('factor')) && (parameter === '' || d.parameter === '' || d.parameter === parameter);
+/** The distributions of the statistic that pass the report's filters. */
+export function distributionsOf(c: Omit<Context, 'series'>): Distribution[] {
+  return (c.scores.packed.distributions ?? []).filter((d) => d.measure === c.measure.name && d.statistic === c.statistic.name &&
+    c.filter.passes({ model: d.model, transform: d.transform, data: d.data, layer: d.layer, factor: d.factor, parameter: d.parameter }));
 }
 
-// atLayer takes what is of one layer of each model: by its name, or the first or the last.
-export function atLayer<T extends { model: string; layer: string; depth: number }>(all: T[], layer: string): T[] {
-  if (layer !== '' && layer !== 'first') return all.filter((d) => d.layer === layer);
-  const end = new Map<string, number>();
-  for (const d of all) {
-    const known = end.get(d.model);
-    if (known === undefined || (layer === 'first' ? d.depth < known : d.depth > known)) end.set(d.model, d.depth);
+/** The value below which a share of the units lies, as near as the bins tell. */
+export function quantile(d: Distribution, share: number): number {
+  const step = (d.ends[1] - d.ends[0]) / d.counts.length;
+  let left = share * total(d);
+  for (let i = 0; i < d.counts.length; i++) {
+    if (left <= d.counts[i] && d.counts[i] > 0) return d.ends[0] + (i + left / d.counts[i]) * step;
+    left -= d.counts[i];
   }
-  return all.filter((d) => d.depth === end.get(d.model));
+  return d.ends[1];
+}
+
+/** How many samples or units there are. */
+export function total(d: Distribution): number {
+  return d.counts.reduce((a, b) => a + b, 0);
 }
 
 interface Bin {
@@ -54,7 +60,7 @@ function panel(c: Context, title: string, found: Distribution[]): Panel {
   const drawn: Bin[] = [];
   const bins: { of: Distribution; low: number; high: number; count: number; share: number }[] = [];
   for (const d of found) {
-    const n = d.counts.reduce((a, b) => a + b, 0), step = (d.ends[1] - d.ends[0]) / d.counts.length;
+    const n = total(d), step = (d.ends[1] - d.ends[0]) / d.counts.length;
     d.counts.forEach((counted, i) => {
       const low = d.ends[0] + i * step;
       drawn.push({ id: bins.length, series: series(d), line: `${series(d)}, ${d.data}, ${d.layer}`, x: low, x2: low + step, share: counted / n });
@@ -112,10 +118,8 @@ function says(c: Context, found: Distribution[], series: (d: Distribution) => st
   const of = found[0]?.of ?? 'sample';
   const read = `How many ${of}s have which value: a narrow hill is ${of}s that are alike, two hills are two kinds.`;
   const parts = found.slice(0, 3).map((d) => {
-    const n = d.counts.reduce((a, b) => a + b, 0), step = (d.ends[1] - d.ends[0]) / d.counts.length;
-    const top = d.counts.indexOf(Math.max(...d.counts));
     const name = shorten(c.series.label(series(d)), 40);
-    return `${name} has its mean at ${number(d.mean[0])} and most ${of}s (${((100 * d.counts[top]) / n).toFixed(0)} %) between ${number(d.ends[0] + top * step)} and ${number(d.ends[0] + (top + 1) * step)}`;
+    return `${name} has its mean at ${number(d.mean[0])}, and half of its ${of}s lie between ${number(quantile(d, 0.25))} and ${number(quantile(d, 0.75))}`;
   });
   return `${read} ${parts.join('; ')}.`;
 }

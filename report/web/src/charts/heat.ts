@@ -1,7 +1,7 @@
 // Heat maps: layers by layers, models by models, factors by transformations; a tile for each pair.
 
 import type { Measure, Scores } from '../data';
-import { number, shorten } from '../format';
+import { capital, number, shorten } from '../format';
 import { saysOfHeat } from '../says';
 import { byNumber } from '../series';
 import { isUnit, tip, type Spec } from '../vega';
@@ -24,7 +24,7 @@ export const heat: Kind = {
     const pair = pairOf(c);
     return panelsBy(c, chosen(c, pair), pair)
       .flatMap(([title, rows]) => split(c, pair, title, rows))
-      .map(([title, rows]) => ({ title: title || `${titles[pair[0]]} by ${titles[pair[1]]}`, rows, build: () => tiles(c, pair, rows) }));
+      .map(([title, rows]) => ({ title: title || capital(`${titles[pair[0]]} by ${titles[pair[1]]}`), rows, build: () => tiles(c, pair, rows) }));
   },
 };
 

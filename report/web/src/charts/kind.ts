@@ -37,6 +37,7 @@ export interface Kind {
   suits: (scores: Scores, measure: Measure, rows: number[]) => boolean;
   by: Dimension[]; // what its series can be
   spread: (context: Omit<Context, 'series'>) => Axis[]; // the columns that it spreads out, besides its series: nobody need fix them
+  list?: (context: Omit<Context, 'series'>) => { data: string; factor: string; layer: string; parameter?: string }[]; // what it draws, where that is no rows
   panels: (context: Context) => Panel[];
 }
 
@@ -54,41 +55,81 @@ export interface Point {
 
 /** The columns of which a chart shows one value, where it does not spread them out. */
 export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as const;
+export type Fixed = (typeof fixed)[number];
+
+/** What a reader has chosen, of a context. */
+type Choosing = Pick<Context, 'choice'>;
 
 /** Which end of a network is meant where no layer is chosen. */
 export const layerEnds = { '': 'the deepest', first: 'the shallowest' };
 
+/** What a chart draws, as far as its columns can be fixed: rows of scores, or what stands beside them. */
+export interface Drawn {
+  items: number[];
+  text: (name: Fixed, item: number) => string;
+  rows: boolean;
+}
+
+export function rowsOf(c: Pick<Context, 'scores' | 'rows'>): Drawn {
+  return { items: c.rows, text: (name, row) => c.scores.text(name, row), rows: true };
+}
+
+export function listOf(all: { data: string; factor: string; layer: string; parameter?: string }[]): Drawn {
+  return { items: all.map((_, i) => i), text: (name, i) => (name === 'variant' ? '' : (all[i][name] ?? '')), rows: false };
+}
+
+/** The values to which a column can be fixed. Which factors there are depends on the data. */
+export function offered(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string>): string[] {
+  let items = drawn.items;
+  if (name === 'factor' && !free.has('data')) {
+    const data = settled(c, drawn, 'data', free);
+    items = items.filter((i) => drawn.text('data', i) === data);
+  }
+  return [...new Set(items.map((i) => drawn.text(name, i)))];
+}
+
+/** The value to which a column is fixed: what the reader chose, if it is there, else all samples, the mean over values, or the first. */
+export function settled(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string>): string {
+  const asked = c.choice(name);
+  if (name === 'parameter' || name === 'layer') return asked;
+  const values = offered(c, drawn, name, free);
+  if (values.includes(asked)) return asked;
+  return values.includes('') ? '' : (values[0] ?? '');
+}
+
 /** The rows of the statistic, with everything fixed that is not spread out. */
 export function chosen(c: Context, spread: Axis[]): number[] {
-  const free = new Set<string>([...spread, c.series.dimension]);
-  const wanted = (name: (typeof fixed)[number]) => c.choice(name) || defaultOf(c, name);
-  const at = Object.fromEntries(fixed.map((name) => [name, wanted(name)]));
-  const s = c.scores;
+  const free = new Set<string>([...spread, c.series.dimension]), s = c.scores, drawn = rowsOf(c);
+  const at = Object.fromEntries(fixed.map((name) => [name, free.has(name) ? '' : settled(c, drawn, name, free)]));
   const rows = c.rows.filter((row) =>
     s.text('statistic', row) === c.statistic.name &&
     (free.has('data') || s.text('data', row) === at.data) &&
     (free.has('variant') || s.text('variant', row) === at.variant) &&
     (free.has('factor') || s.text('factor', row) === at.factor) &&
     (free.has('parameter') ? s.text('parameter', row) !== '' : at.parameter === '' ? s.shown(row) === Shown.overview : s.text('parameter', row) === at.parameter));
-  return free.has('layer') || !c.measure.layered ? rows : atLayer(s, rows, c.choice('layer'));
+  if (free.has('layer') || !c.measure.layered) return rows;
+  return atLayer(rows, c.choice('layer'), (row) => ({ model: s.text('model', row), layer: s.text('layer', row), depth: s.number('depth', row) ?? 0 }));
 }
 
-/** What is shown of a column where the reader chose nothing: all samples, the mean over values, else the first. */
-export function defaultOf(c: Omit<Context, 'series'>, name: (typeof fixed)[number]): string {
-  if (name === 'parameter' || name === 'layer') return '';
-  const values = c.scores.distinct(name, c.rows);
-  return values.includes('') ? '' : (values[0] ?? '');
+/** Those of a list that are of what is chosen: of one data set and one factor, and of one value of the parameter or of all. */
+export function fitting<T extends { data: string; factor: string; layer: string; parameter?: string }>(c: Choosing, all: T[]): T[] {
+  const drawn = listOf(all), none = new Set<string>();
+  const data = settled(c, drawn, 'data', none), factor = settled(c, drawn, 'factor', none), parameter = c.choice('parameter');
+  return all.filter((d) => d.data === data && d.factor === factor && (parameter === '' || !d.parameter || d.parameter === parameter));
 }
 
-// atLayer takes the rows of a layer by its name, or of the first or last of each model.
-function atLayer(scores: Scores, rows: number[], layer: string): number[] {
-  if (layer !== '' && layer !== 'first') return rows.filter((row) => scores.text('layer', row) === layer);
-  const end = new Map<string, number>();
-  for (const row of rows) {
-    const model = scores.text('model', row), depth = scores.number('depth', row) ?? 0, known = end.get(model);
-    if (known === undefined || (layer === 'first' ? depth < known : depth > known)) end.set(model, depth);
+/**
+ * What is of one layer of each model: by its name, or of the first or the last layer. Of several layers of that depth, which lie beside each other, the first
+ * or the last in order.
+ */
+export function atLayer<T>(all: T[], chosen: string, of: (item: T) => { model: string; layer: string; depth: number }): T[] {
+  if (chosen !== '' && chosen !== 'first') return all.filter((item) => of(item).layer === chosen);
+  const end = new Map<string, { layer: string; depth: number }>();
+  for (const item of all) {
+    const { model, layer, depth } = of(item), known = end.get(model);
+    if (!known || (chosen === 'first' ? depth < known.depth : depth >= known.depth)) end.set(model, { layer, depth });
   }
-  return rows.filter((row) => scores.number('depth', row) === end.get(scores.text('model', row)));
+  return all.filter((item) => end.get(of(item).model)?.layer === of(item).layer);
 }
 
 /** Panels that tell apart what neither the series nor the axes do: models and transformations. */
@@ -115,6 +156,11 @@ export function points(c: Context, rows: number[], x: (row: number) => number | 
       low: s.number('low', row), high: s.number('high', row), null: s.number('null', row),
     }];
   });
+}
+
+/** Whether points make lines. Layers that lie beside each other, several at a depth, do not. */
+export function isJoined(points: Point[]): boolean {
+  return points.length < 2 * new Set(points.map((p) => `${p.line}\0${p.x}`)).size;
 }
 
 /** Whether a column has several values among rows. */

@@ -4,8 +4,7 @@ import { grouped, type TuningCurve } from '../data';
 import { number, shorten } from '../format';
 import { look } from '../palette';
 import { tip, type Spec } from '../vega';
-import { atLayer } from './distribution';
-import type { Context, Kind, Panel } from './kind';
+import { atLayer, fitting, type Context, type Kind, type Panel } from './kind';
 
 export const tuning: Kind = {
   name: 'tuning',
@@ -14,15 +13,16 @@ export const tuning: Kind = {
   suits: (scores, measure) => (scores.packed.curves ?? []).some((c) => c.measure === measure.name),
   by: ['model'],
   spread: () => ['variant', 'parameter'],
+  list: (c) => curvesOf(c),
   panels: (c) => {
-    const all = (c.scores.packed.curves ?? []).filter((u) => u.measure === c.measure.name && fits(c, u));
-    return grouped(atLayer(all, c.choice('layer')), (u) => [u.model, u.transform, u.factor].filter(Boolean).join(', ')).map(([title, found]) => panel(title, found));
+    const all = fitting(c, curvesOf(c));
+    return grouped(atLayer(all, c.choice('layer'), (u) => u), (u) => [u.model, u.transform, u.factor].filter(Boolean).join(', ')).map(([title, found]) => panel(title, found));
   },
 };
 
-function fits(c: Context, u: TuningCurve): boolean {
-  const data = c.choice('data'), factor = c.choice('factor');
-  return c.filter.passes({ model: u.model, transform: u.transform, data: u.data, layer: u.layer }) && (data === '' || u.data === data) && (factor === '' || u.factor === factor);
+function curvesOf(c: Omit<Context, 'series'>): TuningCurve[] {
+  return (c.scores.packed.curves ?? []).filter((u) => u.measure === c.measure.name &&
+    c.filter.passes({ model: u.model, transform: u.transform, data: u.data, layer: u.layer, factor: u.factor }));
 }
 
 interface Step {

@@ -3,8 +3,8 @@
 import { grouped, type Distribution } from '../data';
 import { count, number, shorten } from '../format';
 import { isUnit, tip, type Spec } from '../vega';
-import { fits } from './distribution';
-import type { Context, Kind, Panel } from './kind';
+import { distributionsOf, quantile, total } from './distribution';
+import { fitting, type Context, type Kind, type Panel } from './kind';
 
 const steps = 40; // shares of the units of a layer
 
@@ -18,11 +18,16 @@ export const units: Kind = {
   },
   by: ['model'],
   spread: () => ['layer', 'variant', 'parameter'],
+  list: (c) => unitsOf(c),
   panels: (c) => {
-    const all = (c.scores.packed.distributions ?? []).filter((d) => d.of === 'unit' && d.measure === c.measure.name && d.statistic === c.statistic.name && fits(c, d));
+    const all = fitting(c, unitsOf(c));
     return grouped(all, (d) => [d.model, d.transform, d.factor].filter(Boolean).join(', ')).map(([title, found]) => panel(c, title, found));
   },
 };
+
+function unitsOf(c: Omit<Context, 'series'>): Distribution[] {
+  return distributionsOf(c).filter((d) => d.of === 'unit');
+}
 
 interface Tile {
   of: Distribution;
@@ -48,21 +53,6 @@ function panel(c: Context, title: string, found: Distribution[]): Panel {
     describe: (id) => [['model', tiles[id].of.model], ['layer', tiles[id].of.layer], ['units', `${ranks(tiles[id])} of ${count(total(tiles[id].of))}, the lowest first`], [c.statistic.name, number(tiles[id].value)]],
     build: () => ({ spec: spec(c, tiles, layers), says: says(c, layers) }),
   };
-}
-
-/** The value below which a share of the units lies, as near as the bins tell. */
-export function quantile(d: Distribution, share: number): number {
-  const step = (d.ends[1] - d.ends[0]) / d.counts.length;
-  let left = share * total(d);
-  for (let i = 0; i < d.counts.length; i++) {
-    if (left <= d.counts[i] && d.counts[i] > 0) return d.ends[0] + (i + left / d.counts[i]) * step;
-    left -= d.counts[i];
-  }
-  return d.ends[1];
-}
-
-function total(d: Distribution): number {
-  return d.counts.reduce((a, b) => a + b, 0);
 }
 
 function spec(c: Context, tiles: Tile[], layers: Distribution[]): Spec {

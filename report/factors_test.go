@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// firingRun has one model whose units were measured along the phase and the orientation of gratings, none of which stands for the other, and on
+// clips, which have no factor.
+func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
+	t.Helper()
+	run := Run{Record: scores.Record{Study: "gratings", Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
+	add := func(l scores.LayerRecord, data, factor string, value float64) {
+		for _, statistic := range []string{"invariance", "local-rate"} {
+			run.Rows = append(run.Rows, scores.Row{Study: "gratings", Model: "net", Layer: l.Name, Depth: l.Depth, Data: data, Measure: "firing", Statistic: statistic,
+				Factor: factor, Value: value, Low: value - 1, High: value + 1, Null: 5, N: 40})
+		}
+		run.Curves = append(run.Curves, TuningCurve{Model: "net", Layer: l.Name, Data: data, Measure: "firing", Factor: factor, Unit: 3, Threshold: 0.5, Sign: 1,
+			Amounts: []float64{-1, 0, 1}, Values: []float64{0.2, 1, 0.1}})
+	}
+	units := func(each func(Subject, float64)) error {
+		for i, l := range layers {
+			for factor, data := range map[string]string{"phase": "gratings", "orientation": "gratings", "": "clips"} {
+				for unit := range 40 {
+					each(Subject{Of: "unit", Model: "net", Layer: l.Name, Data: data, Factor: factor, Measure: "firing", Statistic: "invariance"}, float64(20*i+unit))
+				}
+			}
+		}
+		return nil
+	}
+	for i, l := range layers {
+		add(l, "gratings", "phase", 30+float64(i))
+		add(l, "gratings", "orientation", 10+float64(i))
+		add(l, "clips", "", 60-float64(i))
+	}
+	var err error
+	if run.Distributions, _, err = Distribute(units); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// TestOneFactorAtATime shows each kind of chart of two factors: the factor that is chosen and no other, with data whose rows have none beside them.
+func TestOneFactorAtATime(t *testing.T) {
+	t.Parallel()
+	layers := []scores.LayerRecord{{Name: "first", Depth: 1}, {Name: "second", Depth: 2}, {Name: "third", Depth: 3}}
+	v := openAt(t, firingRun(t, layers...), 1280, 900, "")
+	for _, kind := range []string{"depth", "distribution", "units", "tuning"} {
+		v.do(t, script(fmt.Sprintf(`document.querySelector("input[value=%s]").click()`, kind)), until(complete))
+		for _, factor := range []string{"phase", "orientation"} {
+			v.do(t, script(fmt.Sprintf(`(() => { const s = document.querySelector("select[name=factor]"); s.value = %q; s.dispatchEvent(new Event("change")) })()`, factor)), until(complete))
+			titles := v.texts(t, "figcaption span:first-child")
+			if len(titles) != 1 || !strings.Contains(titles[0], factor) {
+				t.Errorf("%s of %s has the charts %q", kind, factor, titles)
+			}
+		}
+		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "clips"; s.dispatchEvent(new Event("change")) })()`), until(complete))
+		if n := evaluate[int](t, v, `document.querySelectorAll("figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {
+			t.Errorf("%s of clips: %d marks, and a choice of factors %q", kind, n, v.texts(t, "select[name=factor]"))
+		}
+		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
+	}
+	said := v.texts(t, "figure .says")
+	if len(said) != 1 || !strings.Contains(said[0], "33 % of the steps") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
+	if said = v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
+		t.Errorf("%q", said)
+	}
+	v.quiet(t)
+}
+
+// TestFactorsInTheTable looks for the rows of each factor, beside those of data that have none, under a heading that says what they are.
+func TestFactorsInTheTable(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
+	heads := v.texts(t, ".scores thead th")
+	column := slices.IndexFunc(heads, func(h string) bool { return strings.HasPrefix(h, "factor") })
+	if column < 0 || slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
+		t.Fatalf("the table has the columns %q", heads)
+	}
+	count := map[string]int{}
+	for _, cell := range v.texts(t, fmt.Sprintf(".scores tbody td:nth-child(%d)", column+1)) {
+		count[cell]++
+	}
+	if count["phase"] != 4 || count["orientation"] != 4 || count[""] != 4 {
+		t.Errorf("rows by factor: %v", count)
+	}
+	v.quiet(t)
+
+	rows, rec := fake{models: 1, layers: 1, transforms: 1, classes: 3}.build()
+	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1")
+	if heads = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
+		t.Errorf("of classes the table has the columns %q", heads)
+	}
+}
+
+// TestLayersBesideEachOther draws layers of a branching network, several at a depth, as points, and takes one of them for the deepest.
+func TestLayersBesideEachOther(t *testing.T) {
+	t.Parallel()
+	var layers []scores.LayerRecord
+	for depth := range 3 {
+		for branch := range 4 {
+			layers = append(layers, scores.LayerRecord{Name: fmt.Sprintf("branch%d/layer%d", branch, depth), Depth: depth})
+		}
+	}
+	v := openAt(t, firingRun(t, layers...), 1280, 900, "")
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-line").length`); n != 0 {
+		t.Errorf("%d lines join layers that lie beside each other", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") ||
+		!strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .layer_0_marks path").length`); n != 2 {
+		t.Errorf("%d bars of the deepest layer, not one for each factor", n)
+	}
+	v.quiet(t)
+}
+
+// TestNothingToDraw says that a page is complete whose charts have nothing to show.
+func TestNothingToDraw(t *testing.T) {
+	t.Parallel()
+	rows, rec := usual.build()
+	v := openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#layers=nolayer")
+	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .none").length`); n == 0 {
+		t.Error("no section says that the filters hide all")
+	}
+	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#hide.model=resnet20&hide.model=resnet56,resnet20")
+	v.quiet(t)
+}
