@@ -57,6 +57,19 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]me
 	if err != nil {
 		return nil, err
 	}
+	good, err := sound(len(rows), a, b)
+	if err != nil {
+		return nil, fmt.Errorf("on what was found: %w", err)
+	}
+	if bad := len(rows) - len(good); bad > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d pictures are left out: a model gives NaN or infinity for what was found", bad, len(r.samples)))
+		a, b = a.pick(good), b.pick(good)
+		kept := make([]int, len(good))
+		for i, g := range good {
+			kept[i] = rows[g]
+		}
+		rows = kept
+	}
 	common := r.common(v, rows, pick(found.Pictures, rows), a, b)
 	for i := range common {
 		common[i].Warnings = append(common[i].Warnings, warnings...)
@@ -104,7 +117,7 @@ func (r *run) rows(found *invert.Found) (rows []int, warnings []string) {
 		}
 	}
 	if n := len(found.Dropped); n > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d pictures are left out: their loss became NaN or infinite (the first is %s)", n, len(r.samples), r.samples[found.Dropped[0]].Name))
+		warnings = append(warnings, leftOut("their loss became NaN or infinite", len(r.samples), n, r.samples[found.Dropped[0]].Name))
 	}
 	return rows, warnings
 }
@@ -213,7 +226,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 		s.Warnings = append(s.Warnings, "the representation of some picture is zero, and no other is at a finite relative distance from it")
 		return s
 	}
-	s.Replicates = leaveOut(v)
+	s.Replicates = withoutGroups(v)
 	if low, top := measure.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, 0), min(top, high)
 	}
@@ -235,8 +248,8 @@ func average(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// leaveOut are the means without one group each. Samples come in random order, so runs of them are groups.
-func leaveOut(v []float64) []measure.Replicate {
+// withoutGroups are the means without one group each. Samples come in random order, so runs of them are groups.
+func withoutGroups(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate
 	total := average(v) * float64(len(v))

@@ -144,6 +144,9 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 		}
 		scores = append(scores, more...)
 	}
+	for i := range scores {
+		scores[i].Warnings = append(scores[i].Warnings, r.warnings...)
+	}
 	return scores, nil
 }
 
@@ -156,6 +159,9 @@ type run struct {
 	a, b    *view         // on x
 	kept    *kept
 	work    int64 // done
+
+	without  []int    // places of pictures that are left out, since a model gives NaN or infinity for them
+	warnings []string // of every score
 }
 
 func (m *stir) start(ctx context.Context, j *procedure.Job) (*run, error) {
@@ -174,11 +180,44 @@ func (m *stir) start(ctx context.Context, j *procedure.Job) (*run, error) {
 	for i, s := range samples {
 		copy(r.x.At(i).Data, s.Input.Data)
 	}
-	if r.kept, err = readKept(j.Checkpoint, r.x.Shape); err != nil {
+	if err := r.leaveOut(ctx); err != nil {
 		return nil, err
 	}
-	r.a, r.b, err = r.look(ctx, r.x)
+	r.kept, err = readKept(j.Checkpoint, r.x.Shape)
 	return r, err
+}
+
+// leaveOut looks at x with both models, and leaves out what one of them gives NaN or infinity for.
+func (r *run) leaveOut(ctx context.Context) error {
+	a, b, err := r.look(ctx, r.x)
+	if err != nil {
+		return err
+	}
+	n := len(r.samples)
+	rows, err := sound(n, a, b)
+	if err != nil {
+		return err
+	}
+	r.x, r.a, r.b = pick(r.x, rows), a.pick(rows), b.pick(rows)
+	if len(rows) == n {
+		return nil
+	}
+	all := r.samples
+	r.samples = nil
+	for i, s := range all {
+		if slices.Contains(rows, i) {
+			r.samples = append(r.samples, s)
+		} else {
+			r.without = append(r.without, i)
+		}
+	}
+	r.warnings = []string{leftOut("a model gives NaN or infinity for them", n, len(r.without), all[r.without[0]].Name)}
+	return nil
+}
+
+// leftOut is the warning of pictures that count no more.
+func leftOut(why string, of, n int, first string) string {
+	return fmt.Sprintf("%d of %d pictures are left out: %s (the first is %s)", n, of, why, first)
 }
 
 // invert finds the pictures of one inversion, or takes those that an earlier run has found, or a job with the same reference
@@ -220,8 +259,12 @@ func (r *run) shared(v inversion, o invert.Options) procedure.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil
 	}
-	return r.job.Shared(fmt.Sprintf("stir %d, layer %q, start %s, optimiser %s, %d steps of %v, %d pictures of data, batch %d",
-		r.Version(), r.job.A.Layers[v.a].Name, r.settings.Start, o.Optimiser, o.Steps, o.StepSize, len(r.samples), o.Batch))
+	name := fmt.Sprintf("stir %d, layer %q, start %s, optimiser %s, %d steps of %v, %d pictures of data, batch %d",
+		r.Version(), r.job.A.Layers[v.a].Name, r.settings.Start, o.Optimiser, o.Steps, o.StepSize, len(r.samples), o.Batch)
+	if len(r.without) > 0 {
+		name += fmt.Sprintf(", without %v", r.without)
+	}
+	return r.job.Shared(name)
 }
 
 func (r *run) search(ctx context.Context, v inversion, o invert.Options, progress func(invert.Progress)) (*invert.Found, error) {

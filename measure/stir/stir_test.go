@@ -284,6 +284,39 @@ func TestDroppedSamples(t *testing.T) {
 	}
 }
 
+// Pictures that one of the models gives NaN for are left out of every score, and the others' scores are as if those had not
+// been there.
+func TestPicturesWithoutRepresentation(t *testing.T) {
+	t.Parallel()
+	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
+	plain := build(t, "plain", flat)
+	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value { // NaN for pictures whose first value is below 0.3
+		return b.Sqrt(b.Add(b.Slice(flat(b, x), 1, 0, 9, 1), b.Scalar(-0.3)))
+	})
+	x := random(30)
+	for i := range 30 {
+		for k := range 9 {
+			x.At(i).Data[k] = 0.4 + x.At(i).Data[k]/2
+		}
+	}
+	whole := between(t, plain, rooted, x, adam())
+	more := tensor.New(append([]int{33}, x.Shape[1:]...)...)
+	copy(more.Data, x.Data)
+	got := between(t, plain, rooted, more, adam()) // three black pictures
+	for _, name := range []string{"cka", "stir", "missed", "input-distance"} {
+		v, want := value(t, got, name, ""), value(t, whole, name, "")
+		if v.N != 30 || !strings.Contains(strings.Join(v.Warnings, "; "), "3 of 33 pictures are left out: a model gives NaN or infinity for them (the first is picture 30)") {
+			t.Errorf("%s: n = %d, warnings %q", name, v.N, v.Warnings)
+		}
+		if math.Abs(v.Value-want.Value) > 1e-4 {
+			t.Errorf("%s is %v, and %v without those pictures", name, v.Value, want.Value)
+		}
+	}
+	if _, err := stir.Between(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
+		t.Errorf("no picture has a representation: %v", err)
+	}
+}
+
 // Models of other sizes see x and x' resized alike.
 func TestDifferentSizes(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,44 @@ import (
 type view struct {
 	layers []tensor.Tensor // n x d each
 	class  []int           // predicted; nil where the model scores no classes
+	bad    map[int]error   // pictures of which a layer holds NaN or infinity
+}
+
+// pick is the view of some of the pictures.
+func (v *view) pick(rows []int) *view {
+	some := &view{}
+	for _, l := range v.layers {
+		some.layers = append(some.layers, pick(l, rows))
+	}
+	if v.class != nil {
+		for _, row := range rows {
+			some.class = append(some.class, v.class[row])
+		}
+	}
+	return some
+}
+
+// sound are the rows, out of n, of which no layer of the views holds NaN or infinity. Where fewer than two are left the error
+// says which layer does.
+func sound(n int, views ...*view) (rows []int, err error) {
+	for i := range n {
+		good := true
+		for _, v := range views {
+			if e := v.bad[i]; e != nil {
+				good = false
+				if err == nil {
+					err = e
+				}
+			}
+		}
+		if good {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) >= 2 {
+		err = nil
+	}
+	return rows, err
 }
 
 // look reads both models on pictures at A's frame. B gets them resized to its own.
@@ -35,7 +73,7 @@ const batch = 32
 // see runs a model on n pictures with values in [0, 1].
 func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side measure.Side) (*view, error) {
 	n := pictures.Shape[0]
-	v := &view{}
+	v := &view{bad: map[int]error{}}
 	for _, l := range s.Layers {
 		v.layers = append(v.layers, tensor.New(n, tensor.Size(l.Shape)))
 	}
@@ -60,10 +98,12 @@ func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side 
 		}
 		for k := range s.Layers {
 			z := buf.Layer(k)
-			if i := z.Finite(); i >= 0 {
-				return nil, fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: at + i/(len(z.Data)/(end-at))})
-			}
 			copy(v.layers[k].Slice(at, end).Data, z.Data)
+			for i := at; i < end && z.Finite() >= 0; i++ {
+				if v.layers[k].At(i).Finite() >= 0 && v.bad[i] == nil {
+					v.bad[i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
+				}
+			}
 		}
 		if !classes {
 			continue
