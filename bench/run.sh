@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing|video|million ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -19,6 +19,7 @@ go test -c -o "$work/train.test" ./train
 go test -c -o "$work/probe.test" ./measure/probe
 go test -c -o "$work/report.test" ./report
 go test -c -o "$work/firing.test" ./measure/firing
+go test -c -o "$work/video.test" ./dataset/video
 
 ours() { # FOLDER BINARY BENCHMARK
 	(cd "$1" && "$work/$2" -test.run '^$' -test.bench "$3" -test.benchtime "${BENCHTIME:-1x}") | grep -E '^Benchmark.*/op' | tr -s ' \t' ' '
@@ -29,7 +30,7 @@ peer() {
 
 nproc | sed 's/^/cores: /'
 date -u +'%Y-%m-%d'
-for what in "${@:-taps ei seis similarity invert stir report firing}"; do
+for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 	for w in $what; do
 		case $w in
 		taps)
@@ -102,7 +103,19 @@ for what in "${@:-taps ei seis similarity invert stir report firing}"; do
 			[ -z "${PEERS:-}" ] || echo "peer stir: $("$python" bench/stir.py "$PEERS" "$NOETHER_TESTDATA/cifar10/test_batch.bin")"
 			;;
 		firing)
-			ours measure/firing firing.test 'Gratings$|Thresholds$'
+			ours measure/firing firing.test 'Gratings$'
+			ours measure/firing firing.test 'Thresholds$'
+			for n in 200 800 10000; do
+				ours measure/firing firing.test "Inputs/^$n\$"
+			done
+			;;
+		million) # ten minutes and more each
+			for k in 1000-exact 10000-exact 100000-sketch-1280; do
+				ours measure/firing firing.test "Million/^$k"
+			done
+			;;
+		video)
+			ours dataset/video video.test .
 			;;
 		esac
 	done

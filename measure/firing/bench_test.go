@@ -34,13 +34,46 @@ func BenchmarkGratings(b *testing.B) {
 		units += tensor.Size(l.Shape)
 	}
 	for b.Loop() {
-		var k kept
-		j := newJob(m, gratings, &k)
+		j := newJob(m, gratings, nil)
 		j.Memory = 256 << 20
+		j.Units, j.Curves = func([]measure.UnitScore) error { return nil }, func([]measure.UnitResponse) error { return nil }
 		runJob(b, firing.Defaults(), j)
 	}
 	b.ReportMetric(float64(units), "units")
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/test")
+	reportPeak(b)
+}
+
+// reportPeak tells what the process has taken until now.
+func reportPeak(b *testing.B) {
+	b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
+	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
+}
+
+// BenchmarkInputs follows every unit of every ReLU of a ResNet-20 under one rotation, on more and more images: memory does not follow. Each
+// case wants a process of its own.
+func BenchmarkInputs(b *testing.B) {
+	for _, n := range []int{200, 800, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"op:Relu"}, Preprocess: cifar})
+			if err != nil {
+				b.Fatal(err)
+			}
+			images, err := dataset.OpenCIFAR10(b.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(b, "cifar10", "test_batch.bin")}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				j := newJob(m, dataset.Limit(images, n), nil)
+				j.Memory, j.Transform, j.Curves = 64<<20, turns(180), nil
+				j.Units = func([]measure.UnitScore) error { return nil }
+				s := firing.Defaults()
+				s.References = 1
+				runJob(b, s, j)
+			}
+			reportPeak(b)
+		})
+	}
 }
 
 var cifar = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
@@ -93,8 +126,7 @@ func BenchmarkMillion(b *testing.B) {
 					b.Fatalf("%d units", rows)
 				}
 			}
-			b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
-			b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
+			reportPeak(b)
 		})
 	}
 }
