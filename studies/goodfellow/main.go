@@ -1,7 +1,7 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
 //
 //	go run ./studies/goodfellow grid -pictures photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
-//	go run ./studies/goodfellow cdbn -pictures photos -o models            # the last of them alone
+//	go run ./studies/goodfellow cdbn -pictures photos -o models            # the last of them alone; so ridge and depth
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
 //	go run ./studies/goodfellow copies -pictures photos -o models -scores runs/goodfellow-2009/scores.csv
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
@@ -43,7 +43,7 @@ type plan struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say grid, cdbn, copies or tables")
+		return errors.New("say grid, ridge, depth, cdbn, copies or tables")
 	}
 	var p plan
 	var list string
@@ -76,12 +76,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	switch args[0] {
-	case "grid":
-		return p.grid(ctx)
+	case "grid", "ridge", "depth":
+		return p.grid(ctx, args[0])
 	case "cdbn":
 		return p.belief(ctx)
 	case "copies":
 		return p.copy(ctx)
 	}
-	return fmt.Errorf("%q is not known: grid, cdbn, copies or tables", args[0])
+	return fmt.Errorf("%q is not known: grid, ridge, depth, cdbn, copies or tables", args[0])
 }

@@ -33,10 +33,11 @@ const (
 var (
 	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3}
-	depthDecays = []float64{0, 0.01, 0.03, 0.1}
+	depthDecays = []float64{0, 0.01, 0.1}
 )
 
-func (p plan) grid(ctx context.Context) error {
+// grid trains all networks but the copies, or those of one model alone.
+func (p plan) grid(ctx context.Context, which string) error {
 	started := time.Now()
 	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
 	if err != nil {
@@ -44,14 +45,21 @@ func (p plan) grid(ctx context.Context) error {
 	}
 	patterns, held := divided(x)
 	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
-	if err := p.ridge(ctx, patterns, held); err != nil {
-		return err
+	if which != "depth" {
+		if err := p.ridge(ctx, patterns, held); err != nil {
+			return err
+		}
+		fmt.Printf("ridge.onnx after %.0f s\n", time.Since(started).Seconds())
 	}
-	fmt.Printf("ridge.onnx after %.0f s\n", time.Since(started).Seconds())
-	if err := p.depth(ctx, patterns, held); err != nil {
-		return err
+	if which != "ridge" {
+		if err := p.depth(ctx, patterns, held); err != nil {
+			return err
+		}
+		fmt.Printf("depth.onnx after %.0f s\n", time.Since(started).Seconds())
 	}
-	fmt.Printf("depth.onnx after %.0f s\n", time.Since(started).Seconds())
+	if which != "grid" {
+		return nil
+	}
 	if err := p.belief(ctx); err != nil {
 		return err
 	}
