@@ -14,7 +14,7 @@ func TestReverberationTime(t *testing.T) {
 	t.Parallel()
 	r := generator()
 	var worst float64
-	for _, rate := range []int{8000, 44100} {
+	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
 		for _, want := range []float64{0.106, 0.15, 0.25, 0.4, 0.8, 3} {
 			h, err := Meeting().Response(want, rate, int(1.5*want*float64(rate)), r)
 			if err != nil {
