@@ -55,9 +55,14 @@ func Accelerate() Backend {
 	return Backend{Name: "gonum", Threads: 1, Hint: hint(), Problem: problem}
 }
 
-// SetThreads bounds the threads of the library. It does nothing for gonum and Accelerate, which decide alone.
+// SetThreads bounds the threads of the library, and those of the products of blocks that are added to a Scatter. gonum and
+// Accelerate decide alone.
 func (b *Backend) SetThreads(n int) {
-	if b.setThreads == nil || n < 1 {
+	if n < 1 {
+		return
+	}
+	threads.Store(int32(n))
+	if b.setThreads == nil {
 		return
 	}
 	b.setThreads(int32(n))

@@ -4,6 +4,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noether-ml/noether/internal/gram"
 )
 
 // A Block is some observations of p variables, centred on their own mean and ready to be multiplied: in float32, or, for
@@ -13,6 +15,7 @@ type Block struct {
 	rows []float32 // n x p, each row an observation less the mean
 	wide []float64 // the same in float64, in place of rows
 	mean []float64 // p
+	late []float32 // p, where the mean is still in rows: it is taken out as they are laid out for the product
 }
 
 // A Scratch is memory for products that calls one after the other share. The zero Scratch is ready; it grows to
@@ -20,13 +23,15 @@ type Block struct {
 type Scratch struct {
 	products, moved []float32
 	wide            []float64
+	work            gram.Work
 }
 
 // tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough
 // to stay in the cache until they are added up in float64.
 const tile = 1024
 
-// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables in float32.
+// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables in float32, without a kernel
+// of package gram, which lays out the observations instead.
 func ScratchSize(n, p int) int64 {
 	side := int64(min(p, tile))
 	return 4 * (side*side + int64(n)*int64(p)/2)
@@ -51,10 +56,15 @@ func CentreWide(rows []float64, p int) Block {
 	return Block{p: p, wide: rows, mean: centre(rows, p)}
 }
 
-// CentreSummed is Centre for observations of which SumRows has made the sum.
+// CentreSummed is Centre for observations of which SumRows has made the sum. The mean may be left in them.
 func CentreSummed(rows []float32, sum []float64) Block {
 	p := len(sum)
-	return Block{p: p, rows: rows, mean: takeMean(rows, append([]float64(nil), sum...))}
+	sum = append([]float64(nil), sum...)
+	if !fused {
+		return Block{p: p, rows: rows, mean: takeMean(rows, sum)}
+	}
+	late := meanOf(sum, len(rows)/p, make([]float32, p))
+	return Block{p: p, rows: rows, mean: sum, late: late}
 }
 
 func centre[T float32 | float64](rows []T, p int) []float64 {
@@ -67,11 +77,7 @@ func centre[T float32 | float64](rows []T, p int) []float64 {
 func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
 	p := len(sum)
 	n := len(rows) / p
-	m := make([]T, p)
-	for j := range m {
-		sum[j] /= float64(n)
-		m[j] = T(sum[j])
-	}
+	m := meanOf(sum, n, make([]T, p))
 	for i := range n {
 		row := rows[i*p : (i+1)*p]
 		for j := range row {
@@ -81,9 +87,24 @@ func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
 	return sum
 }
 
+// meanOf turns a sum of n into the mean, and returns it rounded as well.
+func meanOf[T float32 | float64](sum []float64, n int, rounded []T) []T {
+	for j := range sum {
+		sum[j] /= float64(n)
+		rounded[j] = T(sum[j])
+	}
+	return rounded
+}
+
 // SumRows adds the rows of a matrix of len(sum) columns to a sum, which then holds NaN or infinity if it or the matrix
 // does.
-func SumRows(sum []float64, rows []float32) { sumRows(sum, rows) }
+func SumRows(sum []float64, rows []float32) {
+	if fused {
+		gram.AddRows(sum, rows)
+		return
+	}
+	sumRows(sum, rows)
+}
 
 // sumRows adds up the rows of a matrix of len(sum) columns, four at a time.
 func sumRows[T float32 | float64](sum []float64, rows []T) {
@@ -115,6 +136,19 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	if part != nil {
 		own = newStep(part.N, part.Mean, n, b.mean)
 	}
+	if b.late != nil {
+		s.addFused(b, part, scratch, all, own)
+	} else {
+		s.addTiles(b, part, scratch, all, own)
+	}
+	s.N, s.Mean = all.n, all.mean
+	if part != nil {
+		part.N, part.Mean = own.n, own.mean
+	}
+}
+
+// addTiles multiplies tile by tile.
+func (s *Scatter[T]) addTiles(b Block, part *Scatter[float32], scratch *Scratch, all, own step) {
 	for top := 0; top < s.P; top += tile {
 		bottom := min(top+tile, s.P)
 		for left := top; left < s.P; left += tile {
@@ -125,10 +159,6 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 				addTile(s, part, b.multiply(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
 			}
 		}
-	}
-	s.N, s.Mean = all.n, all.mean
-	if part != nil {
-		part.N, part.Mean = own.n, own.mean
 	}
 }
 

@@ -29,12 +29,22 @@ func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 	if b.p != 2*c.D || len(partner) != b.N() {
 		panic(fmt.Sprintf("linalg: a block of %d observations of %d variables, %d partners for 2 x %d variables", b.N(), b.p, len(partner), c.D))
 	}
+	st := newStep(c.N, c.Mean, b.N(), b.mean)
+	if b.late != nil {
+		c.addFused(b, partner, scratch, st)
+	} else {
+		c.addTiles(b, partner, scratch, st)
+	}
+	c.N, c.Mean = st.n, st.mean
+}
+
+// addTiles multiplies tile by tile.
+func (c *Cross) addTiles(b Block, partner []int, scratch *Scratch, st step) {
 	d := c.D
 	moved := grow(&scratch.moved, len(partner)*d)
 	for i, j := range partner {
 		copy(moved[i*d:(i+1)*d], b.rows[j*b.p+d:(j+1)*b.p])
 	}
-	st := newStep(c.N, c.Mean, b.N(), b.mean)
 	for top := 0; top < d; top += tile {
 		rows := min(tile, d-top)
 		x := blas32.General{Rows: len(partner), Cols: rows, Stride: b.p, Data: b.rows[top:]}
@@ -48,7 +58,6 @@ func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 			}
 		}
 	}
-	c.N, c.Mean = st.n, st.mean
 }
 
 func (c *Cross) row(i int) []float64 { return c.Data[i*c.D : (i+1)*c.D] }

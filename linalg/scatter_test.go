@@ -3,6 +3,7 @@ package linalg
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -37,6 +38,10 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
+// centrings are the ways to make a block of rows of p variables: products are formed by the BLAS in one, and where there is a
+// kernel for this processor by that in the other.
+var centrings = []func(rows []float32, p int) Block{Centre, summed}
+
 func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +57,7 @@ func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
 			size := min(rapid.IntRange(1, 20).Draw(t, "block"), n-at)
 			i := rapid.IntRange(0, 1).Draw(t, "part")
 			b := append([]float32(nil), rows[at*p:(at+size)*p]...)
-			parts[i].Add(Centre(b, p), groups[i], &scratch)
+			parts[i].Add(rapid.SampledFrom(centrings).Draw(t, "centring")(b, p), groups[i], &scratch)
 			at += size
 		}
 		parts[0].Merge(parts[1])
@@ -106,7 +111,7 @@ func TestCrossPairsByTheGivenPermutation(t *testing.T) {
 				paired = append(paired, rows[i*2*d:i*2*d+d]...)
 				paired = append(paired, rows[j*2*d+d:(j+1)*2*d]...)
 			}
-			crosses[block%2].Add(Centre(rows, 2*d), partner, &scratch)
+			crosses[block%2].Add(rapid.SampledFrom(centrings).Draw(t, "centring")(rows, 2*d), partner, &scratch)
 		}
 		c := crosses[0]
 		c.Merge(crosses[1])
@@ -171,8 +176,16 @@ func TestScattersOfSeveralTiles(t *testing.T) {
 	g := rand.New(rand.NewPCG(7, 8))
 	rows := gaussian(g, n, 2*d, 1)
 	mean, want := textbook(rows, 2*d)
-	s, part := NewScatter[float64](2*d), NewScatter[float32](2*d)
-	s.Add(Centre(rows, 2*d), part, new(Scratch))
+	for _, centring := range centrings {
+		s, part := NewScatter[float64](2*d), NewScatter[float32](2*d)
+		s.Add(centring(slices.Clone(rows), 2*d), part, new(Scratch))
+		compareScatters(t, s, part, d, mean, want)
+	}
+}
+
+// compareScatters holds a scatter of d and d variables, in both precisions, against the textbook's.
+func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], d int, mean, want []float64) {
+	t.Helper()
 	for i := range 2 * d {
 		if math.Abs(s.Mean[i]-mean[i]) > 1e-6 {
 			t.Fatalf("mean %d is %v, want %v", i, s.Mean[i], mean[i])
@@ -192,13 +205,36 @@ func TestScattersOfSeveralTiles(t *testing.T) {
 	}
 }
 
+// A scatter in float32 may be the total as well as the part.
+func TestScattersInSinglePrecision(t *testing.T) {
+	t.Parallel()
+	const p, n = 30, 100
+	rows := gaussian(rand.New(rand.NewPCG(5, 6)), n, p, 1)
+	_, want := textbook(rows, p)
+	for _, centring := range centrings {
+		s, part := NewScatter[float32](p), NewScatter[float32](p)
+		for at := 0; at < n; at += n / 2 {
+			s.Add(centring(slices.Clone(rows[at*p:(at+n/2)*p]), p), part, new(Scratch))
+		}
+		for i, got := range s.Square(0, p) {
+			if i%p >= i/p && (math.Abs(float64(got)-want[i]) > 1e-3 || got != part.Square(0, p)[i]) {
+				t.Fatalf("scatter[%d] = %v and, as a part, %v, want %v", i, got, part.Square(0, p)[i], want[i])
+			}
+		}
+	}
+}
+
 func TestCrossesOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3
 	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
 	original := append([]float32(nil), rows...)
-	c := NewCross(d)
-	c.Add(Centre(rows, 2*d), []int{1, 2, 0}, new(Scratch))
+	var crosses []*Cross
+	for _, centring := range centrings {
+		c := NewCross(d)
+		c.Add(centring(slices.Clone(rows), 2*d), []int{1, 2, 0}, new(Scratch))
+		crosses = append(crosses, c)
+	}
 	mean := make([]float64, 2*d)
 	for i := range n {
 		for j := range mean {
@@ -211,8 +247,10 @@ func TestCrossesOfSeveralTiles(t *testing.T) {
 			partner := (i + 1) % n
 			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
 		}
-		if got := c.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
-			t.Errorf("cross%v = %v, want %v", at, got, want)
+		for _, c := range crosses {
+			if got := c.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
+				t.Errorf("cross%v = %v, want %v", at, got, want)
+			}
 		}
 	}
 }

@@ -1,0 +1,20 @@
+//go:build !(cgo && amd64)
+
+package gram
+
+const (
+	lanes = 1
+	none  = "gram: no kernel for this processor"
+)
+
+// Available reports whether there is a kernel for this processor.
+func Available() bool { return false }
+
+func packColumns(packed, Rows, int, int) { panic(none) }
+
+func addBlock(packed, int, int, packed, int, int, bool, []float32, Sums[float64], Sums[float32]) {
+	panic(none)
+}
+
+// AddRows adds the rows of a matrix of len(sum) columns to sum.
+func AddRows([]float64, []float32) { panic(none) }
