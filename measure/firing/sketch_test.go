@@ -58,7 +58,7 @@ func TestSketchKeepsItsError(t *testing.T) {
 		for _, c := range []struct {
 			n     int
 			error float64
-		}{{20_000, 0.1}, {50_000, 0.05}, {50_000, 0.02}} {
+		}{{15_000, 0.1}, {25_000, 0.05}, {40_000, 0.02}} {
 			t.Run(fmt.Sprint(name, " ", c), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(7, uint64(c.n)))
@@ -85,8 +85,8 @@ func TestSketchKeepsItsError(t *testing.T) {
 // What is merged of many parts has the error of a whole.
 func TestMergedSketchKeepsItsError(t *testing.T) {
 	t.Parallel()
-	const units, n, k, relative = 60, 30_000, 300, 0.05
-	for _, parts := range []int{2, 7, 40, 300} {
+	const units, n, k, relative = 60, 15_000, 150, 0.08
+	for _, parts := range []int{2, 7, 300} {
 		r := rand.New(rand.NewPCG(3, uint64(parts)))
 		whole := newSketch(units, k, relative, 0)
 		all := make([][]float32, units)
@@ -137,7 +137,7 @@ func TestSketchMerges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const units, relative = 3, 0.1
-		n := rapid.IntRange(12_000, 20_000).Draw(t, "inputs")
+		n := rapid.IntRange(6_000, 9_000).Draw(t, "inputs")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		z := tensor.New(n, units)
 		in := make([]Input, n)
@@ -147,7 +147,7 @@ func TestSketchMerges(t *testing.T) {
 			z.Data[i*units+1] = max(0, float32(r.NormFloat64()-3)) // 0 but for one in 740
 			z.Data[i*units+2] = 5
 		}
-		o := GlobalOptions{Units: units, Rank: Rank(n, 0.01), References: 2, Error: relative}
+		o := GlobalOptions{Units: units, Rank: Rank(n, 0.03), References: 2, Error: relative}
 		whole := NewGlobal(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(100, n/2).Draw(t, "part"))
@@ -165,7 +165,7 @@ func TestSketchMerges(t *testing.T) {
 		}
 		for _, sign := range []int{1, -1} {
 			q, global := whole.Threshold(0, sign)
-			if got := Rate(column(z, 0, sign), q); math.Abs(got-0.01) > 0.01*5*relative || !math.IsNaN(global) {
+			if got := Rate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(global) {
 				t.Fatalf("sign %d: a rate of %v, and said to be %v", sign, got, global)
 			}
 			if q, _ := whole.Threshold(1, sign); q != 0 && q != float32(math.Copysign(0, -1)) {
