@@ -153,6 +153,26 @@ func TestModelOfBranches(t *testing.T) {
 	}
 }
 
+// What a layer says can be described by the next, however near to 1 it is.
+func TestCodesLieWithinOne(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	x := tensor.New(n, 1)
+	for i := range x.Data {
+		x.Data[i] = 2*float32(i)/n - 1
+	}
+	l := &Layer{W1: tensor.Tensor{Shape: []int{1, 1}, Data: []float32{20}}, B1: tensor.New(1)}
+	h, err := Encode(t.Context(), orttest.Load(t), l, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range h.Data {
+		if !(v >= -1 && v <= 1) || math.Abs(float64(v)-math.Tanh(20*float64(x.Data[i]))) > 1e-6 {
+			t.Fatalf("tanh(%v) is %v", 20*x.Data[i], v)
+		}
+	}
+}
+
 // For small weights tanh is its argument, and the image of a deep unit is the derivative of what it does.
 func TestImagesAreDerivatives(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,9 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 		if err == nil {
 			copy(ort.Data[float32](in), x.Data[at*n:])
 			if err = s.Run(ctx, []*ort.Value{in}, []*ort.Value{out}); err == nil {
-				copy(h.Data[at*m:], ort.Data[float32](out))
+				for i, v := range ort.Data[float32](out) {
+					h.Data[at*m+i] = min(max(v, -1), 1) // the engine's tanh rounds to a little more than 1 here and there
+				}
 			}
 			out.Close()
 		}
