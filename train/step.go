@@ -202,7 +202,11 @@ func (p *program) step() (*onnx.Model, error) {
 	for _, s := range p.parameters {
 		by = append(by, onnx.Value(s.name))
 	}
-	gradients, err := grad.Of(b, loss, "", by...)
+	differentiate := grad.Of
+	if p.fused() {
+		differentiate = grad.Fused
+	}
+	gradients, err := differentiate(b, loss, "", by...)
 	if err != nil {
 		return nil, err
 	}

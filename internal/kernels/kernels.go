@@ -1,5 +1,5 @@
-// Package kernels gives ONNX Runtime operators of our own, for what its own ones take many passes over memory: the updates of
-// optimisers. They are of the domain "noether", in float32, and for the processor alone.
+// Package kernels gives ONNX Runtime operators of our own, for what its own ones take many passes over memory, or one core: the updates of
+// optimisers, and parts of gradients. They are of the domain "noether", in float32, and for the processor alone.
 //
 // Adam(p, g, m, v, s, e, k) gives p', m', v' (what m and v leave out is in s and e: see train.Adam):
 //
@@ -9,7 +9,14 @@
 //
 //	g <- g + decay p;  v' = momentum v + g;  p' = p - a v'            (or p - a (g + momentum v') where nesterov is 1)
 //
-// s, e, k and a are tensors of one number; decay, beta1, beta2, momentum and nesterov attributes, 0 where they are absent. p, g, m and v have one
+// Mirror(w) gives weights, out x in x kernel, as in x out x taps: the taps of the kernel in one axis, in the opposite order.
+//
+// BatchNormalizationGradient(x, dy, scale, mean, variance) gives dx, dscale, dbias, where y is x, samples x channels x space, normalised by mean and
+// variance of the batch. With n numbers in a channel, r = 1 / sqrt(variance + epsilon), and sums over a channel,
+//
+//	dbias = sum dy;  dscale = r sum dy (x - mean);  dx = scale r (dy - dbias / n - (x - mean) r dscale / n)
+//
+// s, e, k and a are tensors of one number; decay, beta1, beta2, momentum, nesterov and epsilon attributes, 0 where they are absent. p, g, m and v have one
 // shape. Each number is computed the same way whatever the number of threads.
 package kernels
 
@@ -30,6 +37,9 @@ const (
 	Domain   = "noether"
 	Adam     = "Adam"
 	Momentum = "Momentum"
+	Mirror   = "Mirror"
+
+	BatchNormalizationGradient = "BatchNormalizationGradient"
 )
 
 // Load prepares the operators for a library, given its OrtApi (version 24 or later). It is called once.

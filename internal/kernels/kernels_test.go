@@ -14,32 +14,45 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
 )
 
-// update runs an operator on arrays of the given lengths, followed by its rates, and returns what they become: as many as outputs.
+// update runs an operator on arrays, followed by its rates, and returns what they become: as many as outputs.
 func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, rates ...float32) ([][]float32, error) {
+	t.Helper()
+	var in []tensor.Tensor
+	for _, a := range arrays {
+		in = append(in, tensor.Tensor{Shape: []int{len(a)}, Data: a})
+	}
+	for _, r := range rates {
+		in = append(in, tensor.Tensor{Data: []float32{r}})
+	}
+	out, err := run(t, op, attrs, threads, outputs, in...)
+	var found [][]float32
+	for _, y := range out {
+		found = append(found, y.Data)
+	}
+	return found, err
+}
+
+// run executes a node.
+func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) ([]tensor.Tensor, error) {
 	t.Helper()
 	rt := orttest.Load(t)
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.NeedDomain(kernels.Domain, 1)
 	var names []onnx.Value
 	var in, out []*ort.Value
-	feed := func(v []float32, shape ...int) {
-		names = append(names, b.Input(fmt.Sprintf("x%d", len(in)), onnx.Float, shape...))
-		value, err := ort.Wrap(rt, slices.Clone(v), shape...)
+	for i, x := range tensors {
+		names = append(names, b.Input(fmt.Sprintf("x%d", i), onnx.Float, x.Shape...))
+		value, err := ort.Wrap(rt, slices.Clone(x.Data), x.Shape...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in = append(in, value)
 	}
-	for _, a := range arrays {
-		feed(a, len(a))
-	}
-	for _, r := range rates {
-		feed([]float32{r})
-	}
 	for i, v := range b.Node(kernels.Domain, op, outputs, attrs, names...) {
-		b.OutputLike(fmt.Sprintf("y%d", i), v, names[0])
+		b.Output(fmt.Sprintf("y%d", i), v)
 		out = append(out, nil)
 	}
 	m, err := b.Model()
@@ -54,9 +67,9 @@ func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arr
 	if err := s.Run(t.Context(), in, out); err != nil {
 		return nil, err
 	}
-	var found [][]float32
+	var found []tensor.Tensor
 	for _, v := range out {
-		found = append(found, slices.Clone(ort.Data[float32](v)))
+		found = append(found, v.Tensor().Clone())
 		v.Close()
 	}
 	return found, nil

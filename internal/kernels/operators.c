@@ -5,12 +5,17 @@
 #include <string.h>
 
 #include "abi.h"
+#include "layers.h"
 #include "update.h"
 
-// What an operator is beside its name: as inputs p, g, so many arrays that it remembers, and so many rates.
+enum { MOST = 3, NONE = -1 };
+
+// What an operator is: how many tensors go in and come out, and which input's shape an output has.
 typedef struct Kind {
 	Operator op; // first, so that the engine's pointer to it is one to the whole
 	const char *name;
+	int inputs, outputs, like[MOST];
+	// Of an update: inputs are p, g, so many arrays that it remembers, and so many rates.
 	int memory, rates;
 	Update (*update)(void);
 } Kind;
@@ -22,6 +27,7 @@ static void *domain;
 typedef struct Kernel {
 	const Kind *kind;
 	Constants constants;
+	float epsilon;
 	Update update;
 } Kernel;
 
@@ -73,7 +79,16 @@ static Status *output(Context *context, size_t i, const int64_t *dims, size_t ax
 	return GetTensorMutableData(api)(value, (void **)data);
 }
 
-static Status *CALL compute(void *kernel, Context *context) {
+// parallel does the parts of some work, side by side where there are several.
+static Status *parallel(const Context *context, void (*part)(void *, size_t), size_t parts, void *work) {
+	if (parts > 1)
+		return KernelContext_ParallelFor(api)(context, part, parts, 0, work);
+	if (parts == 1)
+		part(work, 0);
+	return NULL;
+}
+
+static Status *CALL compute_update(void *kernel, Context *context) {
 	Work w = {.kernel = kernel};
 	const Kind *kind = w.kernel->kind;
 	int64_t dims[AXES], others[AXES];
@@ -95,12 +110,48 @@ static Status *CALL compute(void *kernel, Context *context) {
 	float **nexts[] = {&w.arrays.next_p, &w.arrays.next_m, &w.arrays.next_v};
 	for (int i = 0; i <= kind->memory; i++)
 		TRY(output(context, i, dims, axes, nexts[i]));
-	const size_t blocks = (w.count + BLOCK - 1) / BLOCK;
-	if (blocks > 1)
-		return KernelContext_ParallelFor(api)(context, work_block, blocks, 0, &w);
-	if (blocks == 1)
-		work_block(&w, 0);
-	return NULL;
+	return parallel(context, work_block, (w.count + BLOCK - 1) / BLOCK, &w);
+}
+
+static Status *CALL compute_mirror(void *kernel, Context *context) {
+	(void)kernel;
+	Mirror m = {0};
+	int64_t dims[AXES];
+	size_t axes, count;
+	TRY(input(context, 0, &m.w, dims, &axes, &count));
+	if (axes < 2)
+		return wrong("weights to be mirrored have fewer than two axes");
+	m.out = dims[0];
+	m.in = dims[1];
+	m.taps = 1;
+	for (size_t i = 2; i < axes; i++)
+		m.taps *= dims[i];
+	TRY(output(context, 0, (int64_t[]){m.in, m.out, m.taps}, 3, &m.mirrored));
+	return parallel(context, mirror_rows, (m.in + MIRROR_ROWS - 1) / MIRROR_ROWS, &m);
+}
+
+static Status *CALL compute_norm_gradient(void *kernel, Context *context) {
+	NormGradient g = {.epsilon = ((const Kernel *)kernel)->epsilon};
+	int64_t dims[AXES], others[AXES];
+	size_t axes, n, count, other;
+	TRY(input(context, 0, &g.x, dims, &axes, &count));
+	if (axes < 2)
+		return wrong("what is normalised has fewer than two axes");
+	g.samples = dims[0];
+	g.channels = dims[1];
+	g.places = 1;
+	for (size_t i = 2; i < axes; i++)
+		g.places *= dims[i];
+	const float **vectors[] = {&g.dy, &g.scale, &g.mean, &g.variance};
+	for (int i = 0; i < 4; i++) {
+		TRY(input(context, 1 + i, vectors[i], others, &n, &other));
+		if (other != (i == 0 ? count : g.channels))
+			return wrong("a gradient or a statistic does not fit what is normalised");
+	}
+	TRY(output(context, 0, dims, axes, &g.dx));
+	TRY(output(context, 1, dims + 1, 1, &g.dscale));
+	TRY(output(context, 2, dims + 1, 1, &g.dbias));
+	return parallel(context, norm_gradient_channel, g.channels, &g);
 }
 
 static Status *CALL create(const Operator *op, const Api *a, const Info *info, void **kernel) {
@@ -109,11 +160,11 @@ static Status *CALL create(const Operator *op, const Api *a, const Info *info, v
 	if (k == NULL)
 		return wrong("there is no memory for an operator");
 	k->kind = (const Kind *)op;
-	k->update = k->kind->update();
+	k->update = k->kind->update == NULL ? NULL : k->kind->update();
 	struct {
 		const char *name;
 		float *value;
-	} attributes[] = {{"decay", &k->constants.decay}, {"beta1", &k->constants.beta1}, {"beta2", &k->constants.beta2}, {"momentum", &k->constants.momentum}, {"nesterov", &k->constants.nesterov}};
+	} attributes[] = {{"decay", &k->constants.decay}, {"beta1", &k->constants.beta1}, {"beta2", &k->constants.beta2}, {"momentum", &k->constants.momentum}, {"nesterov", &k->constants.nesterov}, {"epsilon", &k->epsilon}};
 	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
 		Status *s = KernelInfoGetAttribute_float(api)(info, attributes[i].name, attributes[i].value);
 		if (s != NULL) // absent, and so 0
@@ -125,14 +176,16 @@ static Status *CALL create(const Operator *op, const Api *a, const Info *info, v
 
 static void CALL destroy(void *kernel) { free(kernel); }
 
-// Outputs have the shape of the parameters.
 static Status *CALL infer(const Operator *op, Shaping *context) {
-	Shape *shape;
-	TRY(ShapeInferContext_GetInputTypeShape(api)(context, 0, &shape));
-	Status *s = NULL;
-	for (int i = 0; i <= ((const Kind *)op)->memory && s == NULL; i++)
-		s = ShapeInferContext_SetOutputTypeShape(api)(context, i, shape);
-	return s; // the shape is the context's
+	const Kind *kind = (const Kind *)op;
+	for (int i = 0; i < kind->outputs; i++) {
+		if (kind->like[i] == NONE)
+			continue;
+		Shape *shape; // it stays the context's
+		TRY(ShapeInferContext_GetInputTypeShape(api)(context, kind->like[i], &shape));
+		TRY(ShapeInferContext_SetOutputTypeShape(api)(context, i, shape));
+	}
+	return NULL;
 }
 
 static const char *CALL name_of(const Operator *op) { return ((const Kind *)op)->name; }
@@ -144,11 +197,8 @@ static int CALL element(const Operator *op, size_t i) {
 	(void)op, (void)i;
 	return ELEMENT_FLOAT;
 }
-static size_t CALL inputs(const Operator *op) {
-	const Kind *kind = (const Kind *)op;
-	return 2 + kind->memory + kind->rates;
-}
-static size_t CALL outputs(const Operator *op) { return 1 + ((const Kind *)op)->memory; }
+static size_t CALL inputs(const Operator *op) { return ((const Kind *)op)->inputs; }
+static size_t CALL outputs(const Operator *op) { return ((const Kind *)op)->outputs; }
 static int CALL zero(const Operator *op, size_t i) {
 	(void)op, (void)i;
 	return 0; // required, and in the usual memory
@@ -186,12 +236,14 @@ static void CALL release(int *from, int *to) {
 	.GetInputTypeCount = inputs, .GetOutputType = element, .GetOutputTypeCount = outputs, .KernelDestroy = destroy,            \
 	.GetInputCharacteristic = zero, .GetOutputCharacteristic = zero, .GetInputMemoryType = zero, .GetVariadicInputMinArity = one, \
 	.GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one, .GetVariadicOutputHomogeneity = one,                 \
-	.CreateKernelV2 = create, .KernelComputeV2 = compute, .InferOutputShapeFn = infer, .GetStartVersion = one,                 \
-	.GetEndVersion = latest, .ReleaseMayInplace = release
+	.CreateKernelV2 = create, .InferOutputShapeFn = infer, .GetStartVersion = one, .GetEndVersion = latest
+#define UPDATE OPERATOR, .KernelComputeV2 = compute_update, .ReleaseMayInplace = release
 
 static const Kind kinds[] = {
-	{{OPERATOR, .GetMayInplace = in_place_adam}, "Adam", 2, 3, adam_update},
-	{{OPERATOR, .GetMayInplace = in_place_momentum}, "Momentum", 1, 1, momentum_update},
+	{{UPDATE, .GetMayInplace = in_place_adam}, "Adam", 7, 3, {0, 0, 0}, .memory = 2, .rates = 3, .update = adam_update},
+	{{UPDATE, .GetMayInplace = in_place_momentum}, "Momentum", 4, 2, {0, 0}, .memory = 1, .rates = 1, .update = momentum_update},
+	{{OPERATOR, .KernelComputeV2 = compute_mirror}, "Mirror", 1, 1, {NONE}},
+	{{OPERATOR, .KernelComputeV2 = compute_norm_gradient}, "BatchNormalizationGradient", 5, 3, {0, 2, 2}},
 };
 
 // message is the text of an error, which it releases; NULL for none.

@@ -1,4 +1,4 @@
-// The arithmetic of optimisers, element by element: doc.go has the formulas.
+// The arithmetic of optimisers, element by element: the package comment has the formulas.
 #ifndef NOETHER_KERNELS_UPDATE_H
 #define NOETHER_KERNELS_UPDATE_H
 

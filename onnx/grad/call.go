@@ -198,6 +198,9 @@ func int32p(t onnx.Type) *int32 {
 	return &v
 }
 
+// single reports whether a tensor holds float32.
+func (c *call) single(v onnx.Value) bool { return c.static.Type(string(v)) == onnx.Float }
+
 // filled is a tensor of one number, with the shape and type of a tensor of the graph.
 func (c *call) filled(v float64, like onnx.Value) onnx.Value {
 	one := c.number(v, like)

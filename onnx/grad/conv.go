@@ -3,6 +3,7 @@ package grad
 import (
 	"slices"
 
+	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -177,6 +178,9 @@ func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 		return c.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)
+	if c.fused && group == 1 && c.single(v) {
+		return c.Reshape(c.Node(kernels.Domain, kernels.Mirror, 1, nil, v)[0], append([]int{in, out}, kernel...)...)
+	}
 	g := c.Transpose(c.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
 	g = c.reversed(c.Reshape(g, group*in, out, taps), 2, taps)
 	return c.Reshape(g, append([]int{group * in, out}, kernel...)...)

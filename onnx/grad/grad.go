@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -93,8 +94,19 @@ func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, erro
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
+// Fused is Of with operators of package kernels where chains of standard ones would go many times over memory. What it writes runs in ONNX
+// Runtime as package ort loads it, on the processor, and its new nodes cannot be differentiated again.
+func Fused(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	b.NeedDomain(kernels.Domain, 1)
+	return pullback(b, true, []onnx.Value{y}, []onnx.Value{dy}, by...)
+}
+
 // Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted by dy[i].
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	return pullback(b, false, y, dy, by...)
+}
+
+func pullback(b *onnx.Builder, fused bool, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))
 	}
@@ -105,7 +117,7 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	t.pullback = Pullback
+	t.pullback, t.fused = Pullback, fused
 	for i := range y {
 		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)

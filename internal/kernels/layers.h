@@ -1,0 +1,29 @@
+// The arithmetic of layers: the package comment has the formulas. Each function does a part of the work, and parts do not depend on one another.
+#ifndef NOETHER_KERNELS_LAYERS_H
+#define NOETHER_KERNELS_LAYERS_H
+
+#include <stddef.h>
+
+// Weights, out x in x taps, to in x out x taps with the taps in the opposite order.
+typedef struct Mirror {
+	const float *w;
+	float *mirrored;
+	size_t out, in, taps;
+} Mirror;
+
+// mirror_rows does so many rows of the result, from one on.
+enum { MIRROR_ROWS = 16 };
+void mirror_rows(void *mirror, size_t part);
+
+// The gradient of a normalisation by the batch: x and dy are samples x channels x places.
+typedef struct NormGradient {
+	const float *x, *dy, *scale, *mean, *variance;
+	float *dx, *dscale, *dbias;
+	size_t samples, channels, places;
+	float epsilon;
+} NormGradient;
+
+// norm_gradient_channel does one channel.
+void norm_gradient_channel(void *gradient, size_t channel);
+
+#endif
