@@ -221,7 +221,7 @@ func candidates(shown []scores.Row) []*candidate {
 	type view struct{ model, layer, data, transform, parameter, variant string }
 	viewOf := func(r scores.Row) view { return view{r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Variant} }
 	is := func(r scores.Row, statistic string) bool {
-		return r.Measure == "seis" && r.Statistic == statistic && r.Factor == "" && !math.IsNaN(r.Value)
+		return r.Measure == "seis" && r.Statistic == statistic && r.Factor == "" && finite(r.Value)
 	}
 	invariance := make(map[view]float64)
 	for _, r := range shown {

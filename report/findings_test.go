@@ -1,7 +1,9 @@
 package report
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/scores"
@@ -145,5 +147,30 @@ func TestEveryStatisticIsDescribed(t *testing.T) {
 				t.Errorf("%s: %+v", m.Name, s)
 			}
 		}
+	}
+}
+
+// TestInfiniteValuesAreNotSaid leaves values that are infinite or no number out of the sentences.
+func TestInfiniteValuesAreNotSaid(t *testing.T) {
+	t.Parallel()
+	rows, _ := usual.build()
+	for i := range rows {
+		switch i % 7 {
+		case 0:
+			rows[i].Value = math.Inf(1)
+		case 3:
+			rows[i].Value, rows[i].Low, rows[i].High = math.Inf(-1), nan, nan
+		case 5:
+			rows[i].Value = nan
+		}
+	}
+	said := slices.Concat(Answers(rows), Findings(rows))
+	for _, sentence := range said {
+		if strings.Contains(sentence, "Inf") || strings.Contains(sentence, "NaN") {
+			t.Error(sentence)
+		}
+	}
+	if len(said) < 4 {
+		t.Errorf("little is said: %q", said)
 	}
 }

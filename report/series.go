@@ -19,13 +19,13 @@ type series struct {
 	rows      []scores.Row
 }
 
-// seriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a number are left out.
+// seriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
 func seriesOf(rows []scores.Row, measure, statistic string) []series {
 	type key struct{ model, other, data, transform, parameter, variant string }
 	place := make(map[key]int)
 	var all []series
 	for _, r := range rows {
-		if r.Measure != measure || r.Statistic != statistic || math.IsNaN(r.Value) {
+		if r.Measure != measure || r.Statistic != statistic || !finite(r.Value) {
 			continue
 		}
 		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Variant}
@@ -42,6 +42,9 @@ func seriesOf(rows []scores.Row, measure, statistic string) []series {
 	}
 	return all
 }
+
+// finite reports whether a value can be said of: a divergence may be infinite.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // byCase groups series by transformation, variant and data: what the series of a group differ in is the model.
 func byCase(all []series) [][]series {

@@ -314,6 +314,10 @@ func TestPrinting(t *testing.T) {
 	if ground := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); ground != "rgb(255, 255, 255)" {
 		t.Errorf("the paper is %s", ground)
 	}
+	v.do(t, chromedp.EmulateViewport(700, 990)) // what is left of an A4 page
+	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
+		t.Errorf("the page is %d pixels wider than the paper", wider)
+	}
 }
 
 // large has 100,000 scores.
