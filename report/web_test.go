@@ -342,29 +342,3 @@ func TestHundredThousandScores(t *testing.T) {
 }
 
 // BenchmarkFirstView takes the time from navigating to a run of 100,000 scores until all in view is drawn.
-func BenchmarkFirstView(b *testing.B) {
-	if chromiumPath() == "" {
-		b.Skip("no Chromium found")
-	}
-	rows, rec := large.build()
-	text := renderRun(b, Run{Rows: rows, Record: rec})
-	path := filepath.Join(b.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		b.Fatal(err)
-	}
-	ctx, leave := chromedp.NewContext(theBrowser())
-	defer leave()
-	first, n := 0.0, 0
-	for b.Loop() {
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'")); err != nil {
-			b.Fatal(err)
-		}
-		at, err := chromedp.Run(ctx, chromedp.Evaluate[float64]("performance.getEntriesByName('first view')[0].startTime"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		first, n = first+at, n+1
-	}
-	b.ReportMetric(first/float64(n), "ms/view")
-	b.ReportMetric(float64(len(text))/1e6, "MB")
-}

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
+)
+
+// heavy is the large run with all that a page may hold besides: histograms of units and tuning curves up to their bounds, and sheets of
+// pictures.
+func heavy(b *testing.B) Run {
+	rows, rec := large.build()
+	r := rand.New(rand.NewPCG(5, 6))
+	run := Run{Rows: rows, Record: rec}
+	units := func(each func(Subject, float64)) error {
+		for _, m := range rec.Models {
+			for _, l := range m.Layers {
+				for _, factor := range []string{"phase", "orientation"} {
+					for range 50 {
+						each(Subject{Of: "unit", Model: m.Name, Layer: l.Name, Data: "cifar10", Factor: factor, Measure: "seis", Statistic: "equivariance"}, r.Float64())
+					}
+				}
+			}
+		}
+		return nil
+	}
+	var err error
+	if run.Distributions, _, err = Distribute(units); err != nil {
+		b.Fatal(err)
+	}
+	for i := range mostCurvePoints / 20 {
+		c := TuningCurve{Model: rec.Models[i%12].Name, Layer: rec.Models[0].Layers[i%60].Name, Data: "cifar10", Measure: "seis", Factor: "phase", Unit: i, Sign: 1}
+		for x := range 20 {
+			c.Amounts, c.Values = append(c.Amounts, float64(x)), append(c.Values, r.Float64())
+		}
+		run.Curves = append(run.Curves, c)
+	}
+	for i := range 40 {
+		run.Pictures = append(run.Pictures, noise(b, r, fmt.Sprint("sheet ", i)))
+	}
+	return run
+}
+
+// noise is a picture of about 200 kB.
+func noise(b *testing.B, r *rand.Rand, title string) Picture {
+	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
+	for i := range img.Pix {
+		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255)
+	}
+	var data bytes.Buffer
+	if err := png.Encode(&data, img); err != nil {
+		b.Fatal(err)
+	}
+	return Picture{PictureText: PictureText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
+}
+
+// BenchmarkFirstView opens pages of 100,000 scores until all that is in view is drawn.
+func BenchmarkFirstView(b *testing.B) {
+	if chromiumPath() == "" {
+		b.Skip("no Chromium found")
+	}
+	rows, rec := large.build()
+	b.Run("scores", func(b *testing.B) { firstView(b, Run{Rows: rows, Record: rec}) })
+	b.Run("everything", func(b *testing.B) { firstView(b, heavy(b)) })
+}
+
+func firstView(b *testing.B, run Run) {
+	text := renderRun(b, run)
+	path := filepath.Join(b.TempDir(), "report.html")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	ctx, leave := chromedp.NewContext(theBrowser())
+	defer leave()
+	if err := chromedp.Do(ctx, call(func(ctx context.Context, p performance.EnableParams) error {
+		_, err := chromedp.Call(ctx, performance.Enable, p)
+		return err
+	}, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})); err != nil {
+		b.Fatal(err)
+	}
+	first, busy, n := 0.0, 0.0, 0
+	for b.Loop() {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'")); err != nil {
+			b.Fatal(err)
+		}
+		at, err := chromedp.Run(ctx, chromedp.Evaluate[float64]("performance.getEntriesByName('first view')[0].startTime"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		first, busy, n = first+at, busy+mainThread(b, ctx), n+1
+	}
+	b.ReportMetric(first/float64(n), "ms/view")
+	b.ReportMetric(1000*busy/float64(n), "ms-main-thread/view")
+	b.ReportMetric(float64(len(text))/1e6, "MB")
+}
+
+// mainThread is the processor time, in seconds, of the page's main thread since it was opened.
+func mainThread(b *testing.B, ctx context.Context) float64 {
+	found, err := chromedp.Run(ctx, func(ctx context.Context, _ *chromedp.Target) (performance.GetMetricsResult, error) {
+		return chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, m := range found.Metrics {
+		if m.Name == "TaskDuration" {
+			return m.Value
+		}
+	}
+	b.Fatal("the browser counts no processor time")
+	return 0
+}
