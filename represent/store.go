@@ -94,7 +94,12 @@ func (s *Store) write(key string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o777); err != nil {
 		return fmt.Errorf("keeping a representation: %w", err)
 	}
-	if err := atomicfile.WriteFunc(s.path(key), fill); err != nil {
+	var filling error
+	err := atomicfile.WriteFunc(s.path(key), func(w io.Writer) error { filling = fill(w); return filling })
+	if disk := (*fs.PathError)(nil); filling != nil && !errors.As(filling, &disk) {
+		return filling // what could not be made is not the file's affair
+	}
+	if err != nil {
 		return fmt.Errorf("keeping a representation: %w", err)
 	}
 	return s.evict(key)
