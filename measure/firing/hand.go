@@ -12,8 +12,10 @@ func (r *run) hand(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.found {
 			for path := range r.paths {
-				if err := r.job.Units(r.table(layer, path)); err != nil {
-					return err
+				for n, lo := r.found[layer].units.count(), 0; lo < n; lo += piece { // the rows of a million units would take 200 MB
+					if err := r.job.Units(r.table(layer, path, lo, min(n, lo+piece))); err != nil {
+						return err
+					}
 				}
 			}
 		}

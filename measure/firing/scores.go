@@ -229,17 +229,20 @@ func (r *run) informationScore(f *found) measure.Score {
 	return s
 }
 
-// table is what was found of every unit of a layer along a path.
-func (r *run) table(layer, path int) []measure.UnitScore {
+// table is what was found of units of a layer along a path.
+func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	f := r.found[layer]
-	out := make([]measure.UnitScore, f.units.count())
+	out := make([]measure.UnitScore, hi-lo)
+	pictures := r.followed() * len(r.paths[path].amounts)
 	also := func(name string, u int) float64 {
 		if v := f.also[name]; v != nil {
 			return v[u]
 		}
 		return math.NaN()
 	}
-	for u, v := range r.verdicts(f, path) {
+	for i := range out {
+		u := lo + i
+		v := f.judge(u, path, len(r.readable), pictures)
 		sign := int(signs[v.side])
 		row := measure.UnitScore{
 			Layer: layer, Factor: r.paths[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
@@ -251,7 +254,7 @@ func (r *run) table(layer, path int) []measure.UnitScore {
 		if f.info[v.side] != nil {
 			row.MutualInformation = f.info[v.side][u]
 		}
-		out[u] = row
+		out[i] = row
 	}
 	return out
 }
