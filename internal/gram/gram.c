@@ -4,6 +4,7 @@
 
 #define DEPTH 256 // rows of three panels and a fourth stay in the first-level cache
 #define NV 3      // panels that one is multiplied with at once
+#define AHEAD 3   // rows of sums that are called for before their turn
 
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -50,6 +51,18 @@ void gram_sum(int lanes, double *sum, const float *rows, extent n, extent cols) 
 	(lanes == 16 ? sum_avx512 : sum_avx2)(sum, rows, n, cols);
 }
 
+// Where the sums of row i from column j on begin.
+static extent row_at(extent i, extent j, extent cols, int triangle) {
+	return (triangle ? i * (2 * cols - i - 1) / 2 : i * cols) + j;
+}
+
+// Calls for the n bytes from p on, which are written soon: a row of sums is far from the one before it, and the processor does
+// not foresee that.
+static void call_for(const void *p, extent n) {
+	for (extent at = 0; at < n; at += 64)
+		__builtin_prefetch((const char *)p + at, 1);
+}
+
 void gram_add(int lanes, const float *a, extent a_panels, extent i0, extent i1, const float *b, extent b_panels, extent j0, extent j1, extent n,
 	extent rows, extent cols, int triangle, float *c, double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v) {
 	extent width = (j1 - j0) * lanes, left = j0 * lanes, right = j1 * lanes < cols ? j1 * lanes : cols;
@@ -59,7 +72,11 @@ void gram_add(int lanes, const float *a, extent a_panels, extent i0, extent i1, 
 		extent from = triangle && i > left ? i : left;
 		if (from >= right)
 			break;
-		extent at = triangle ? i * (2 * cols - i - 1) / 2 + from : i * cols + from;
+		extent at = row_at(i, from, cols, triangle), later = row_at(i + AHEAD, left, cols, triangle);
+		if (wide && i + AHEAD < end)
+			call_for(wide + later, (right - left) * sizeof *wide);
+		if (narrow && i + AHEAD < end)
+			call_for(narrow + later, (right - left) * sizeof *narrow);
 		const float *products = c + (i - i0 * lanes) * width + from - left;
 		if (wide)
 			(lanes == 16 ? add_double_avx512 : add_double_avx2)(wide + at, products, wide_u[i], wide_v + from, right - from);
