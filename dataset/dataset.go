@@ -14,6 +14,7 @@
 //	OpenSounds                 WAV and FLAC files: a class a folder, by a pattern of names, by a CSV file, LibriSpeech
 //	dataset/video              patches of videos, or of pictures under a moving camera, with trajectories over time
 //	Pair                       two sources whose samples somebody else made into pairs
+//	Join                       several sources, one behind the other
 //
 // Limit, Shuffle, Split, Where, Draw and Pick choose samples of a source, MapClasses and Restrict bring its labels to the outputs of a model;
 // Measure gives samples factors that are computed from them; each returns a Source again. Read goes through samples in order while others are decoded ahead. Close
