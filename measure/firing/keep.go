@@ -75,14 +75,14 @@ func (r *run) keep() error {
 	return r.job.Checkpoint.Save(w.Bytes())
 }
 
-// keptBytes is about how large a checkpoint gets, so that none is copied while it grows.
+// keptBytes is somewhat more than a checkpoint gets to, so that none is copied while it grows.
 func (r *run) keptBytes() int {
 	bytes := 1 << 20
 	for _, f := range r.found {
 		bytes += f.units.count() * f.sides() * (12 + 8*len(f.paths))
 	}
 	for at := range r.globals {
-		bytes += int(r.globalOptions(r.groups[r.group][at]).Bytes())
+		bytes += int(r.globalOptions(r.groups[r.group][at]).Bytes()) / 8 * 9
 	}
 	return bytes
 }
