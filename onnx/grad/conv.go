@@ -236,7 +236,7 @@ func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 	g := c.Conv(c.padded(image, f), c.Transpose(dy, swap...), "", onnx.Attrs{
 		"pads": f.pads(), "strides": f.dilations, "dilations": f.strides, "group": f.group,
 	})
-	return c.cropKernel(c.Transpose(g, swap...), f, w)
+	return c.cropKernel(c.Transpose(g, swap...), f, x, w)
 }
 
 // foldable reports whether the channels of x can lie along its last axis, and how many there are.
@@ -267,7 +267,9 @@ func (c *call) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) on
 	taps := slices.Clone(f.kernel)
 	taps[last] *= channels
 	for i, k := range taps {
-		g = c.Slice(g, 2+i, 0, k, 1) // places left over at the end make more taps than the kernel has
+		if !c.usesAll(f, x, i) {
+			g = c.Slice(g, 2+i, 0, k, 1)
+		}
 	}
 	g = c.Reshape(g, slices.Concat([]int{-1}, f.kernel, []int{channels})...)
 	return c.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
@@ -322,12 +324,25 @@ func (c *call) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
 }
 
 // cropKernel takes away the taps beyond the kernel that places left over at the end make.
-func (c *call) cropKernel(g onnx.Value, f filter, w onnx.Value) onnx.Value {
+func (c *call) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
 	if slices.Contains(f.kernel, -1) {
 		return c.crop(g, make([]int, len(f.kernel)), "", w)
 	}
 	for i, k := range f.kernel {
-		g = c.Slice(g, 2+i, 0, k, 1)
+		if !c.usesAll(f, x, i) {
+			g = c.Slice(g, 2+i, 0, k, 1)
+		}
 	}
 	return g
+}
+
+// usesAll reports whether so few places of x are left over at the end of an axis of space that they make no taps beyond the kernel: fewer
+// than a dilation. Where that is not known it is false.
+func (c *call) usesAll(f filter, x onnx.Value, i int) bool {
+	shape := c.shape(x)
+	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {
+		return false
+	}
+	beyond := shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1
+	return beyond >= 0 && beyond%f.strides[i] < f.dilations[i]
 }
