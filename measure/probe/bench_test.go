@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/tensor"
@@ -34,10 +36,13 @@ func BenchmarkTwenty(b *testing.B) {
 		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), in: in, want: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
 		problems = append(problems, p)
 	}
-	speed := func(b *testing.B) {
-		b.ReportMetric(float64(probes*training.Epochs*(n-64)*b.N)/b.Elapsed().Seconds(), "samples/s")
+	speed := func(b *testing.B, before time.Duration) {
+		samples := float64(probes * training.Epochs * (n - 64) * b.N)
+		b.ReportMetric(samples/b.Elapsed().Seconds(), "samples/s")
+		b.ReportMetric((machine.CPUTime()-before).Seconds()*1e6/samples, "cpu-us/sample")
 	}
 	b.Run("single", func(b *testing.B) {
+		before := machine.CPUTime()
 		for b.Loop() {
 			for _, p := range problems {
 				if _, err := alone(b.Context(), r, p); err != nil {
@@ -45,9 +50,10 @@ func BenchmarkTwenty(b *testing.B) {
 				}
 			}
 		}
-		speed(b)
+		speed(b, before)
 	})
 	b.Run("together", func(b *testing.B) {
+		before := machine.CPUTime()
 		for b.Loop() {
 			r.store = &represent.Store{Dir: b.TempDir()}
 			r.kept.done = map[string]outcome{}
@@ -56,7 +62,7 @@ func BenchmarkTwenty(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		speed(b)
+		speed(b, before)
 	})
 }
 
