@@ -2,7 +2,7 @@
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing|video|million ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing|video|million|train|probe ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
