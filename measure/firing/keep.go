@@ -2,6 +2,7 @@ package firing
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -72,8 +73,14 @@ func (r *run) keep() error {
 			w.Int32s(t.null[side])
 		}
 	}
-	return r.job.Checkpoint.Save(w.Bytes())
+	err := r.job.Checkpoint.Save(w.Bytes())
+	if w = nil; r.keptBytes() > largeState {
+		runtime.GC() // else this copy would still be there when the next one is made
+	}
+	return err
 }
+
+const largeState = 64 << 20
 
 // keptBytes is somewhat more than a checkpoint gets to, so that none is copied while it grows.
 func (r *run) keptBytes() int {
