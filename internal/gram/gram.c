@@ -2,9 +2,9 @@
 
 #include "gram.h"
 
-#define DEPTH 256 // rows of three panels and a fourth stay in the first-level cache
-#define NV 3      // panels that one is multiplied with at once
-#define AHEAD 3   // rows of sums that are called for before their turn
+#define DEPTH (1536 / W) // rows of five panels, three of them multiplied again and again, fit into 32 KiB of first-level cache
+#define NV 3             // panels that one is multiplied with at once
+#define AHEAD 3          // rows of sums that are called for before their turn
 
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
