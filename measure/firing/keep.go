@@ -74,7 +74,7 @@ func (r *run) keep() error {
 		}
 	}
 	err := r.job.Checkpoint.Save(w.Bytes())
-	if w = nil; r.keptBytes() > largeState {
+	if r.keptBytes() > largeState {
 		runtime.GC() // else this copy would still be there when the next one is made
 	}
 	return err
