@@ -217,10 +217,11 @@ func longNames(names []string) bool {
 // ticks name every column, or every so many where there are more than fit.
 func (m *matrix) ticks(names []string, sign float64, room vg.Length, most int) plot.ConstantTicks {
 	every := (len(names) + most - 1) / max(1, most)
+	labels := m.style.fitAll(m.style.small, names, room)
 	var out plot.ConstantTicks
-	for i, name := range names {
+	for i, label := range labels {
 		if i%max(1, every) == 0 {
-			out = append(out, plot.Tick{Value: sign * float64(i), Label: m.style.fit(m.style.small, name, room)})
+			out = append(out, plot.Tick{Value: sign * float64(i), Label: label})
 		}
 	}
 	return out

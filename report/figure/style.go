@@ -3,6 +3,7 @@ package figure
 import (
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 
 	xfont "golang.org/x/image/font"
@@ -63,6 +64,54 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 		words = report.Shorten(words, n)
 	}
 	return words
+}
+
+// fitAll shortens names to a room. Where that makes different names the same, they are first rid of what all have in common at both ends.
+func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
+	short := func(names []string) []string {
+		var out []string
+		for _, n := range names {
+			out = append(out, s.fit(f, n, room))
+		}
+		return out
+	}
+	labels := short(names)
+	if slices.Equal(labels, names) || unlike(labels) == unlike(names) {
+		return labels
+	}
+	return short(apart(names))
+}
+
+func unlike(names []string) int { return len(slices.Compact(slices.Sorted(slices.Values(names)))) }
+
+// apart leaves out how all names begin and end.
+func apart(names []string) []string {
+	if len(names) < 2 {
+		return names
+	}
+	head, tail := []rune(names[0]), []rune(names[0])
+	for _, n := range names[1:] {
+		r := []rune(n)
+		same := 0
+		for same < min(len(head), len(r)) && head[same] == r[same] {
+			same++
+		}
+		head = head[:same]
+		same = 0
+		for same < min(len(tail), len(r)) && tail[len(tail)-1-same] == r[len(r)-1-same] {
+			same++
+		}
+		tail = tail[len(tail)-same:]
+	}
+	var out []string
+	for _, n := range names {
+		r := []rune(n)
+		if len(head)+len(tail) >= len(r) { // nothing would be left
+			return names
+		}
+		out = append(out, string(r[len(head):len(r)-len(tail)]))
+	}
+	return out
 }
 
 // fold puts words into two lines where one is too long, and shortens what is too long for a line.
