@@ -82,6 +82,9 @@ func (c *Cell) identity() scores.Cell {
 	return out
 }
 
+// samplesSuffix ends the name of the file beside a record that holds values for samples.
+const samplesSuffix = ".samples.json"
+
 // writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
 func (f Folder) writeCell(c *Cell) error {
 	record := c.identity()
@@ -94,7 +97,7 @@ func (f Folder) writeCell(c *Cell) error {
 		}
 	}
 	if len(samples) > 0 {
-		if err := f.writeJSON("cells/"+c.Key+".samples.json", samples); err != nil {
+		if err := f.writeJSON("cells/"+c.Key+samplesSuffix, samples); err != nil {
 			return err
 		}
 	}

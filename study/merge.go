@@ -121,6 +121,11 @@ func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
 	}
 	defer r.stats.during(merging)()
 	parts, err := c.findParts(r.states)
+	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
+		if adopted, failed := r.adoptRecord(c); adopted || failed != nil {
+			return failed
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (r *runner) adoptCell(c *Cell) error {
 	for _, dir := range r.dirs {
 		from := Folder{dir}
 		if record, err := from.readCell(c); err == nil {
-			if err := r.folder.adoptUnits(from, c); err != nil {
+			if err := r.folder.adoptFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
 				return err
 			}
 			c.work.scored = record.Layers
@@ -163,6 +168,22 @@ func (r *runner) adoptCell(c *Cell) error {
 		}
 	}
 	return &MissingShards{Cell: c.String(), Model: c.Model.spec.Name, Whole: true}
+}
+
+// adoptRecord copies the record of a cell that was finished in another of the folders, and its samples first.
+func (r *runner) adoptRecord(c *Cell) (bool, error) {
+	for _, dir := range r.dirs {
+		from := Folder{dir}
+		if from.dir == r.folder.dir || !from.hasCell(c) {
+			continue
+		}
+		if err := r.folder.adoptFiles(from, c.Key, samplesSuffix, ".json"); err != nil {
+			return false, err
+		}
+		r.cellDone(c)
+		return true, nil
+	}
+	return false, nil
 }
 
 // mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.

@@ -1,7 +1,10 @@
 package study
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +21,24 @@ func (r *runner) noteProgress() error {
 	}
 	_, err := r.writeRecord(false)
 	return err
+}
+
+// noteStart writes what a folder is to be told by before there are scores. A run of some of the models writes the study, for Merge to
+// read, unless that stands there already.
+func (r *runner) noteStart() error {
+	if r.o.Only == nil {
+		return r.noteProgress()
+	}
+	before, err := os.ReadFile(r.folder.path("study.yaml"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.plan.keepHashes(before)
+	text, err := r.plan.resolved()
+	if err != nil || text == string(before) {
+		return err
+	}
+	return r.folder.writeText("study.yaml", text)
 }
 
 // writeRecord writes study.yaml and run.json.

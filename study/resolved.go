@@ -2,6 +2,7 @@ package study
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
 )
@@ -24,6 +25,21 @@ func (p *Plan) resolved() (string, error) {
 	}
 	raw, err := config.Encode(s.node)
 	return string(raw), err
+}
+
+// keepHashes takes over the hashes of models that are not open here from the study as others have resolved it.
+func (p *Plan) keepHashes(resolved []byte) {
+	other, err := Parse("study.yaml", resolved, nil)
+	if err != nil {
+		return // there is none, or one of another version: its hashes are worth no error
+	}
+	for i, m := range p.Study.Models {
+		same := func(o Model) bool { return o.Name == m.Name && o.ONNX.text == p.Study.absolute(m.ONNX.text) }
+		j := slices.IndexFunc(other.Models, same)
+		if p.find(i) == nil && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
+			m.node.Set("sha256", other.Models[j].SHA256)
+		}
+	}
 }
 
 // paths lists every path that the study names.

@@ -2,8 +2,10 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,12 +103,15 @@ func (r *runner) undone() []scores.Failure {
 func ReadResult(dir string) (*Result, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.path("run.json"))
+	text, noStudy := os.ReadFile(f.path("study.yaml"))
+	if cells, none := os.Stat(f.path("cells")); errors.Is(err, fs.ErrNotExist) && noStudy == nil && none == nil && cells.IsDir() {
+		return nil, fmt.Errorf("%s holds no scores yet: noether merge %s", dir, dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
 	}
-	text, err := os.ReadFile(f.path("study.yaml"))
-	if err != nil {
-		return nil, err
+	if noStudy != nil {
+		return nil, noStudy
 	}
 	record.Resolved = string(text)
 	var rows []scores.Row
@@ -163,7 +168,7 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 	key := func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".json") }
 	files = slices.DeleteFunc(files, func(file string) bool {
 		_, planned := order[key(file)]
-		return strings.HasSuffix(file, ".samples.json") || r.Keys != nil && !planned // of the study as it was before
+		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // of the study as it was before
 	})
 	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
 	var cells []scores.Cell

@@ -25,7 +25,7 @@ type Options struct {
 	Device          string              // "" or "cpu", "cuda", ...
 	BLAS            *linalg.Backend     // whose threads a run sets as it needs them; may be nil
 	Part            Part                // the share of the samples to run; zero: all
-	Only            []string            // models whose cells to run, the others being somebody else's; nil: all. A pair of models is the first one's. Such a run writes cells and states alone
+	Only            []string            // models whose cells to run, the others being somebody else's; nil: all. A pair of models is the first one's. Such a run writes study.yaml, cells and states, and leaves the rest to Merge
 	Complete        bool                // with a Part: finish the cells whose other parts are in the folder already, and leave less to Merge
 	Every           time.Duration       // between saves of unfinished work; 0: a minute
 	Progress        func(Progress)      // called after each batch; may be nil
@@ -90,7 +90,7 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if err := r.resume(); err != nil {
 		return nil, err
 	}
-	if err := r.noteProgress(); err != nil {
+	if err := r.noteStart(); err != nil {
 		return nil, err
 	}
 	if text := p.Study.tight(o.Memory); text != "" {
@@ -376,12 +376,17 @@ func (r *runner) completeCell(c *Cell) error {
 	if err := r.removeStates(c); err != nil {
 		return &saveError{err}
 	}
-	c.done = true
-	r.stats.finished.Add(1)
-	r.folder.removeFailures(c.Key)
-	r.log.Info("cell finished", "what", c.String())
+	r.cellDone(c)
 	for _, t := range c.tasks {
 		t.scored = nil // the folder holds it now
 	}
 	return nil
+}
+
+// cellDone notes that the folder holds the record of a cell.
+func (r *runner) cellDone(c *Cell) {
+	c.done = true
+	r.stats.finished.Add(1)
+	r.folder.removeFailures(c.Key)
+	r.log.Info("cell finished", "what", c.String())
 }

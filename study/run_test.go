@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -291,6 +292,69 @@ func TestModelsAreRunApart(t *testing.T) {
 	part.Only = []string{"smal"}
 	if _, err := Run(t.Context(), parseIn(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
 		t.Errorf("a model that is not there: %v", err)
+	}
+}
+
+// Runs of one model each leave what a merge needs, in one folder or in one each: the study with the hashes of both, and their cells.
+func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{})
+	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\nsamples: true\ntransforms:", 1)
+	text = strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	merge := func(dirs ...string) (*Result, error) {
+		s, err := Load(filepath.Join(dirs[0], "study.yaml"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Merge(t.Context(), s, dirs, o)
+	}
+	run := func(out, model string) {
+		part := o
+		part.Only = []string{model}
+		mustRun(t, parseIn(t, dir, text), out, part)
+	}
+	one, a, b := filepath.Join(dir, "one"), filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	run(one, "other")
+	if result, err := merge(one); result == nil || err == nil || !strings.Contains(err.Error(), "model small lack every shard; run the study for them") {
+		t.Errorf("merging without a model: %v", err)
+	}
+	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "no run folder") {
+		t.Errorf("reading an empty folder: %v", err)
+	}
+	run(one, "small")
+	run(one, "other") // has nothing to do, and keeps the hash of the other
+	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range resolved.Models {
+		if m.SHA256 == "" {
+			t.Errorf("the study has no hash of %s", m.Name)
+		}
+	}
+	run(a, "small")
+	run(b, "other")
+	if _, err := ReadResult(b); err == nil || !strings.HasSuffix(err.Error(), "no scores yet: noether merge "+b) {
+		t.Errorf("reading a folder that waits for its merge: %v", err)
+	}
+	for _, dirs := range [][]string{{one}, {a, b}} {
+		got, err := merge(dirs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameScores(t, want.Rows, got.Rows, 1e-9)
+		if got.Record.Finished == nil || got.Record.Done != want.Record.Done {
+			t.Errorf("the record of %v: %+v", dirs, got.Record)
+		}
+		samples, err := os.ReadFile(filepath.Join(dirs[0], "samples.parquet"))
+		whole, _ := os.ReadFile(filepath.Join(dir, "whole", "samples.parquet"))
+		if err != nil || !bytes.Equal(samples, whole) {
+			t.Errorf("%d bytes of samples in %v where the whole run has %d: %v", len(samples), dirs, len(whole), err)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (r *runner) writeSamples(ctx context.Context, w io.Writer) error {
 // readSamples reads the per-sample values of a cell and names the samples. A cell whose statistics are no means over
 // samples has none.
 func (f Folder) readSamples(ctx context.Context, c *Cell, study string) ([]scores.SampleRow, error) {
-	path := f.path("cells", c.Key+".samples.json")
+	path := f.path("cells", c.Key+samplesSuffix)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -169,7 +169,7 @@ func (e *MissingShards) Error() string {
 	if e.Whole {
 		return fmt.Sprintf("%s has not been done, neither by the shard that it belongs to nor by a run without shards: run the study for it, then merge again", e.Cell)
 	}
-	return fmt.Sprintf("%s lacks %s: run the study with --shard for them, then merge again", e.Cell, e.shards())
+	return fmt.Sprintf("%s lacks %s: run the study for them, then merge again", e.Cell, e.shards())
 }
 
 func (e *MissingShards) shards() string {
@@ -220,7 +220,7 @@ func (e *Incomplete) Error() string {
 	for _, m := range e.ByModel() {
 		what = append(what, fmt.Sprintf("%d of model %s lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
-	return fmt.Sprintf("%d of %d cells are not complete: %s; run the study with --shard for them, then merge again", len(e.Missing), e.Cells, some(what, 5))
+	return fmt.Sprintf("%d of %d cells are not complete: %s; run the study for them, then merge again", len(e.Missing), e.Cells, some(what, 5))
 }
 
 // Unwrap yields a *MissingShards for each cell that is not complete.

@@ -88,17 +88,17 @@ const (
 	curvesSuffix = ".curves.parquet"
 )
 
-// adoptUnits copies what another folder holds of a cell's units.
-func (f Folder) adoptUnits(from Folder, c *Cell) error {
-	for _, suffix := range []string{unitsSuffix, curvesSuffix} {
-		raw, err := os.ReadFile(from.path("cells", c.Key+suffix))
+// adoptFiles copies what another folder holds of a cell, one after the other; what it does not hold is left out.
+func (f Folder) adoptFiles(from Folder, key string, suffixes ...string) error {
+	for _, suffix := range suffixes {
+		raw, err := os.ReadFile(from.path("cells", key+suffix))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := atomicfile.Write(f.path("cells", c.Key+suffix), raw); err != nil {
+		if err := atomicfile.Write(f.path("cells", key+suffix), raw); err != nil {
 			return &saveError{err}
 		}
 	}
