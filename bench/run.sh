@@ -105,7 +105,7 @@ for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 		firing)
 			ours measure/firing firing.test 'Gratings$'
 			ours measure/firing firing.test 'Thresholds$'
-			for n in 200 800 10000; do
+			for n in all200 all800 all3200 last800 last3200 last10000; do # all10000 makes three passes of each kind, of all its layers
 				ours measure/firing firing.test "Inputs/^$n\$"
 			done
 			;;

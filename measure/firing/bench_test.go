@@ -50,12 +50,19 @@ func reportPeak(b *testing.B) {
 	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
 }
 
-// BenchmarkInputs follows every unit of every ReLU of a ResNet-20 under one rotation, on more and more images: memory does not follow. Each
-// case wants a process of its own.
+// BenchmarkInputs follows the units of ReLUs of a ResNet-20 under one rotation, on more and more images: memory does not follow beyond what
+// Memory allows. Each case wants a process of its own.
 func BenchmarkInputs(b *testing.B) {
-	for _, n := range []int{200, 800, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"op:Relu"}, Preprocess: cifar})
+	for _, c := range []struct {
+		name, layers string
+		memory       int64
+		inputs       int
+	}{
+		{"all", "op:Relu", 64 << 20, 200}, {"all", "op:Relu", 64 << 20, 800}, {"all", "op:Relu", 64 << 20, 3200}, {"all", "op:Relu", 64 << 20, 10_000},
+		{"last", "/layer3/*/Relu*", 8 << 20, 800}, {"last", "/layer3/*/Relu*", 8 << 20, 3200}, {"last", "/layer3/*/Relu*", 8 << 20, 10_000},
+	} {
+		b.Run(fmt.Sprint(c.name, c.inputs), func(b *testing.B) {
+			m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{c.layers}, Preprocess: cifar})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -64,8 +71,8 @@ func BenchmarkInputs(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				j := newJob(m, dataset.Limit(images, n), nil)
-				j.Memory, j.Transform, j.Curves = 64<<20, turns(180), nil
+				j := newJob(m, dataset.Limit(images, c.inputs), nil)
+				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
 				j.Units = func([]measure.UnitScore) error { return nil }
 				s := firing.Defaults()
 				s.References = 1
