@@ -100,8 +100,11 @@ func sentenceOf(leads []lead, models int, title string) string {
 		example += " of " + shorten(first.next.model, longestName)
 	}
 	under := "under " + shorten(first.best.transform, longestName)
+	if len(leads) == 1 && sure == 0 {
+		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", plural(models, "model"), under, name, example)
+	}
 	if len(leads) == 1 {
-		return fmt.Sprintf("%s %s %s: %s, %s.", name, than, under, example, allowed(sure == 1))
+		return fmt.Sprintf("%s %s %s: %s, which is more than their intervals allow.", name, than, under, example)
 	}
 	beyondDoubt := "none of them"
 	if sure > 0 {
@@ -109,13 +112,6 @@ func sentenceOf(leads []lead, models int, title string) string {
 	}
 	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
 		name, than, won, plural(len(leads), "case"), beyondDoubt, under, example)
-}
-
-func allowed(sure bool) string {
-	if sure {
-		return "which is more than their intervals allow"
-	}
-	return "which is within their intervals"
 }
 
 const (

@@ -20,8 +20,15 @@ type Difference struct {
 	Paired bool // the interval knows that both were measured on the same samples
 }
 
-// Beyond reports whether the difference is more than chance: its interval does not hold 0.
-func (d Difference) Beyond() bool { return d.Low > 0 || d.High < 0 }
+// Rounding is what two computations of one score may differ by, relative to the score or to 1: the order in which samples are
+// added depends on batches, cores and shards.
+const Rounding = 1e-6
+
+// Beyond reports whether the difference is more than chance, and more than rounding: its interval does not hold 0, and it is
+// larger than Rounding.
+func (d Difference) Beyond() bool {
+	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > Rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
+}
 
 // A Comparison says how the scores of two runs are matched.
 type Comparison struct {

@@ -46,6 +46,20 @@ func TestDiffIsPaired(t *testing.T) {
 	}
 }
 
+// Runs of one study on two machines differ in the last digits; an interval as narrow as that is no finding.
+func TestRoundingIsNoDifference(t *testing.T) {
+	row := func(v float64) Row { return Row{Value: v} }
+	for _, c := range []struct {
+		a, b   float64
+		beyond bool
+	}{{1.0 / 3, 1.0/3 + 4e-16, false}, {200, 200 + 1e-4, false}, {0.5, 0.5 + 1e-5, true}, {200, 201, true}} {
+		d := Difference{A: row(c.a), B: row(c.b), Value: c.b - c.a, Low: c.b - c.a, High: c.b - c.a}
+		if d.Beyond() != c.beyond {
+			t.Errorf("%v against %v: beyond %v", c.a, c.b, d.Beyond())
+		}
+	}
+}
+
 func TestDiffMatches(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("old", .1, .2), cellOf("gone", .1, .2)}, []Cell{cellOf("new", .3, .4)}

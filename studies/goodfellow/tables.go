@@ -153,12 +153,21 @@ func (t table) figure5() {
 			m, half := meanInterval(values)
 			fmt.Printf(" %.2f [%.2f, %.2f] |", m, m-half, m+half)
 			if before != nil {
-				fmt.Printf(" p = %.2g |", welch(before, values))
+				fmt.Printf(" %s |", significance(before, values))
 			}
 			before = values
 		}
 		fmt.Println()
 	}
+}
+
+// significance is the p of a difference of means; there is none between values that are all the same.
+func significance(a, b []float64) string {
+	p := welch(a, b)
+	if math.IsNaN(p) {
+		return ""
+	}
+	return fmt.Sprintf("p = %.2g", p)
 }
 
 func meanInterval(x []float64) (mean, half float64) {
