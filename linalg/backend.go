@@ -45,6 +45,7 @@ func Accelerate() Backend {
 		lib, err := open(path)
 		if err == nil {
 			use(lib)
+			fused = false
 			return lib.backend(path)
 		}
 		var found *unusable

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/gram"
 )
 
-// fused says whether sums of float32 products are formed by a kernel of package gram, in a third less time than by a BLAS.
+// fused says whether sums of float32 products are formed by a kernel of package gram. Accelerate turns it off: on two cores
+// OpenBLAS took 20.0 s by the clock where the kernel took 21.7.
 var fused = gram.Available()
 
 // threads bounds the goroutines that one product is shared by, as Backend.SetThreads does the threads of a library; 0: one
