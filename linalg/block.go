@@ -63,6 +63,12 @@ func CentreSummed(rows []float32, sum []float64) Block {
 	if !fused {
 		return Block{p: p, rows: rows, mean: takeMean(rows, sum)}
 	}
+	return centreLate(rows, sum)
+}
+
+// centreLate leaves the mean in the observations, for the kernel to take out.
+func centreLate(rows []float32, sum []float64) Block {
+	p := len(sum)
 	late := meanOf(sum, len(rows)/p, make([]float32, p))
 	return Block{p: p, rows: rows, mean: sum, late: late}
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/internal/gram"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -38,9 +39,21 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are the ways to make a block of rows of p variables: products are formed by the BLAS in one, and where there is a
-// kernel for this processor by that in the other.
-var centrings = []func(rows []float32, p int) Block{Centre, summed}
+// centrings are the ways to make a block of rows of p variables, the last, where there is a kernel for this processor, such that
+// the kernel forms its products, whether a library was found or not.
+var centrings = waysToCentre()
+
+func waysToCentre() []func(rows []float32, p int) Block {
+	ways := []func(rows []float32, p int) Block{Centre, summed}
+	if gram.Available() {
+		ways = append(ways, func(rows []float32, p int) Block {
+			sum := make([]float64, p)
+			sumRows(sum, rows)
+			return centreLate(rows, sum)
+		})
+	}
+	return ways
+}
 
 func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
 	t.Parallel()
