@@ -4,110 +4,20 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
-	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/measure/stir"
-	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 
 const side = 6
-
-// build opens a model of grey pictures of 6 x 6 whose output "z" is what make makes.
-func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
-	t.Helper()
-	return buildOf(t, name, onnx.DefaultOpset, side, make)
-}
-
-func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
-	t.Helper()
-	b := onnx.NewBuilder(opset)
-	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, side, side)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), name+".onnx")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return open(t, name, path, "z")
-}
-
-func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
-	t.Helper()
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
-}
-
-// linear is a random map of some pixels to d numbers.
-func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
-	return func(b *onnx.Builder, x onnx.Value) onnx.Value {
-		r := keyed.Rand(1, name)
-		w := tensor.New(side*side, d)
-		for i := from * d; i < to*d; i++ {
-			w.Data[i] = float32(r.NormFloat64())
-		}
-		return b.MatMul(b.Flatten(x, 1), b.Const("w", w))
-	}
-}
-
-func constant(b *onnx.Builder, x onnx.Value) onnx.Value {
-	return b.Add(b.Mul(b.Flatten(x, 1), b.Scalar(0)), b.Scalar(2))
-}
-
-func random(n int) tensor.Tensor {
-	t, r := tensor.New(n, 1, side, side), keyed.Rand(5)
-	for i := range t.Data {
-		t.Data[i] = r.Float32()
-	}
-	return t
-}
-
-func adam() stir.Settings {
-	s := stir.Defaults()
-	s.Optimiser = "adam"
-	return s
-}
-
-func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
-	t.Helper()
-	scores, err := stir.Between(t.Context(), a, b, x, s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scores
-}
-
-// value is a statistic of the first pair that has it.
-func value(t testing.TB, scores []measure.PairScore, statistic, variant string) measure.Score {
-	t.Helper()
-	for _, s := range scores {
-		if s.Statistic == statistic && s.Variant == variant {
-			return s.Score
-		}
-	}
-	t.Fatalf("no score %s %s among %v", statistic, variant, scores)
-	return measure.Score{}
-}
 
 // A model shares its own invariances.
 func TestModelWithItself(t *testing.T) {
@@ -219,34 +129,6 @@ func TestTrainedNetworks(t *testing.T) {
 	if v := value(t, scores, "missed", "").Value; v > 0.1 {
 		t.Errorf("%v of the pictures are far from the reference model's representation", v)
 	}
-}
-
-func resnet(t testing.TB, name string) procedure.Subject {
-	t.Helper()
-	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},
-		Preprocess: dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
-}
-
-func cifar(t testing.TB, n int) tensor.Tensor {
-	t.Helper()
-	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dataset.Close(src)
-	x := tensor.New(n, 3, 32, 32)
-	for i := range n {
-		s, err := src.At(t.Context(), i, dataset.Frame{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		copy(x.At(i).Data, s.Input.Data)
-	}
-	return x
 }
 
 // Too few steps are warned of, with the share.
