@@ -77,15 +77,22 @@ func (g *gen) tuples(sizes []int, shape ...int) operand {
 }
 
 // reduction is an attribute of scatters since 16; without it, every element is written once.
-func (g *gen) reduction(since18 ...string) string {
+func (g *gen) reduction() string {
 	modes := []string{"none"}
 	if g.opset >= 16 {
-		modes = append(modes, "add")
+		modes = append(modes, "add", "mul")
 	}
 	if g.opset >= 18 {
-		modes = append(modes, since18...)
+		modes = append(modes, "min", "max")
 	}
-	return modes[g.trial%len(modes)]
+	return modes[(g.trial+g.opset)%len(modes)]
+}
+
+// apart are two operands that have no values near each other.
+func (g *gen) apart(x, u []int) (operand, operand) {
+	n := tensor.Size(x)
+	all := g.distinct(n + tensor.Size(u))
+	return operand{shape: x, floats: all.floats[:n:n]}, operand{shape: u, floats: all.floats[n:]}
 }
 
 func drawScatterND(g *gen) trial {
@@ -107,7 +114,8 @@ func drawScatterND(g *gen) trial {
 		}
 		o.ints = append(o.ints, index...)
 	}
-	tr := trial{known: lastOfIndices, operands: []operand{g.smooth(shape...), o, g.smooth(append([]int{n}, shape[depth:]...)...)}}
+	x, u := g.apart(shape, append([]int{n}, shape[depth:]...))
+	tr := trial{known: lastOfIndices, operands: []operand{x, o, u}}
 	if g.opset >= 16 {
 		tr.attrs = onnx.Attrs{"reduction": mode}
 	}
@@ -133,7 +141,8 @@ func drawScatterElements(g *gen) trial {
 			}
 		}
 	}
-	tr := trial{operands: []operand{g.smooth(shape...), o, g.smooth(wanted...)}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
+	x, u := g.apart(shape, wanted)
+	tr := trial{operands: []operand{x, o, u}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
 	if g.opset >= 16 {
 		tr.attrs["reduction"] = mode
 	}

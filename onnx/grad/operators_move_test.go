@@ -343,5 +343,22 @@ func drawResize(g *gen) trial {
 		}
 		tr.operands = append(tr.operands, list(sizes...).fix())
 	}
+	if attrs["antialias"] == nil && g.IntN(4) == 0 {
+		g.cropped(&tr)
+	}
 	return tr
+}
+
+// cropped makes a Resize that is of a region, part of which may be beyond what is resized.
+func (g *gen) cropped(tr *trial) {
+	tr.attrs["coordinate_transformation_mode"], tr.attrs["extrapolation_value"] = "tf_crop_and_resize", 0.5
+	starts, ends := []float32{0, 0}, []float32{1, 1}
+	if tr.attrs["axes"] != nil {
+		starts, ends = nil, nil
+	}
+	for range 2 {
+		starts = append(starts, []float32{-0.25, 0, 0.125, 0.5}[g.IntN(4)])
+		ends = append(ends, []float32{0.625, 0.75, 1, 1.25}[g.IntN(4)])
+	}
+	tr.operands[1] = operand{shape: []int{2 * len(starts)}, floats: append(starts, ends...), given: true, fixed: g.coin()}
 }

@@ -109,7 +109,8 @@ func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 	shape := c.shape(c.x(0))
 	scales := c.scales()
 	sizes, sized := c.static.Ints(string(c.x(3)))
-	if len(scales) > i && scales[i] == 1 || sized && len(sizes) > i && sizes[i] == shape[k] {
+	cropped := c.attrString("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+	if !cropped && (len(scales) > i && scales[i] == 1 || sized && len(sizes) > i && sizes[i] == shape[k]) {
 		return "", true
 	}
 	if policy := c.attrString("keep_aspect_ratio_policy", "stretch"); policy != "stretch" {
@@ -127,27 +128,26 @@ func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 	if c.scalesAt() == 1 {
 		return c.matrixOf(c.Op(c.node.GetOpType(), attrs, eye, factor())), true
 	}
-	if !c.copyModes(attrs) {
-		return "", false
+	c.copyModes(attrs)
+	region := c.floats()
+	if cropped { // beyond the region there are constants, of which the gradient knows nothing
+		zero, end := c.floats(0), c.element(c.x(1), i+len(c.resizedAxes(len(shape))))
+		region = c.Concat(0, zero, zero, c.element(c.x(1), i), zero, one, one, end, one)
 	}
 	if c.x(3) == "" {
-		return c.matrixOf(c.Op("Resize", attrs, eye, c.floats(), factor())), true
+		return c.matrixOf(c.Op("Resize", attrs, eye, region, factor())), true
 	}
 	both := c.Ints(1, 1)
 	size := c.Concat(0, both, c.element(c.x(3), i), c.size(c.x(0), k))
-	return c.matrixOf(c.Op("Resize", attrs, eye, c.floats(), c.floats(), size)), true
+	return c.matrixOf(c.Op("Resize", attrs, eye, region, c.floats(), size)), true
 }
 
 // copyModes takes over what says how Resize interpolates.
-func (c *call) copyModes(attrs onnx.Attrs) bool {
+func (c *call) copyModes(attrs onnx.Attrs) {
 	for _, name := range []string{"coordinate_transformation_mode", "nearest_mode"} {
 		if v := c.attrString(name, ""); v != "" {
 			attrs[name] = v
 		}
-	}
-	if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" {
-		c.fail("gradients for coordinate_transformation_mode tf_crop_and_resize are not supported")
-		return false
 	}
 	for _, name := range []string{"antialias", "exclude_outside"} {
 		if v := c.attr(name, 0); v != 0 {
@@ -155,7 +155,6 @@ func (c *call) copyModes(attrs onnx.Attrs) bool {
 		}
 	}
 	attrs["cubic_coeff_a"] = c.attrFloat("cubic_coeff_a", -0.75)
-	return true
 }
 
 // floats is a float32 constant of rank 1.
