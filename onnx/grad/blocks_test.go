@@ -1,0 +1,173 @@
+package grad_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Maps are a network of feature maps that is being drawn, whose weights come from a generator.
+type maps struct {
+	*gen
+	b     *onnx.Builder
+	one   onnx.Value // where kernels are to be computed, so that none is a constant
+	wires []wire     // n x c x h x w
+}
+
+func (d *maps) weights(scale float64, shape ...int) onnx.Value {
+	w := tensor.New(shape...)
+	for i := range w.Data {
+		w.Data[i] = float32(scale * d.NormFloat64())
+	}
+	v := d.b.Const("", w)
+	if d.one != "" {
+		v = d.b.Mul(v, d.one)
+	}
+	return v
+}
+
+func (d *maps) vector(low, high float64, n int) onnx.Value {
+	w := d.uniform(low, high, n)
+	return d.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats})
+}
+
+// conv is a convolution with as many channels as out, perhaps in groups, and often with a normalisation after it.
+func (d *maps) conv(x wire, out, stride int) wire {
+	in, kernel, group := x.shape[1], []int{1, 3}[d.IntN(2)], 1
+	switch {
+	case in == out && d.IntN(4) == 0:
+		group = in
+	case in%16 == 0 && out%16 == 0 && d.IntN(4) == 0:
+		group = 2
+	}
+	w := d.weights(1.4/math.Sqrt(float64(in/group*kernel*kernel)), out, in/group, kernel, kernel)
+	bias := onnx.Value("")
+	if d.coin() {
+		bias = d.vector(-0.5, 0.5, out)
+	}
+	pad := kernel / 2
+	v := d.b.Conv(x.v, w, bias, onnx.Attrs{"group": group, "strides": []int{stride, stride}, "pads": []int{pad, pad, pad, pad}})
+	if d.coin() {
+		v = d.b.Op("BatchNormalization", nil, v, d.vector(0.8, 1.2, out), d.vector(-0.5, 0.5, out), d.vector(-0.5, 0.5, out), d.vector(0.5, 1.5, out))
+	}
+	shape := slices.Clone(x.shape)
+	shape[1] = out
+	shape[2], shape[3] = (shape[2]+stride-1)/stride, (shape[3]+stride-1)/stride
+	return wire{v, shape}
+}
+
+func (d *maps) activation(x wire) wire {
+	switch d.IntN(8) {
+	case 0:
+		return x
+	case 1:
+		return wire{d.b.Op("HardSwish", nil, x.v), x.shape}
+	case 2:
+		return wire{d.b.Op("Sigmoid", nil, x.v), x.shape}
+	case 3:
+		return wire{d.b.Op("Clip", nil, x.v, d.b.Scalar(0), d.b.Scalar(6)), x.shape}
+	}
+	return wire{d.b.Op("Relu", nil, x.v), x.shape}
+}
+
+// grow adds a wire that is made of earlier ones, most often the last.
+func (d *maps) grow() {
+	x := d.wires[len(d.wires)-1]
+	if d.IntN(3) == 0 {
+		x = d.wires[d.IntN(len(d.wires))]
+	}
+	channels := []int{8, 16, 16, 24, 32, 48}[d.IntN(6)]
+	like := slices.IndexFunc(d.wires, func(w wire) bool { return w.v != x.v && slices.Equal(w.shape, x.shape) })
+	beside := slices.IndexFunc(d.wires, func(w wire) bool { return w.v != x.v && slices.Equal(w.shape[2:], x.shape[2:]) })
+	y := x
+	switch k := d.IntN(12); {
+	case k < 2 && like >= 0: // a sum, as at the end of a residual block
+		y.v = d.b.Add(x.v, d.wires[like].v)
+		y = d.activation(y)
+	case k == 2 && beside >= 0 && x.shape[1] < 100:
+		y.shape = slices.Clone(x.shape)
+		y.shape[1] += d.wires[beside].shape[1]
+		y.v = d.b.Concat(1, x.v, d.wires[beside].v)
+	case k == 3: // a gate for each channel
+		pooled := wire{d.b.Op("GlobalAveragePool", nil, x.v), []int{x.shape[0], x.shape[1], 1, 1}}
+		y.v = d.b.Mul(x.v, d.b.Sigmoid(d.conv(pooled, x.shape[1], 1).v))
+	case k == 4 && x.shape[2] > 3:
+		op := []string{"MaxPool", "AveragePool"}[d.IntN(2)]
+		y.shape = []int{x.shape[0], x.shape[1], (x.shape[2] + 1) / 2, (x.shape[3] + 1) / 2}
+		y.v = d.b.Op(op, onnx.Attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x.v)
+	case k == 5: // a residual block
+		inner := d.activation(d.conv(x, channels, 1))
+		y = d.activation(wire{d.b.Add(d.conv(inner, x.shape[1], 1).v, x.v), x.shape})
+	case k == 6: // one with fewer places and a convolution beside it
+		inner := d.activation(d.conv(x, channels, 2))
+		y = d.conv(inner, channels, 1)
+		y = d.activation(wire{d.b.Add(y.v, d.conv(x, channels, 2).v), y.shape})
+	case k == 7:
+		y = d.activation(x)
+	default:
+		y = d.activation(d.conv(x, channels, 1+d.IntN(4)/3))
+	}
+	d.wires = append(d.wires, y)
+}
+
+// drawMaps draws a network, and the gradient of a sum of what it ends in by its input x.
+func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
+	t.Helper()
+	d := &maps{gen: &gen{Rand: keyed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
+	shape := []int{2, []int{3, 16, 32}[d.IntN(3)], d.between(5, 12), d.between(5, 12)}
+	feed := map[string]operand{"x": d.smooth(shape...), "one": {shape: []int{1}, floats: []float32{1}}}
+	d.wires = []wire{{d.b.Input("x", onnx.Float, shape...), shape}}
+	if !constant {
+		d.one = d.b.Input("one", onnx.Float, 1)
+	}
+	for range 10 {
+		d.grow()
+	}
+	var y onnx.Value
+	for _, w := range d.wires[len(d.wires)-3:] {
+		s := d.b.ReduceSum(d.b.Mul(w.v, d.weights(1, w.shape[1], 1, 1)), false)
+		if y == "" {
+			y = s
+		} else {
+			y = d.b.Add(y, s)
+		}
+	}
+	dx, err := grad.Of(d.b, y, "", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe(d.b, "dx", dx[0])
+	return build(t, d.b), feed
+}
+
+// Gradients in blocks of channels are those of the same network with kernels that are computed, which has nothing in blocks. Where a
+// unit is within rounding of its kink its share of the gradient may differ, which is little of the whole.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	for i := range 8 * trials() {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			m, feed := drawMaps(t, i, true)
+			got := compile(t, m).run(t, feed)[0]
+			m, feed = drawMaps(t, i, false)
+			want := compile(t, m).run(t, feed)[0]
+			if !slices.Equal(got.Shape, want.Shape) {
+				t.Fatalf("the gradient has shape %v, want %v", got.Shape, want.Shape)
+			}
+			var off, size float64
+			for k, v := range want.Data {
+				off += math.Pow(float64(got.Data[k])-float64(v), 2)
+				size += float64(v) * float64(v)
+			}
+			if e := math.Sqrt(off / size); !(e < 0.02) {
+				t.Errorf("the gradient in blocks is off by %.2g of its norm, %g", e, math.Sqrt(size))
+			}
+		})
+	}
+}
