@@ -99,6 +99,27 @@ func TestOrthogonalMapsScaleAndOriginDoNotMatter(t *testing.T) {
 	}
 }
 
+// Nor does a unit matter that is so long or so short that squares of numbers overflow or vanish.
+func TestFarUnits(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(3, 1))
+	x := normal(g, 50, 4)
+	y := product2(x, normal(g, 4, 6))
+	y.Add(y, normal(g, 50, 6))
+	for _, unit := range []float64{1e-300, 1e-170, 1e-90, 1e90, 1e170, 1e300} {
+		var far mat.Dense
+		far.Scale(unit, x)
+		for _, name := range Names() {
+			if want, got := value(t, name, x, y), value(t, name, &far, y); !near(got, want) {
+				t.Errorf("%s is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
+			}
+			if want, got := value(t, name, y, x), value(t, name, y, &far); !near(got, want) {
+				t.Errorf("%s of the second is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
+			}
+		}
+	}
+}
+
 // What whitens ignores any invertible linear map: cca of either side, pwcca and linear regression of y.
 func TestInvertibleMapsDoNotMatterToCanonicalCorrelations(t *testing.T) {
 	t.Parallel()
@@ -248,7 +269,7 @@ func TestBadInputIsOneClearError(t *testing.T) {
 		"none":      {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = nil }), want: "no statistics: name some of " + listed(Names())},
 		"variance":  {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Variance = 0 }), want: "variance is 0; it must be above 0 and at most 1"},
 		"bandwidth": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Bandwidth = -1 }), want: "bandwidth is -1; it must be above 0"},
-		"huge":      {x: of(30, 3, func(v []float64) { v[0] = 1e200 }), y: of(30, 3, nil), s: all, want: "X: deviations of 9.67e+199 are too large to be squared: divide the matrix by a constant"},
+		"beyond":    {x: of(30, 3, func(v []float64) { scaled(v, 1e308) }), y: of(30, 3, nil), s: all, want: "X: deviations are beyond the largest number: divide the matrix by a constant"},
 		"cancelled": {ctx: cancelled, x: of(30, 3, nil), y: of(30, 3, nil), s: all, want: "context canceled"},
 	} {
 		ctx := c.ctx
@@ -264,6 +285,13 @@ func TestBadInputIsOneClearError(t *testing.T) {
 	}
 	if _, err := Of([]float64(nil), 0, 0); err == nil {
 		t.Error("nothing passes for a matrix")
+	}
+}
+
+// scaled multiplies values, and cuts them off where numbers end.
+func scaled(v []float64, by float64) {
+	for i := range v {
+		v[i] = max(-math.MaxFloat64, min(v[i]*by, math.MaxFloat64))
 	}
 }
 

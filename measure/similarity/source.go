@@ -60,7 +60,8 @@ type sample struct {
 	n, p     int
 	mean     []float64
 	constant bool    // no variable varies
-	largest  float64 // the largest deviation from the mean
+	largest  float64 // the largest deviation from the mean, scaled
+	scale    float64 // by which deviations are multiplied: other than 1 only where their fourth powers would overflow or vanish
 }
 
 // chunkRows is how many observations are multiplied at once: enough for products to be fast and for adding them up to
@@ -110,10 +111,20 @@ func newSample(ctx context.Context, name string, source Source, order []int) (*s
 		}
 		s.mean[j] = first[j] + m
 	}
-	if math.IsInf(s.largest, 1) || s.largest > 1e150 {
-		return nil, fmt.Errorf("%s: deviations of %.3g are too large to be squared: divide the matrix by a constant", name, s.largest)
+	if !(s.largest <= math.MaxFloat64) {
+		return nil, fmt.Errorf("%s: deviations are beyond the largest number: divide the matrix by a constant", name)
 	}
+	s.rescale()
 	return s, nil
+}
+
+// rescale chooses a power of two as the scale; no statistic depends on it.
+func (s *sample) rescale() {
+	s.scale = 1
+	if s.largest > 0 && (s.largest < 1e-60 || s.largest > 1e60) {
+		s.scale = math.Ldexp(1, min(-math.Ilogb(s.largest), 1000))
+		s.largest *= s.scale
+	}
 }
 
 // chunks reads the observations from one place of the order to another, some at a time, as they are.
@@ -144,7 +155,7 @@ func (s *sample) read(from, to int, dst []float64) error {
 	for i := range to - from {
 		row := dst[i*s.p : (i+1)*s.p]
 		for j, m := range s.mean {
-			row[j] -= m
+			row[j] = (row[j] - m) * s.scale
 		}
 	}
 	return nil
