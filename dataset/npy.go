@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -115,10 +116,10 @@ func (a *array) parseShape(header string) error {
 func (a *array) checkSize() error {
 	room := (a.size - a.offset) / int64(a.bytes)
 	n := int64(1)
+	if slices.Contains(a.shape, 0) {
+		return fmt.Errorf("an empty array of shape %v", a.shape)
+	}
 	for _, d := range a.shape {
-		if d == 0 {
-			return fmt.Errorf("an empty array of shape %v", a.shape)
-		}
 		if n > room/int64(d) {
 			return fmt.Errorf("%d bytes are too few for shape %v: is the file truncated?", a.size, a.shape)
 		}

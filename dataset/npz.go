@@ -68,6 +68,9 @@ func (a archive) open(ctx context.Context, key string) (array, error) {
 	} else {
 		where = fmt.Sprintf("%s: array %q", a.path, key)
 		f, ok := a.members[key]
+		if !ok && key == "" {
+			return array{}, fmt.Errorf("%s holds the arrays %s: name one", a.path, strings.Join(a.keys, ", "))
+		}
 		if !ok {
 			return array{}, fmt.Errorf("%s: no array %q: there are %s", a.path, key, strings.Join(a.keys, ", "))
 		}
