@@ -100,7 +100,8 @@ for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 		stir)
 			ours measure/stir stir.test 'STIR$'
 			NOETHER_BENCH_OPTIMISER=adam ours measure/stir stir.test 'STIR$'
-			[ -z "${PEERS:-}" ] || echo "peer stir: $("$python" bench/stir.py "$PEERS" "$NOETHER_TESTDATA/cifar10/test_batch.bin")"
+			models=$NOETHER_TESTDATA/models
+			[ -z "${PEERS:-}" ] || echo "peer stir: $("$python" bench/stir.py "$PEERS" "$NOETHER_TESTDATA/cifar10/test_batch.bin" "$models/resnet20-cifar10.onnx" "$models/resnet32-cifar10.onnx")"
 			;;
 		firing)
 			ours measure/firing firing.test 'Gratings$'

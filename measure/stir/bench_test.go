@@ -37,6 +37,7 @@ func BenchmarkSTIR(b *testing.B) {
 		b.ReportMetric(v.Value, "stir")
 		b.ReportMetric(v.Low, "low")
 		b.ReportMetric(v.High, "high")
+		b.ReportMetric(value(b, scores, "cka", "").Value, "cka")
 	}
 	b.ReportMetric((processorTime(b)-before).Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
