@@ -30,6 +30,8 @@ type Measure struct {
 	Title      string
 	Question   string // what it asks, in one sentence
 	Reading    string // how to read its numbers
+	Leads      string // the kind of chart that a report shows first, if the rows suit it
+	Probed     bool   // by probes, which its variants are; its factors stand side by side
 	Statistics []Statistic
 }
 
@@ -140,7 +142,7 @@ var known = []Measure{
 		},
 	},
 	{
-		Name: "informativeness", Title: "Informativeness",
+		Name: "informativeness", Title: "Informativeness", Leads: "bars", Probed: true,
 		Question: "What can a small probe read of a factor from a layer?",
 		Reading:  "A probe is trained to predict the factor from the layer's vectors, and judged on samples that it has not seen. What an mlp reads and an slp does not is there, and not linearly. The null is a probe trained on shuffled targets: a score at its null is chance.",
 		Statistics: []Statistic{
@@ -153,7 +155,7 @@ var known = []Measure{
 		},
 	},
 	{
-		Name: "parameter-equivariance", Title: "Parameter equivariance",
+		Name: "parameter-equivariance", Title: "Parameter equivariance", Leads: "bars", Probed: true,
 		Question: "Can a probe tell from the representations before and after what the transformation did?",
 		Reading:  "R² near 1: the layer holds what the transformation did. R² near 0: it does not show, or not to a probe of this size. Errors are in shares of the parameter's range.",
 		Statistics: []Statistic{
@@ -166,7 +168,7 @@ var known = []Measure{
 		},
 	},
 	{
-		Name: "representation-equivariance", Title: "Representation equivariance",
+		Name: "representation-equivariance", Title: "Representation equivariance", Leads: "bars", Probed: true,
 		Question: "Can a probe predict the transformed representation from the clean one and the parameter?",
 		Reading:  "A gain near 1: the layer moves predictably. A gain near 0: predicting that nothing moves is as good. Read the cosine against that of the clean representation itself.",
 		Statistics: []Statistic{
@@ -178,7 +180,7 @@ var known = []Measure{
 		},
 	},
 	{
-		Name: "invariance", Title: "Invariance",
+		Name: "invariance", Title: "Invariance", Leads: "parameter",
 		Question: "Does a layer's pooled vector stay where it is, for each value of the parameter?",
 		Reading:  "A cosine of 1: the vector keeps its direction. The null pairs unrelated samples: after a ReLU its cosine is far from 0, so read a cosine against it.",
 		Statistics: []Statistic{
@@ -187,7 +189,7 @@ var known = []Measure{
 		},
 	},
 	{
-		Name: "disentanglement", Title: "Disentanglement",
+		Name: "disentanglement", Title: "Disentanglement", Leads: "heat", Probed: true,
 		Question: "Does a probe for one factor still read it when the transformation changes another?",
 		Reading:  "0: the probe reads the factor as well as before. The parameter names the middle of a quarter of the transformation's range. A factor that the transformation itself changes is disturbed rightly, and one that was never read cannot be disturbed.",
 		Statistics: []Statistic{

@@ -46,6 +46,8 @@ type textColumn struct {
 type packedMeasure struct {
 	Name       string            `json:"name"`
 	Layered    bool              `json:"layered"`
+	Leads      string            `json:"leads"`
+	Probed     bool              `json:"probed"`
 	Statistics []packedStatistic `json:"statistics"`
 }
 
@@ -89,7 +91,7 @@ func pack(rows []scores.Row, rec scores.Record) packed {
 		}
 	}
 	for _, m := range Describe(rows) {
-		pm := packedMeasure{Name: m.Name, Layered: layered(rows, m.Name)}
+		pm := packedMeasure{Name: m.Name, Layered: layered(rows, m.Name), Leads: m.Leads, Probed: m.Probed}
 		for _, s := range m.Statistics {
 			pm.Statistics = append(pm.Statistics, packedStatistic{s.Name, s.Title, s.About, numbers{s.Min, s.Max}, s.Direction})
 		}

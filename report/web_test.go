@@ -201,6 +201,15 @@ func TestAccessibility(t *testing.T) {
 	}
 	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
 	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
+	v.accessible(t)
+	v = openAt(t, probeRun(), 390, 844, "")
+	v.do(t, script(string(axe)))
+	v.accessible(t)
+}
+
+// accessible asks axe-core, which the page has loaded, for serious issues in light and in dark.
+func (v *visit) accessible(t *testing.T) {
+	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		v.do(t, media("screen", scheme), script(`delete window.found; axe.run(document, {resultTypes: ["violations"]}).then(r => { window.found =
 			r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.help + " at " + v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.failureSummary).join(", ")) })`),

@@ -21,10 +21,16 @@ const mostCells = 400
 // drawHeat draws matrices in colours: layers by layers where layers are compared, models by models where models are, else layers
 // or transformations by models.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
-	all := rows
+	all := report.OverTrials(rows)
 	rows = numbersOnly(summary(rows))
-	if o.Across == "parameter" || o.Down == "parameter" {
-		rows = numbersOnly(slices.DeleteFunc(report.OverTrials(all), func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
+	if o.Across == "" && o.Down == "" && areInParts(all) {
+		o.Across, o.Down = "part", "pair"
+	}
+	switch {
+	case o.Across == "part" || o.Down == "part":
+		rows = inParts(numbersOnly(all))
+	case o.Across == "parameter" || o.Down == "parameter":
+		rows = numbersOnly(slices.DeleteFunc(all, func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
 	}
 	if !o.Every {
 		rows = headlines(rows)
@@ -125,6 +131,10 @@ func axisName(f Field) string {
 		return "model"
 	case "depth":
 		return "depth of the layer"
+	case "part":
+		return "part of the range"
+	case "pair":
+		return ""
 	}
 	return string(f)
 }
@@ -137,8 +147,11 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 	if slices.Contains(told, "depth") {
 		told = append(told, "layer")
 	}
-	if slices.Contains(told, "parameter") {
+	if slices.Contains(told, "parameter") || slices.Contains(told, "part") {
 		told = append(told, "transform")
+	}
+	if slices.Contains(told, "pair") {
+		told = append(told, "factor", "transform", "name")
 	}
 	var panels []Field
 	for _, f := range curveOrder {
@@ -146,7 +159,7 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 			panels = append(panels, f)
 		}
 	}
-	if slices.Contains(told, "parameter") && len(distinct(rows, "name")) > 1 {
+	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(distinct(rows, "name")) > 1 {
 		panels = append(panels, "name")
 	}
 	s := &split{names: []string{""}}

@@ -27,6 +27,8 @@ var fields = map[Field]func(*scores.Row) string{
 	"other":     func(r *scores.Row) string { return r.OtherLayer },
 	"reference": func(r *scores.Row) string { return r.Model },
 	"compared":  func(r *scores.Row) string { return r.OtherModel },
+	"pair":      pairLabel,
+	"part":      func(r *scores.Row) string { return r.Parameter }, // see inParts
 }
 
 func (f Field) of(r *scores.Row) string { return fields[f](r) }
@@ -39,6 +41,14 @@ func transformLabel(r *scores.Row) string {
 }
 
 func plainTransform(r *scores.Row) string { return r.Transform }
+
+// pairLabel names a factor with the transformation under which it is read.
+func pairLabel(r *scores.Row) string {
+	if r.Factor == "" || r.Transform == "" {
+		return r.Factor + r.Transform
+	}
+	return r.Factor + " under " + r.Transform
+}
 
 // The most that one figure shows: beyond it nobody can read it.
 const (

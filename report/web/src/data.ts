@@ -19,6 +19,8 @@ export const Direction = { neutral: 0, higher: 1, lower: 2 };
 export interface Measure {
   name: string;
   layered: boolean;
+  leads: string; // the kind of chart to show first, where the rows suit it
+  probed: boolean; // by probes, which its variants are; its factors stand side by side
   statistics: Statistic[];
 }
 

@@ -3,7 +3,7 @@
 import { bars, linesOf } from './charts/bars';
 import { byParameter, depth } from './charts/curves';
 import { distribution } from './charts/distribution';
-import { heat, isGrid, pairsOf } from './charts/heat';
+import { heat, isGrid, mapOf, pairsOf } from './charts/heat';
 import { tuning } from './charts/tuning';
 import { units } from './charts/units';
 import { fixed, layerEnds, listOf, named, offered, rowsOf, settled, varies, type Axis, type Context, type Drawn, type Fixed, type Kind, type Panel } from './charts/kind';
@@ -40,7 +40,8 @@ export class Section {
   ) {
     this.summarised = rows.filter((row) => scores.shown(row) >= Shown.trials);
     const suiting = kinds.filter((k) => k.suits(scores, measure, this.summarised));
-    this.offered = isMatrix(scores, this.summarised) ? suiting.sort((a, b) => Number(b === heat) - Number(a === heat)) : suiting;
+    const first = isMatrix(scores, this.summarised) ? heat.name : measure.leads;
+    this.offered = suiting.sort((a, b) => Number(b.name === first) - Number(a.name === first));
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
@@ -93,6 +94,7 @@ export class Section {
   // dimensions are what the series of a chart can be: what has several values, and the tags of models.
   private dimensions(kind: Kind, rows: number[]): Dimension[] {
     const columns = kind.by.filter((d) => d === 'model' || varies(this.scores, d as Axis, rows));
+    if (this.measure.probed && kind === bars) columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant')); // what one probe reads and another does not
     const tags = kind.by.length > 1 ? this.scores.tagNames().filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1) : [];
     return [...columns, ...tags.map((t): Dimension => `tag:${t}`)];
   }
@@ -117,8 +119,8 @@ export class Section {
     const spread = c.rows.length > 0 ? kind.spread(c) : [];
     add('by', 'Colour', dimensions.map((d) => ({ value: d, title: dimensionTitle(d) })), c.series.dimension);
     if (kind === depth) add('x', 'Depth', [{ value: '', title: 'absolute' }, { value: 'relative', title: 'relative' }], this.choice('x'));
-    if (kind === bars) add('lines', 'Lines', linesOf(this.scores, c.rows).map((a) => ({ value: a, title: dimensionTitle(a as Dimension) })), spread[0] ?? '');
-    if (kind === heat) add('map', 'Tiles', pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })), spread.join('-'));
+    if (kind === bars) add('lines', 'Lines', linesOf(this.scores, this.measure, c.rows).map((a) => ({ value: a, title: dimensionTitle(a as Dimension) })), spread[0] ?? '');
+    if (kind === heat) add('map', 'Tiles', pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })), mapOf(c));
     const drawn = drawnBy(kind, c), free = new Set<string>([...spread, c.series.dimension]);
     for (const name of fixed) {
       if (free.has(name) || (name === 'layer' && (!this.measure.layered || kind === depth))) continue;
@@ -132,7 +134,8 @@ export class Section {
     if (name === 'parameter') values.sort(byNumber);
     const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
     if (name === 'layer') return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
-    const whole = name === 'parameter' ? (drawn.rows ? 'mean' : 'all') : name === 'factor' && all.includes('') ? 'all samples' : '';
+    const each = name === 'factor' && drawn.rows && this.measure.probed && !all.includes('');
+    const whole = name === 'parameter' ? (drawn.rows ? 'mean' : 'all') : each ? 'each' : name === 'factor' && all.includes('') ? 'all samples' : '';
     return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
   }
 

@@ -8,7 +8,7 @@ import { look, type Look } from './palette';
 export type Dimension = 'model' | 'transform' | 'parameter' | 'data' | 'variant' | 'factor' | `tag:${string}`;
 
 export const dimensionTitles: Record<string, string> = {
-  model: 'model', transform: 'transformation', parameter: 'value of the parameter', data: 'data', variant: 'variant', factor: 'factor',
+  model: 'model', transform: 'transformation', parameter: 'value of the parameter', data: 'data', variant: 'variant', factor: 'factor', layer: 'layer',
 };
 
 export function dimensionTitle(dimension: Dimension): string {

@@ -1,14 +1,19 @@
 // Heat maps: layers by layers, models by models, factors by transformations; a tile for each pair.
+// A side of a map is a column of the scores, or a factor with a transformation against the parts of that one's range: what a probe for the first makes of
+// the second (Figure 8 of Plachouras et al. 2025).
 
 import type { Measure, Scores } from '../data';
 import { capital, number, shorten } from '../format';
 import { saysOfHeat } from '../says';
 import { byNumber } from '../series';
 import { isUnit, tip, type Spec } from '../vega';
-import { chosen, named, panelsBy, varies, type Axis, type Context, type Kind } from './kind';
+import { chosen, named, panelsBy, under, varies, type Axis, type Context, type Kind } from './kind';
 
-/** The pairs of columns that can span a heat map: what goes down, what goes across. */
-const pairs: [Axis, Axis][] = [
+type Side = Axis | 'pair' | 'part';
+
+/** What can span a heat map: what goes down, what goes across. */
+const pairs: [Side, Side][] = [
+  ['pair', 'part'],
   ['layer', 'other'], ['from', 'to'], ['factor', 'transform'], ['layer', 'transform'], ['layer', 'parameter'], ['layer', 'model'], ['factor', 'layer'],
   ['model', 'transform'], ['model', 'factor'], ['model', 'data'], ['data', 'transform'], ['variant', 'transform'], ['factor', 'parameter'], ['model', 'parameter'],
 ];
@@ -19,22 +24,33 @@ export const heat: Kind = {
   legend: 'none',
   suits: (scores, measure, rows) => pairsOf(scores, measure, rows).length > 0,
   by: ['model'],
-  spread: (c) => pairOf(c),
+  spread: (c) => columnsOf(pairOf(c)),
   panels: (c) => {
-    const pair = pairOf(c);
-    return panelsBy(c, chosen(c, pair), pair)
+    const pair = pairOf(c), columns = columnsOf(pair), all = chosen(c, columns);
+    const furthest = Math.max(...all.map((row) => Math.abs(c.scores.number('value', row) ?? 0)));
+    return panelsBy(c, all, columns)
       .flatMap(([title, rows]) => split(c, pair, title, rows))
-      .map(([title, rows]) => ({ title: title || capital(`${titles[pair[0]]} by ${titles[pair[1]]}`), rows, build: () => tiles(c, pair, rows) }));
+      .map(([title, rows]) => ({ title: title || capital(`${titles[pair[0]]} by ${titles[pair[1]]}`), rows, build: () => tiles(c, pair, rows, furthest) }));
   },
 };
 
-const titles: Record<Axis, string> = {
+/** The heat map that is chosen, by its name. */
+export function mapOf(c: Omit<Context, 'series'>): string {
+  return pairOf(c).join('-');
+}
+
+// columnsOf are the columns that the sides of a map spread out.
+function columnsOf(pair: [Side, Side]): Axis[] {
+  return pair[0] === 'pair' ? ['factor', 'transform', 'parameter'] : (pair as Axis[]);
+}
+
+const titles: Record<Side, string> = {
   layer: 'layer', other: 'layer', from: 'model', to: 'other model', model: 'model', transform: 'transformation', parameter: 'value of the parameter', factor: 'factor',
-  data: 'data', variant: 'variant',
+  data: 'data', variant: 'variant', pair: 'factor under transformation', part: 'part of the range',
 };
 
 // split gives each model a heat map of its own, unless models are on an axis.
-function split(c: Context, pair: Axis[], title: string, rows: number[]): [string, number[]][] {
+function split(c: Context, pair: Side[], title: string, rows: number[]): [string, number[]][] {
   if (pair.includes('model') || pair.includes('from')) return [[title, rows]];
   const models = c.scores.distinct('model', rows);
   return models.map((m) => [models.length > 1 || c.scores.distinct('model', c.rows).length > 1 ? [m, title].filter(Boolean).join(', ') : title,
@@ -42,16 +58,23 @@ function split(c: Context, pair: Axis[], title: string, rows: number[]): [string
 }
 
 /** The heat maps that rows can make, by name and title. */
-export function pairsOf(scores: Scores, measure: Measure, rows: number[]): { name: string; title: string; pair: [Axis, Axis] }[] {
+export function pairsOf(scores: Scores, measure: Measure, rows: number[]): { name: string; title: string; pair: [Side, Side] }[] {
   return pairs.filter(([down, across]) => {
+    if (down === 'pair' || across === 'part') return isInParts(scores, measure, rows);
     if (across === 'other') return isGrid(scores, rows);
     if (across === 'to') return varies(scores, 'to', rows) && varies(scores, 'from', rows) && rows.every((row) => scores.text('to', row) !== '');
     if (!measure.layered && (down === 'layer' || across === 'layer')) return false;
-    return varies(scores, down, rows) && varies(scores, across, rows);
+    return varies(scores, down as Axis, rows) && varies(scores, across as Axis, rows);
   }).map((pair) => ({ name: pair.join('-'), title: `${titles[pair[0]]} by ${titles[pair[1]]}`, pair }));
 }
 
-function pairOf(c: Omit<Context, 'series'>): [Axis, Axis] {
+// isInParts says whether factors stand beside each other under transformations, in parts of their ranges.
+function isInParts(scores: Scores, measure: Measure, rows: number[]): boolean {
+  const parts = rows.filter((row) => scores.text('parameter', row) !== '' && scores.text('factor', row) !== '');
+  return measure.probed && varies(scores, 'parameter', parts) && (varies(scores, 'factor', parts) || varies(scores, 'transform', parts));
+}
+
+function pairOf(c: Omit<Context, 'series'>): [Side, Side] {
   const offered = pairsOf(c.scores, c.measure, c.rows);
   const found = offered.find((p) => p.name === c.choice('map')) ?? offered[0];
   return found?.pair ?? [c.measure.layered ? 'layer' : 'model', 'transform']; // filters, or the statistic, may leave one tile
@@ -71,13 +94,46 @@ export function isGrid(scores: Scores, rows: number[]): boolean {
 
 const tileSide = { min: 5, max: 40 };
 const plotSide = 340;
+const pairSide = 34; // a tile beside a name of two lines
 const writtenUpTo = 8; // tiles along a side in which numbers fit
 
+// partsOf numbers the parts of a transformation's range, the lowest first; four have the signs that the paper gives them.
+function partsOf(c: Context): (row: number) => string {
+  const s = c.scores, parts = new Map<string, string[]>();
+  for (const row of c.rows) {
+    const transform = s.text('transform', row), parameter = s.text('parameter', row), known = parts.get(transform) ?? [];
+    if (parameter !== '' && !known.includes(parameter)) parts.set(transform, [...known, parameter]);
+  }
+  for (const known of parts.values()) known.sort(byNumber);
+  return (row) => {
+    const known = parts.get(s.text('transform', row)) ?? [], place = known.indexOf(s.text('parameter', row));
+    return known.length === quarters.length ? quarters[place] : String(place + 1);
+  };
+}
+
+const quarters = ['– –', '–', '+', '+ +'];
+
+// namesOf names a tile in a sentence.
+function namesOf(c: Context, [down, across]: [Side, Side], row: number): string[] {
+  const s = c.scores, text = (a: Axis) => shorten(named(a, s.text(a, row)), 40);
+  if (down === 'pair') return [`${under(text('factor'), text('transform'))} at ${s.text('parameter', row)}`];
+  return [text(down as Axis), text(across as Axis)];
+}
+
+// besideChance counts the scores whose intervals leave out what chance gives.
+function besideChance(s: Scores, rows: number[]): string {
+  const with_ = rows.filter((row) => (['null', 'low', 'high'] as const).every((name) => s.number(name, row) !== null));
+  const beyond = with_.filter((row) => s.number('null', row)! < s.number('low', row)! || s.number('null', row)! > s.number('high', row)!);
+  return with_.length === 0 ? '' : ` In ${beyond.length} of ${with_.length} tiles the interval leaves out what chance gives.`;
+}
+
 // tiles draws rows of pairs. Layers lie in order of depth, the first at the bottom as in a network's picture; their axes show depths,
-// since names of layers are too long for them, and the tooltip has the names.
-function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec?: Spec; says: string } {
-  const s = c.scores;
-  const key = (axis: Axis, row: number) => {
+// since names of layers are too long for them, and the tooltip has the names. Colours on both sides of 0 reach as far in every map: furthest.
+function tiles(c: Context, [down, across]: [Side, Side], rows: number[], furthest: number): { spec?: Spec; says: string } {
+  const s = c.scores, part = across === 'part' ? partsOf(c) : () => '';
+  const key = (axis: Side, row: number) => {
+    if (axis === 'part') return part(row);
+    if (axis === 'pair') return `${named('factor', s.text('factor', row))}\nunder ${s.text('transform', row)}`;
     if (axis !== 'layer' && axis !== 'other') return named(axis, s.text(axis, row));
     const depth = s.number(axis === 'layer' ? 'depth' : 'otherDepth', row) ?? -1;
     return `${depth < 0 ? '·' : depth} ${s.text(axis, row)}`; // tells layers of the same depth apart; what stands before the blank is shown
@@ -88,14 +144,15 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
   const values = drawn.map((t) => t.value), low = Math.min(...values), high = Math.max(...values);
   const unit = isUnit(c.statistic) || (c.statistic.range[1] === 1 && low >= 0); // debiased statistics may fall below 0
   const signed = !unit && low < 0 && high > 0;
-  const says = saysOfHeat(c, drawn, (row) => [down, across].map((a) => shorten(named(a, s.text(a, row)), 40)), signed);
+  const says = saysOfHeat(c, drawn, (row) => namesOf(c, [down, across], row), signed) + (down === 'pair' ? besideChance(s, drawn.map((t) => t.id)) : '');
   if (drawn.length === 0) return { says };
   const ys = sorted(down, drawn.map((t) => t.y)), xs = sorted(across, drawn.map((t) => t.x));
   if (down === 'layer') ys.reverse();
+  const height = down === 'pair' ? pairSide * ys.length : side(ys.length);
   const color = {
     field: 'value', type: 'quantitative', title: null,
-    scale: signed ? { scheme: 'blueorange', domainMid: 0 } : { scheme: 'viridis', ...(unit ? { domain: [0, 1] } : { nice: false, zero: false }) },
-    legend: { gradientLength: Math.max(60, Math.min(160, side(ys.length))), gradientThickness: 10, offset: 10, tickCount: 5, format: unit ? '.1f' : undefined },
+    scale: signed ? { scheme: 'blueorange', domain: [-furthest, furthest] } : { scheme: 'viridis', ...(unit ? { domain: [0, 1] } : { nice: false, zero: false }) },
+    legend: { gradientLength: Math.max(60, Math.min(160, height)), gradientThickness: 10, offset: 10, tickCount: 5, format: unit ? '.1f' : undefined },
   };
   const encoding = { x: axisOf('x', across, xs), y: axisOf('y', down, ys) };
   const written = xs.length <= writtenUpTo && ys.length <= 2 * writtenUpTo;
@@ -104,7 +161,7 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
     spec: {
       data: { values: drawn },
       width: 'container',
-      height: side(ys.length),
+      height,
       autosize: { type: 'fit-x', contains: 'padding' },
       layer: [
         { mark: { type: 'rect' }, encoding: { ...encoding, color, tooltip: tip } },
@@ -112,7 +169,7 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
           mark: { type: 'text', fontSize: 11 },
           encoding: {
             ...encoding, text: { field: 'text', type: 'nominal' }, tooltip: tip,
-            color: signed ? { value: '#111' } : { condition: { test: `datum.value > ${middle}`, value: '#111' }, value: '#fff' },
+            color: signed ? { condition: { test: `abs(datum.value) > ${0.75 * furthest}`, value: '#fff' }, value: '#111' } : { condition: { test: `datum.value > ${middle}`, value: '#111' }, value: '#fff' },
           },
         }] : []),
       ],
@@ -121,21 +178,22 @@ function tiles(c: Context, [down, across]: [Axis, Axis], rows: number[]): { spec
   };
 }
 
-function axisOf(channel: string, axis: Axis, sort: string[]) {
+function axisOf(channel: string, axis: Side, sort: string[]) {
   const layers = axis === 'layer' || axis === 'other';
-  const title = layers ? `depth of the ${axis === 'other' ? 'second' : ''} layer`.replace('  ', ' ') : titles[axis];
+  const title = axis === 'pair' ? null : layers ? `depth of the ${axis === 'other' ? 'second' : ''} layer`.replace('  ', ' ') : titles[axis];
   return {
     field: channel, type: 'ordinal', sort, title, scale: { padding: 0 },
     axis: {
-      ...(layers && { labelExpr: "split(datum.label, ' ')[0]" }), labelOverlap: layers, labelLimit: 120, labelAngle: !layers && channel === 'x' && sort.length > 4 ? -40 : 0,
+      ...(layers && { labelExpr: "split(datum.label, ' ')[0]" }), ...(axis === 'pair' && { labelExpr: "split(datum.label, '\\n')", labelOffset: -6 }), labelOverlap: layers, labelLimit: axis === 'pair' ? 140 : 120, labelAngle: !layers && axis !== 'part' && channel === 'x' && sort.length > 4 ? -40 : 0,
       domain: false, ticks: false, labelPadding: 5,
     },
   };
 }
 
-function sorted(axis: Axis, keys: string[]): string[] {
+function sorted(axis: Side, keys: string[]): string[] {
   const distinct = [...new Set(keys)];
   if (axis === 'layer' || axis === 'other') return distinct.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));
+  if (axis === 'part') return distinct.sort((a, b) => quarters.indexOf(a) - quarters.indexOf(b) || byNumber(a, b));
   return axis === 'parameter' ? distinct.sort(byNumber) : distinct;
 }
 

@@ -58,7 +58,7 @@ export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as cons
 export type Fixed = (typeof fixed)[number];
 
 /** What a reader has chosen, of a context. */
-type Choosing = Pick<Context, 'choice'>;
+type Choosing = Pick<Context, 'choice' | 'measure'>;
 
 /** Which end of a network is meant where no layer is chosen. */
 export const layerEnds = { '': 'the deepest', first: 'the shallowest' };
@@ -88,13 +88,16 @@ export function offered(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string
   return [...new Set(items.map((i) => drawn.text(name, i)))];
 }
 
-/** The value to which a column is fixed: what the reader chose, if it is there, else all samples, the mean over values, or the first. */
+/**
+ * The value to which a column is fixed: what the reader chose, if it is there, else all samples, the mean over values, or the first. The factors that
+ * probes read are side by side until one is chosen.
+ */
 export function settled(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string>): string {
   const asked = c.choice(name);
   if (name === 'parameter' || name === 'layer') return asked;
   const values = offered(c, drawn, name, free);
   if (values.includes(asked)) return asked;
-  return values.includes('') ? '' : (values[0] ?? '');
+  return values.includes('') || (name === 'factor' && drawn.rows && c.measure.probed) ? '' : (values[0] ?? '');
 }
 
 /** The rows of the statistic, with everything fixed that is not spread out. */
@@ -105,7 +108,7 @@ export function chosen(c: Context, spread: Axis[]): number[] {
     s.text('statistic', row) === c.statistic.name &&
     (free.has('data') || s.text('data', row) === at.data) &&
     (free.has('variant') || s.text('variant', row) === at.variant) &&
-    (free.has('factor') || s.text('factor', row) === at.factor) &&
+    (free.has('factor') || (c.measure.probed && at.factor === '') || s.text('factor', row) === at.factor) &&
     (free.has('parameter') ? s.text('parameter', row) !== '' : at.parameter === '' ? s.shown(row) === Shown.overview : s.text('parameter', row) === at.parameter));
   if (free.has('layer') || !c.measure.layered) return rows;
   return atLayer(rows, c.choice('layer'), (row) => ({ model: s.text('model', row), layer: s.text('layer', row), depth: s.number('depth', row) ?? 0 }));
@@ -132,17 +135,23 @@ export function atLayer<T>(all: T[], chosen: string, of: (item: T) => { model: s
   return all.filter((item) => end.get(of(item).model)?.layer === of(item).layer);
 }
 
-/** Panels that tell apart what neither the series nor the axes do: models and transformations. */
+/** Panels that tell apart what neither the series nor the axes do: models, transformations, and the factors that probes read. */
 export function panelsBy(c: Context, rows: number[], spread: Axis[]): [string, number[]][] {
   const { dimension } = c.series;
   const modelled = dimension === 'model' || dimension.startsWith('tag:') || spread.some((a) => a === 'model' || a === 'from');
   const moved = dimension === 'transform' || spread.includes('transform');
   const valued = moved || dimension === 'parameter' || spread.includes('parameter');
+  const factored = !c.measure.probed || dimension === 'factor' || spread.includes('factor');
   return grouped(rows, (row) => [
     modelled ? '' : c.scores.text('model', row),
-    moved ? '' : c.scores.text('transform', row),
+    under(factored ? '' : c.scores.text('factor', row), moved ? '' : c.scores.text('transform', row)),
     valued ? '' : c.scores.text('parameter', row),
   ].filter(Boolean).join(' '));
+}
+
+/** A factor, a transformation, or both. */
+export function under(factor: string, transform: string): string {
+  return [factor, transform].filter(Boolean).join(' under ');
 }
 
 export function points(c: Context, rows: number[], x: (row: number) => number | string): Point[] {

@@ -1,0 +1,63 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// disturbed are what probes for two factors lose in the quarters of two transformations' ranges, and over all of each.
+func disturbed() []scores.Row {
+	var rows []scores.Row
+	for f, factor := range []string{"hue", "value"} {
+		for t, transform := range []string{"hue-shift", "gain"} {
+			for q, part := range [][]string{{"-0.1", "-0.05", "0.05", "0.1", ""}, {"10", "-30", "-10", "30", ""}}[t] {
+				rows = append(rows, scores.Row{Model: "net", Layer: "pooled", Depth: 9, Data: "d", Transform: transform, Parameter: part, Measure: "disentanglement",
+					Variant: "mlp", Factor: factor, Statistic: "rmse-change", Value: 0.1*float64(q) + 0.01*float64(f+2*t), Low: 0, High: 1, Null: 0, N: 40})
+			}
+		}
+	}
+	return rows
+}
+
+// A matrix of factors under transformations has the quarters of each one's own range side by side, in order of their numbers.
+func TestMatrixOfQuarters(t *testing.T) {
+	t.Parallel()
+	text := words(t, svg(t, disturbed(), Options{Chart: Heat, Columns: 2}))
+	all := strings.Join(text, "|")
+	for _, want := range []string{"hue under hue-shift", "value under hue-shift", "hue under gain", "value under gain", "part of the range", "– –|–|+|+ +"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the figure lacks %q: %q", want, text)
+		}
+	}
+	rows := inParts(disturbed())
+	if len(rows) != 16 {
+		t.Fatalf("%d rows of parts", len(rows))
+	}
+	for i, r := range rows {
+		if want := quarters[i/4]; r.Parameter != want {
+			t.Errorf("row %d is of part %q, not %q", i, r.Parameter, want)
+		}
+	}
+	// -30, which comes second in the rows, is the lowest quarter of gain.
+	i := slices.IndexFunc(rows, func(r scores.Row) bool { return r.Transform == "gain" && r.Factor == "hue" })
+	if r := rows[i]; fmt.Sprintf("%.2f", r.Value) != "0.12" {
+		t.Errorf("the lowest quarter of gain has the value %v", r.Value)
+	}
+	three := slices.DeleteFunc(disturbed(), func(r scores.Row) bool { return r.Parameter == "30" || r.Parameter == "0.1" })
+	if rows = inParts(three); rows[0].Parameter != "1" || rows[len(rows)-1].Parameter != "3" {
+		t.Errorf("three parts go from %q to %q", rows[0].Parameter, rows[len(rows)-1].Parameter)
+	}
+}
+
+// Other heat maps of factors stay as they are asked for.
+func TestMatrixOfFactorsByTransformations(t *testing.T) {
+	t.Parallel()
+	text := words(t, svg(t, disturbed(), Options{Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
+	if slices.Contains(text, "+ +") || !slices.Contains(text, "hue") {
+		t.Errorf("%q", text)
+	}
+}
