@@ -174,6 +174,7 @@ func (p *program) evaluation() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.ours(b)
 	b.Output(lossName, losses)
 	outputs := []string{lossName}
 	if hits != "" {
@@ -241,6 +242,7 @@ func (p *program) step() (*onnx.Model, error) {
 	for _, s := range p.slots() {
 		outputs = append(outputs, nextName(s.name))
 	}
+	p.ours(b)
 	m, err := b.Model()
 	if err != nil {
 		return nil, err

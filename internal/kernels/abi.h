@@ -16,7 +16,7 @@ enum { API_VERSION = 24 };
 
 // Elements of tensors, and how an operator takes an input or gives an output.
 enum { ELEMENT_FLOAT = 1 };
-enum { REQUIRED = 0 };
+enum { REQUIRED = 0, OPTIONAL = 1 };
 
 typedef struct Status Status;
 typedef struct Value Value;
@@ -25,10 +25,11 @@ typedef struct Info Info;         // OrtKernelInfo
 typedef struct Shaping Shaping;   // OrtShapeInferContext
 typedef struct Shape Shape;       // OrtTensorTypeAndShapeInfo
 typedef struct Operator Operator; // OrtCustomOp
+typedef struct Allocator Allocator;
 
 // Places of functions in OrtApi.
 typedef struct Api {
-	void *function[275];
+	void *function[279];
 } Api;
 
 #define FUNCTION(api, place, ...) ((Status * (CALL *)(__VA_ARGS__))(api)->function[place])
@@ -42,15 +43,22 @@ typedef struct Api {
 #define GetDimensions(api) FUNCTION(api, 62, const Shape *, int64_t *, size_t)
 #define GetTensorShapeElementCount(api) FUNCTION(api, 64, const Shape *, size_t *)
 #define GetTensorTypeAndShape(api) FUNCTION(api, 65, const Value *, Shape **)
+#define AllocatorAlloc(api) FUNCTION(api, 75, Allocator *, size_t, void **)
+#define AllocatorFree(api) FUNCTION(api, 76, Allocator *, void *)
 #define KernelInfoGetAttribute_float(api) FUNCTION(api, 85, const Info *, const char *, float *)
 #define KernelContext_GetInput(api) FUNCTION(api, 90, const Context *, size_t, const Value **)
 #define KernelContext_GetOutput(api) FUNCTION(api, 91, Context *, size_t, const int64_t *, size_t, Value **)
+#define KernelInfoGetAttribute_int64(api) FUNCTION(api, 86, const Info *, const char *, int64_t *)
+#define KernelInfoGetAttributeArray_int64(api) FUNCTION(api, 163, const Info *, const char *, int64_t *, size_t *)
 #define ShapeInferContext_GetInputTypeShape(api) FUNCTION(api, 268, const Shaping *, size_t, Shape **)
 #define ShapeInferContext_SetOutputTypeShape(api) FUNCTION(api, 270, const Shaping *, size_t, const Shape *)
 #define KernelContext_ParallelFor(api) FUNCTION(api, 274, const Context *, void (*)(void *, size_t), size_t, size_t, void *)
 
-// These two return nothing.
+#define KernelInfoGetAllocator(api) FUNCTION(api, 278, const Info *, int, Allocator **)
+
+// These return no status.
 #define ReleaseShape(api) ((void(CALL *)(Shape *))(api)->function[99])
+#define ReleaseAllocator(api) ((void(CALL *)(Allocator *))(api)->function[132])
 #define GetErrorMessage(api) ((const char *(CALL *)(const Status *))(api)->function[2])
 #define ReleaseStatus(api) ((void(CALL *)(Status *))(api)->function[93])
 

@@ -1,5 +1,5 @@
 // Package kernels gives ONNX Runtime operators of our own, for what its own ones take many passes over memory, or one core: the updates of
-// optimisers, and parts of gradients. They are of the domain "noether", in float32, and for the processor alone.
+// optimisers, layers in training, and parts of gradients. They are of the domain "noether", in float32, and for the processor alone.
 //
 // Adam(p, g, m, v, s, e, k) gives p', m', v' (what m and v leave out is in s and e: see train.Adam):
 //
@@ -11,10 +11,26 @@
 //
 // Mirror(w) gives weights, out x in x kernel, as in x out x taps: the taps of the kernel in one axis, in the opposite order.
 //
-// BatchNormalizationGradient(x, dy, scale, mean, variance) gives dx, dscale, dbias, where y is x, samples x channels x space, normalised by mean and
-// variance of the batch. With n numbers in a channel, r = 1 / sqrt(variance + epsilon), and sums over a channel,
+// BatchNormalization(x, scale, bias) gives y, mean, variance: x, samples x channels x space, normalised by mean and variance of the batch,
+//
+//	y = scale (x - mean) / sqrt(variance + epsilon) + bias
+//
+// BatchNormalizationGradient(x, dy, scale, mean, variance) gives dx, dscale, dbias. With n numbers in a channel, r = 1 / sqrt(variance + epsilon), and sums over a channel,
 //
 //	dbias = sum dy;  dscale = r sum dy (x - mean);  dx = scale r (dy - dbias / n - (x - mean) r dscale / n)
+//
+// ReluGradient(y, dy) gives dy where y is above 0, and else 0.
+//
+// Convolution(x, w, bias) gives y as the standard Conv does, without groups, for weights that change from run to run: it has nothing prepared for them. Bias may be left
+// out. ConvolutionInputGradient(dy, w, x) gives its gradient by x, of which only the shape is read, and ConvolutionKernelGradient(x, dy, w) that by w.
+// Pictures have one axis or two, strides, dilations and pads are given for each, and with i, k along them all
+//
+//	y[n, o, i] = bias[o] + sum over c, k of w[o, c, k] x[n, c, i stride + k dilation - before]
+//	dx[n, c, i stride + k dilation - before] = sum over o, k of w[o, c, k] dy[n, o, i]
+//	dw[o, c, k] = sum over n, i of dy[n, o, i] x[n, c, i stride + k dilation - before]
+//
+// Each is a product of matrices that are nowhere written out: one is laid out in panels, and of the other only the places are listed, as in Dukhan 2019, "The
+// Indirect Convolution Algorithm". The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
 //
 // s, e, k and a are tensors of one number; decay, beta1, beta2, momentum, nesterov and epsilon attributes, 0 where they are absent. p, g, m and v have one
 // shape. Each number is computed the same way whatever the number of threads.
@@ -24,6 +40,7 @@ package kernels
 // #cgo !windows LDFLAGS: -lm
 // #include <stdlib.h>
 // #include "operators.h"
+// #include "tile.h"
 import "C"
 
 import (
@@ -39,8 +56,17 @@ const (
 	Momentum = "Momentum"
 	Mirror   = "Mirror"
 
+	BatchNormalization         = "BatchNormalization"
 	BatchNormalizationGradient = "BatchNormalizationGradient"
+	ReluGradient               = "ReluGradient"
+
+	Convolution               = "Convolution"
+	ConvolutionInputGradient  = "ConvolutionInputGradient"
+	ConvolutionKernelGradient = "ConvolutionKernelGradient"
 )
+
+// Convolves reports whether the convolutions are fast on this processor: it has AVX2 or AVX-512. On others they come to the same, slowly.
+func Convolves() bool { return C.tile_fast() != 0 }
 
 // Load prepares the operators for a library, given its OrtApi (version 24 or later). It is called once.
 func Load(api unsafe.Pointer) error {

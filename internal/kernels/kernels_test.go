@@ -35,42 +35,61 @@ func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arr
 	return found, err
 }
 
-// run executes a node.
-func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) ([]tensor.Tensor, error) {
+// A node is a graph of one, with what goes in.
+type node struct {
+	session *ort.Session
+	in, out []*ort.Value
+	failed  error // to make a session
+}
+
+func newNode(t testing.TB, domain, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) node {
 	t.Helper()
 	rt := orttest.Load(t)
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.NeedDomain(kernels.Domain, 1)
+	var n node
 	var names []onnx.Value
-	var in, out []*ort.Value
 	for i, x := range tensors {
 		names = append(names, b.Input(fmt.Sprintf("x%d", i), onnx.Float, x.Shape...))
 		value, err := ort.Wrap(rt, slices.Clone(x.Data), x.Shape...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in = append(in, value)
+		n.in = append(n.in, value)
 	}
-	for i, v := range b.Node(kernels.Domain, op, outputs, attrs, names...) {
+	for i, v := range b.Node(domain, op, outputs, attrs, names...) {
 		b.Output(fmt.Sprintf("y%d", i), v)
-		out = append(out, nil)
+		n.out = append(n.out, nil)
 	}
 	m, err := b.Model()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := rt.NewSession(m, ort.Options{Threads: threads})
-	if err != nil {
-		t.Fatal(err)
+	n.session, n.failed = rt.NewSession(m, ort.Options{Threads: threads})
+	return n
+}
+
+func (n *node) close() {
+	n.session.Close()
+	for _, v := range n.out {
+		v.Close()
 	}
-	defer s.Close()
-	if err := s.Run(t.Context(), in, out); err != nil {
+}
+
+// run executes a node of our own.
+func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) ([]tensor.Tensor, error) {
+	t.Helper()
+	n := newNode(t, kernels.Domain, op, attrs, threads, outputs, tensors...)
+	if n.failed != nil {
+		return nil, n.failed
+	}
+	defer n.close()
+	if err := n.session.Run(t.Context(), n.in, n.out); err != nil {
 		return nil, err
 	}
 	var found []tensor.Tensor
-	for _, v := range out {
+	for _, v := range n.out {
 		found = append(found, v.Tensor().Clone())
-		v.Close()
 	}
 	return found, nil
 }

@@ -18,10 +18,12 @@ void mirror_rows(void *mirror, size_t part) {
 		}
 }
 
+#define INSIDE static inline __attribute__((always_inline))
+
 // Sums of float32 are kept in so many parts, over one sample's places; sums of these in float64.
 enum { PARTS = 16 };
 
-static inline __attribute__((always_inline)) void sums(const float *x, const float *dy, size_t n, float mean, double *sum, double *along) {
+INSIDE void sums(const float *x, const float *dy, size_t n, float mean, double *sum, double *along) {
 	float s[PARTS] = {0}, a[PARTS] = {0};
 	size_t i = 0;
 	for (; i + PARTS <= n; i += PARTS)
@@ -39,12 +41,12 @@ static inline __attribute__((always_inline)) void sums(const float *x, const flo
 	}
 }
 
-static inline __attribute__((always_inline)) void apply(const float *x, const float *dy, float *dx, size_t n, float mean, float slope, float shift, float factor) {
+INSIDE void apply(const float *x, const float *dy, float *dx, size_t n, float mean, float slope, float shift, float factor) {
 	for (size_t i = 0; i < n; i++)
 		dx[i] = factor * dy[i] + (slope * (x[i] - mean) + shift);
 }
 
-static inline __attribute__((always_inline)) void one_channel(const NormGradient *g, size_t channel) {
+INSIDE void one_channel(const NormGradient *g, size_t channel) {
 	const double inverse = 1 / sqrt((double)g->variance[channel] + g->epsilon), count = (double)g->samples * g->places;
 	const float mean = g->mean[channel];
 	double sum = 0, along = 0;
@@ -62,15 +64,66 @@ static inline __attribute__((always_inline)) void one_channel(const NormGradient
 	g->dbias[channel] = sum;
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static void wide_channel(const NormGradient *g, size_t channel) { one_channel(g, channel); }
-
-void norm_gradient_channel(void *gradient, size_t channel) {
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		wide_channel(gradient, channel);
-	else
-		one_channel(gradient, channel);
+// total is the sum of n numbers, or of their squares, less shift.
+INSIDE double total(const float *x, size_t n, float shift, int square) {
+	float s[PARTS] = {0};
+	size_t i = 0;
+	for (; i + PARTS <= n; i += PARTS)
+		for (size_t k = 0; k < PARTS; k++) {
+			const float d = x[i + k] - shift;
+			s[k] += square ? d * d : d;
+		}
+	for (size_t k = 0; i < n; i++, k++) {
+		const float d = x[i] - shift;
+		s[k] += square ? d * d : d;
+	}
+	double sum = 0;
+	for (size_t k = 0; k < PARTS; k++)
+		sum += s[k];
+	return sum;
 }
+
+INSIDE void normalise(const Norm *m, size_t channel) {
+	const size_t step = m->channels * m->places;
+	const float *x = m->x + channel * m->places;
+	float *y = m->y + channel * m->places;
+	const double count = (double)m->samples * m->places;
+	double sum = 0, squares = 0;
+	for (size_t b = 0; b < m->samples; b++)
+		sum += total(x + b * step, m->places, 0, 0);
+	const float mean = sum / count;
+	for (size_t b = 0; b < m->samples; b++)
+		squares += total(x + b * step, m->places, mean, 1);
+	const double variance = squares / count;
+	const float factor = m->scale[channel] / sqrt(variance + m->epsilon), bias = m->bias[channel];
+	for (size_t b = 0; b < m->samples; b++)
+		for (size_t i = 0; i < m->places; i++)
+			y[b * step + i] = (x[b * step + i] - mean) * factor + bias;
+	m->mean[channel] = mean;
+	m->variance[channel] = variance;
+}
+
+INSIDE void keep(const ReluGradient *g, size_t block) {
+	const size_t from = block * RELU_BLOCK, to = from + RELU_BLOCK < g->count ? from + RELU_BLOCK : g->count;
+	for (size_t i = from; i < to; i++)
+		g->dx[i] = g->y[i] > 0 ? g->dy[i] : 0;
+}
+
+#if defined(__x86_64__)
+// Each of them for processors with AVX2, and for others.
+#define EITHER(name, type, work)                                                                            \
+	__attribute__((target("avx2,fma"))) static void name##_wide(const type *w, size_t i) { work(w, i); } \
+	void name(void *w, size_t i) {                                                                      \
+		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                         \
+			name##_wide(w, i);                                                                  \
+		else                                                                                        \
+			work(w, i);                                                                         \
+	}
 #else
-void norm_gradient_channel(void *gradient, size_t channel) { one_channel(gradient, channel); }
+#define EITHER(name, type, work) \
+	void name(void *w, size_t i) { work(w, i); }
 #endif
+
+EITHER(norm_gradient_channel, NormGradient, one_channel)
+EITHER(norm_channel, Norm, normalise)
+EITHER(relu_gradient_block, ReluGradient, keep)

@@ -26,4 +26,26 @@ typedef struct NormGradient {
 // norm_gradient_channel does one channel.
 void norm_gradient_channel(void *gradient, size_t channel);
 
+// A normalisation by the batch of x, samples x channels x places.
+typedef struct Norm {
+	const float *x, *scale, *bias;
+	float *y, *mean, *variance;
+	size_t samples, channels, places;
+	float epsilon;
+} Norm;
+
+// norm_channel does one channel.
+void norm_channel(void *norm, size_t channel);
+
+// The gradient of max(x, 0), which is y: dy where y is above 0.
+typedef struct ReluGradient {
+	const float *y, *dy;
+	float *dx;
+	size_t count;
+} ReluGradient;
+
+// relu_gradient_block does so many elements.
+enum { RELU_BLOCK = 1 << 14 };
+void relu_gradient_block(void *gradient, size_t block);
+
 #endif

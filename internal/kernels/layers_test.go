@@ -94,3 +94,65 @@ func TestWrongLayers(t *testing.T) {
 		}
 	}
 }
+
+// A normalisation by the batch is that of the formula, in float64.
+func TestBatchNormalization(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		n, c, s := rapid.IntRange(1, 5).Draw(r, "samples"), rapid.IntRange(1, 9).Draw(r, "channels"), rapid.IntRange(1, 70).Draw(r, "places")
+		x, scale, bias := filled(1, n, c, s), filled(2, c), filled(3, c)
+		shift := rapid.SampledFrom([]float32{0, 100}).Draw(r, "shift")
+		for i := range x.Data {
+			x.Data[i] += shift
+		}
+		const epsilon = 1.0 / 1024
+		got, err := run(t, kernels.BatchNormalization, onnx.Attrs{"epsilon": epsilon}, 2, 3, x, scale, bias)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for k := range c {
+			var sum, squares float64
+			each := func(f func(at int, v float64)) {
+				for b := range n {
+					for p := range s {
+						f((b*c+k)*s+p, float64(x.Data[(b*c+k)*s+p]))
+					}
+				}
+			}
+			each(func(_ int, v float64) { sum += v })
+			mean := sum / float64(n*s)
+			each(func(_ int, v float64) { squares += (v - mean) * (v - mean) })
+			variance := squares / float64(n*s)
+			tight(r, "mean", got[1].Data[k], mean)
+			tight(r, "variance", got[2].Data[k], variance)
+			each(func(at int, v float64) {
+				want := float64(scale.Data[k])*(v-mean)/math.Sqrt(variance+epsilon) + float64(bias.Data[k])
+				if d := math.Abs(float64(got[0].Data[at]) - want); !(d < 1e-4*(1+float64(shift))) {
+					r.Fatalf("y is %g, not %g", got[0].Data[at], want)
+				}
+			})
+		}
+	})
+}
+
+func TestReluGradient(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		n := lengths.Draw(r, "n")
+		y, dy := filled(1, n), filled(2, n)
+		y.Data[n/2] = 0
+		got, err := run(t, kernels.ReluGradient, nil, 2, 1, y, dy)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i, v := range dy.Data {
+			if y.Data[i] <= 0 {
+				v = 0
+			}
+			if got[0].Data[i] != v {
+				r.Fatalf("dx %d is %g, not %g", i, got[0].Data[i], v)
+			}
+		}
+	})
+	if _, err := run(t, kernels.ReluGradient, nil, 1, 1, filled(1, 5), filled(2, 4)); err == nil || !strings.Contains(err.Error(), "not as large") {
+		t.Error(err)
+	}
+}

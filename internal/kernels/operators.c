@@ -4,32 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
 #include "layers.h"
-#include "update.h"
+#include "node.h"
 
-enum { MOST = 3, NONE = -1 };
-
-// What an operator is: how many tensors go in and come out, and which input's shape an output has.
-typedef struct Kind {
-	Operator op; // first, so that the engine's pointer to it is one to the whole
-	const char *name;
-	int inputs, outputs, like[MOST];
-	// Of an update: inputs are p, g, so many arrays that it remembers, and so many rates.
-	int memory, rates;
-	Update (*update)(void);
-} Kind;
-
-static const Api *api;
+const Api *api;
 static void *domain;
-
-// A kernel is a node of a graph.
-typedef struct Kernel {
-	const Kind *kind;
-	Constants constants;
-	float epsilon;
-	Update update;
-} Kernel;
 
 // Blocks of so many elements are worked on side by side. Where a block ends does not depend on the threads, and so no number does.
 enum { BLOCK = 1 << 14 };
@@ -46,22 +25,16 @@ static void work_block(void *data, size_t block) {
 	w->kernel->update(&w->kernel->constants, &w->arrays, from, to < w->count ? to : w->count);
 }
 
-#define TRY(call)                  \
-	do {                       \
-		Status *s = (call); \
-		if (s != NULL)     \
-			return s;  \
-	} while (0)
+Status *wrong(const char *what) { return CreateStatus(api)(2, what); }
 
-static Status *wrong(const char *what) { return CreateStatus(api)(2, what); }
-
-enum { AXES = 16 };
-
-// input gives the elements of an input, and their shape.
-static Status *input(Context *context, size_t i, const float **data, int64_t *dims, size_t *axes, size_t *count) {
+Status *input(Context *context, size_t i, const float **data, int64_t *dims, size_t *axes, size_t *count) {
 	const Value *value;
 	Shape *shape;
 	TRY(KernelContext_GetInput(api)(context, i, &value));
+	*data = NULL;
+	*axes = *count = 0;
+	if (value == NULL)
+		return NULL;
 	TRY(GetTensorMutableData(api)(value, (void **)data));
 	TRY(GetTensorTypeAndShape(api)(value, &shape));
 	Status *s = GetDimensionsCount(api)(shape, axes);
@@ -73,14 +46,13 @@ static Status *input(Context *context, size_t i, const float **data, int64_t *di
 	return s;
 }
 
-static Status *output(Context *context, size_t i, const int64_t *dims, size_t axes, float **data) {
+Status *output(Context *context, size_t i, const int64_t *dims, size_t axes, float **data) {
 	Value *value;
 	TRY(KernelContext_GetOutput(api)(context, i, dims, axes, &value));
 	return GetTensorMutableData(api)(value, (void **)data);
 }
 
-// parallel does the parts of some work, side by side where there are several.
-static Status *parallel(const Context *context, void (*part)(void *, size_t), size_t parts, void *work) {
+Status *parallel(const Context *context, void (*part)(void *, size_t), size_t parts, void *work) {
 	if (parts > 1)
 		return KernelContext_ParallelFor(api)(context, part, parts, 0, work);
 	if (parts == 1)
@@ -154,6 +126,43 @@ static Status *CALL compute_norm_gradient(void *kernel, Context *context) {
 	return parallel(context, norm_gradient_channel, g.channels, &g);
 }
 
+static Status *CALL compute_norm(void *kernel, Context *context) {
+	Norm m = {.epsilon = ((const Kernel *)kernel)->epsilon};
+	int64_t dims[AXES], others[AXES];
+	size_t axes, n, count;
+	TRY(input(context, 0, &m.x, dims, &axes, &count));
+	if (axes < 2)
+		return wrong("what is normalised has fewer than two axes");
+	m.samples = dims[0];
+	m.channels = dims[1];
+	m.places = 1;
+	for (size_t i = 2; i < axes; i++)
+		m.places *= dims[i];
+	const float **vectors[] = {&m.scale, &m.bias};
+	for (int i = 0; i < 2; i++) {
+		TRY(input(context, 1 + i, vectors[i], others, &n, &count));
+		if (count != m.channels)
+			return wrong("scale or bias does not fit what is normalised");
+	}
+	TRY(output(context, 0, dims, axes, &m.y));
+	TRY(output(context, 1, dims + 1, 1, &m.mean));
+	TRY(output(context, 2, dims + 1, 1, &m.variance));
+	return parallel(context, norm_channel, m.channels, &m);
+}
+
+static Status *CALL compute_relu_gradient(void *kernel, Context *context) {
+	(void)kernel;
+	ReluGradient g = {0};
+	int64_t dims[AXES];
+	size_t axes, count;
+	TRY(input(context, 0, &g.y, dims, &axes, &g.count));
+	TRY(input(context, 1, &g.dy, dims, &axes, &count));
+	if (count != g.count)
+		return wrong("a gradient is not as large as what it is of");
+	TRY(output(context, 0, dims, axes, &g.dx));
+	return parallel(context, relu_gradient_block, (count + RELU_BLOCK - 1) / RELU_BLOCK, &g);
+}
+
 static Status *CALL create(const Operator *op, const Api *a, const Info *info, void **kernel) {
 	(void)a;
 	Kernel *k = calloc(1, sizeof *k);
@@ -170,20 +179,31 @@ static Status *CALL create(const Operator *op, const Api *a, const Info *info, v
 		if (s != NULL) // absent, and so 0
 			ReleaseStatus(api)(s);
 	}
+	Status *s = read_window(info, &k->window);
+	if (s == NULL)
+		s = KernelInfoGetAllocator(api)(info, 0, &k->memory);
+	if (s != NULL) {
+		free(k);
+		return s;
+	}
 	*kernel = k;
 	return NULL;
 }
 
-static void CALL destroy(void *kernel) { free(kernel); }
+static void CALL destroy(void *kernel) {
+	ReleaseAllocator(api)(((Kernel *)kernel)->memory);
+	free(kernel);
+}
 
 static Status *CALL infer(const Operator *op, Shaping *context) {
 	const Kind *kind = (const Kind *)op;
 	for (int i = 0; i < kind->outputs; i++) {
-		if (kind->like[i] == NONE)
-			continue;
 		Shape *shape; // it stays the context's
 		TRY(ShapeInferContext_GetInputTypeShape(api)(context, kind->like[i], &shape));
-		TRY(ShapeInferContext_SetOutputTypeShape(api)(context, i, shape));
+		size_t axes;
+		TRY(GetDimensionsCount(api)(shape, &axes));
+		if (axes > 0) // a shape that is not known has none either
+			TRY(ShapeInferContext_SetOutputTypeShape(api)(context, i, shape));
 	}
 	return NULL;
 }
@@ -199,6 +219,7 @@ static int CALL element(const Operator *op, size_t i) {
 }
 static size_t CALL inputs(const Operator *op) { return ((const Kind *)op)->inputs; }
 static size_t CALL outputs(const Operator *op) { return ((const Kind *)op)->outputs; }
+static int CALL need(const Operator *op, size_t i) { return i < (size_t)((const Kind *)op)->needed ? REQUIRED : OPTIONAL; }
 static int CALL zero(const Operator *op, size_t i) {
 	(void)op, (void)i;
 	return 0; // required, and in the usual memory
@@ -234,16 +255,22 @@ static void CALL release(int *from, int *to) {
 #define OPERATOR                                                                                                                   \
 	.version = API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element,                 \
 	.GetInputTypeCount = inputs, .GetOutputType = element, .GetOutputTypeCount = outputs, .KernelDestroy = destroy,            \
-	.GetInputCharacteristic = zero, .GetOutputCharacteristic = zero, .GetInputMemoryType = zero, .GetVariadicInputMinArity = one, \
+	.GetInputCharacteristic = need, .GetOutputCharacteristic = zero, .GetInputMemoryType = zero, .GetVariadicInputMinArity = one, \
 	.GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one, .GetVariadicOutputHomogeneity = one,                 \
-	.CreateKernelV2 = create, .InferOutputShapeFn = infer, .GetStartVersion = one, .GetEndVersion = latest
-#define UPDATE OPERATOR, .KernelComputeV2 = compute_update, .ReleaseMayInplace = release
+	.CreateKernelV2 = create, .GetStartVersion = one, .GetEndVersion = latest
+#define SHAPED OPERATOR, .InferOutputShapeFn = infer
+#define UPDATE SHAPED, .KernelComputeV2 = compute_update, .ReleaseMayInplace = release
 
 static const Kind kinds[] = {
-	{{UPDATE, .GetMayInplace = in_place_adam}, "Adam", 7, 3, {0, 0, 0}, .memory = 2, .rates = 3, .update = adam_update},
-	{{UPDATE, .GetMayInplace = in_place_momentum}, "Momentum", 4, 2, {0, 0}, .memory = 1, .rates = 1, .update = momentum_update},
-	{{OPERATOR, .KernelComputeV2 = compute_mirror}, "Mirror", 1, 1, {NONE}},
-	{{OPERATOR, .KernelComputeV2 = compute_norm_gradient}, "BatchNormalizationGradient", 5, 3, {0, 2, 2}},
+	{{UPDATE, .GetMayInplace = in_place_adam}, "Adam", 7, 7, 3, {0, 0, 0}, .memory = 2, .rates = 3, .update = adam_update},
+	{{UPDATE, .GetMayInplace = in_place_momentum}, "Momentum", 4, 4, 2, {0, 0}, .memory = 1, .rates = 1, .update = momentum_update},
+	{{OPERATOR, .KernelComputeV2 = compute_mirror}, "Mirror", 1, 1, 1},
+	{{SHAPED, .KernelComputeV2 = compute_norm_gradient}, "BatchNormalizationGradient", 5, 5, 3, {0, 2, 2}},
+	{{SHAPED, .KernelComputeV2 = compute_norm}, "BatchNormalization", 3, 3, 3, {0, 1, 1}},
+	{{SHAPED, .KernelComputeV2 = compute_relu_gradient}, "ReluGradient", 2, 2, 1, {0}},
+	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Convolution", 3, 2, 1},
+	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}},
+	{{SHAPED, .KernelComputeV2 = compute_kernel_gradient}, "ConvolutionKernelGradient", 3, 3, 1, {2}},
 };
 
 // message is the text of an error, which it releases; NULL for none.

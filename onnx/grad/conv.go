@@ -18,9 +18,30 @@ func conv(c *call) {
 	if !ok {
 		return
 	}
-	c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
-	c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
+	if attrs, ok := c.convolves(f); ok {
+		ours := func(op string, inputs ...onnx.Value) func() onnx.Value {
+			return func() onnx.Value { return c.Node(kernels.Domain, op, 1, attrs, inputs...)[0] }
+		}
+		c.give(0, ours(kernels.ConvolutionInputGradient, c.dy(0), c.x(1), c.x(0)))
+		c.give(1, ours(kernels.ConvolutionKernelGradient, c.x(0), c.dy(0), c.x(1)))
+	} else {
+		c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
+		c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
+	}
 	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
+}
+
+// convolves reports whether package kernels has the gradients of a convolution, and with which attributes: its weights change, and its geometry is known.
+func (c *call) convolves(f filter) (onnx.Attrs, bool) {
+	n := len(f.kernel)
+	if !c.fused || !kernels.Convolves() || n < 1 || n > 2 || f.group != 1 || f.lead != "" || !c.single(c.x(0)) || c.static.Constant(string(c.x(1))) {
+		return nil, false
+	}
+	pads := slices.Concat(f.before, f.after)
+	if slices.Min(pads) < 0 {
+		return nil, false
+	}
+	return onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": pads}, true
 }
 
 // convTranspose is what spreads the gradient of a convolution with the same kernel, so its own gradient is that
