@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -86,6 +87,12 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	if o.Cotangent == "" && !sum && !isNumber(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
 	}
+	o.Names = freeNames(m, o)
+	for _, by := range o.By {
+		if !dependsOn(m, o.Of, by) {
+			note(fmt.Sprintf("%s does not depend on %s: that gradient is zero", o.Of, by))
+		}
+	}
 	g, err := grad.Add(m, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -107,7 +114,31 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	return written, nil
 }
 
-// besideWeights makes sure that the new model finds the files that hold the weights, and is not written over the old.
+// freeNames are names for gradients whose usual name the model has already, as one that computes gradients itself has.
+func freeNames(m *onnx.Model, o grad.Options) map[string]string {
+	names := map[string]string{}
+	for _, by := range o.By {
+		if m.Static().Has(o.Name(by)) {
+			names[by] = "grad/" + o.Of + "/" + by
+		}
+	}
+	return names
+}
+
+// dependsOn reports whether what a tensor is computed from includes another one, or is it.
+func dependsOn(m *onnx.Model, of, by string) bool {
+	reached := map[string]bool{by: true}
+	for _, n := range m.Nodes() {
+		if slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return reached[name] }) {
+			for _, out := range n.Output {
+				reached[out] = true
+			}
+		}
+	}
+	return reached[of] || !m.Static().Has(of) || !m.Static().Has(by)
+}
+
+// besideWeights makes sure that the new model finds the files that hold the weights, and is not written over the old, or a folder.
 func besideWeights(m *onnx.Model, path, out string) error {
 	from, err := os.Stat(path)
 	if err != nil {
@@ -115,6 +146,8 @@ func besideWeights(m *onnx.Model, path, out string) error {
 	}
 	if to, err := os.Stat(out); err == nil && os.SameFile(from, to) {
 		return fmt.Errorf("%s is the model itself: write to another file", out)
+	} else if err == nil && to.IsDir() {
+		return fmt.Errorf("%s is a folder: name a file in it", out)
 	}
 	if m.ExternalDir() == "" {
 		return nil

@@ -35,6 +35,40 @@ func TestGrad(t *testing.T) {
 	}
 }
 
+// The model that was written can be differentiated again.
+func TestGradAgain(t *testing.T) {
+	dir := t.TempDir()
+	model := testmodel.Write(t, dir, "m", testmodel.Options{})
+	once, twice := filepath.Join(dir, "once.onnx"), filepath.Join(dir, "twice.onnx")
+	if code, message := call(t, "grad", model, "-o", once, "--sum"); code != 0 {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	if code, message := call(t, "grad", once, "-o", twice, "--of", "grad/x", "--by", "x,w"); code != 0 || message != "" {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	g, err := onnx.Read(twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w" {
+		t.Errorf("second derivatives: %s", got)
+	}
+}
+
+func TestDependsOn(t *testing.T) {
+	m, err := onnx.Read(testmodel.Write(t, t.TempDir(), "m", testmodel.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair, want := range map[[2]string]bool{
+		{"logits", "x"}: true, {"logits", "w"}: true, {"conv", "w"}: true, {"x", "x"}: true, {"x", "logits"}: false, {"conv", "logits"}: false, {"x", "w"}: false,
+	} {
+		if got := dependsOn(m, pair[0], pair[1]); got != want {
+			t.Errorf("%s depends on %s: %v", pair[0], pair[1], got)
+		}
+	}
+}
+
 func portsOf(m *onnx.Model) string {
 	names := func(ports []onnx.Port) string {
 		var list []string
@@ -59,6 +93,7 @@ func TestGradErrors(t *testing.T) {
 		{model + " -o " + out + " --sum --cotangent r", 2, "exclude"},
 		{model + " -o " + out + " --of logitz", 1, `near it: ["logits"`},
 		{model + " -o " + model, 1, "another file"},
+		{model + " -o " + dir, 1, "is a folder"},
 		{filepath.Join(dir, "none.onnx") + " -o " + out, 1, "no such file"},
 		{model + " -o " + filepath.Join(dir, "none", "g.onnx"), 1, "no such file"},
 	} {
