@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -43,7 +42,7 @@ type Term struct {
 	Relative bool
 }
 
-// Distances is a weighted sum of terms, all at the frame of the first one's model.
+// Distances is a weighted sum of terms. Pictures are at the frame of the first one's model; models of another size see them resized.
 type Distances []Term
 
 // Match is the loss |m(x') - m(x)|_2 at a layer.
@@ -83,9 +82,6 @@ func (d Distances) check() error {
 		}
 		if t.Model.Input().Type == onnx.Uint8 {
 			return fmt.Errorf("model %s takes bytes, and rounding to them has no gradient: export it with a float input", t.Model.Graph().Path())
-		}
-		if !slices.Equal(t.Model.PictureShape(), d[0].Model.PictureShape()) {
-			return fmt.Errorf("models of different inputs, %v and %v, cannot share a loss: give both one size by preprocess", d[0].Model.PictureShape(), t.Model.PictureShape())
 		}
 	}
 	return nil

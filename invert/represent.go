@@ -12,7 +12,8 @@ import (
 // forwardBatch is the number of pictures of a forward pass.
 const forwardBatch = 32
 
-// Represent is a layer of the model on pictures, n x c x h x w with values in [0, 1]: n x d.
+// Represent is a layer of the model on pictures, n x c x h x w with values in [0, 1]: n x d. Pictures of another size than the model's are
+// resized.
 func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
 	n := pictures.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
@@ -27,19 +28,14 @@ func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures t
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		if err := s.Run(ctx, split(pictures, at, end), buf); err != nil {
+		part, err := Framed(m, pictures, at, end)
+		if err != nil {
+			return z, err
+		}
+		if err := s.Run(ctx, part, buf); err != nil {
 			return z, fmt.Errorf("reading layer %q: %w", layer.Name, err)
 		}
 		copy(z.Slice(at, end).Data, buf.Layer(0).Data)
 	}
 	return z, nil
-}
-
-// split are the pictures of a batch one by one.
-func split(pictures tensor.Tensor, from, to int) []tensor.Tensor {
-	list := make([]tensor.Tensor, to-from)
-	for i := range list {
-		list[i] = pictures.At(from + i)
-	}
-	return list
 }

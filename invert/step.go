@@ -106,14 +106,19 @@ func (s *step) rate(name string) onnx.Value {
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// graft adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of.
+// graft adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of; the others see
+// pictures of the first one's size resized to theirs.
 func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
 		b = b.Scope(fmt.Sprintf("model %d", len(s.models)+1))
 	}
 	s.models = append(s.models, m)
-	values, err := m.Graft(b, s.x, s.n, tensor)
+	x, err := s.framed(m)
+	if err != nil {
+		return "", fmt.Errorf("pictures for model %s: %w", m.Graph().Path(), err)
+	}
+	values, err := m.Graft(b, x, s.n, tensor)
 	if err != nil {
 		return "", err
 	}

@@ -57,8 +57,6 @@ func contrasted(j *procedure.Job) string {
 	switch {
 	case b.Input().Type == onnx.Uint8:
 		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.B.Name)
-	case !slices.Equal(a.PictureShape(), b.PictureShape()):
-		return fmt.Sprintf("%s and %s take pictures of different sizes, %v and %v", j.A.Name, j.B.Name, a.PictureShape(), b.PictureShape())
 	case a.Opset() != b.Opset():
 		return fmt.Sprintf("%s uses opset %d and %s %d: convert one of them with onnx.version_converter", j.A.Name, a.Opset(), j.B.Name, b.Opset())
 	}

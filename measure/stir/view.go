@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/tensor"
@@ -89,7 +89,7 @@ func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side 
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		part, err := framed(s, pictures, at, end)
+		part, err := invert.Framed(s.Model, pictures, at, end)
 		if err != nil {
 			return nil, err
 		}
@@ -117,20 +117,6 @@ func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side 
 		}
 	}
 	return v, nil
-}
-
-// framed are some pictures at the model's size and channels.
-func framed(s procedure.Subject, pictures tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
-	shape := s.Model.PictureShape()
-	frame := dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: s.Model.Frame().Interpolation}
-	list := make([]tensor.Tensor, to-from)
-	for i := range list {
-		var err error
-		if list[i], err = frame.Tensor(pictures.At(from + i)); err != nil {
-			return nil, fmt.Errorf("pictures for model %s: %w", s.Name, err)
-		}
-	}
-	return list, nil
 }
 
 // largest is the first index of the largest value.

@@ -1,0 +1,87 @@
+package invert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Framed are pictures from one place up to another, each c x h x w, at the size and with the channels that a model takes: they are
+// resized as a whole, as the model's own preprocessing interpolates.
+func Framed(m *model.Model, pictures tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
+	list := make([]tensor.Tensor, to-from)
+	for i := range list {
+		var err error
+		if list[i], err = frameOf(m).Tensor(pictures.At(from + i)); err != nil {
+			return nil, fmt.Errorf("pictures for model %s: %w", m.Graph().Path(), err)
+		}
+	}
+	return list, nil
+}
+
+func frameOf(m *model.Model) dataset.Frame {
+	shape := m.PictureShape()
+	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
+}
+
+// framed is x as a model takes it. Resizing is linear, one axis after the other, and so is what becomes of the channels: each is a
+// product with the matrix that a frame makes of the identity matrix.
+func (s *step) framed(m *model.Model) (onnx.Value, error) {
+	to := m.PictureShape()
+	if slices.Equal(to, s.picture) {
+		return s.x, nil
+	}
+	rows, err := resizing(m, s.picture[1], to[1])
+	if err != nil {
+		return "", err
+	}
+	columns, err := resizing(m, s.picture[2], to[2])
+	if err != nil {
+		return "", err
+	}
+	mix, err := mixing(m, s.picture[0])
+	if err != nil {
+		return "", err
+	}
+	b := s.b
+	x := b.MatMul(b.MatMul(b.Const("", rows), s.x), b.Transpose(b.Const("", columns), 1, 0)) // n x c x h x w
+	if s.picture[0] == to[0] {
+		return x, nil
+	}
+	return b.Conv(x, b.Const("", mix), "", nil), nil
+}
+
+// resizing is the matrix, to x from, by which a model's pictures get another length.
+func resizing(m *model.Model, from, to int) (tensor.Tensor, error) {
+	eye := tensor.New(1, from, from)
+	for i := range from {
+		eye.Data[i*from+i] = 1
+	}
+	f := frameOf(m)
+	f.Channels, f.Height, f.Width = 1, to, from
+	t, err := f.Tensor(eye)
+	return tensor.Tensor{Shape: []int{to, from}, Data: t.Data}, err
+}
+
+// mixing is the matrix by which pictures of some channels get those of a model, as the kernel of a convolution.
+func mixing(m *model.Model, from int) (tensor.Tensor, error) {
+	to := m.PictureShape()[0]
+	mix := tensor.New(to, from, 1, 1)
+	f := dataset.Frame{Channels: to}
+	for i := range from {
+		one := tensor.New(from, 1, 1)
+		one.Data[i] = 1
+		t, err := f.Tensor(one)
+		if err != nil {
+			return mix, err
+		}
+		for o := range to {
+			mix.Data[o*from+i] = t.Data[o]
+		}
+	}
+	return mix, nil
+}

@@ -1,0 +1,101 @@
+package invert_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/invert"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// flat is a model of pictures of some shape, resized as it is told, whose layer is the picture itself.
+func flat(t *testing.T, interpolation string, c, h, w int) *model.Model {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	b.Output("z", b.Flatten(b.Input("x", onnx.Float, -1, c, h, w), 1))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "flat.onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
+// What the graph of a search makes of a picture for a model of another size or other channels is what a frame makes of it, and its
+// gradient leads x' to x.
+func TestModelsOfOtherSizes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		interpolation string
+		a, b          [3]int
+	}{
+		{"larger", "", [3]int{3, 5, 7}, [3]int{3, 8, 9}},
+		{"smaller", "", [3]int{3, 9, 8}, [3]int{3, 4, 5}},
+		{"bicubic", "bicubic", [3]int{1, 6, 5}, [3]int{1, 4, 8}},
+		{"nearest", "nearest", [3]int{1, 6, 5}, [3]int{1, 7, 3}},
+		{"grey", "", [3]int{3, 5, 7}, [3]int{1, 5, 7}},
+		{"colour", "", [3]int{1, 5, 7}, [3]int{3, 6, 6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, b := flat(t, "", c.a[0], c.a[1], c.a[2]), flat(t, c.interpolation, c.b[0], c.b[1], c.b[2])
+			r := keyed.Rand(3, c.name)
+			draw := func() tensor.Tensor {
+				x := tensor.New(4, c.a[0], c.a[1], c.a[2])
+				for i := range x.Data {
+					x.Data[i] = r.Float32()
+				}
+				return x
+			}
+			x, start := draw(), draw()
+			distances := invert.Distances{{Model: a, Layer: a.Layers()[0], Weight: 0.1}, {Model: b, Layer: b.Layers()[0], Weight: 2}}
+			loss := func(y tensor.Tensor, sample int) float64 {
+				var sum float64
+				for _, term := range distances {
+					want, err := invert.Represent(t.Context(), term.Model, term.Layer, x)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := invert.Represent(t.Context(), term.Model, term.Layer, y)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var square float64
+					for i, v := range want.At(sample).Data {
+						square += math.Pow(float64(v-got.At(sample).Data[i]), 2)
+					}
+					sum += term.Weight * math.Sqrt(square)
+				}
+				return sum
+			}
+			found := search(t, distances, invert.Options{Steps: 40, StepSize: 0.1}, invert.Problem{Pictures: x, Start: start})
+			for i, got := range found.Loss {
+				if want := loss(found.Pictures, i); math.Abs(got-want) > 1e-4*(1+want) {
+					t.Errorf("sample %d: the loss is %v in the graph and %v in its models", i, got, want)
+				}
+				if first := loss(start, i); got > 0.5*first {
+					t.Errorf("sample %d: the loss went from %v to %v only", i, first, got)
+				}
+			}
+		})
+	}
+}
