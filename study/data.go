@@ -9,8 +9,8 @@ import (
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the key of every random draw on these data"`
 
-	CIFAR10  *cifarKeys    `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
-	CIFAR100 *cifarKeys    `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
+	CIFAR10  *cifar10Keys  `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
+	CIFAR100 *cifar100Keys `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
 	IDX      *idxKeys      `key:"idx" doc:"MNIST and its kin: the file of images (.gz too)"`
 	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
 	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as it is published: SPEAKER/CHAPTER/*.flac with transcripts, from which comes words-per-second"`
@@ -38,11 +38,13 @@ type Data struct {
 	node *config.Node // the entry in the file
 }
 
-type cifarKeys struct {
+type cifar10Keys struct {
 	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that holds them"`
 	Part   string `key:"part" enum:"test|train|all" doc:"of a folder; test by default"`
 	Labels string `key:"labels" enum:"fine|coarse" default:"fine" doc:"of CIFAR-100"`
 }
+
+type cifar100Keys cifar10Keys
 
 type idxKeys struct {
 	Images Path   `key:"images,required" short:"true" doc:"file of images, or the folder that holds it under its usual name"`

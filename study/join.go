@@ -55,8 +55,8 @@ func (joinKeys) JSONSchema() map[string]any {
 	return map[string]any{"type": "object", "minProperties": 2, "additionalProperties": map[string]any{"type": "object"}}
 }
 
-// openJoin opens the parts.
-func (s *Study) openJoin(ctx context.Context, k *joinKeys) (dataset.Source, error) {
+// open opens the parts.
+func (k *joinKeys) open(ctx context.Context, s *Study, _ Data) (dataset.Source, error) {
 	var names []string
 	var parts []dataset.Source
 	for _, d := range k.Parts {

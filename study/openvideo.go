@@ -50,7 +50,7 @@ func (k patchKeys) patches(d Data, kind string) (video.Patches, error) {
 	return p, nil
 }
 
-func (s *Study) openVideo(ctx context.Context, d Data, k *videoKeys) (dataset.Source, error) {
+func (k *videoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	p, err := k.patches(d, "video")
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Study) openVideo(ctx context.Context, d Data, k *videoKeys) (dataset.So
 	return src, nil
 }
 
-func (s *Study) openCamera(ctx context.Context, d Data, k *cameraKeys) (dataset.Source, error) {
+func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	p, err := k.patches(d, "camera")
 	if err != nil {
 		return nil, err

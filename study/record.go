@@ -107,7 +107,7 @@ func (m *openModel) record() scores.ModelRecord {
 
 func (d *openData) record() scores.DataRecord {
 	kind := ""
-	if kinds := d.spec.kinds(); len(kinds) > 0 {
+	if kinds, _ := d.spec.sources(); len(kinds) > 0 {
 		kind = kinds[0]
 	}
 	return scores.DataRecord{Name: d.spec.Name, Kind: kind, N: d.layout.N, Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()}

@@ -1,0 +1,128 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// under is the data as a model of the given number of classes sees them: labels are its outputs.
+func (d *openData) under(classes int) *openData {
+	out := *d
+	out.described = new(map[int]dataset.Sample) // whose labels are this model's outputs
+	names := d.source.Classes()
+	if names == nil || classes == 0 {
+		return &out
+	}
+	to, restrict, err := d.spec.outputs(names, classes)
+	if err == nil {
+		outputs := outputNames(names, to, classes)
+		if restrict {
+			out.source, out.keep, err = dataset.Restrict(d.source, to, outputs)
+		} else {
+			out.source, err = dataset.MapClasses(d.source, to, outputs)
+		}
+	}
+	if err != nil {
+		out.mismatch = d.spec.place(err)
+		out.source, err = dataset.MapClasses(d.source, slices.Repeat([]int{dataset.NoLabel}, len(names)), outputNames(nil, nil, classes))
+		if err != nil {
+			panic(err) // no label is always a label
+		}
+	}
+	return &out
+}
+
+// place points at classes, or at the entry where they are not named.
+func (d Data) place(err error) error {
+	at := d.node
+	if at == nil {
+		return err
+	}
+	if classes := at.Get("classes"); classes != nil {
+		at = classes
+	}
+	return at.Errorf("%v", err)
+}
+
+// outputs tells which output of a model each class of the data is, and whether other outputs are left out.
+func (d Data) outputs(names []string, classes int) (to []int, restrict bool, err error) {
+	synsets := dataset.ImageNetSynsets()
+	known := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
+	switch {
+	case len(d.Classes) == 1 && d.Classes[0] == "present":
+		if !known {
+			return nil, false, fmt.Errorf("classes: present wants data whose classes are ImageNet synsets and a model of %d classes", len(synsets))
+		}
+		to, err = dataset.MatchClasses(names, synsets)
+		return to, true, err
+	case d.Classes != nil:
+		to, err = d.listedOutputs(names, synsets)
+		return to, true, err
+	case known:
+		to, err = dataset.MatchClasses(names, synsets)
+		return to, false, err
+	case len(names) == classes || len(names) < classes && numbered(names):
+		for i := range names {
+			to = append(to, i)
+		}
+		return to, false, nil
+	}
+	return nil, false, fmt.Errorf("the data have %d classes and the model %d: say with classes: which output each class is (%s, ...)", len(names), classes, names[0])
+}
+
+func (d Data) listedOutputs(names, synsets []string) ([]int, error) {
+	if len(d.Classes) != len(names) {
+		return nil, fmt.Errorf("classes: names %d outputs for the %d classes of the data", len(d.Classes), len(names))
+	}
+	to := make([]int, len(names))
+	for i, c := range d.Classes {
+		if at := slices.Index(synsets, c); at >= 0 {
+			to[i] = at
+			continue
+		}
+		v, err := strconv.Atoi(c)
+		if err != nil {
+			return nil, fmt.Errorf("classes: %q is neither an index of an output nor an ImageNet synset", c)
+		}
+		to[i] = v
+	}
+	return to, nil
+}
+
+// numbered reports whether classes are named by their own numbers, as the labels of arrays are.
+func numbered(names []string) bool {
+	for i, n := range names {
+		if n != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// outputNames names a model's outputs by the data's classes where they are known, else by number.
+func outputNames(names []string, to []int, classes int) []string {
+	out := make([]string, classes)
+	for i := range out {
+		out[i] = strconv.Itoa(i)
+	}
+	for i, o := range to {
+		if o >= 0 && o < classes {
+			out[o] = names[i]
+		}
+	}
+	return out
+}
+
+// classNames are those of the predictions on these data.
+func (d *openData) classNames(classes int) []string {
+	if classes == 0 {
+		return nil
+	}
+	if names := d.source.Classes(); names != nil {
+		return names
+	}
+	return outputNames(nil, nil, classes)
+}

@@ -1,0 +1,91 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// unreadable gathers the samples that could not be read.
+type unreadable struct {
+	n  int // samples of the data
+	mu sync.Mutex
+	by map[string]bool
+}
+
+func (u *unreadable) add(names ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.by == nil {
+		u.by = map[string]bool{}
+	}
+	for _, n := range names {
+		u.by[n] = true
+	}
+}
+
+// note takes down a sample that cannot be read; that they are too many is an error.
+func (d *openData) note(bad *dataset.BadSample) error {
+	d.unreadable.add(bad.Name)
+	if err := d.unreadable.tooMany(bad.Err); err != nil {
+		return fmt.Errorf("data %s: %w", d.spec.Name, err)
+	}
+	return nil
+}
+
+// names are sorted.
+func (u *unreadable) names() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []string
+	for n := range u.by {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tooMany is the error of more than 1 % unreadable samples.
+func (u *unreadable) tooMany(last error) error {
+	names := u.names()
+	if float64(len(names)) <= math.Floor(float64(u.n)/100) {
+		return nil
+	}
+	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; the first is %s: %w", len(names), u.n, names[0], last)
+}
+
+// redrawn counts the values of transformations that were drawn again, by the transformation's name.
+type redrawn struct {
+	mu sync.Mutex
+	by map[string]*[2]int // thrown away, and draws in all
+}
+
+func (r *redrawn) add(name string, again int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]*[2]int{}
+	}
+	if r.by[name] == nil {
+		r.by[name] = &[2]int{}
+	}
+	r.by[name][0] += again
+	r.by[name][1] += 1 + again
+}
+
+// warnings are sentences for the record of a run.
+func (r *redrawn) warnings(data string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(r.by)) {
+		if n := r.by[name]; n[0] > 0 {
+			out = append(out, fmt.Sprintf("data %s: %d of %d values drawn for %s cannot be had, and were drawn again", data, n[0], n[1], name))
+		}
+	}
+	return out
+}
