@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -44,33 +43,14 @@ func (m *disentanglement) Work(j *procedure.Job) int64 {
 }
 
 func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	scores, err := m.run(ctx, j)
-	return stopped(ctx, scores, err)
-}
-
-func (m *disentanglement) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	r, end, err := begin(ctx, j, &s.Representation, &s.Training)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	if err := r.extract(ctx, r.drawn(), r.testPlaces()); err != nil {
-		return nil, err
-	}
-	targets, err := r.targets(&s.Targets)
-	if err != nil {
-		return nil, err
-	}
-	var out []measure.PairScore
-	for _, i := range s.layers(j) {
-		scores, err := r.disturbed(ctx, j.A.Layers[i], targets)
-		if err != nil {
-			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
+	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		if err := r.extract(ctx, r.drawn(), r.testPlaces()); err != nil {
+			return nil, err
 		}
-		out = append(out, of(i, scores)...)
-	}
-	return out, nil
+		targets, err := r.targets(&s.Targets)
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.disturbed(ctx, layer, targets) }, err
+	})
 }
 
 // testPlaces are the places of the test samples.

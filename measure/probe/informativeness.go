@@ -81,30 +81,11 @@ func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int
 }
 
 func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	scores, err := m.run(ctx, j)
-	return stopped(ctx, scores, err)
-}
-
-func (m *informativeness) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	r, end, err := begin(ctx, j, &s.Representation, &s.Training)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	targets, err := r.targets(&s.Targets)
-	if err != nil {
-		return nil, err
-	}
-	var out []measure.PairScore
-	for _, i := range s.layers(j) {
-		scores, err := r.informed(ctx, j.A.Layers[i], targets)
-		if err != nil {
-			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
-		}
-		out = append(out, of(i, scores)...)
-	}
-	return out, nil
+	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		targets, err := r.targets(&s.Targets)
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.informed(ctx, layer, targets) }, err
+	})
 }
 
 // A factorTarget is a factor, and how the samples are split for it.

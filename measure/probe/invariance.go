@@ -46,37 +46,28 @@ func (m *invariance) Work(j *procedure.Job) int64 {
 }
 
 func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	scores, err := m.run(ctx, j)
-	return stopped(ctx, scores, err)
+	s := &m.settings
+	return layerwise(ctx, j, &s.Representation, nil, func(r *run) (layerScorer, error) {
+		views := r.curve()
+		for _, v := range views {
+			if err := r.extract(ctx, v, nil); err != nil {
+				return nil, err
+			}
+		}
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.stays(ctx, layer, views, s.Parts) }, nil
+	})
 }
 
-func (m *invariance) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	r, end, err := begin(ctx, j, &m.settings.Representation, nil)
-	if err != nil {
-		return nil, err
+// curve is a view for each value of a list, or that of the draws.
+func (r *run) curve() []view {
+	if !listed(r.job.Transform) {
+		return []view{r.drawn()}
 	}
-	defer end()
-	views := []view{r.drawn()}
-	if listed(j.Transform) {
-		views = nil
-		for v := range j.Transform.Values {
-			views = append(views, r.fixed(v))
-		}
+	var out []view
+	for v := range r.job.Transform.Values {
+		out = append(out, r.fixed(v))
 	}
-	for _, v := range views {
-		if err := r.extract(ctx, v, nil); err != nil {
-			return nil, err
-		}
-	}
-	var out []measure.PairScore
-	for _, i := range m.settings.layers(j) {
-		scores, err := r.stays(ctx, j.A.Layers[i], views, m.settings.Parts)
-		if err != nil {
-			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
-		}
-		out = append(out, of(i, scores)...)
-	}
-	return out, nil
+	return out
 }
 
 // stays scores a layer: a curve over the values of a list, each with all samples, or over parts of a range; and the whole.

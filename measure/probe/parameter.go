@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
@@ -55,31 +54,13 @@ func (m *parameterEquivariance) Work(j *procedure.Job) int64 {
 }
 
 func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	scores, err := m.run(ctx, j)
-	return stopped(ctx, scores, err)
-}
-
-func (m *parameterEquivariance) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	r, end, err := begin(ctx, j, &s.Representation, &s.Training)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	if err := r.extract(ctx, r.drawn(), nil); err != nil {
-		return nil, err
-	}
-	want := r.parameterTarget()
-	parts := want.look(r.split)
-	var out []measure.PairScore
-	for _, i := range s.layers(j) {
-		scores, err := r.parameterRead(ctx, j.A.Layers[i], want, parts)
-		if err != nil {
-			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
-		}
-		out = append(out, of(i, scores)...)
-	}
-	return out, nil
+	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		want := r.parameterTarget()
+		parts := want.look(r.split)
+		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterRead(ctx, layer, want, parts) }
+		return read, r.extract(ctx, r.drawn(), nil)
+	})
 }
 
 // parameterTarget is the number of every draw, or which value of the list it has.

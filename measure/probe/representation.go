@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat"
@@ -44,29 +43,11 @@ func (m *representationEquivariance) Work(j *procedure.Job) int64 {
 }
 
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	scores, err := m.run(ctx, j)
-	return stopped(ctx, scores, err)
-}
-
-func (m *representationEquivariance) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	r, end, err := begin(ctx, j, &s.Representation, &s.Training)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	if err := r.extract(ctx, r.drawn(), nil); err != nil {
-		return nil, err
-	}
-	var out []measure.PairScore
-	for _, i := range s.layers(j) {
-		scores, err := r.representationRead(ctx, j.A.Layers[i])
-		if err != nil {
-			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
-		}
-		out = append(out, of(i, scores)...)
-	}
-	return out, nil
+	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.representationRead(ctx, layer) }
+		return read, r.extract(ctx, r.drawn(), nil)
+	})
 }
 
 // representationRead trains probes from the clean representation of a layer to the moved one.

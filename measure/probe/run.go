@@ -135,12 +135,34 @@ func (r *run) note(text string) {
 	r.job.Progress(r.work, text)
 }
 
-// stopped prefers the context's error, which says that the work can go on another time.
-func stopped(ctx context.Context, scores []measure.PairScore, err error) ([]measure.PairScore, error) {
-	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
+// A layerScorer is what a measure does at one layer.
+type layerScorer func(onnx.Layer) ([]measure.Score, error)
+
+// layerwise begins a job, prepares what its layers have in common, and scores them one after the other. Of a context that ended it
+// returns the context's error, which says that the work can go on another time.
+func layerwise(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			out, err = nil, ctx.Err()
+		}
+	}()
+	r, end, err := begin(ctx, j, rep, t)
+	if err != nil {
+		return nil, err
 	}
-	return scores, err
+	defer end()
+	score, err := prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range rep.layers(j) {
+		scores, err := score(j.A.Layers[i])
+		if err != nil {
+			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
+		}
+		out = append(out, of(i, scores)...)
+	}
+	return out, nil
 }
 
 // of are scores of a layer.
