@@ -62,7 +62,7 @@ func LoadProfile(path string) (Profile, error) {
 		}
 		path = filepath.Join(dir, "noether", "cluster.yaml")
 	}
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path)
 	if own && errors.Is(err, fs.ErrNotExist) {
 		return ParseProfile("", nil)
 	}
@@ -78,7 +78,7 @@ func ParseProfile(file string, data []byte) (Profile, error) {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		data = []byte("{}")
 	}
-	node, err := config.Parse(file, data, os.LookupEnv)
+	node, err := config.Parse(file, data, nil)
 	if err == nil {
 		err = config.Decode(node, &p)
 	}

@@ -42,7 +42,7 @@ const MaxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
 func Load(path string, vars map[string]string) (*Study, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the study: %w", err)
 	}
@@ -51,12 +51,7 @@ func Load(path string, vars map[string]string) (*Study, error) {
 
 // Parse reads the text of a study file; path says where relative paths start and is named in errors.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
-	node, err := config.Parse(path, data, func(name string) (string, bool) {
-		if v, ok := vars[name]; ok {
-			return v, true
-		}
-		return os.LookupEnv(name)
-	})
+	node, err := config.Parse(path, data, vars)
 	if err != nil {
 		return nil, err
 	}

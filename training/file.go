@@ -2,7 +2,6 @@ package training
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/study"
@@ -36,7 +35,7 @@ type File struct {
 
 // Load reads a training file. vars are looked up before the environment for ${NAME} in the file.
 func Load(path string, vars map[string]string) (*File, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the training file: %w", err)
 	}
@@ -45,12 +44,7 @@ func Load(path string, vars map[string]string) (*File, error) {
 
 // Parse reads the text of a training file; path says where relative paths start and is named in errors.
 func Parse(path string, data []byte, vars map[string]string) (*File, error) {
-	node, err := config.Parse(path, data, func(name string) (string, bool) {
-		if v, ok := vars[name]; ok {
-			return v, true
-		}
-		return os.LookupEnv(name)
-	})
+	node, err := config.Parse(path, data, vars)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -26,12 +28,12 @@ type outer struct {
 	On    bool              `key:"on"`
 }
 
-func lookup(name string) (string, bool) { return "V-" + name, name == "SET" }
+var vars = map[string]string{"SET": "V-SET"}
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	src := "name: a\nfiles: [x, '${SET}/y', '${UNSET:-z}']\ntags: &t {depth: 44}\nseed: 3\ninner: {rate: 1}\noptional:\non: true\n"
-	n, err := Parse("s.yaml", []byte(src), lookup)
+	n, err := Parse("s.yaml", []byte(src), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeSingleValueForList(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("s.yaml", []byte("name: a\nfiles: one"), lookup)
+	n, err := Parse("s.yaml", []byte("name: a\nfiles: one"), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestShortForm(t *testing.T) {
 		Deep bool   `key:"deep" default:"true"`
 	}
 	for _, src := range []string{"photos", "{path: photos}", "path: photos\ndeep: true"} {
-		n, err := Parse("s.yaml", []byte(src), lookup)
+		n, err := Parse("s.yaml", []byte(src), vars)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			n, err := Parse("s.yaml", []byte(c.src), lookup)
+			n, err := Parse("s.yaml", []byte(c.src), vars)
 			if err == nil {
 				err = Decode(n, new(outer))
 			}
@@ -132,7 +134,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name: &a [*a]\n"))
 	f.Add([]byte("<<: {name: x}\nfiles: - a"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n, err := Parse("f", data, lookup)
+		n, err := Parse("f", data, vars)
 		if err == nil {
 			err = Decode(n, new(outer))
 		}
@@ -144,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 
 func TestEncodeReadsBack(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("s.yaml", []byte("name: ${SET}\nlimit: 5\ninner: {rate: 0.25}\nfiles: ['a: b', \"1\"]\ntags: {x: 'true'}\n"), lookup)
+	n, err := Parse("s.yaml", []byte("name: ${SET}\nlimit: 5\ninner: {rate: 0.25}\nfiles: ['a: b', \"1\"]\ntags: {x: 'true'}\n"), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func TestEncodeReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, want outer
-	back, err := Parse("t.yaml", raw, lookup)
+	back, err := Parse("t.yaml", raw, vars)
 	if err == nil {
 		err = Decode(back, &got)
 	}
@@ -172,7 +174,7 @@ func TestEncodeReadsBack(t *testing.T) {
 
 func TestNumbersKeepTheirText(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("s.yaml", []byte("a: [0.50, +90, 0x10, 1e-05, 1E3, 1.0, -0]\n"), lookup)
+	n, err := Parse("s.yaml", []byte("a: [0.50, +90, 0x10, 1e-05, 1E3, 1.0, -0]\n"), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +182,7 @@ func TestNumbersKeepTheirText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Parse("t.yaml", raw, lookup)
+	back, err := Parse("t.yaml", raw, vars)
 	if err != nil {
 		t.Fatalf("%v in %s", err, raw)
 	}
@@ -194,7 +196,7 @@ func TestNumbersKeepTheirText(t *testing.T) {
 
 func TestMergeKeys(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("s.yaml", []byte("- &a {name: a, limit: 5}\n- &b {seed: 3, limit: 6}\n- {<<: *a, name: c}\n- {name: d, <<: [*b, *a]}\n"), lookup)
+	n, err := Parse("s.yaml", []byte("- &a {name: a, limit: 5}\n- &b {seed: 3, limit: 6}\n- {<<: *a, name: c}\n- {name: d, <<: [*b, *a]}\n"), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,16 +214,14 @@ func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 	for i := 1; i < 12; i++ {
 		src += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
-	if _, err := Parse("s.yaml", []byte(src), lookup); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := Parse("s.yaml", []byte(src), vars); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestVariableTypes(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("f", []byte("a: ${A}\nb: \"${A}\"\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), func(name string) (string, bool) {
-		return "12", name == "A"
-	})
+	n, err := Parse("f", []byte("a: ${A}\nb: \"${A}\"\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), map[string]string{"A": "12"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,5 +232,38 @@ func TestVariableTypes(t *testing.T) {
 	}
 	if v := n.Get("a").Int; v != 12 {
 		t.Errorf("a is %d", v)
+	}
+}
+
+func TestVariablesComeBeforeTheEnvironment(t *testing.T) {
+	t.Setenv("NOETHER_TEST_A", "environment")
+	t.Setenv("NOETHER_TEST_B", "environment")
+	n, err := Parse("f", []byte("a: ${NOETHER_TEST_A}\nb: ${NOETHER_TEST_B}\nc: ${NOETHER_TEST_C:-default}\n"), map[string]string{"NOETHER_TEST_A": "given"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"a": "given", "b": "environment", "c": "default"} {
+		if got := n.Get(key).Text; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+// A file that is given by mistake, a model say, or that never ends, is refused without being read to its end.
+func TestTooLongAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "long.yaml")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skip("no sparse files here: ", err)
+	}
+	data, err := ReadFile(path)
+	if err != nil || len(data) != maxBytes+1 {
+		t.Fatalf("%d bytes, error %v", len(data), err)
+	}
+	if _, err := Parse(path, data, nil); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -14,6 +14,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"regexp"
@@ -100,10 +101,20 @@ const (
 	maxBytes = 16 << 20
 )
 
-// Parse reads one YAML document. Strings may hold ${NAME} or ${NAME:-default}; lookup gives the values of names.
-func Parse(file string, data []byte, lookup func(name string) (string, bool)) (*Node, error) {
+// ReadFile reads a file for Parse, and of one that never ends no more than Parse would refuse.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+}
+
+// Parse reads one YAML document. Strings may hold ${NAME} or ${NAME:-default}; vars are looked up before the environment.
+func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%s: %d bytes are too many for a study file; at most %d", file, len(data), maxBytes)
+		return nil, fmt.Errorf("%s: more than %d MiB is too much for a file of settings", file, maxBytes>>20)
 	}
 	tree, err := parse(data)
 	if err != nil {
@@ -114,10 +125,7 @@ func Parse(file string, data []byte, lookup func(name string) (string, bool)) (*
 		}
 		return nil, fmt.Errorf("%s: %s", file, oneLine(err.Error()))
 	}
-	b := builder{file: file, lookup: lookup, anchors: map[string]*Node{}}
-	if b.lookup == nil {
-		b.lookup = os.LookupEnv
-	}
+	b := builder{file: file, vars: vars, anchors: map[string]*Node{}}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return nil, &Error{File: file, Line: 1, Col: 1, Msg: "the file is empty"}
 	}
@@ -143,7 +151,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 type builder struct {
 	file    string
-	lookup  func(string) (string, bool)
+	vars    map[string]string
 	anchors map[string]*Node
 	count   int
 }
@@ -297,7 +305,11 @@ func (b *builder) text(n *Node, s string) (*Node, error) {
 	var missing string
 	n.Text = variable.ReplaceAllStringFunc(s, func(m string) string {
 		g := variable.FindStringSubmatch(m)
-		if v, ok := b.lookup(g[1]); ok && v != "" {
+		v, given := b.vars[g[1]]
+		if !given {
+			v = os.Getenv(g[1])
+		}
+		if v != "" {
 			return v
 		}
 		if g[2] == "" {
