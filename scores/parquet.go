@@ -37,18 +37,18 @@ type parquetRow struct {
 // WriteParquet writes rows as Parquet (zstd), with the columns of scores.csv; NaN, and a depth or trial that does not
 // apply, are null.
 func WriteParquet(w io.Writer, rows []Row) error {
-	p := parquet.NewGenericWriter[parquetRow](w, parquet.Compression(&zstd.Codec{}))
+	p := newParquetWriter[parquetRow](w)
 	for _, r := range rows {
-		_, err := p.Write([]parquetRow{{
+		err := p.write(parquetRow{
 			r.Study, r.Model, r.Layer, nullInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
 			nullInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
 			nullFloat(r.Value), nullFloat(r.Low), nullFloat(r.High), nullFloat(r.Null), int64(r.N), r.Warning,
-		}})
+		})
 		if err != nil {
 			return err
 		}
 	}
-	return p.Close()
+	return p.close()
 }
 
 // ReadParquet reads size bytes that WriteParquet wrote.
@@ -99,6 +99,34 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 		}
 	}
 }
+
+// rowGroup is how many rows are kept in memory before they are written.
+const rowGroup = 1 << 18
+
+// A parquetWriter writes rows of one kind, some at a time.
+type parquetWriter[T any] struct {
+	w       *parquet.GenericWriter[T]
+	row     []T // one, which Write is given again and again
+	pending *int
+}
+
+func newParquetWriter[T any](w io.Writer) parquetWriter[T] {
+	return parquetWriter[T]{parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{})), make([]T, 1), new(int)}
+}
+
+func (p parquetWriter[T]) write(row T) error {
+	p.row[0] = row
+	if _, err := p.w.Write(p.row); err != nil {
+		return err
+	}
+	if *p.pending++; *p.pending == rowGroup {
+		*p.pending = 0
+		return p.w.Flush()
+	}
+	return nil
+}
+
+func (p parquetWriter[T]) close() error { return p.w.Close() }
 
 func nullInt(v int) *int64 {
 	if v < 0 {

@@ -3,9 +3,6 @@ package scores
 import (
 	"io"
 	"math"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // A SampleRow is the value of a statistic for one sample: a row of samples.parquet.
@@ -47,41 +44,29 @@ type parquetSample struct {
 }
 
 // A SampleWriter writes per-sample values as Parquet, some rows at a time: a study may have many millions.
-type SampleWriter struct {
-	w       *parquet.GenericWriter[parquetSample]
-	pending int
-}
-
-// rowGroup is how many rows are kept in memory before they are written.
-const rowGroup = 1 << 18
+type SampleWriter struct{ rows parquetWriter[parquetSample] }
 
 // NewSampleWriter starts a file.
 func NewSampleWriter(w io.Writer) *SampleWriter {
-	return &SampleWriter{w: parquet.NewGenericWriter[parquetSample](w, parquet.Compression(&zstd.Codec{}))}
+	return &SampleWriter{newParquetWriter[parquetSample](w)}
 }
 
 // Write adds rows.
 func (s *SampleWriter) Write(rows ...SampleRow) error {
 	for _, r := range rows {
-		_, err := s.w.Write([]parquetSample{{
+		err := s.rows.write(parquetSample{
 			r.Study, r.Model, r.Layer, r.Data, r.Transform, r.Parameter, nullInt(r.Trial), r.Measure, r.Statistic,
 			int64(r.Index), r.Name, nullInt(r.Label), nullFloat(r.Value),
-		}})
+		})
 		if err != nil {
 			return err
-		}
-		if s.pending++; s.pending == rowGroup {
-			s.pending = 0
-			if err := s.w.Flush(); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
 // Close writes what is pending and the end of the file. It leaves the underlying writer open.
-func (s *SampleWriter) Close() error { return s.w.Close() }
+func (s *SampleWriter) Close() error { return s.rows.close() }
 
 // ReadSamples reads size bytes that a SampleWriter wrote and hands the rows to each in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {

@@ -3,9 +3,6 @@ package scores
 import (
 	"io"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -30,16 +27,21 @@ var UnitColumns = []string{
 	"transformational_variance", "sample_variance", "normalised_variance", "same_equivariance", "goodfellow_normal", "mutual_information",
 }
 
+// parquetOrigin are the columns that say where a unit was found.
+type parquetOrigin struct {
+	Study     string `parquet:"study,dict"`
+	Model     string `parquet:"model,dict"`
+	Layer     string `parquet:"layer,dict"`
+	Depth     *int64 `parquet:"depth"`
+	Data      string `parquet:"data,dict"`
+	Transform string `parquet:"transform,dict"`
+	Trial     *int64 `parquet:"trial"`
+	Measure   string `parquet:"measure,dict"`
+	Factor    string `parquet:"factor,dict"`
+}
+
 type parquetUnit struct {
-	Study                    string   `parquet:"study,dict"`
-	Model                    string   `parquet:"model,dict"`
-	Layer                    string   `parquet:"layer,dict"`
-	Depth                    *int64   `parquet:"depth"`
-	Data                     string   `parquet:"data,dict"`
-	Transform                string   `parquet:"transform,dict"`
-	Trial                    *int64   `parquet:"trial"`
-	Measure                  string   `parquet:"measure,dict"`
-	Factor                   string   `parquet:"factor,dict"`
+	parquetOrigin
 	Unit                     int64    `parquet:"unit"`
 	Channel                  *int64   `parquet:"channel"`
 	Row                      *int64   `parquet:"row"`
@@ -69,7 +71,7 @@ func NewUnitWriter(w io.Writer) *UnitWriter { return &UnitWriter{newParquetWrite
 // Write adds a row.
 func (u *UnitWriter) Write(r UnitRow) error {
 	return u.rows.write(parquetUnit{
-		r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor,
+		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
 		int64(r.Unit), nullInt(r.Channel), nullInt(r.Row), nullInt(r.Column), int64(r.Sign), nullFloat(r.Threshold),
 		nullFloat(r.Global), nullFloat(r.Local), nullFloat(r.Score), nullFloat(r.Null), r.Selective, int64(r.Strongest),
 		nullFloat(r.TransformationalVariance), nullFloat(r.SampleVariance), nullFloat(r.NormalisedVariance),
@@ -117,15 +119,7 @@ var CurveColumns = []string{
 }
 
 type parquetCurve struct {
-	Study     string  `parquet:"study,dict"`
-	Model     string  `parquet:"model,dict"`
-	Layer     string  `parquet:"layer,dict"`
-	Depth     *int64  `parquet:"depth"`
-	Data      string  `parquet:"data,dict"`
-	Transform string  `parquet:"transform,dict"`
-	Trial     *int64  `parquet:"trial"`
-	Measure   string  `parquet:"measure,dict"`
-	Factor    string  `parquet:"factor,dict"`
+	parquetOrigin
 	Unit      int64   `parquet:"unit"`
 	Sign      int64   `parquet:"sign"`
 	Threshold float64 `parquet:"threshold"`
@@ -145,8 +139,10 @@ func NewCurveWriter(w io.Writer) *CurveWriter {
 
 // Write adds a row.
 func (c *CurveWriter) Write(r CurveRow) error {
-	return c.rows.write(parquetCurve{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor,
-		int64(r.Unit), int64(r.Sign), r.Threshold, int64(r.Strongest), int64(r.Step), r.Amount, r.Value})
+	return c.rows.write(parquetCurve{
+		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
+		int64(r.Unit), int64(r.Sign), r.Threshold, int64(r.Strongest), int64(r.Step), r.Amount, r.Value,
+	})
 }
 
 // Close writes what is pending and the end of the file. It leaves the underlying writer open.
@@ -162,28 +158,3 @@ func ReadCurves(r io.ReaderAt, size int64, each func(CurveRow)) error {
 		}
 	})
 }
-
-// A parquetWriter writes rows of one kind, some at a time.
-type parquetWriter[T any] struct {
-	w       *parquet.GenericWriter[T]
-	row     []T // one, which Write is given again and again
-	pending *int
-}
-
-func newParquetWriter[T any](w io.Writer) parquetWriter[T] {
-	return parquetWriter[T]{parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{})), make([]T, 1), new(int)}
-}
-
-func (p parquetWriter[T]) write(row T) error {
-	p.row[0] = row
-	if _, err := p.w.Write(p.row); err != nil {
-		return err
-	}
-	if *p.pending++; *p.pending == rowGroup {
-		*p.pending = 0
-		return p.w.Flush()
-	}
-	return nil
-}
-
-func (p parquetWriter[T]) close() error { return p.w.Close() }
