@@ -30,6 +30,18 @@ func (d Difference) Beyond() bool {
 	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > Rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
+// ByChance is how many of the differences would lie beyond their 95 % intervals if nothing differed: one in twenty of those that
+// have one.
+func ByChance(differences []Difference) float64 {
+	n := 0
+	for _, d := range differences {
+		if !math.IsNaN(d.Low) {
+			n++
+		}
+	}
+	return 0.05 * float64(n)
+}
+
 // A Comparison says how the scores of two runs are matched.
 type Comparison struct {
 	// Models renames the models of the first run to those of the second; nil: by name.

@@ -155,3 +155,26 @@ func TestConditionOnValues(t *testing.T) {
 		t.Errorf("a name that no row bears: %v", err)
 	}
 }
+
+func TestPlaceOfARow(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]Row{
+		"a, logits, c, quarter=90, mlp, hue": {Model: "a", Layer: "logits", Data: "c", Transform: "quarter", Parameter: "90", Variant: "mlp", Factor: "hue"},
+		"a, b, c":                            {Model: "a", OtherModel: "b", Data: "c"},
+		"a, c, gray":                         {Model: "a", Data: "c", Transform: "gray"},
+	} {
+		if got := r.Place(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What has no interval cannot lie beyond it.
+func TestByChance(t *testing.T) {
+	t.Parallel()
+	differences := slices.Repeat([]Difference{{Low: -1, High: 1}}, 40)
+	differences = append(differences, slices.Repeat([]Difference{{Low: math.NaN(), High: math.NaN()}}, 100)...)
+	if got := ByChance(differences); got != 2 {
+		t.Errorf("%v of 40 with an interval, want 2", got)
+	}
+}

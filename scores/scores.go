@@ -2,6 +2,8 @@
 // from them (means over the values of a transformation, means and intervals over trials).
 package scores
 
+import "strings"
+
 // A Row is one score with all that identifies it: a line of scores.csv. Fields that do not apply are empty; numbers
 // that do not apply are NaN, and empty in the files.
 type Row struct {
@@ -31,4 +33,20 @@ type Row struct {
 var Columns = []string{
 	"study", "model", "layer", "depth", "other_model", "other_layer", "data", "transform", "parameter", "trial",
 	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
+}
+
+// Place says in few words what the score is of: model, layer, data, transformation with its parameter, variant and factor, as far as
+// they apply.
+func (r Row) Place() string {
+	transform := r.Transform
+	if r.Parameter != "" {
+		transform += "=" + r.Parameter
+	}
+	var parts []string
+	for _, part := range []string{r.Model, r.OtherModel, r.Layer, r.Data, transform, r.Variant, r.Factor} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
 }

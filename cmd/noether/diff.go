@@ -175,30 +175,13 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 		if err != nil || len(found) == 0 {
 			return "", err
 		}
-		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, place(found[0])), nil
+		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, found[0].Place()), nil
 	}
 	found, err := gate.Failing(d.scores)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, place(found[0].A)), nil
-}
-
-// place says in few words what a row is of.
-func place(r scores.Row) string {
-	parts := []string{r.Model}
-	for _, p := range []string{r.OtherModel, r.Layer, r.Data, r.Transform} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	if r.Parameter != "" {
-		parts[len(parts)-1] += "=" + r.Parameter
-	}
-	if r.Factor != "" {
-		parts = append(parts, r.Factor)
-	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, found[0].A.Place()), nil
 }
 
 func (d runsDifference) print(all, asJSON bool) error {
@@ -222,7 +205,7 @@ func printDifferences(differences []scores.Difference, all bool) error {
 		} else if !all {
 			continue
 		}
-		fmt.Fprintf(t, "%s.%s\t%s\t%.4g\t%.4g\t%+.4g\t%s\t\n", d.A.Measure, d.A.Statistic, place(d.A), d.A.Value, d.B.Value, d.Value, bounds(d))
+		fmt.Fprintf(t, "%s.%s\t%s\t%.4g\t%.4g\t%+.4g\t%s\t\n", d.A.Measure, d.A.Statistic, d.A.Place(), d.A.Value, d.B.Value, d.Value, bounds(d))
 	}
 	if beyond > 0 || all {
 		if err := t.Flush(); err != nil {
@@ -230,7 +213,7 @@ func printDifferences(differences []scores.Difference, all bool) error {
 		}
 	}
 	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would by luck)\n",
-		beyond, len(differences), 0.05*float64(len(differences)))
+		beyond, len(differences), scores.ByChance(differences))
 	return nil
 }
 

@@ -117,34 +117,7 @@ func detail(r scores.Row) int {
 }
 
 // byChance is how many scores would differ beyond 95 % intervals if nothing differed.
-func (c comparison) byChance() int {
-	n := 0
-	for _, d := range c.Differences {
-		if !math.IsNaN(d.Low) {
-			n++
-		}
-	}
-	return int(math.Round(0.05 * float64(n)))
-}
-
-// place says what a row is of.
-func place(r scores.Row) string {
-	parts := []string{r.Model}
-	for _, p := range []string{r.OtherModel, r.Layer, r.Data, r.Transform} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	if r.Parameter != "" {
-		parts[len(parts)-1] += "=" + r.Parameter
-	}
-	for _, p := range []string{r.Variant, r.Factor} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
+func (c comparison) byChance() int { return int(math.Round(scores.ByChance(c.Differences))) }
 
 // together are the rows and the models of all sides as those of one run. A model whose name two runs use bears its run's name too.
 func together(sides []side) ([]scores.Row, scores.Record, error) {

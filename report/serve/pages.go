@@ -27,7 +27,7 @@ var script string
 var style string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": place, "percent": percent, "tags": tags,
+	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Place, "percent": percent, "tags": tags,
 }).Parse(pagesText))
 
 func when(t time.Time) string {
