@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -220,148 +214,6 @@ func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 		return fmt.Errorf("%d tasks of submission %d are on their way: noether cluster cancel %s ends them, --again submits beside them", n, last.Number, f.out)
 	}
 	return nil
-}
-
-// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be written, the run folder is
-// made and holds the resolved study afterwards.
-func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
-	engine.device = p.Device
-	o, err := engine.open()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := study.NewPlan(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	defer plan.Close()
-	work, err := plan.Work(run, o)
-	if err != nil {
-		return nil, err
-	}
-	left := len(plan.Failed())
-	for _, w := range work {
-		left += w.Cells
-	}
-	if left == 0 {
-		return nil, fmt.Errorf("nothing is left to do; noether merge %s writes the scores", f.out)
-	}
-	if !f.dry {
-		if err := plan.Prepare(run, o); err != nil {
-			return nil, err
-		}
-	}
-	var calibrate func(context.Context, study.Work) (cluster.Cost, error)
-	if f.calibrate > 0 {
-		calibrate = func(ctx context.Context, w study.Work) (cluster.Cost, error) {
-			if !f.asJSON {
-				note("measuring " + w.Model)
-			}
-			return f.measure(ctx, engine, path, w, p)
-		}
-	}
-	costs, err := cluster.Costs(ctx, work, calibrate)
-	if err != nil {
-		return nil, err
-	}
-	for _, failed := range plan.Failed() {
-		note(failed.What() + " fails here, and probably there: " + failed.Error)
-		if failed.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == failed.Model }) {
-			costs = append(costs, cluster.Cost{Model: failed.Model, Note: "it does not open here"})
-		}
-	}
-	n := p.Tasks
-	if n == 0 {
-		n = cluster.TasksOf(costs, time.Hour)
-	}
-	if f.slurm && !f.dry {
-		if most := (cluster.Slurm{}).MostTasks(ctx); most > 0 && n > most {
-			note(fmt.Sprintf("this cluster's arrays have at most %d tasks, not %d", most, n))
-			n = most
-		}
-	}
-	scheduler := "slurm"
-	if f.kubernetes {
-		scheduler = "kubernetes"
-	}
-	return &cluster.Submission{Number: 1, Scheduler: scheduler, Profile: p, Costs: costs, Tasks: cluster.Balance(costs, n)}, nil
-}
-
-// measure calibrates a model in a process of its own, so that its memory is its own and a crash of the engine ends
-// nothing else.
-func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return cluster.Cost{}, err
-	}
-	args := []string{"cluster", "calibrate", path, "--model", w.Model, "--for", f.calibrate.String(), "--device", p.Device,
-		"--threads", strconv.Itoa(min(p.CPUs, runtime.NumCPU())), "--onnxruntime", engine.library, "--memory", f.memory}
-	for _, v := range f.vars {
-		args = append(args, "--var", v)
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.calibrate+5*time.Minute) // for opening what is large
-	defer cancel()
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		lines := bytes.Split(bytes.TrimSpace(errs.Bytes()), []byte("\n"))
-		return cluster.Cost{}, fmt.Errorf("%s", lines[len(lines)-1])
-	}
-	var cost cluster.Cost
-	if err := json.Unmarshal(out.Bytes(), &cost); err != nil {
-		return cost, err
-	}
-	if peak := peakMemory(cmd.ProcessState); peak > 0 {
-		cost.Memory = peak + w.Bytes // the trial held the accumulators of one transformation, not of all that fit a pass
-	}
-	return cost, nil
-}
-
-// clusterCalibrateCommand is what submit calls for each model.
-func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
-	var vars []string
-	var model, memory string
-	var most time.Duration
-	c := &cobra.Command{
-		Use:    "calibrate STUDY",
-		Short:  "Measure what a model of a study takes on a few samples",
-		Hidden: true,
-		Args:   usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			s, err := loadStudy(c, args[0], vars, memory)
-			if err != nil {
-				return err
-			}
-			o, err := engine.open()
-			if err != nil {
-				return err
-			}
-			o.Only = []string{model}
-			plan, err := study.NewPlan(c.Context(), s, o)
-			if err != nil {
-				return err
-			}
-			work, err := plan.Work("", o)
-			plan.Close()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), most)
-			defer cancel()
-			cost, err := cluster.Calibrate(ctx, s, work[0], o)
-			if err != nil {
-				return err
-			}
-			return printJSON(cost)
-		},
-	}
-	f := c.Flags()
-	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
-	f.StringVar(&model, "model", "", "the model")
-	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once")
-	f.DurationVar(&most, "for", 20*time.Second, "how long at most")
-	return c
 }
 
 func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) error {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/study"
+)
+
+// clusterCalibrateCommand is what submit calls for each model.
+func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
+	var vars []string
+	var model, memory string
+	var most time.Duration
+	c := &cobra.Command{
+		Use:    "calibrate STUDY",
+		Short:  "Measure what a model of a study takes on a few samples",
+		Hidden: true,
+		Args:   usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := loadStudy(c, args[0], vars, memory)
+			if err != nil {
+				return err
+			}
+			o, err := engine.open()
+			if err != nil {
+				return err
+			}
+			o.Only = []string{model}
+			plan, err := study.NewPlan(c.Context(), s, o)
+			if err != nil {
+				return err
+			}
+			work, err := plan.Work("", o)
+			plan.Close()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), most)
+			defer cancel()
+			cost, err := cluster.Calibrate(ctx, s, work[0], o)
+			if err != nil {
+				return err
+			}
+			return printJSON(cost)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
+	f.StringVar(&model, "model", "", "the model")
+	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once")
+	f.DurationVar(&most, "for", 20*time.Second, "how long at most")
+	return c
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be written, the run folder is
+// made and holds the resolved study afterwards.
+func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
+	engine.device = p.Device
+	o, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := study.NewPlan(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	work, err := plan.Work(run, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(plan.Failed()) == 0 && !slices.ContainsFunc(work, func(w study.Work) bool { return w.Cells > 0 }) {
+		return nil, fmt.Errorf("nothing is left to do; noether merge %s writes the scores", f.out)
+	}
+	if !f.dry {
+		if err := plan.Prepare(run, o); err != nil {
+			return nil, err
+		}
+	}
+	costs, err := cluster.Costs(ctx, work, f.calibrator(engine, path, p))
+	if err != nil {
+		return nil, err
+	}
+	costs = withFailed(costs, plan.Failed())
+	out := &cluster.Submission{Number: 1, Scheduler: "slurm", Profile: p, Costs: costs, Tasks: cluster.Balance(costs, f.taskCount(ctx, costs, p))}
+	if f.kubernetes {
+		out.Scheduler = "kubernetes"
+	}
+	return out, nil
+}
+
+// calibrator measures models one by one, and says which; nil where none is to be measured.
+func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Profile) func(context.Context, study.Work) (cluster.Cost, error) {
+	if f.calibrate <= 0 {
+		return nil
+	}
+	return func(ctx context.Context, w study.Work) (cluster.Cost, error) {
+		if !f.asJSON {
+			note("measuring " + w.Model)
+		}
+		return f.measure(ctx, engine, path, w, p)
+	}
+}
+
+// withFailed adds models that do not open here: a task tries them once more.
+func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
+	for _, one := range failed {
+		note(one.What() + " fails here, and probably there: " + one.Error)
+		if one.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == one.Model }) {
+			costs = append(costs, cluster.Cost{Model: one.Model, Note: "it does not open here"})
+		}
+	}
+	return costs
+}
+
+// taskCount is how many tasks there are to be, as far as the cluster takes them.
+func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
+	n := p.Tasks
+	if n == 0 {
+		n = cluster.TasksOf(costs, time.Hour)
+	}
+	if f.slurm && !f.dry {
+		if most := (cluster.Slurm{}).MostTasks(ctx); most > 0 && n > most {
+			note(fmt.Sprintf("this cluster's arrays have at most %d tasks, not %d", most, n))
+			n = most
+		}
+	}
+	return n
+}
+
+// measure calibrates a model in a process of its own, so that its memory is its own and a crash of the engine ends
+// nothing else.
+func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return cluster.Cost{}, err
+	}
+	args := []string{"cluster", "calibrate", path, "--model", w.Model, "--for", f.calibrate.String(), "--device", p.Device,
+		"--threads", strconv.Itoa(min(p.CPUs, runtime.NumCPU())), "--onnxruntime", engine.library, "--memory", f.memory}
+	for _, v := range f.vars {
+		args = append(args, "--var", v)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.calibrate+5*time.Minute) // for opening what is large
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		lines := bytes.Split(bytes.TrimSpace(errs.Bytes()), []byte("\n"))
+		return cluster.Cost{}, fmt.Errorf("%s", lines[len(lines)-1])
+	}
+	var cost cluster.Cost
+	if err := json.Unmarshal(out.Bytes(), &cost); err != nil {
+		return cost, err
+	}
+	if peak := peakMemory(cmd.ProcessState); peak > 0 {
+		cost.Memory = peak + w.Bytes // the trial held the accumulators of one transformation, not of all that fit a pass
+	}
+	return cost, nil
+}
