@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func TestOneFileUnderTwoNames(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: twin, onnx: good.onnx, layers: conv}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	values := map[string]map[string]bool{}
+	for _, r := range readScores(t, run) {
+		key := r.Measure + r.Statistic + r.Layer
+		if values[key] == nil {
+			values[key] = map[string]bool{}
+		}
+		values[key][fmt.Sprint(r.Value)] = true
+	}
+	for key, v := range values {
+		if len(v) != 1 {
+			t.Errorf("%s differs between two names of one model: %v", key, v)
+		}
+	}
+}
+
+func TestReportOfAHalfFinishedRun(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	// Back to the middle: one cell and the record of a run on its way.
+	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
+	if err != nil || len(cells) != 6 {
+		t.Fatalf("%d cells, %v", len(cells), err)
+	}
+	for _, c := range cells[1:] {
+		os.Remove(c)
+	}
+	os.Remove(filepath.Join(run, "scores.csv"))
+	record, err := scores.ReadRecord(filepath.Join(run, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Finished, record.Done, record.Keys = nil, 1, nil
+	for _, c := range cells {
+		record.Keys = append(record.Keys, strings.TrimSuffix(filepath.Base(c), ".json"))
+	}
+	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
+		t.Fatal(err)
+	}
+	text, err := output(t, "report", run)
+	if err != nil || !strings.Contains(text, "1 of 6 cells") || strings.Contains(text, "scores.csv") {
+		t.Errorf("%v: %s", err, text)
+	}
+	record.Keys = record.Keys[1:] // as if the cell that is left were of the study before it was changed
+	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := output(t, "report", run, "--json")
+	if strings.Contains(before, `"statistic"`) {
+		t.Errorf("a cell of another study is listed: %.300s", before)
+	}
+}
+
+func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run, "--shard", "1/2"); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "report", run); code != 1 || !strings.HasSuffix(message, "noether merge "+run) {
+		t.Errorf("exit %d: %s", code, message)
+	}
+	if code, message := call(t, "run", study, "-o", run, "--shard", "2/2"); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "merge", run); code != 0 {
+		t.Fatal(message)
+	}
+	if code, message := call(t, "report", run); code != 0 {
+		t.Error(message)
+	}
+}
+
+func TestSkipsAreGroupedByTheirReason(t *testing.T) {
+	t.Parallel()
+	var skips []scores.Skip
+	for i := range 5 {
+		skips = append(skips, scores.Skip{Model: "net", Layer: fmt.Sprintf("fc%d", i), Data: "d", Measure: "seis", Why: "it has no space"})
+	}
+	skips = append(skips, scores.Skip{Model: "net", Layer: "gap", Data: "d", Measure: "seis", Why: "it has a single position"},
+		scores.Skip{Model: "net", Data: "d", Measure: "accuracy", Why: "the data have no labels"})
+	want := []string{
+		"seis of net at 5 layers (fc0, fc1, fc2, ...) on d: it has no space",
+		"seis of net at gap on d: it has a single position",
+		"accuracy of net on d: the data have no labels",
+	}
+	if got := skipLines(skips); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: cut, onnx: cut.onnx}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	run := filepath.Join(dir, "run")
+	text, err := output(t, "run", study, "-o", run)
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"2 of 2 cells are done, with 1 failure", "Failed", "model cut", "truncated", "scores.csv"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the output does not say %q:\n%s", want, text)
+		}
+	}
+	if len(readScores(t, run)) == 0 {
+		t.Error("the model that can be read has no scores")
+	}
+	if code, message := call(t, "run", study, "-o", filepath.Join(dir, "fast"), "--fail-fast"); code != 1 || !strings.Contains(message, "cut.onnx") {
+		t.Errorf("exit %d: %s", code, message)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "fast", "scores.csv")); err == nil {
+		t.Error("fail-fast went on")
+	}
+	if code, _ := call(t, "run", study, "--dry-run", "-o", run); code != 0 {
+		t.Error("a dry run wants every model")
+	}
+	if page, err := os.ReadFile(filepath.Join(run, "report.html")); err != nil || !strings.Contains(string(page), "<h3>Failed</h3>") {
+		t.Errorf("the report does not list failures: %v", err)
+	}
+}
+
+func TestLogIsJSONToItsLastLine(t *testing.T) {
+	dir := brokenFolder(t)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
+	study := write(t, dir, "study.yaml", []byte(text))
+	log, code := caught(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
+	if code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	seen := map[string]string{}
+	for line := range strings.Lines(log) {
+		var l struct{ Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		seen[l.Msg] = l.Level
+	}
+	if seen["pass"] != "INFO" || seen["failed"] != "ERROR" || seen["cell finished"] != "INFO" || !strings.Contains(log, "NaN") || !strings.Contains(log, "/metrics") {
+		t.Errorf("the log lacks something:\n%s", log)
+	}
+	for _, flags := range [][]string{{"--log", "xml"}, {"--log", "json", "--log-level", "loud"}} {
+		if _, code := caught(t, append([]string{"run", study}, flags...)...); code != 2 {
+			t.Errorf("%v exits with %d", flags, code)
+		}
+	}
+	if text, code := caught(t, "run", study, "--metrics", "nowhere:x"); code != 1 || !strings.Contains(text, "metrics") {
+		t.Errorf("exit %d: %s", code, text)
+	}
+}
+
+func TestCheckExitsByWhatItLeaves(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	if text, err := output(t, "check", run); err != nil || !strings.Contains(text, "as it should be") {
+		t.Errorf("%v: %s", err, text)
+	}
+	write(t, run, "cells/nonsense", nil)
+	text, err := output(t, "check", run, "--json")
+	if err == nil || !json.Valid([]byte(text)) || !strings.Contains(text, `"foreign"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if code, message := call(t, "check", run, "--fix"); code != 0 {
+		t.Error(message)
+	}
+	if code, message := call(t, "check", run); code != 0 {
+		t.Error(message)
+	}
+	if code, message := call(t, "check", dir); code != 1 || !strings.Contains(message, "no run folder") {
+		t.Errorf("exit %d: %s", code, message)
+	}
+}
