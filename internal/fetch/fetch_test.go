@@ -7,20 +7,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/memblob"
 )
 
 var content1 = bytes.Repeat([]byte("noether "), 5000)
@@ -295,186 +290,5 @@ func TestCancelledDownloadEndsAtOnce(t *testing.T) {
 	start := time.Now()
 	if _, err := c.File(ctx, s.URL+"/x", ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
-	}
-}
-
-func TestBuckets(t *testing.T) {
-	t.Parallel()
-	c := newCache(t)
-	bucket := memblob.OpenBucket(nil)
-	if err := bucket.WriteAll(t.Context(), "models/net.onnx", content1, nil); err != nil {
-		t.Fatal(err)
-	}
-	opened := ""
-	c.Bucket = func(_ context.Context, address string) (*blob.Bucket, error) {
-		opened = address
-		return blob.PrefixedBucket(bucket, ""), nil
-	}
-	path, err := c.File(t.Context(), "mem://store/models/net.onnx?region=x", "")
-	if err != nil || opened != "mem://store?region=x" {
-		t.Fatalf("%v, opened %q", err, opened)
-	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content1) {
-		t.Error("the content differs")
-	}
-	bucket = memblob.OpenBucket(nil)
-	refuse(t, c, "mem://store/none", "", "there is no such file")
-
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a b.npy"), content1, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	files := newCache(t)
-	want(t, files, "file://"+filepath.ToSlash(dir)+"/a%20b.npy", "", content1)
-	want(t, files, "file://"+filepath.ToSlash(dir)+"/a%20b.npy", "", content1)
-	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
-}
-
-// A server that knows as much of S3 as reading an object takes.
-func TestS3(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	var ranged atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/bucket/models/net.onnx" || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.Header().Set("ETag", `"one"`)
-		if r.Method == http.MethodGet && r.Header.Get("Range") == "" || r.Header.Get("Range") == "bytes=0-" {
-			if ranged.Add(1) == 1 {
-				w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
-				w.Write(content1[:1000])
-				w.(http.Flusher).Flush()
-				panic(http.ErrAbortHandler)
-			}
-		}
-		http.ServeContent(w, r, "", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), bytes.NewReader(content1))
-	}))
-	defer s.Close()
-	c := newCache(t)
-	query := "?region=us-east-1&use_path_style=true&disable_https=true&endpoint=" + s.URL
-	want(t, c, "s3://bucket/models/net.onnx"+query, "", content1)
-	refuse(t, c, "s3://bucket/models/none.onnx"+query, "", "there is no such file")
-}
-
-func TestManyProcessesFetchOnce(t *testing.T) {
-	t.Parallel()
-	c := newCache(t)
-	var gets atomic.Int64
-	s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) {
-		gets.Add(1)
-		time.Sleep(50 * time.Millisecond)
-		w.Write(content1)
-	})
-	var wait sync.WaitGroup
-	for range 8 {
-		other := *c // as another process has it
-		wait.Go(func() {
-			if _, err := other.File(t.Context(), s.URL+"/x", hexSum(content1)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	if gets.Load() != 1 {
-		t.Errorf("%d downloads", gets.Load())
-	}
-}
-
-func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
-	t.Parallel()
-	c := newCache(t)
-	c.Size = 25_000
-	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, strings.Repeat(r.URL.Path, 10_000/len(r.URL.Path)))
-	})
-	for i := range 4 {
-		path, err := c.File(t.Context(), fmt.Sprintf("%s/%d", s.URL, i), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		// As if another process had fetched it an hour ago, and were no more.
-		dir := filepath.Dir(path)
-		held.Lock()
-		if i < 3 {
-			held.locks[filepath.Join(dir, "used")].Close()
-			delete(held.locks, filepath.Join(dir, "used"))
-		}
-		held.Unlock()
-		past := time.Now().Add(time.Duration(i-10) * time.Hour)
-		if i == 1 {
-			past = time.Now() // the second was used again
-		}
-		os.Chtimes(filepath.Join(dir, "used"), past, past)
-	}
-	c.evict()
-	left, _ := filepath.Glob(c.path("content", "*", "data"))
-	if len(left) != 2 {
-		t.Errorf("%d contents are left of 4 that are two too many", len(left))
-	}
-	c.Size = 1
-	c.evict()
-	if left, _ := filepath.Glob(c.path("content", "*", "data")); len(left) != 1 {
-		t.Errorf("%d contents are left; the one in use should be", len(left))
-	}
-}
-
-func TestModelsBringTheirFiles(t *testing.T) {
-	t.Parallel()
-	c := newCache(t)
-	weights := "weights 1"
-	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/m/net.onnx":
-			w.Write([]byte("graph"))
-		case "/m/data/net.bin":
-			io.WriteString(w, weights)
-		case "/m/alone.onnx":
-			w.Write([]byte("alone"))
-		default:
-			http.NotFound(w, r)
-		}
-	})
-	list := func(names ...string) func(string) ([]string, error) {
-		return func(string) ([]string, error) { return names, nil }
-	}
-	path, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	beside := func(path string) string {
-		raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "data", "net.bin"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
-	}
-	if beside(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
-		t.Errorf("%s", path)
-	}
-	weights = "weights 2" // the same graph with other weights is another model, and the first stays what it was
-	second, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
-	if err != nil || beside(second) != "weights 2" || beside(path) != "weights 1" {
-		t.Errorf("%v", err)
-	}
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("alone")), list()); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "another file") {
-		t.Errorf("a model of another hash: %v", err)
-	}
-	noModel := func(string) ([]string, error) { return nil, errors.New("is no model") }
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "another file") {
-		t.Errorf("what is no model and has another hash: %v", err)
-	}
-	upper := strings.ToUpper(hexSum([]byte("alone")))
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx#sha256="+upper, strings.ToLower(upper), list()); err != nil {
-		t.Errorf("one hash in capitals and not: %v", err)
-	}
-	for _, name := range []string{"../x", "/etc/passwd", `a\b`, "none.bin"} {
-		if _, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list(name)); err == nil {
-			t.Errorf("weights in %s are had", name)
-		}
 	}
 }

@@ -1,0 +1,136 @@
+package study
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// smallAndOther writes the models small and other, and returns the text of a study of both.
+func smallAndOther(t *testing.T, dir string) string {
+	t.Helper()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	testmodel.Write(t, dir, "other", testmodel.Options{})
+	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
+	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
+}
+
+// Runs of some of the models fill one folder; whole models leave nothing to merge, and shards of the others little.
+func TestModelsAreRunApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := smallAndOther(t, dir)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "apart")
+	part := o
+	part.Only = []string{"other"}
+	mustRun(t, parseIn(t, dir, text), out, part)
+	if _, err := os.Stat(filepath.Join(out, "run.json")); err == nil {
+		t.Error("a run of one of two models writes the record of the whole")
+	}
+	part.Only, part.Complete = []string{"small"}, true
+	part.Part = Part{1, 2}
+	mustRun(t, parseIn(t, dir, text), out, part)
+
+	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	var lack *Incomplete
+	if !errors.As(err, &lack) || len(lack.ByModel()) != 1 {
+		t.Fatalf("merging without a shard: %v", err)
+	}
+	if m := lack.ByModel()[0]; m.Model != "small" || fmt.Sprint(m.Shards) != "[2/2]" || m.Cells != result.Record.Cells-result.Record.Done {
+		t.Errorf("the merge says that %+v is missing", m)
+	}
+	if result.Record.Finished != nil || len(result.Rows) == 0 || len(result.Record.Missing) != 1 {
+		t.Errorf("an incomplete merge yields %d rows and the record %+v", len(result.Rows), result.Record)
+	}
+	for _, row := range result.Rows {
+		if row.Model != "other" {
+			t.Fatalf("a score of %s, which is not complete", row.Model)
+		}
+	}
+
+	part.Part = Part{2, 2}
+	mustRun(t, parseIn(t, dir, text), out, part)
+	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
+		t.Errorf("the last shard leaves %v to the merge", left)
+	}
+	got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
+	if got.Record.Finished == nil || got.Record.Missing != nil {
+		t.Errorf("the record of a complete merge: %+v", got.Record)
+	}
+	part.Only = []string{"smal"}
+	if _, err := Run(t.Context(), parseIn(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
+		t.Errorf("a model that is not there: %v", err)
+	}
+}
+
+// Runs of one model each leave what a merge needs, in one folder or in one each: the study with the hashes of both, and their cells.
+func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := "samples: true\n" + smallAndOther(t, dir)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	merge := func(dirs ...string) (*Result, error) {
+		s, err := Load(filepath.Join(dirs[0], "study.yaml"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Merge(t.Context(), s, dirs, o)
+	}
+	run := func(out, model string) {
+		part := o
+		part.Only = []string{model}
+		mustRun(t, parseIn(t, dir, text), out, part)
+	}
+	one, a, b := filepath.Join(dir, "one"), filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	run(one, "other")
+	if result, err := merge(one); result == nil || err == nil || !strings.Contains(err.Error(), "model small lack every shard; run the study for them") {
+		t.Errorf("merging without a model: %v", err)
+	}
+	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "no run folder") {
+		t.Errorf("reading an empty folder: %v", err)
+	}
+	run(one, "small")
+	run(one, "other") // has nothing to do, and keeps the hash of the other
+	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range resolved.Models {
+		if m.SHA256 == "" {
+			t.Errorf("the study has no hash of %s", m.Name)
+		}
+	}
+	run(a, "small")
+	run(b, "other")
+	if _, err := ReadResult(b); err == nil || !strings.HasSuffix(err.Error(), "no scores yet: noether merge "+b) {
+		t.Errorf("reading a folder that waits for its merge: %v", err)
+	}
+	for _, dirs := range [][]string{{one}, {a, b}} {
+		got, err := merge(dirs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameScores(t, want.Rows, got.Rows, 1e-9)
+		if got.Record.Finished == nil || got.Record.Done != want.Record.Done {
+			t.Errorf("the record of %v: %+v", dirs, got.Record)
+		}
+		samples, err := os.ReadFile(filepath.Join(dirs[0], "samples.parquet"))
+		whole, _ := os.ReadFile(filepath.Join(dir, "whole", "samples.parquet"))
+		if err != nil || !bytes.Equal(samples, whole) {
+			t.Errorf("%d bytes of samples in %v where the whole run has %d: %v", len(samples), dirs, len(whole), err)
+		}
+	}
+}
