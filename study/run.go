@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -293,100 +291,4 @@ func (r *runner) addAccumulator(t *task) error {
 	}
 	r.accs[t] = acc
 	return nil
-}
-
-// score computes the scores of the pass's tasks and writes the record of every cell that is complete.
-func (r *runner) score(ctx context.Context, p *pass) error {
-	ctx, all := span(ctx, "score")
-	defer all.End()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // so that the others stop where one fails
-	type outcome struct {
-		task   *task
-		scored *finished
-		err    error
-	}
-	tasks := p.all()
-	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where this function has ended
-	next := make(chan *task, len(tasks))
-	accs := make(map[*task]accumulator, len(tasks))
-	for _, t := range tasks {
-		next <- t
-		accs[t] = r.accs[t]
-	}
-	close(next)
-	workers := min(r.o.cores(), len(tasks))
-	r.shareBLAS(workers)
-	var busy atomic.Int32
-	busy.Store(int32(workers))
-	for range workers {
-		go func() {
-			defer func() { r.shareBLAS(int(busy.Add(-1))) }() // the last layers take over the cores of those that are done
-			for t := range next {
-				if ctx.Err() != nil {
-					return
-				}
-				var scored *finished
-				err := guarded(func() (err error) {
-					scored, err = t.compute(accs[t])
-					return err
-				})
-				outcomes <- outcome{t, scored, err}
-			}
-		}()
-	}
-	for range tasks {
-		var o outcome
-		start := time.Now()
-		select {
-		case o = <-outcomes:
-		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
-			return context.Cause(ctx)
-		}
-		r.stats.add(scoring, start)
-		delete(r.accs, o.task)
-		if o.err != nil {
-			if err := r.failCell(o.task.cell, o.task.layer(), nil, o.err); err != nil {
-				return err
-			}
-		}
-		if o.task.cell.failed {
-			continue
-		}
-		o.task.scored = o.scored
-		if err := r.completeCell(o.task.cell); err != nil {
-			return err
-		}
-		if err := r.saveIfDue(p); err != nil {
-			return err
-		}
-	}
-	return r.saveIncomplete(p)
-}
-
-// completeCell writes a cell's record once all its layers have scores.
-func (r *runner) completeCell(c *Cell) error {
-	if slices.ContainsFunc(c.tasks, func(t *task) bool { return t.scored == nil }) {
-		return nil
-	}
-	defer r.stats.during(saving)()
-	if err := r.folder.writeCell(c); err != nil {
-		return &saveError{err}
-	}
-	if err := r.removeStates(c); err != nil {
-		return &saveError{err}
-	}
-	r.cellDone(c)
-	for _, t := range c.tasks {
-		t.scored = nil // the folder holds it now
-	}
-	return nil
-}
-
-// cellDone notes that the folder holds the record of a cell.
-func (r *runner) cellDone(c *Cell) {
-	c.done = true
-	r.stats.finished.Add(1)
-	r.folder.removeFailures(c.Key)
-	r.log.Info("cell finished", "what", c.String())
 }

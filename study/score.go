@@ -1,0 +1,118 @@
+package study
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// score computes the scores of the pass's tasks and writes the record of every cell that is complete.
+func (r *runner) score(ctx context.Context, p *pass) error {
+	ctx, all := span(ctx, "score")
+	defer all.End()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // so that the others stop where one fails
+	tasks := p.all()
+	outcomes := r.compute(ctx, tasks)
+	for range tasks {
+		var o outcome
+		start := time.Now()
+		select {
+		case o = <-outcomes:
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
+			return context.Cause(ctx)
+		}
+		r.stats.add(scoring, start)
+		if err := r.take(p, o); err != nil {
+			return err
+		}
+	}
+	return r.saveIncomplete(p)
+}
+
+// An outcome is what came of scoring a task.
+type outcome struct {
+	task   *task
+	scored *finished
+	err    error
+}
+
+// compute scores tasks side by side, and sends what came of each.
+func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
+	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where score has ended
+	next := make(chan *task, len(tasks))
+	accs := make(map[*task]accumulator, len(tasks)) // r.accs loses them one by one
+	for _, t := range tasks {
+		next <- t
+		accs[t] = r.accs[t]
+	}
+	close(next)
+	workers := min(r.o.cores(), len(tasks))
+	r.shareBLAS(workers)
+	var busy atomic.Int32
+	busy.Store(int32(workers))
+	for range workers {
+		go func() {
+			defer func() { r.shareBLAS(int(busy.Add(-1))) }() // the last layers take over the cores of those that are done
+			for t := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				var scored *finished
+				err := guarded(func() (err error) {
+					scored, err = t.compute(accs[t])
+					return err
+				})
+				outcomes <- outcome{t, scored, err}
+			}
+		}()
+	}
+	return outcomes
+}
+
+// take keeps the scores of a task until those of all its cell are there, which are then written.
+func (r *runner) take(p *pass, o outcome) error {
+	delete(r.accs, o.task)
+	cell := o.task.cell
+	if o.err != nil {
+		if err := r.failCell(cell, o.task.layer(), nil, o.err); err != nil {
+			return err
+		}
+	}
+	if cell.failed {
+		return nil
+	}
+	o.task.scored = o.scored
+	if err := r.completeCell(cell); err != nil {
+		return err
+	}
+	return r.saveIfDue(p)
+}
+
+// completeCell writes a cell's record once all its layers have scores.
+func (r *runner) completeCell(c *Cell) error {
+	if slices.ContainsFunc(c.tasks, func(t *task) bool { return t.scored == nil }) {
+		return nil
+	}
+	defer r.stats.during(saving)()
+	if err := r.folder.writeCell(c); err != nil {
+		return &saveError{err}
+	}
+	if err := r.removeStates(c); err != nil {
+		return &saveError{err}
+	}
+	r.cellDone(c)
+	for _, t := range c.tasks {
+		t.scored = nil // the folder holds it now
+	}
+	return nil
+}
+
+// cellDone notes that the folder holds the record of a cell.
+func (r *runner) cellDone(c *Cell) {
+	c.done = true
+	r.stats.finished.Add(1)
+	r.folder.removeFailures(c.Key)
+	r.log.Info("cell finished", "what", c.String())
+}
