@@ -101,13 +101,26 @@ func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
 func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	ctx, opened := span(ctx, "open")
 	defer func() { end(opened, err) }()
-	s := p.Study
-	s.openCache(func(text string) { o.warn("%s", text) })
-	for _, d := range s.Data {
+	p.Study.openCache(func(text string) { o.warn("%s", text) })
+	if err := p.openData(ctx, o); err != nil {
+		return err
+	}
+	if err := p.Study.knows(o.Only); err != nil {
+		return err
+	}
+	if err := p.openModels(ctx, o); err != nil {
+		return err
+	}
+	return p.addCells()
+}
+
+// openData opens all data. What cannot be opened is a failure, and an error where nothing can.
+func (p *Plan) openData(ctx context.Context, o Options) error {
+	for _, d := range p.Study.Data {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		open, err := s.openData(ctx, d)
+		open, err := p.Study.openData(ctx, d)
 		switch {
 		case err == nil:
 			p.data = append(p.data, open)
@@ -126,22 +139,24 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	if len(p.data) == 0 {
 		return p.failures.causes[0]
 	}
+	return nil
+}
+
+// openModels opens the models that are wanted, as openData opens data.
+func (p *Plan) openModels(ctx context.Context, o Options) error {
 	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
 	var heard *dataset.Sound
-	if p.data[0].spec.Name == s.Data[0].Name {
+	if p.data[0].spec.Name == p.Study.Data[0].Name {
 		size, heard = p.data[0].size(ctx), p.data[0].sound(ctx)
 	}
-	if err := s.knows(o.Only); err != nil {
-		return err
-	}
-	for _, m := range s.Models {
+	for _, m := range p.Study.Models {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := s.openModel(ctx, m, size, heard, o)
+		open, err := p.Study.openModel(ctx, m, size, heard, o)
 		if err == nil {
 			err = p.fits(ctx, open)
 		}
@@ -160,7 +175,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	if len(p.models) == 0 {
 		return p.failures.causes[0]
 	}
-	return p.addCells()
+	return nil
 }
 
 // runs reports whether the plan is to have the cells of a model, those that compare it with others among them.
