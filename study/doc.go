@@ -1,0 +1,36 @@
+// Package study measures models on data under transformations as a study file says, and keeps what it finds in a run folder.
+//
+//	s, err := study.Load("study.yaml", nil)
+//	result, err := study.Run(ctx, s, "runs/first", study.Options{Runtime: rt})
+//
+// A study names data, models, transformations and measures. A *cell* is what one record holds: a measure for a model, data, a value of a
+// transformation and a trial. Its key is a hash of all that its scores depend on, so that a run that was stopped, or a study that
+// has grown, does what is missing and nothing else.
+//
+// # How a run goes
+//
+//	Load, Parse    the file, strictly: each mistake with its line and column
+//	NewPlan        models and data are opened, cells listed; what does not apply is skipped, and why is noted
+//	Run            cells that accumulate are grouped into passes over one data set, whose accumulators fit the memory bound. A pass
+//	               reads each sample once, runs the clean batch once for all transformations and measures, and saves its states
+//	               now and then. What works in steps (a procedure) comes after the passes, with checkpoints of its own
+//	Merge          completes what shards of the samples, or runs of some of the models, have left
+//
+// Every random draw comes from a generator that is keyed by the study's seed, the data's name, the sample, the transformation's name and the
+// trial. So scores depend on the study alone: not on batches, threads, shards, or whether the run was stopped.
+//
+// # The run folder
+//
+//	study.yaml         the study as resolved, with the hashes of models and data
+//	run.json           what was run, skipped, unreadable and failed
+//	cells/KEY.json     a finished cell, written whole or not at all
+//	states/            accumulators and checkpoints of unfinished cells
+//	failures/          what failed, and why; the rest of the study goes on
+//	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
+//
+// ReadResult, ReadCells, Units and Curves read it, Check looks for what is wrong with it.
+//
+// # Without a file
+//
+// Measure feeds measures with a model and data, and Compare comparisons with two models, for numbers at once and without a folder.
+package study
