@@ -12,7 +12,7 @@ import (
 
 // Misclassification is the loss log softmax(m(x'))_y, which is smallest where the model is surest of another class than y.
 // The picture that is kept is the one whose margin, log p_y - max over others of log p_k, is smallest: a negative
-// margin is a wrong prediction. That is also what Result.Loss holds.
+// margin is a wrong prediction. That is also what Found.Loss holds.
 type Misclassification struct {
 	Model *model.Model
 	// Outputs are the outputs of the model that count, in order; labels are places among them. Nil: all.

@@ -4,7 +4,7 @@ import "math"
 
 // A Score is one statistic with what a reader needs to judge it. A number never comes alone.
 type Score struct {
-	Statistic string  // the name in DESIGN's tables and in scores.csv, for instance "equivariance"
+	Statistic string  // the name in scores.csv, for instance "equivariance"
 	Variant   string  // tells variants of one measure apart; usually empty
 	Parameter string  // the value of the transformation's parameter, where one method scores several of them; usually empty, and the cell tells
 	Factor    string  // the part of the data or the factor that the score concerns, for instance "class=cat"; usually empty

@@ -73,7 +73,7 @@ func (t *Targets) factors(carried []string, labelled bool) []string {
 	return nil
 }
 
-// scales are the units of DESIGN's factors: OpenCV's 8-bit hue, saturation and value.
+// scales are what factors are divided by where nothing is said: OpenCV's 8-bit hue, saturation and value.
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
 // target is the target of a factor. One whose values are names, such as a speaker, is of classes.
