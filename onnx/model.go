@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -62,10 +63,12 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	if info.IsDir() {
+	switch {
+	case info.IsDir():
 		return nil, errors.New("is a folder, not an ONNX file")
-	}
-	if info.Size() > maxBytes {
+	case info.Mode()&fs.ModeDevice != 0:
+		return nil, errors.New("is a device, not an ONNX file") // and may never end
+	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: keep its weights as external data", info.Size())
 	}
 	data, err := os.ReadFile(path)

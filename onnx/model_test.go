@@ -49,6 +49,16 @@ func externalData(t *pb.TensorProto, pairs ...string) {
 	}
 }
 
+func TestDeviceIsNoModel(t *testing.T) {
+	t.Parallel()
+	if info, err := os.Stat("/dev/zero"); err != nil || info.Mode()&os.ModeDevice == 0 {
+		t.Skip("there is no /dev/zero here")
+	}
+	if _, err := onnx.Read("/dev/zero"); err == nil || err.Error() != "reading model /dev/zero: is a device, not an ONNX file" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestReadSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -90,11 +90,14 @@ func (m *Model) products() map[string]bool {
 func isEmpty(t *pb.TensorProto) bool { return slices.Contains(t.Dims, 0) }
 
 func (v Variation) apply(name string, w []float32) error {
-	if slices.ContainsFunc(w, func(x float32) bool { return x-x != 0 }) {
+	if slices.ContainsFunc(w, infinite) {
 		return fmt.Errorf("weight %q is not finite", name)
 	}
 	if v.Noise > 0 {
 		addNoise(w, v.Noise, keyed.Rand(v.Seed, "vary", name).NormFloat64)
+		if slices.ContainsFunc(w, infinite) {
+			return fmt.Errorf("noise of %g deviations takes weight %q beyond what float32 can hold", v.Noise, name)
+		}
 	}
 	if v.Prune > 0 {
 		zeroSmallest(w, v.Prune)
@@ -104,6 +107,9 @@ func (v Variation) apply(name string, w []float32) error {
 	}
 	return nil
 }
+
+// infinite reports NaN too.
+func infinite(x float32) bool { return x-x != 0 }
 
 func addNoise(w []float32, relative float64, normal func() float64) {
 	var sum, squares float64

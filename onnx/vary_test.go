@@ -138,7 +138,7 @@ func TestVaryProperties(t *testing.T) {
 func TestVaryRefuses(t *testing.T) {
 	t.Parallel()
 	m := layered(t, []float32{1, 2})
-	for want, v := range map[string]Variation{"noise of": {Noise: math.NaN()}, "a share of 1.5": {Prune: 1.5}, "1 bits": {Bits: 1}, "17 bits": {Bits: 17}, "noise of -1": {Noise: -1}} {
+	for want, v := range map[string]Variation{"noise of": {Noise: math.NaN()}, "a share of 1.5": {Prune: 1.5}, "1 bits": {Bits: 1}, "17 bits": {Bits: 17}, "noise of -1": {Noise: -1}, `takes weight "w" beyond`: {Noise: 1e40}} {
 		if _, err := m.Vary(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}

@@ -30,6 +30,9 @@ const (
 // only that a function failed, while that library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	handle, err := openLibrary(path)
+	if err != nil && err.Error() == "" {
+		err = errors.New("is no library that this system can load")
+	}
 	if err != nil {
 		return "", nil, nil, oneLine(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,11 @@ import (
 // *Incomplete that names the rest; the run is then not marked as finished. A cell that fails does so alone, as in Run.
 // Merging again, or twice at once, is harmless.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
+	for _, dir := range dirs[1:] {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s is no run folder", dir)
+		}
+	}
 	folder, err := createFolder(dirs[0])
 	if err != nil {
 		return nil, err

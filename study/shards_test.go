@@ -33,6 +33,9 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 		part.Part = Part{i, 5}
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
+	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is no run folder" {
+		t.Errorf("a folder that is not there: %v", err)
+	}
 	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -103,6 +103,9 @@ func (k Kind) takes() string {
 	return "it takes " + strings.Join(names, ", ")
 }
 
+// largest is the largest magnitude of a number for which a kind names no bound: with it float32 can still be computed.
+const largest = 1e30
+
 // Check returns why the parameter cannot be set to a, or nil.
 func (p Param) Check(a Arg) error {
 	switch a := a.(type) {
@@ -131,6 +134,9 @@ func (p Param) checkLaw(l Law) error {
 	for _, v := range []float64{l.Low, l.High} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s must be a finite number, not %s", p.Name, number(v))
+		}
+		if math.Abs(v) > largest {
+			return fmt.Errorf("%s must be at most %s in magnitude, not %s", p.Name, number(largest), number(v))
 		}
 		if v < p.Min || v > p.Max || p.Above && v == p.Min {
 			return fmt.Errorf("%s must be %s, not %s", p.Name, p.Range(), number(v))

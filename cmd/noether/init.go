@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/study"
@@ -24,7 +26,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			guess, err := guessStudy(engine, args[0], args[1], filepath.Dir(out))
+			guess, err := guessStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
 			if err != nil {
 				return err
 			}
@@ -68,8 +70,16 @@ type written struct {
 	Study string `json:"study"`          // the text
 }
 
-// guessStudy opens the model to see what can be measured of it. Paths are made relative to the study's folder.
-func guessStudy(engine *engineFlags, modelPath, dataPath, folder string) (study.Guess, error) {
+// guessStudy opens the model to see what can be measured of it, and the data to see that there are any. Paths are made relative to the
+// study's folder.
+func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, folder string) (study.Guess, error) {
+	data, err := study.OpenPath(ctx, dataPath)
+	if err != nil {
+		return study.Guess{}, err
+	}
+	if err := dataset.Close(data); err != nil {
+		return study.Guess{}, err
+	}
 	o, err := engine.open()
 	if err != nil {
 		return study.Guess{}, err

@@ -59,6 +59,9 @@ T token or time). The names and operators are what layers: in a study file takes
 		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if size < 0 || length < 0 {
+				return usagef(c, "--size and --length are above 0")
+			}
 			found, err := inspect(engine, args[0], patterns, size, length)
 			if err != nil {
 				return err

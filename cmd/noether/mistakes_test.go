@@ -101,6 +101,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		"unknown measure":       {broken{measures: "seys"}, []string{"study.yaml:5:", `did you mean "seis"?`}},
 		"no picture of size":    {broken{data: "shapes: {n: 40, size: 20}", preprocess: ", preprocess: {crop: 20}"}, []string{"16", "20"}},
 		"a measure twice":       {broken{measures: "seis, seis: {variance: 0.9}"}, []string{"study.yaml:5:", "twice"}},
+		"a factor of 1e40":      {broken{transform: "{brightness: 1e40}"}, []string{"study.yaml:4:", "factor must be at most 1e+30"}},
 		"half a split":          {broken{data: "shapes: {n: 40, size: 16}, split: {part: 2}"}, []string{"study.yaml:2:", "part 2 of 0"}},
 		"wrong classes":         {broken{data: "shapes: {n: 40, size: 16}, classes: [1, 2]", measures: "effective-invariance"}, []string{"2 outputs for the 8 classes"}},
 		"nothing applies":       {broken{measures: "seis", layers: "output"}, []string{"nothing to measure", "space"}},
@@ -135,7 +136,8 @@ func TestFolderThatCannotBeWrittenIsFoundBeforeTheWork(t *testing.T) {
 
 func TestUsageExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "a", "b"}, {"run", "s.yaml", "--shard", "4/3"}, {"run", "s.yaml", "--nope"},
-		{"nonsense"}, {"merge"}, {"inspect"}, {"compare", "a.npy"}, {"compare", "--measure", "x", "a", "b"}, {"run", "s.yaml", "--var", "novalue"}} {
+		{"nonsense"}, {"merge"}, {"inspect"}, {"compare", "a.npy"}, {"compare", "--measure", "x", "a", "b"}, {"run", "s.yaml", "--var", "novalue"},
+		{"run", "s.yaml", "--complete"}, {"run", "s.yaml", "--save-every", "-5s"}, {"inspect", "m.onnx", "--size", "-1"}} {
 		if code, message := call(t, args...); code != 2 {
 			t.Errorf("%q exits with %d: %s", args, code, message)
 		}
@@ -146,7 +148,7 @@ func TestOutsideAStudyToo(t *testing.T) {
 	dir := brokenFolder(t)
 	for _, args := range [][]string{
 		{"run", filepath.Join(dir, "none.yaml")}, {"inspect", filepath.Join(dir, "text.onnx")}, {"inspect", filepath.Join(dir, "none.onnx")},
-		{"report", dir}, {"merge", dir}, {"init", filepath.Join(dir, "good.onnx"), filepath.Join(dir, "none")},
+		{"report", dir}, {"merge", dir}, {"init", filepath.Join(dir, "good.onnx"), filepath.Join(dir, "none")}, {"init", filepath.Join(dir, "good.onnx"), t.TempDir()},
 		{"compare", filepath.Join(dir, "text.onnx"), filepath.Join(dir, "text.onnx")}, {"doctor", "--onnxruntime", filepath.Join(dir, "text.onnx")},
 	} {
 		code, message := call(t, args...)

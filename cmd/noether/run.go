@@ -38,6 +38,12 @@ on where it was, and a study that has grown costs what is new.`,
   noether run study.yaml -o runs/one --shard 3/16      # then: noether merge runs/one`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if every < 0 {
+				return usagef(c, "--save-every is %v; it is a time such as 1m", every)
+			}
+			if complete && shard == "" {
+				return usagef(c, "--complete goes with --shard")
+			}
 			part := study.Part{}
 			if shard != "" {
 				var err error

@@ -7,8 +7,10 @@ package atomicfile
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,14 +26,17 @@ func Write(path string, data []byte) error {
 
 // WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is as it was.
 func WriteFunc(path string, f func(io.Writer) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("writing %s: %w", path, err)
-		}
-	}()
 	dir, name := filepath.Split(path)
 	// Not os.CreateTemp: its files are private to the user, and a result should have the permissions of any other file.
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", name, rand.Uint64()))
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, cause(err, temp))
+		}
+	}()
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder")
+	}
 	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -46,6 +51,19 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	}
 	syncDir(dir)
 	return nil
+}
+
+// cause is what went wrong, without the name of the temporary file, which tells a user nothing.
+func cause(err error, temp string) error {
+	var file *fs.PathError
+	var rename *os.LinkError
+	switch {
+	case errors.As(err, &file) && file.Path == temp:
+		return file.Err
+	case errors.As(err, &rename) && rename.Old == temp:
+		return rename.Err
+	}
+	return err
 }
 
 // fill writes what f writes, flushes it to the disk and closes the file.

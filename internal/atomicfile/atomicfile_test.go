@@ -54,7 +54,8 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 
 func TestNoSuchFolder(t *testing.T) {
 	t.Parallel()
-	if err := Write(filepath.Join(t.TempDir(), "none", "x"), nil); !errors.Is(err, os.ErrNotExist) {
+	path := filepath.Join(t.TempDir(), "none", "x")
+	if err := Write(path, nil); !errors.Is(err, os.ErrNotExist) || err.Error() != "writing "+path+": no such file or directory" {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -88,5 +89,19 @@ func TestPermissions(t *testing.T) {
 	}
 	if p.Mode() != a.Mode() {
 		t.Errorf("mode %v, want %v", a.Mode(), p.Mode())
+	}
+}
+
+func TestFolderInTheWay(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, nil); err == nil || err.Error() != "writing "+path+": it is a folder" {
+		t.Errorf("error is %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -267,3 +267,10 @@ func TestTooLongAFile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	if _, err := Parse("model.onnx", []byte("name: \xff\xfe\x08"), nil); err == nil || err.Error() != "model.onnx: this is no text, and a file of settings is YAML in UTF-8" {
+		t.Errorf("error %v", err)
+	}
+}

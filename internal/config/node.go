@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	yaml "github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -115,6 +116,9 @@ func ReadFile(path string) ([]byte, error) {
 func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("%s: more than %d MiB is too much for a file of settings", file, maxBytes>>20)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s: this is no text, and a file of settings is YAML in UTF-8", file)
 	}
 	tree, err := parse(data)
 	if err != nil {

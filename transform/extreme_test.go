@@ -1,0 +1,83 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// ends are the numbers at and near the ends of what a parameter allows.
+func ends(p Param) []float64 {
+	var out []float64
+	for _, v := range []float64{p.Min, math.Nextafter(p.Min, math.Inf(1)), -largest, -1, 0, math.SmallestNonzeroFloat64, 1e-30, 1, largest, math.Nextafter(p.Max, math.Inf(-1)), p.Max} {
+		if p.Check(Fixed(v)) == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Whatever number a parameter allows, a picture or a sound stays finite.
+func TestExtremesStayFinite(t *testing.T) {
+	t.Parallel()
+	for _, k := range Kinds() {
+		for _, p := range k.Params {
+			if p.Options != nil {
+				continue
+			}
+			for _, v := range ends(p) {
+				args := Args{p.Name: Fixed(v)}
+				for _, other := range k.Params {
+					switch {
+					case other.Name == p.Name || !other.Required:
+					case other.Options != nil:
+						args[other.Name] = Option(other.Options[0])
+					default:
+						args[other.Name] = Fixed(min(1, other.Max))
+					}
+				}
+				law, err := k.Make(args)
+				if err != nil {
+					continue // it does not go together with the others
+				}
+				if i, out := firstInfinite(law); i >= 0 {
+					t.Errorf("%s: %s = %g gives %g", k.Name, p.Name, v, out[i])
+				}
+			}
+		}
+	}
+}
+
+// firstInfinite applies a transformation to a picture or a sound, and returns the place of the first value that is not finite, -1 where
+// there is none.
+func firstInfinite(law Transform) (int, []float32) {
+	op := law.Draw(rand.New(rand.NewPCG(1, 2)))
+	src := tensor.New(3, 9, 9)
+	if OnSounds(law) {
+		src = tensor.New(1, 4000)
+	}
+	for i := range src.Data {
+		src.Data[i] = float32(i%11) / 10
+	}
+	var out tensor.Tensor
+	if sound, ok := op.(SoundOp); ok {
+		out.Data = sound.ApplySound(src.Data, 8000)
+	} else {
+		out = tensor.New(src.Shape...)
+		op.Apply(out, src)
+	}
+	return out.Finite(), out.Data
+}
+
+func TestNumbersBeyondFloat32AreRefused(t *testing.T) {
+	t.Parallel()
+	k, _ := Lookup("brightness")
+	for _, v := range []float64{1e40, -1e40} {
+		if _, err := k.Make(Args{"factor": Fixed(v)}); err == nil || !strings.Contains(err.Error(), "brightness: factor must be at most 1e+30 in magnitude") {
+			t.Errorf("%g: %v", v, err)
+		}
+	}
+}
