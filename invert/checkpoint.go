@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -22,7 +23,14 @@ func (r *run) save() error {
 	if r.p.Checkpoint == nil {
 		return nil
 	}
-	w := state.NewWriter(stateKind, stateVersion)
+	if err := r.p.Checkpoint.Save(r.write); err != nil {
+		return fmt.Errorf("saving the checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (r *run) write(to io.Writer) error {
+	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
 	w.Int(r.s.batch())
 	w.Int(r.batch)
@@ -33,10 +41,7 @@ func (r *run) save() error {
 	for i := range r.s.step.state {
 		w.Float32s(r.state[r.at%2][i])
 	}
-	if err := r.p.Checkpoint.Save(w.Bytes()); err != nil {
-		return fmt.Errorf("saving the checkpoint: %w", err)
-	}
-	return nil
+	return w.Close()
 }
 
 // restore goes to where an earlier run of the same search has stopped, and reports whether there was one.
@@ -48,7 +53,8 @@ func (r *run) restore() (bool, error) {
 	if err != nil || data == nil {
 		return false, err
 	}
-	f, err := state.NewReader(data, stateKind, stateVersion)
+	defer data.Close()
+	f, err := state.Open(data, stateKind, stateVersion)
 	if err != nil {
 		return false, fmt.Errorf("reading the checkpoint: %w", err)
 	}

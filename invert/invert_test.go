@@ -1,8 +1,10 @@
 package invert_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -234,8 +236,19 @@ type memory struct {
 	saves int
 }
 
-func (m *memory) Load() ([]byte, error) { return m.state, nil }
-func (m *memory) Save(s []byte) error   { m.state, m.saves = s, m.saves+1; return nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state, m.saves = state.Bytes(), m.saves+1
+	return err
+}
 
 // A search that is stopped anywhere and goes on gives the bits of one that was not.
 func TestResume(t *testing.T) {

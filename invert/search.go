@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/noether-ml/noether/model"
@@ -37,10 +38,11 @@ type Problem struct {
 
 // A Checkpoint keeps what a search can go on from. A state that belongs to another search is ignored.
 type Checkpoint interface {
-	// Load returns what was saved last, nil where there is nothing.
-	Load() ([]byte, error)
-	// Save replaces what was saved, whole or not at all.
-	Save(state []byte) error
+	// Load opens what was saved last, nil where there is nothing.
+	Load() (io.ReadCloser, error)
+	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
+	// kept there; write may be called more than once, and writes the same.
+	Save(write func(io.Writer) error) error
 }
 
 // Progress is how far a search has come.

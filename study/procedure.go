@@ -304,7 +304,7 @@ type checkpoint struct {
 }
 
 // Load implements procedure.Checkpoint.
-func (k *checkpoint) Load() ([]byte, error) {
+func (k *checkpoint) Load() (io.ReadCloser, error) {
 	f, err := openState(k.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -315,23 +315,23 @@ func (k *checkpoint) Load() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	defer f.close()
 	k.c.Data.unreadable.add(f.Unreadable...)
 	e := f.entry("")
 	if e == nil || f.Cell != filepath.Base(k.path) {
+		f.close()
 		return nil, nil
 	}
-	return f.bytes(e)
+	return struct {
+		io.Reader
+		io.Closer
+	}{f.section(e), f.f}, nil
 }
 
 // Save implements procedure.Checkpoint.
-func (k *checkpoint) Save(state []byte) error {
+func (k *checkpoint) Save(state func(io.Writer) error) error {
 	index := &stateIndex{Cell: filepath.Base(k.path), N: k.c.Data.layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.unreadable.names()}
 	write := func() error {
-		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error {
-			_, err := w.Write(state)
-			return err
-		})
+		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error { return state(w) })
 	}
 	err := write()
 	if errors.Is(err, os.ErrNotExist) { // the folder of what is shared is made when something is, and goes when all is done

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,12 +31,30 @@ type brightness struct {
 // common tells share of what no earlier job of the same model A and trial has shared.
 func (b *brightness) common(j *procedure.Job) error {
 	shared := j.Shared("what A sees")
-	raw, err := shared.Load()
+	raw, err := read(shared)
 	if err != nil || string(raw) == j.A.Name {
 		return err
 	}
 	b.share(j.A.Name, j.Key.Trial)
-	return shared.Save([]byte(j.A.Name))
+	return shared.Save(writing([]byte(j.A.Name)))
+}
+
+// read is what a checkpoint holds, nil where there is nothing.
+func read(c procedure.Checkpoint) ([]byte, error) {
+	f, err := c.Load()
+	if err != nil || f == nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// writing writes what is at hand.
+func writing(raw []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(raw)
+		return err
+	}
 }
 
 func (*brightness) Name() string  { return "brightness" }
@@ -65,7 +84,7 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 		return nil, b.fail
 	}
 	var s brightnessState
-	raw, err := j.Checkpoint.Load()
+	raw, err := read(j.Checkpoint)
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &s)
 	}
@@ -85,7 +104,7 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 		if err != nil {
 			return nil, err
 		}
-		if err := j.Checkpoint.Save(raw); err != nil {
+		if err := j.Checkpoint.Save(writing(raw)); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {

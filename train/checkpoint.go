@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -22,7 +23,14 @@ func (r *fit) save() error {
 	if s, ok := r.Checkpoint.(Sparing); ok && !s.Due() {
 		return nil
 	}
-	w := state.NewWriter(stateKind, stateVersion)
+	if err := r.Checkpoint.Save(r.write); err != nil {
+		return fmt.Errorf("training: saving a checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (r *fit) write(to io.Writer) error {
+	w := state.Stream(to, stateKind, stateVersion)
 	w.Int(r.train.Len())
 	w.Int(r.Batch)
 	w.Int(int(r.Seed))
@@ -43,10 +51,7 @@ func (r *fit) save() error {
 	for _, s := range r.t.program.weights() {
 		w.Float32s(r.best[s.name].Data)
 	}
-	if err := r.Checkpoint.Save(w.Bytes()); err != nil {
-		return fmt.Errorf("training: saving a checkpoint: %w", err)
-	}
-	return nil
+	return w.Close()
 }
 
 // restore goes on from a checkpoint of the same training; one of another is an error, since what it would be worth
@@ -58,6 +63,7 @@ func (r *fit) restore() error {
 	raw, err := r.Checkpoint.Load()
 	if err == nil && raw != nil {
 		err = r.read(raw)
+		raw.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("training: going on from a checkpoint: %w", err)
@@ -65,8 +71,8 @@ func (r *fit) restore() error {
 	return nil
 }
 
-func (r *fit) read(raw []byte) error {
-	in, err := state.NewReader(raw, stateKind, stateVersion)
+func (r *fit) read(raw io.Reader) error {
+	in, err := state.Open(raw, stateKind, stateVersion)
 	if err != nil {
 		return err
 	}

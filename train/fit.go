@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"time"
@@ -77,10 +78,11 @@ type Step struct {
 
 // A Checkpoint keeps a state.
 type Checkpoint interface {
-	// Load returns what was saved last, nil where there is nothing.
-	Load() ([]byte, error)
-	// Save replaces what was saved, whole or not at all.
-	Save(state []byte) error
+	// Load opens what was saved last, nil where there is nothing.
+	Load() (io.ReadCloser, error)
+	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
+	// kept there; write may be called more than once, and writes the same.
+	Save(write func(io.Writer) error) error
 }
 
 // A Sparing checkpoint is asked after each epoch whether it wants the state, which takes time to write down.

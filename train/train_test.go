@@ -1,10 +1,12 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -175,10 +177,19 @@ type memory struct {
 	stop  func(saves int) error
 }
 
-func (m *memory) Load() ([]byte, error) { return m.state, nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
 
-func (m *memory) Save(s []byte) error {
-	m.state = s
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	if err := write(&state); err != nil {
+		return err
+	}
+	m.state = state.Bytes()
 	m.saves++
 	if m.stop != nil {
 		return m.stop(m.saves)

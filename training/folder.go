@@ -65,15 +65,20 @@ func (d *folder) checkpoint() train.Checkpoint { return fileCheckpoint(d.in(chec
 
 type fileCheckpoint string
 
-func (c fileCheckpoint) Load() ([]byte, error) {
-	raw, err := os.ReadFile(string(c))
+func (c fileCheckpoint) Load() (io.ReadCloser, error) {
+	f, err := os.Open(string(c))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return raw, err
+	if err != nil {
+		return nil, err // and no file that is nil and an io.ReadCloser
+	}
+	return f, nil
 }
 
-func (c fileCheckpoint) Save(state []byte) error { return atomicfile.Write(string(c), state) }
+func (c fileCheckpoint) Save(write func(io.Writer) error) error {
+	return atomicfile.WriteFunc(string(c), write)
+}
 
 // writeLog writes a row for each epoch.
 func (d *folder) writeLog(epochs []train.Epoch) error {

@@ -258,15 +258,20 @@ func (f *invertFlags) checkpoint() string { return filepath.Join(f.out, "checkpo
 // A fileCheckpoint is kept in a file.
 type fileCheckpoint string
 
-func (c fileCheckpoint) Load() ([]byte, error) {
-	data, err := os.ReadFile(string(c))
+func (c fileCheckpoint) Load() (io.ReadCloser, error) {
+	f, err := os.Open(string(c))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return data, err
+	if err != nil {
+		return nil, err // and no file that is nil and an io.ReadCloser
+	}
+	return f, nil
 }
 
-func (c fileCheckpoint) Save(state []byte) error { return atomicfile.Write(string(c), state) }
+func (c fileCheckpoint) Save(write func(io.Writer) error) error {
+	return atomicfile.WriteFunc(string(c), write)
+}
 
 // write leaves pictures, arrays and summary in the folder, and removes the checkpoint.
 func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {

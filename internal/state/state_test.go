@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 )
@@ -55,6 +57,112 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
+// A state that goes on its way as it comes has the bytes of one that is put together in memory, however long.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 3*piece/4), 1, 4).Draw(t, "lengths")
+		inner := []byte(strings.Repeat("inner", lengths[0]))
+		write := func(w *Writer) {
+			for _, n := range lengths {
+				w.Floats(make([]float64, n))
+				w.Bool(n%2 == 0)
+				w.Float32s(slices.Repeat([]float32{1.5}, n))
+				w.Uint16s(slices.Repeat([]uint16{65535}, n))
+				w.Int(n)
+				w.Ints(slices.Repeat([]int{-1}, n))
+				w.String(strings.Repeat("x", n))
+			}
+			if err := w.Nested(func(to io.Writer) error { _, err := to.Write(inner); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole := NewWriter("test", 1)
+		write(whole)
+		want := whole.Bytes()
+		var got, sizes = bytes.Buffer{}, &largest{}
+		stream := Stream(io.MultiWriter(&got, sizes), "test", 1)
+		write(stream)
+		if err := stream.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Fatalf("%d bytes in place of %d", got.Len(), len(want))
+		}
+		if sizes.n > 2*piece || cap(stream.buf) > 4*piece {
+			t.Fatalf("%d bytes came at once, from a buffer of %d", sizes.n, cap(stream.buf))
+		}
+		whole2, err := NewReader(want, "test", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		piecewise, err := Open(iotest.HalfReader(&got), "test", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*Reader{whole2, piecewise} {
+			for _, n := range lengths {
+				turns, ones := make([]uint16, n), make([]float32, n)
+				floats, even := r.Floats(), r.Bool()
+				r.Float32sInto(ones)
+				r.Uint16sInto(turns)
+				if len(floats) != n || even != (n%2 == 0) || n > 0 && (turns[n-1] != 65535 || ones[n-1] != 1.5) || r.Int() != n || len(r.Ints()) != n || len(r.String()) != n {
+					t.Fatal("what was read is not what was written")
+				}
+			}
+			if inside := r.Raw(); !bytes.Equal(inside, inner) {
+				t.Fatal("what is within was read wrong")
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// largest is the most that was written at once.
+type largest struct{ n int }
+
+func (l *largest) Write(p []byte) (int, error) {
+	l.n = max(l.n, len(p))
+	return len(p), nil
+}
+
+// full fails once so much has been written.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if *f -= full(len(p)); *f < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+var errFull = errors.New("no space left on device")
+
+func TestStreamTellsTheFirstError(t *testing.T) {
+	t.Parallel()
+	for _, room := range []full{0, 100, 2 * piece, 5 * piece} {
+		w := Stream(&room, "test", 1)
+		w.Floats(make([]float64, piece))
+		if err := w.Nested(func(to io.Writer) error { _, err := to.Write(make([]byte, 3*piece)); return err }); err != nil && !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		if err := w.Close(); !errors.Is(err, errFull) {
+			t.Errorf("with room for %d bytes: %v", room, err)
+		}
+	}
+	w, times := Stream(io.Discard, "test", 1), 0
+	err := w.Nested(func(to io.Writer) error {
+		times++
+		_, err := to.Write(make([]byte, times))
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "1 bytes, and 2") {
+		t.Errorf("an inner state of another length: %v", err)
+	}
+}
+
 func TestNaNAndInfinitySurvive(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("test", 1)
@@ -90,6 +198,19 @@ func example() []byte {
 	return w.Bytes()
 }
 
+// takeExample reads the example as it comes.
+func takeExample(data []byte) error {
+	r, err := Open(bytes.NewReader(data), "test", 1)
+	if err != nil {
+		return err
+	}
+	r.Int()
+	r.FloatsInto(make([]float64, 3))
+	_ = r.String()
+	r.Bool()
+	return r.Close()
+}
+
 func TestEveryTruncationAndEveryFlippedBitIsAnError(t *testing.T) {
 	t.Parallel()
 	data := example()
@@ -97,12 +218,18 @@ func TestEveryTruncationAndEveryFlippedBitIsAnError(t *testing.T) {
 		if _, err := NewReader(data[:n], "test", 1); err == nil {
 			t.Errorf("the first %d of %d bytes are taken for a state", n, len(data))
 		}
+		if takeExample(data[:n]) == nil {
+			t.Errorf("the first %d of %d bytes are read as a state", n, len(data))
+		}
 	}
 	for bit := range 8 * len(data) {
 		bad := bytes.Clone(data)
 		bad[bit/8] ^= 1 << (bit % 8)
 		if _, err := NewReader(bad, "test", 1); err == nil {
 			t.Errorf("bit %d flipped goes unnoticed", bit)
+		}
+		if err := takeExample(bad); err == nil || bit >= 8*len(magic) && !strings.Contains(err.Error(), "altered") {
+			t.Errorf("bit %d flipped goes unnoticed where it is read as it comes: %v", bit, err)
 		}
 	}
 }
@@ -156,6 +283,31 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// follow reads what a script says, and returns the bytes of the elements that came.
+func follow(r *Reader, script []byte) (read int) {
+	for _, c := range script {
+		switch c {
+		case 'i':
+			r.Int()
+		case 'f':
+			r.Float()
+		case 'b':
+			r.Bool()
+		case 's':
+			read += len(r.String())
+		case 'I':
+			read += 8 * len(r.Ints())
+		case 'F':
+			read += 8 * len(r.Floats())
+		case 'g':
+			r.Float32sInto(make([]float32, 3))
+		case 'G':
+			read += 4 * len(r.Float32s())
+		}
+	}
+	return read
+}
+
 // The fuzzer supplies the payload and the checksum is made right, or it would never get past it.
 func FuzzReader(f *testing.F) {
 	f.Add(example()[:60], []byte("ifsFgGbI"))
@@ -169,32 +321,21 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("a sealed state is refused: %v", err)
 		}
-		read := 0
-		for _, c := range script {
-			switch c {
-			case 'i':
-				r.Int()
-			case 'f':
-				r.Float()
-			case 'b':
-				r.Bool()
-			case 's':
-				read += len(r.String())
-			case 'I':
-				read += 8 * len(r.Ints())
-			case 'F':
-				read += 8 * len(r.Floats())
-			case 'g':
-				r.Float32sInto(make([]float32, 3))
-			case 'G':
-				read += 4 * len(r.Float32s())
-			}
-		}
+		read := follow(r, script)
 		if read > len(body) {
 			t.Fatalf("%d bytes of elements out of %d", read, len(body))
 		}
-		if r.Close() == nil && len(r.rest) > 0 {
+		whole := r.Close()
+		if whole == nil && len(r.rest) > 0 {
 			t.Fatal("trailing bytes go unnoticed")
+		}
+		piecewise, err := Open(bytes.NewReader(data), "test", 1)
+		if err != nil {
+			t.Fatalf("a sealed state is refused where it is read as it comes: %v", err)
+		}
+		follow(piecewise, script)
+		if err := piecewise.Close(); (err == nil) != (whole == nil) {
+			t.Fatalf("read at once: %v, as it comes: %v", whole, err)
 		}
 	})
 }

@@ -3,12 +3,14 @@ package firing_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
@@ -188,12 +190,12 @@ func (noises) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, err
 // file is a checkpoint in a file.
 type file string
 
-func (f file) Save(state []byte) error { return os.WriteFile(string(f), state, 0o666) }
+func (f file) Save(write func(io.Writer) error) error { return atomicfile.WriteFunc(string(f), write) }
 
-func (f file) Load() ([]byte, error) {
-	raw, err := os.ReadFile(string(f))
+func (f file) Load() (io.ReadCloser, error) {
+	saved, err := os.Open(string(f))
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
-	return raw, err
+	return saved, err
 }

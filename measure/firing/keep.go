@@ -2,7 +2,7 @@ package firing
 
 import (
 	"fmt"
-	"runtime"
+	"io"
 	"slices"
 	"time"
 
@@ -13,11 +13,12 @@ const (
 	keptKind    = "firing"
 	keptVersion = 2
 	saveEvery   = time.Minute
+	savingShare = 20 // a checkpoint takes one part in so many of the time at most
 )
 
-// keepIfDue saves a checkpoint once a minute.
+// keepIfDue saves a checkpoint once a minute, a large one less often.
 func (r *run) keepIfDue() error {
-	if time.Since(r.saved) < saveEvery {
+	if time.Since(r.saved) < max(saveEvery, savingShare*r.saving) {
 		return nil
 	}
 	return r.keep()
@@ -36,12 +37,19 @@ func (r *run) shape() []int {
 
 // keep saves all that the run can go on from.
 func (r *run) keep() error {
-	r.saved = time.Now()
 	if r.job.Checkpoint == nil {
+		r.saved = time.Now()
 		return nil
 	}
-	w := state.NewWriter(keptKind, keptVersion)
-	w.Grow(r.keptBytes())
+	started := time.Now()
+	err := r.job.Checkpoint.Save(r.write)
+	r.saved, r.saving = time.Now(), time.Since(started)
+	return err
+}
+
+// write writes all that the run can go on from.
+func (r *run) write(to io.Writer) error {
+	w := state.Stream(to, keptKind, keptVersion)
 	w.Ints(r.shape())
 	w.Ints([]int{r.group, r.stage, r.seen, int(r.done)})
 	w.Int32s(r.index)
@@ -73,25 +81,7 @@ func (r *run) keep() error {
 			w.Int32s(t.null[side])
 		}
 	}
-	err := r.job.Checkpoint.Save(w.Bytes())
-	if r.keptBytes() > largeState {
-		runtime.GC() // else this copy would still be there when the next one is made
-	}
-	return err
-}
-
-const largeState = 64 << 20
-
-// keptBytes is somewhat more than a checkpoint gets to, so that none is copied while it grows.
-func (r *run) keptBytes() int {
-	bytes := 1 << 20
-	for _, f := range r.found {
-		bytes += f.units.count() * f.sides() * (12 + 8*len(f.paths))
-	}
-	for at := range r.globals {
-		bytes += int(r.globalOptions(r.groups[r.group][at]).Bytes()) / 8 * 9
-	}
-	return bytes
+	return w.Close()
 }
 
 // restore takes up what an earlier run of the same job has saved.
@@ -103,7 +93,8 @@ func (r *run) restore() error {
 	if err != nil || data == nil {
 		return err
 	}
-	f, err := state.NewReader(data, keptKind, keptVersion)
+	defer data.Close()
+	f, err := state.Open(data, keptKind, keptVersion)
 	if err != nil {
 		return fmt.Errorf("reading the checkpoint: %w", err)
 	}

@@ -28,6 +28,7 @@ type run struct {
 	group, stage, seen int // what is in hand: pictures of the stage that are done
 	done               int64
 	saved              time.Time
+	saving             time.Duration // that the last checkpoint took
 
 	globals []*Global  // of the chunks of the group
 	moments []*moments // the same, for NormalThreshold

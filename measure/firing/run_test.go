@@ -1,9 +1,11 @@
 package firing_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -24,8 +26,19 @@ import (
 // memory is a checkpoint.
 type memory struct{ state []byte }
 
-func (m *memory) Load() ([]byte, error) { return m.state, nil }
-func (m *memory) Save(s []byte) error   { m.state = s; return nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state = state.Bytes()
+	return err
+}
 
 // kept is what a job hands over of single units.
 type kept struct {

@@ -259,30 +259,20 @@ func (s *sketch) raise(u int, gate float32) {
 
 func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.items)
-	w.Int32s(wide(s.fill))
-	w.Int32s(wide(s.turns))
+	w.Uint16s(s.fill)
+	w.Uint16s(s.turns)
 	w.Float32s(s.gate)
 }
 
-func wide(v []uint16) []int32 {
-	out := make([]int32, len(v))
-	for i, x := range v {
-		out[i] = int32(x)
-	}
-	return out
-}
-
 func (s *sketch) read(r *state.Reader) {
-	fill, turns := make([]int32, len(s.fill)), make([]int32, len(s.turns))
 	r.Float32sInto(s.items)
-	r.Int32sInto(fill)
-	r.Int32sInto(turns)
+	r.Uint16sInto(s.fill)
+	r.Uint16sInto(s.turns)
 	r.Float32sInto(s.gate)
-	for i, f := range fill {
-		if room := s.room(i % s.levels()); f < 0 || int(f) > room {
+	for i, f := range s.fill {
+		if room := s.room(i % s.levels()); int(f) > room {
+			s.fill[i] = 0
 			r.Fail(fmt.Errorf("%d values where there is room for %d", f, room))
-			return
 		}
-		s.fill[i], s.turns[i] = uint16(f), uint16(turns[i])
 	}
 }

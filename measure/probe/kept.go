@@ -1,8 +1,10 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -41,7 +43,8 @@ func readKept(from procedure.Checkpoint, job string) (*kept, error) {
 	if err != nil || raw == nil {
 		return k, err
 	}
-	r, err := state.NewReader(raw, keptKind, keptVersion)
+	defer raw.Close()
+	r, err := state.Open(raw, keptKind, keptVersion)
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
@@ -58,7 +61,7 @@ func readKept(from procedure.Checkpoint, job string) (*kept, error) {
 	}
 	for range min(r.Int(), mostKept) {
 		name := r.String()
-		k.now[name] = []byte(r.String())
+		k.now[name] = r.Raw()
 	}
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
@@ -103,7 +106,11 @@ func (k *kept) save() error {
 	if k.to == nil {
 		return nil
 	}
-	w := state.NewWriter(keptKind, keptVersion)
+	return k.to.Save(k.write)
+}
+
+func (k *kept) write(to io.Writer) error {
+	w := state.Stream(to, keptKind, keptVersion)
 	w.String(k.job)
 	w.Int(len(k.done))
 	for _, name := range slices.Sorted(maps.Keys(k.done)) {
@@ -116,9 +123,14 @@ func (k *kept) save() error {
 	w.Int(len(k.now))
 	for _, name := range slices.Sorted(maps.Keys(k.now)) {
 		w.String(name)
-		w.String(string(k.now[name]))
+		if err := w.Nested(func(to io.Writer) error {
+			_, err := to.Write(k.now[name])
+			return err
+		}); err != nil {
+			return err
+		}
 	}
-	return k.to.Save(w.Bytes())
+	return w.Close()
 }
 
 // of is where the training of one probe is kept.
@@ -139,16 +151,24 @@ type keptOne struct {
 func (k *keptOne) Due() bool { return k.ctx.Err() != nil || time.Since(k.last) >= everyState }
 
 // Load implements train.Checkpoint.
-func (k *keptOne) Load() ([]byte, error) {
+func (k *keptOne) Load() (io.ReadCloser, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.now[k.name], nil
+	now, ok := k.now[k.name]
+	if !ok {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(now)), nil
 }
 
 // Save implements train.Checkpoint.
-func (k *keptOne) Save(now []byte) error {
+func (k *keptOne) Save(write func(io.Writer) error) error {
+	var now bytes.Buffer
+	if err := write(&now); err != nil {
+		return err
+	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.now[k.name], k.dirty, k.last = now, true, time.Now()
+	k.now[k.name], k.dirty, k.last = now.Bytes(), true, time.Now()
 	return k.saveIfDue()
 }

@@ -1,10 +1,12 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -226,8 +228,19 @@ func TestSplit(t *testing.T) {
 // memory is a checkpoint that counts how often it was saved.
 type memory struct{ state []byte }
 
-func (m *memory) Load() ([]byte, error)   { return m.state, nil }
-func (m *memory) Save(state []byte) error { m.state = state; return nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state = state.Bytes()
+	return err
+}
 
 // A job that is stopped goes on where it was, without the store's help, and comes to the same bits; so does one with other threads.
 func TestStoppedJobGoesOn(t *testing.T) {

@@ -9,6 +9,7 @@ package procedure
 
 import (
 	"context"
+	"io"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
@@ -97,8 +98,9 @@ type Subject struct {
 
 // A Checkpoint keeps what a procedure can go on from.
 type Checkpoint interface {
-	// Load returns what was saved last, nil where there is nothing.
-	Load() ([]byte, error)
-	// Save replaces what was saved, whole or not at all.
-	Save(state []byte) error
+	// Load opens what was saved last, nil where there is nothing.
+	Load() (io.ReadCloser, error)
+	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
+	// kept there; write may be called more than once, and writes the same.
+	Save(write func(io.Writer) error) error
 }

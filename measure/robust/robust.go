@@ -12,9 +12,11 @@
 package robust
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/dataset"
@@ -285,26 +287,30 @@ const (
 // checkpoint keeps which samples hold, beside the state of the attack in hand.
 type checkpoint struct{ r *run }
 
-func (c checkpoint) Load() ([]byte, error) {
+func (c checkpoint) Load() (io.ReadCloser, error) {
 	if len(c.r.now) == 0 {
 		return nil, nil
 	}
-	return c.r.now, nil
+	return io.NopCloser(bytes.NewReader(c.r.now)), nil
 }
 
-func (c checkpoint) Save(now []byte) error {
-	c.r.now = now
+func (c checkpoint) Save(now func(io.Writer) error) error {
+	c.r.now = nil // it has been taken up
 	if c.r.job.Checkpoint == nil {
 		return nil
 	}
-	w := state.NewWriter(stateKind, stateVersion)
-	w.Int(len(c.r.holds))
-	for _, holds := range c.r.holds {
-		w.Bool(holds)
-	}
-	w.Int(c.r.round)
-	w.String(string(now))
-	return c.r.job.Checkpoint.Save(w.Bytes())
+	return c.r.job.Checkpoint.Save(func(to io.Writer) error {
+		w := state.Stream(to, stateKind, stateVersion)
+		w.Int(len(c.r.holds))
+		for _, holds := range c.r.holds {
+			w.Bool(holds)
+		}
+		w.Int(c.r.round)
+		if err := w.Nested(now); err != nil {
+			return err
+		}
+		return w.Close()
+	})
 }
 
 func (r *run) restore() error {
@@ -315,7 +321,8 @@ func (r *run) restore() error {
 	if err != nil || data == nil {
 		return err
 	}
-	f, err := state.NewReader(data, stateKind, stateVersion)
+	defer data.Close()
+	f, err := state.Open(data, stateKind, stateVersion)
 	if err != nil {
 		return fmt.Errorf("reading the checkpoint: %w", err)
 	}
@@ -326,13 +333,13 @@ func (r *run) restore() error {
 	for i := range holds {
 		holds[i] = f.Bool()
 	}
-	round, now := f.Int(), f.String()
+	round, now := f.Int(), f.Raw()
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("reading the checkpoint: %w", err)
 	}
 	if round < 0 || round >= r.settings.Restarts {
 		return fmt.Errorf("reading the checkpoint: attack %d of %d", round, r.settings.Restarts)
 	}
-	r.holds, r.round, r.now = holds, round, []byte(now)
+	r.holds, r.round, r.now = holds, round, now
 	return nil
 }

@@ -1,9 +1,11 @@
 package robust_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -72,8 +74,19 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 // memory is a checkpoint.
 type memory struct{ state []byte }
 
-func (m *memory) Load() ([]byte, error) { return m.state, nil }
-func (m *memory) Save(s []byte) error   { m.state = s; return nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state = state.Bytes()
+	return err
+}
 
 func job(m *model.Model, s dataset.Source) *procedure.Job {
 	return &procedure.Job{A: procedure.Subject{Name: "net", Model: m}, Data: s, Key: measure.Key{Seed: 1}, Checkpoint: &memory{},

@@ -1,7 +1,9 @@
 package stir
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -35,7 +37,8 @@ func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
 	if err != nil || data == nil {
 		return k, err
 	}
-	r, err := state.NewReader(data, keptKind, keptVersion)
+	defer data.Close()
+	r, err := state.Open(data, keptKind, keptVersion)
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
@@ -46,7 +49,7 @@ func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
 		name := r.String()
 		k.done[name] = readFound(r, shape)
 	}
-	k.now = []byte(r.String())
+	k.now = r.Raw()
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
@@ -56,33 +59,40 @@ func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
 // add keeps what an inversion has found.
 func (k *kept) add(name string, f *invert.Found) error {
 	k.done[name] = f
-	return k.Save(nil)
+	return k.Save(nothing)
 }
 
 // Load is the state of the inversion in hand.
-func (k *kept) Load() ([]byte, error) {
+func (k *kept) Load() (io.ReadCloser, error) {
 	if len(k.now) == 0 {
 		return nil, nil
 	}
-	return k.now, nil
+	return io.NopCloser(bytes.NewReader(k.now)), nil
 }
 
 // Save replaces the state of the inversion in hand.
-func (k *kept) Save(now []byte) error {
-	k.now = now
+func (k *kept) Save(now func(io.Writer) error) error {
+	k.now = nil // it has been taken up
 	if k.to == nil {
 		return nil
 	}
-	w := state.NewWriter(keptKind, keptVersion)
-	w.Ints(k.shape)
-	w.Int(len(k.done))
-	for _, name := range slices.Sorted(maps.Keys(k.done)) {
-		w.String(name)
-		writeFound(w, k.done[name])
-	}
-	w.String(string(now))
-	return k.to.Save(w.Bytes())
+	return k.to.Save(func(to io.Writer) error {
+		w := state.Stream(to, keptKind, keptVersion)
+		w.Ints(k.shape)
+		w.Int(len(k.done))
+		for _, name := range slices.Sorted(maps.Keys(k.done)) {
+			w.String(name)
+			writeFound(w, k.done[name])
+		}
+		if err := w.Nested(now); err != nil {
+			return err
+		}
+		return w.Close()
+	})
 }
+
+// nothing is the state where no inversion is in hand.
+func nothing(io.Writer) error { return nil }
 
 // readFound reads what an inversion of pictures of that shape has found.
 func readFound(r *state.Reader, shape []int) *invert.Found {
@@ -113,7 +123,8 @@ func loadShared(from procedure.Checkpoint, shape []int) (*invert.Found, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	r, err := state.NewReader(data, sharedKind, sharedVersion)
+	defer data.Close()
+	r, err := state.Open(data, sharedKind, sharedVersion)
 	if err != nil {
 		return nil, fmt.Errorf("reading a shared inversion: %w", err)
 	}
@@ -128,8 +139,10 @@ func loadShared(from procedure.Checkpoint, shape []int) (*invert.Found, error) {
 }
 
 func saveShared(to procedure.Checkpoint, f *invert.Found) error {
-	w := state.NewWriter(sharedKind, sharedVersion)
-	w.Ints(f.Pictures.Shape)
-	writeFound(w, f)
-	return to.Save(w.Bytes())
+	return to.Save(func(to io.Writer) error {
+		w := state.Stream(to, sharedKind, sharedVersion)
+		w.Ints(f.Pictures.Shape)
+		writeFound(w, f)
+		return w.Close()
+	})
 }

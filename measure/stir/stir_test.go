@@ -1,8 +1,10 @@
 package stir_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -245,8 +247,19 @@ func TestGridOfLayers(t *testing.T) {
 // memory is a checkpoint.
 type memory struct{ state []byte }
 
-func (m *memory) Load() ([]byte, error) { return m.state, nil }
-func (m *memory) Save(s []byte) error   { m.state = s; return nil }
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state = state.Bytes()
+	return err
+}
 
 // A job that is stopped anywhere and done again gives the scores of one that was not, and does nothing twice.
 func TestResume(t *testing.T) {
