@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
@@ -23,6 +24,7 @@ import (
 
 // BenchmarkGratings runs both grating tests on every unit of every layer of a ResNet-20 for CIFAR-10.
 func BenchmarkGratings(b *testing.B) {
+	asCommand()
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
 	if err != nil {
 		b.Fatal(err)
@@ -46,6 +48,9 @@ func BenchmarkGratings(b *testing.B) {
 	reportPeak(b)
 }
 
+// asCommand collects garbage as the command does.
+func asCommand() { debug.SetGCPercent(20) }
+
 // reportPeak tells what the process has taken until now.
 func reportPeak(b *testing.B) {
 	b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
@@ -64,6 +69,7 @@ func BenchmarkInputs(b *testing.B) {
 		{"last", "/layer3/*/Relu*", 8 << 20, 800}, {"last", "/layer3/*/Relu*", 8 << 20, 3200}, {"last", "/layer3/*/Relu*", 8 << 20, 10_000},
 	} {
 		b.Run(fmt.Sprint(c.name, c.inputs), func(b *testing.B) {
+			asCommand()
 			m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{c.layers}, Preprocess: cifar})
 			if err != nil {
 				b.Fatal(err)
@@ -89,25 +95,35 @@ var cifar = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []floa
 
 // BenchmarkThresholds is the search for thresholds alone, after a ReLU: half of the values are 0.
 func BenchmarkThresholds(b *testing.B) {
-	const units, inputs, batch = 20_000, 2_000, 20
-	r := rand.New(rand.NewPCG(1, 2))
-	z := tensor.New(batch, units)
-	for i := range z.Data {
-		z.Data[i] = max(0, float32(r.NormFloat64()))
-	}
-	in := make([]firing.Input, batch)
-	for b.Loop() {
-		g := firing.NewGlobal(firing.GlobalOptions{Units: units, Rank: firing.Rank(inputs, 0.01), References: 10})
-		for at := 0; at < inputs; at += batch {
-			for i := range in {
-				in[i] = firing.Input{Index: at + i, Reference: true}
+	for _, c := range []struct {
+		name                 string
+		units, inputs, batch int
+		relative             float64
+	}{{"exact", 20_000, 2_000, 20, 0}, {"sketch", 2_000, 100_000, 32, 0.1}} {
+		b.Run(c.name, func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			z := tensor.New(10*c.batch, c.units)
+			for i := range z.Data {
+				z.Data[i] = max(0, float32(r.NormFloat64()))
 			}
-			if err := g.Update(z, in); err != nil {
-				b.Fatal(err)
+			in := make([]firing.Input, c.batch)
+			for b.Loop() {
+				g := firing.NewGlobal(firing.GlobalOptions{Units: c.units, Rank: firing.Rank(c.inputs, 0.01), References: 10, Error: c.relative})
+				for at := 0; at < c.inputs; at += c.batch {
+					for i := range in {
+						in[i] = firing.Input{Index: at + i, Reference: true}
+					}
+					from := r.IntN(9 * c.batch * c.units)
+					shown := tensor.Tensor{Shape: []int{c.batch, c.units}, Data: z.Data[from:][:c.batch*c.units]}
+					if err := g.Update(shown, in); err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
-		}
+			b.ReportMetric(float64(c.units*c.inputs)*float64(b.N)/b.Elapsed().Seconds(), "values/s")
+			b.ReportMetric(float64(machine.CPUTime().Nanoseconds())/(float64(b.N)*float64(c.units*c.inputs)), "cpu-ns/value")
+		})
 	}
-	b.ReportMetric(units*inputs*float64(b.N)/b.Elapsed().Seconds(), "values/s")
 }
 
 // BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, on so many inputs, with a checkpoint in a file: the thresholds
@@ -119,6 +135,7 @@ func BenchmarkMillion(b *testing.B) {
 		memory     int64
 	}{{1_000, firing.Exact, 256 << 20}, {10_000, firing.Exact, 256 << 20}, {100_000, firing.Sketched, 256 << 20}, {100_000, firing.Sketched, 1280 << 20}} {
 		b.Run(fmt.Sprintf("%d-%s-%dMiB", c.inputs, c.thresholds, c.memory>>20), func(b *testing.B) {
+			asCommand()
 			m := million(b)
 			s := firing.Defaults()
 			s.Thresholds, s.References = c.thresholds, 1
@@ -130,6 +147,7 @@ func BenchmarkMillion(b *testing.B) {
 				j := newJob(m, noises(c.inputs), nil)
 				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
 				j.Units = func(u []measure.UnitScore) error { rows += len(u); return nil }
+				j.Progress = told(c.inputs)
 				runJob(b, s, j)
 				if rows != 1_000_000 {
 					b.Fatalf("%d units", rows)
@@ -137,6 +155,17 @@ func BenchmarkMillion(b *testing.B) {
 			}
 			reportPeak(b)
 		})
+	}
+}
+
+// told tells with -test.v how far a long benchmark has come, every hundredth of its inputs.
+func told(inputs int) func(int64, string) {
+	var next int64
+	return func(done int64, note string) {
+		if done >= next && testing.Verbose() {
+			next = done + int64(inputs)/100
+			fmt.Printf("%d pictures, %s, %.0f s of processor time, at most %d MiB\n", done, note, machine.CPUTime().Seconds(), machine.PeakMemory()>>20)
+		}
 	}
 }
 

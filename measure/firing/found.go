@@ -33,6 +33,28 @@ func newFound(u *unitSet, sides, paths int) *found {
 	return f
 }
 
+// count counts the units of a chunk that fire at one input.
+func (f *found) count(row []float32, c chunk) {
+	high, above := f.fires[0][c.lo:][:len(row)], f.q[0][c.lo:][:len(row)]
+	if f.sides() == 1 {
+		for i, v := range row {
+			if v >= above[i] {
+				high[i]++
+			}
+		}
+		return
+	}
+	low, below := f.fires[1][c.lo:][:len(row)], f.q[1][c.lo:][:len(row)]
+	for i, v := range row {
+		if v >= above[i] {
+			high[i]++
+		}
+		if -v >= below[i] {
+			low[i]++
+		}
+	}
+}
+
 // sides is 1 for sparse units, else 2.
 func (f *found) sides() int {
 	if f.q[1] == nil {

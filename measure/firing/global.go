@@ -72,14 +72,30 @@ func (g *Global) Update(responses tensor.Tensor, inputs []Input) error {
 // update shows the units from lo to hi the responses to inputs: rows of the given stride, of which the first value is that of
 // unit lo. Parts of the units can be updated side by side; count is called once they have all been.
 func (g *Global) update(responses []float32, stride, lo, hi int, inputs []Input) {
-	for side, t := range g.sides {
-		n, eligible := t.n, t.eligible
-		for i, in := range inputs {
-			t.add(responses[i*stride:][:hi-lo], signs[side], lo, n, eligible, int32(in.Index), in.Reference)
-			n++
-			if in.Reference {
-				eligible++
-			}
+	step := g.block()
+	for at := lo; at < hi; at += step {
+		g.updateBlock(responses[at-lo:], stride, at, min(hi, at+step), inputs)
+	}
+}
+
+// block is so many units that what is kept of them stays near the processor from one input to the next.
+func (g *Global) block() int {
+	const near = 256 << 10
+	return max(64, near/(len(g.sides)*g.sides[0].bytes()))
+}
+
+func (g *Global) updateBlock(responses []float32, stride, lo, hi int, inputs []Input) {
+	n, eligible := g.sides[0].n, g.sides[0].eligible
+	for i, in := range inputs {
+		row := responses[i*stride:][:hi-lo]
+		if len(g.sides) == 1 {
+			g.sides[0].add(row, lo, n, eligible, int32(in.Index), in.Reference)
+		} else {
+			addBoth(g.sides[0], g.sides[1], row, lo, n, eligible, int32(in.Index), in.Reference)
+		}
+		n++
+		if in.Reference {
+			eligible++
 		}
 	}
 }

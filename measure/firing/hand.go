@@ -58,7 +58,7 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 		for _, u := range units {
 			v := f.judge(u, path, len(r.readable), r.followed()*len(p.amounts))
 			c := curve{layer: layer, unit: u, side: v.side, rows: make([]measure.UnitResponse, len(p.amounts))}
-			for step, number := range p.steps(r.placeOf[f.best[v.side][u]]) {
+			for step, number := range p.steps(r.places.of(f.best[v.side][u])) {
 				at[number] = append(at[number], point{len(all), step})
 			}
 			all = append(all, c)

@@ -24,9 +24,12 @@ func (r *run) keepIfDue() error {
 	return r.keep()
 }
 
+// manner changes when stages do other things than before, so that none goes on with what a program before this one has begun.
+const manner = 2
+
 // shape tells one division of the work from another: a checkpoint of another is of no use.
 func (r *run) shape() []int {
-	out := []int{r.job.Data.Len(), len(r.paths), len(r.groups), r.rank, r.references}
+	out := []int{manner, r.job.Data.Len(), len(r.paths), len(r.groups), r.rank, r.references}
 	for _, g := range r.groups {
 		for _, c := range g {
 			out = append(out, c.layer, c.lo, c.hi)

@@ -2,6 +2,27 @@ package firing
 
 import "slices"
 
+// places tell where samples stand.
+type places struct {
+	index []int32 // of the sample at each place; unread where there is none
+	order []int32 // places in the order of their samples' indices
+}
+
+func placesOf(index []int32) places {
+	p := places{index: index, order: make([]int32, len(index))}
+	for place := range p.order {
+		p.order[place] = int32(place)
+	}
+	slices.SortFunc(p.order, func(a, b int32) int { return int(index[a]) - int(index[b]) })
+	return p
+}
+
+// of is the place of the sample of an index that there is.
+func (p places) of(index int32) int {
+	at, _ := slices.BinarySearchFunc(p.order, index, func(place, index int32) int { return int(p.index[place]) - int(index) })
+	return int(p.order[at])
+}
+
 // A following says which units follow the trajectories of which references: for each chunk of a group and each reference, the units
 // that it drives most, and those that it was drawn for at random.
 type following struct {
@@ -30,16 +51,15 @@ func (f follower) unit() int  { return int(f >> 2) }
 func (f follower) side() int  { return int(f & 1) }
 func (f follower) null() bool { return f&2 != 0 }
 
-// newFollowing deals the units of a group to their references. placeOf tells where the sample of an index stands, and nulls are the
-// places that were drawn for chance.
-func newFollowing(g group, globals []*Global, placeOf map[int32]int, nulls []int) *following {
+// newFollowing deals the units of a group to their references. nulls are the places that were drawn for chance.
+func newFollowing(g group, globals []*Global, where places, nulls []int) *following {
 	f := &following{}
-	used := map[int]bool{}
+	used := make([]bool, len(where.index)) // by place
 	for _, global := range globals {
 		for _, t := range global.sides {
 			for u := range t.units {
 				for _, index := range t.strongest(u) {
-					used[placeOf[index]] = true
+					used[where.of(index)] = true
 				}
 			}
 		}
@@ -47,16 +67,15 @@ func newFollowing(g group, globals []*Global, placeOf map[int32]int, nulls []int
 	for _, p := range nulls {
 		used[p] = true
 	}
-	for p := range used {
-		f.places = append(f.places, p)
-	}
-	slices.Sort(f.places)
-	at := make(map[int]int32, len(f.places))
-	for r, p := range f.places {
-		at[p] = int32(r)
+	at := make([]int32, len(used)) // of a place among the references
+	for p, isReference := range used {
+		if isReference {
+			at[p] = int32(len(f.places))
+			f.places = append(f.places, p)
+		}
 	}
 	for i, c := range g {
-		f.chunks = append(f.chunks, deal(len(f.places), c, globals[i], func(index int32) int32 { return at[placeOf[index]] }, func(unit, slot int) int32 {
+		f.chunks = append(f.chunks, deal(len(f.places), c, globals[i], func(index int32) int32 { return at[where.of(index)] }, func(unit, slot int) int32 {
 			return at[nulls[nullOf(unit, slot, len(nulls))]]
 		}))
 	}
@@ -90,7 +109,10 @@ func deal(references int, c chunk, g *Global, of func(index int32) int32, null f
 }
 
 // A visit is a reference on whose trajectory a picture lies, and how often.
-type visit struct{ reference, times int32 }
+type visit struct {
+	reference, times int32
+	itself           bool // the picture is nobody's but the reference's own: who fires there among its units the thresholds' pass has told
+}
 
 // An itinerary is the pictures of the trajectories around references, ascending, and who is visited at each.
 type itinerary struct {
@@ -98,9 +120,9 @@ type itinerary struct {
 	visits  func(number int) []visit
 }
 
-func newItinerary(p path, places []int) itinerary {
+func newItinerary(p path, places, nulls []int) itinerary {
 	if p.whole {
-		return ownPictures(p, places)
+		return ownPictures(p, places, nulls)
 	}
 	var t itinerary
 	all := map[int][]visit{}
@@ -114,7 +136,7 @@ func newItinerary(p path, places []int) itinerary {
 			if v == nil {
 				t.numbers = append(t.numbers, number)
 			}
-			all[number] = append(v, visit{int32(r), 1})
+			all[number] = append(v, visit{reference: int32(r), times: 1})
 		}
 	}
 	slices.Sort(t.numbers)
@@ -122,16 +144,24 @@ func newItinerary(p path, places []int) itinerary {
 	return t
 }
 
-// ownPictures is the itinerary where each picture belongs to one reference.
-func ownPictures(p path, places []int) itinerary {
+// ownPictures is the itinerary where each picture belongs to one reference. Those that show the reference itself are needed for the null alone.
+func ownPictures(p path, places, nulls []int) itinerary {
+	isNull := map[int]bool{}
+	for _, place := range nulls {
+		isNull[place] = true
+	}
 	var t itinerary
 	for _, place := range places { // ascending
-		t.numbers = append(t.numbers, p.steps(place)...)
+		for step, number := range p.steps(place) {
+			if step != p.centre || isNull[place] {
+				t.numbers = append(t.numbers, number)
+			}
+		}
 	}
 	n := len(p.amounts)
 	t.visits = func(number int) []visit {
 		r, _ := slices.BinarySearch(places, number/n)
-		return []visit{{int32(r), 1}}
+		return []visit{{reference: int32(r), times: 1, itself: number%n == p.centre}}
 	}
 	return t
 }
@@ -142,12 +172,11 @@ func (f followers) fire(row []float32, visits []visit, c chunk, to *found, path 
 	for _, v := range visits {
 		for _, w := range f.who[f.start[v.reference]:f.start[v.reference+1]] {
 			unit, side := w.unit(), w.side()
-			if row[unit]*signs[side] < q[side][c.lo+unit] {
-				continue
-			}
-			if w.null() {
+			switch {
+			case row[unit]*signs[side] < q[side][c.lo+unit]:
+			case w.null():
 				t.null[side][c.lo+unit] += v.times
-			} else {
+			case !v.itself:
 				t.fires[side][c.lo+unit] += v.times
 			}
 		}

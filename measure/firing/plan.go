@@ -139,6 +139,9 @@ func (m *firing) forwards(j *procedure.Job) int64 {
 	}
 	for _, p := range l.paths {
 		once += int64(p.total)
+		if p.whole { // but for the pictures that the thresholds' pass has seen
+			once -= max(0, n-nullPlaces)
+		}
 		if m.wantsMatrix() && p.matrix {
 			once += n * int64(len(p.amounts))
 		}

@@ -19,11 +19,11 @@ type run struct {
 	sparse []bool // by layer
 	found  []*found
 
-	index    []int32       // of the sample at each place; unread where it cannot be read
-	label    []int32       // of the same
-	placeOf  map[int32]int // of the sample of an index
-	readable []int         // places
-	nulls    []int         // places whose trajectories stand for chance
+	index    []int32 // of the sample at each place; unread where it cannot be read
+	label    []int32 // of the same
+	places   places  // by index
+	readable []int   // places
+	nulls    []int   // places whose trajectories stand for chance
 
 	group, stage, seen int // what is in hand: pictures of the stage that are done
 	done               int64
@@ -202,25 +202,13 @@ func (r *run) rateStage(g group) stage {
 		each: func(s *sight) error {
 			g.each(func(_ int, c chunk) {
 				f := r.found[c.layer]
-				for side := range f.sides() {
-					for i := range s.pictures {
-						countFires(f.fires[side][c.lo:c.hi], s.rows[c.layer].row(i, c), f.q[side][c.lo:c.hi], signs[side])
-					}
+				for i := range s.pictures {
+					f.count(s.rows[c.layer].row(i, c), c)
 				}
 			})
 			return nil
 		},
 		finish: func() error { return nil },
-	}
-}
-
-// countFires counts the units that fire at one input.
-func countFires(fires []int32, row, q []float32, sign float32) {
-	fires, q = fires[:len(row)], q[:len(row)]
-	for i, v := range row {
-		if v*sign >= q[i] {
-			fires[i]++
-		}
 	}
 }
 
@@ -302,6 +290,12 @@ func (r *run) takeThresholds(g group) error {
 				q, count := t.threshold(u)
 				f.q[side][c.lo+u], f.fires[side][c.lo+u] = q, int32(count)
 				f.best[side][c.lo+u] = t.at[u*t.z]
+				fires := t.firesAtStrongest(u, q)
+				for p := range r.paths {
+					if r.paths[p].whole {
+						f.paths[p].fires[side][c.lo+u] = fires
+					}
+				}
 			}
 		}
 	}
@@ -310,13 +304,12 @@ func (r *run) takeThresholds(g group) error {
 
 // settle notes where samples stand, once all have been read.
 func (r *run) settle() {
-	r.placeOf, r.readable = map[int32]int{}, nil
+	r.places, r.readable = placesOf(r.index), nil
 	var whole []int
 	for place, index := range r.index {
 		if index == unread {
 			continue
 		}
-		r.placeOf[index] = place
 		r.readable = append(r.readable, place)
 		if eligible(r.paths, place) {
 			whole = append(whole, place)
@@ -335,8 +328,8 @@ func (r *run) localStage(g group, p int) stage {
 	return stage{
 		name: "trajectories",
 		prepare: func() {
-			f = newFollowing(g, r.globals, r.placeOf, r.nulls)
-			t = newItinerary(r.paths[p], f.places)
+			f = newFollowing(g, r.globals, r.places, r.nulls)
+			t = newItinerary(r.paths[p], f.places, r.nulls)
 		},
 		numbers: func() []int { return t.numbers },
 		read:    r.paths[p].read,

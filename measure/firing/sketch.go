@@ -109,9 +109,17 @@ func (s *sketch) room(h int) int { return s.start[h+1] - s.start[h] }
 
 // add shows a value of unit u.
 func (s *sketch) add(u int, v float32) {
-	if v > s.gate[u] {
-		s.put(u, 0, v)
+	if v <= s.gate[u] {
+		return
 	}
+	n := len(s.start) - 1
+	fill := &s.fill[u*n]
+	if int(*fill) == s.start[1] {
+		s.put(u, 0, v)
+		return
+	}
+	s.items[u*s.start[n]+int(*fill)] = v
+	*fill++
 }
 
 // put enters a value at a level, making room there first if need be.
@@ -147,7 +155,7 @@ func (s *sketch) makeRoom(u, h int) {
 // moveUp halves the lower half of a level. There is room above it.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
-	slices.Sort(v)
+	sorted(v)
 	at := u*s.levels() + h
 	first := int(mix(uint64((s.first+u)*s.levels()+h), uint64(s.turns[at]/2))&1) ^ int(s.turns[at]&1)
 	s.turns[at]++
@@ -158,6 +166,21 @@ func (s *sketch) moveUp(u, h int) {
 	}
 	s.fill[at+1] += uint16(low / 2)
 	s.fill[at] = uint16(copy(v, v[low:]))
+}
+
+// sorted sorts values, of which the first are mostly in order already: those that stayed when a level moved up.
+func sorted(v []float32) {
+	if len(v) > 64 {
+		slices.Sort(v)
+		return
+	}
+	for i := 1; i < len(v); i++ {
+		x, j := v[i], i
+		for ; j > 0 && x < v[j-1]; j-- {
+			v[j] = v[j-1]
+		}
+		v[j] = x
+	}
 }
 
 // weight is how many values those of unit u stand for.
@@ -201,7 +224,7 @@ func (s *sketch) at(u, rank int) (v float32, reached bool) {
 	var heads [32]int
 	for h := range s.levels() {
 		values := s.level(u, h)
-		slices.Sort(values)
+		sorted(values)
 		heads[h] = len(values) - 1
 	}
 	for sum := 0; sum < rank; {

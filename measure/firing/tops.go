@@ -40,12 +40,33 @@ func topsBytes(k, z int, relative float64) int64 {
 	return int64(4*k + 8*z + 8)
 }
 
-// add shows values of the units from lo on, times sign, for one input. The count of inputs is the caller's to keep.
-func (t *tops) add(values []float32, sign float32, lo int, n, eligible int, index int32, reference bool) {
+// bytes is what is kept of one unit.
+func (t *tops) bytes() int {
+	if t.sketch != nil {
+		return 4*t.sketch.start[t.sketch.levels()] + 4*t.sketch.levels() + 4 + 8*t.z + 4
+	}
+	return 4*t.k + 8*t.z + 8
+}
+
+// add shows values of the units from lo on for one input. The count of inputs is the caller's to keep.
+func (t *tops) add(values []float32, lo, n, eligible int, index int32, reference bool) {
+	gate := t.gate[lo:][:len(values)]
 	for i, v := range values {
-		v *= sign
-		if u := lo + i; v >= t.gate[u] {
-			t.keep(u, v, n, eligible, index, reference)
+		if v >= gate[i] {
+			t.keep(lo+i, v, n, eligible, index, reference)
+		}
+	}
+}
+
+// addBoth is add for the values as they are, and for their negatives.
+func addBoth(high, low *tops, values []float32, lo, n, eligible int, index int32, reference bool) {
+	above, below := high.gate[lo:][:len(values)], low.gate[lo:][:len(values)]
+	for i, v := range values {
+		if v >= above[i] {
+			high.keep(lo+i, v, n, eligible, index, reference)
+		}
+		if -v >= below[i] {
+			low.keep(lo+i, -v, n, eligible, index, reference)
 		}
 	}
 }
@@ -147,6 +168,16 @@ func (t *tops) threshold(u int) (q float32, count int) {
 // strongest are the indices of the inputs that drove unit u most, the strongest first.
 func (t *tops) strongest(u int) []int32 {
 	return t.at[u*t.z : u*t.z+min(t.eligible, t.z)]
+}
+
+// firesAtStrongest is at how many of its strongest inputs unit u fires.
+func (t *tops) firesAtStrongest(u int, q float32) (fires int32) {
+	for _, v := range t.best[u*t.z : u*t.z+min(t.eligible, t.z)] {
+		if v >= q {
+			fires++
+		}
+	}
+	return fires
 }
 
 // merge adds what other inputs showed.

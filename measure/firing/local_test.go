@@ -1,0 +1,25 @@
+package firing
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Samples stand in any order, and some cannot be read.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	index := make([]int32, 1000)
+	for place, i := range r.Perm(len(index)) {
+		index[place] = int32(5 * i)
+		if r.IntN(4) == 0 {
+			index[place] = unread
+		}
+	}
+	p := placesOf(index)
+	for place, i := range index {
+		if i != unread && p.of(i) != place {
+			t.Errorf("the sample %d stands at %d, not at %d", i, place, p.of(i))
+		}
+	}
+}
