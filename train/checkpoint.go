@@ -12,7 +12,7 @@ import (
 
 const (
 	stateKind    = "training"
-	stateVersion = 2
+	stateVersion = 3
 )
 
 // save keeps what the next epoch starts from.
@@ -37,12 +37,15 @@ func (r *fit) write(to io.Writer) error {
 	w.String(r.Identity)
 	w.Int(len(r.epochs))
 	for _, e := range r.epochs {
-		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Rate, e.Seconds} {
+		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Objective, e.Rate, e.Seconds} {
 			w.Float(v)
 		}
+		w.Bool(e.TakenBack)
 		w.Int(e.Best)
 	}
 	w.Int(r.t.done)
+	w.Int(r.t.undone)
+	w.Float(r.t.scale)
 	for i, s := range r.t.program.slots() {
 		w.String(s.name)
 		w.Ints(s.shape)
@@ -85,9 +88,10 @@ func (r *fit) read(raw io.Reader) error {
 	epochs := make([]Epoch, 0)
 	for i := range in.Int() {
 		e := Epoch{Number: i + 1}
-		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Rate, &e.Seconds} {
+		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Objective, &e.Rate, &e.Seconds} {
 			*v = in.Float()
 		}
+		e.TakenBack = in.Bool()
 		e.Best = in.Int()
 		if e.Best < 1 || e.Best > e.Number {
 			return fmt.Errorf("epoch %d of it names epoch %d as the best", e.Number, e.Best)
@@ -97,7 +101,7 @@ func (r *fit) read(raw io.Reader) error {
 			break
 		}
 	}
-	done := in.Int()
+	done, undone, scale := in.Int(), in.Int(), in.Float()
 	slots := r.t.program.slots()
 	values := make([][]float32, len(slots))
 	for i, s := range slots {
@@ -118,7 +122,8 @@ func (r *fit) read(raw io.Reader) error {
 	for i, v := range values {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
-	r.epochs, r.best, r.t.done = epochs, best, done
+	r.epochs, r.best = epochs, best
+	r.t.done, r.t.undone, r.t.scale = done, undone, scale
 	if r.Resumed != nil {
 		r.Resumed(epochs)
 	}

@@ -50,6 +50,10 @@ type Fitting struct {
 	// Patience stops training once the validation loss has not become smaller for so many epochs; 0: never.
 	Patience int
 	Seed     uint64 // of the order of samples
+	// Back, between 0 and 1, takes an epoch back after which the Epoch.Objective of the validation samples is larger than before: weights and
+	// what the optimiser remembers become what they were, and the learning rate is multiplied by Back from then on. So the objective falls from
+	// one epoch that stands to the next. 0: every epoch stands.
+	Back float64
 	// Last keeps the weights of the last epoch where there are validation samples, rather than those of the best.
 	Last bool
 	// Checkpoint keeps the state after each epoch, so that training that was stopped goes on as if it had not been. Optional.
@@ -96,7 +100,11 @@ type Epoch struct {
 	Number     int     // from 1
 	Train      float64 // the mean loss of the steps' batches, each before its step
 	Validation float64 // the mean loss after the epoch; NaN without validation samples
-	Best       int     // the epoch of the smallest validation loss so far
+	Best       int     // the epoch of the smallest validation loss so far, of those that stand
+	// Objective is what training makes small: the validation loss and the penalty of the Spec, the mean over batches of validation samples.
+	// NaN without any.
+	Objective float64
+	TakenBack bool // the objective had become larger, and the network is again what it was before the epoch
 
 	TrainAccuracy, ValidationAccuracy float64 // beside the losses; NaN where the loss knows no classes
 
@@ -116,6 +124,10 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f Fitting) 
 		return nil, errors.New("training: there are no samples")
 	case f.Patience > 0 && validation == nil:
 		return nil, errors.New("training: early stopping wants validation samples")
+	case !(f.Back >= 0 && f.Back < 1):
+		return nil, fmt.Errorf("training: a rate that is multiplied by %g where an epoch is taken back: it lies between 0 and 1", f.Back)
+	case f.Back > 0 && validation == nil:
+		return nil, errors.New("training: taking epochs back wants validation samples")
 	}
 	perEpoch := (train.Len() + f.Batch - 1) / f.Batch
 	t.Plan(f.Epochs * perEpoch)
@@ -156,7 +168,8 @@ func (r *fit) stops() bool {
 
 func (r *fit) epoch(ctx context.Context) error {
 	number, start := len(r.epochs)+1, time.Now()
-	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Best: number}
+	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), Best: number}
+	before := r.moment()
 	order := keyed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	marks, err := r.steps(ctx, number, order)
 	if err != nil {
@@ -170,6 +183,9 @@ func (r *fit) epoch(ctx context.Context) error {
 		if err := r.validate(ctx, &e); err != nil {
 			return err
 		}
+	}
+	if e.TakenBack = r.rose(e); e.TakenBack {
+		r.takeBack(before)
 	}
 	e.Seconds = time.Since(start).Seconds()
 	r.epochs = append(r.epochs, e)
@@ -186,15 +202,15 @@ func (r *fit) epoch(ctx context.Context) error {
 
 // validate judges what an epoch came to.
 func (r *fit) validate(ctx context.Context, e *Epoch) error {
-	marks, err := r.t.Assess(ctx, r.validation, r.Batch)
+	marks, penalty, err := r.t.judge(ctx, r.validation, r.Batch)
 	if err != nil {
 		return err
 	}
-	e.Validation, e.ValidationAccuracy = marks.Loss, marks.Accuracy
+	e.Validation, e.ValidationAccuracy, e.Objective = marks.Loss, marks.Accuracy, marks.Loss+penalty
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
 	}
-	if best := r.smallest(); best > 0 && r.epochs[best-1].Validation <= e.Validation {
+	if best := r.smallest(); best > 0 && (r.epochs[best-1].Validation <= e.Validation || r.rose(*e)) {
 		e.Best = best
 	} else {
 		r.best = r.t.Weights()
@@ -271,9 +287,15 @@ func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (float64,
 
 // Assess is how well the network does on a source, in batches of so many samples.
 func (t *Trainer) Assess(ctx context.Context, src Source, batch int) (Marks, error) {
+	marks, _, err := t.judge(ctx, src, batch)
+	return marks, err
+}
+
+// judge is Assess with the mean of the penalty.
+func (t *Trainer) judge(ctx context.Context, src Source, batch int) (marks Marks, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {
-		return Marks{math.NaN(), math.NaN()}, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
+		return Marks{math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
 	}
 	places := make([]int, n)
 	for i := range places {
@@ -285,18 +307,19 @@ func (t *Trainer) Assess(ctx context.Context, src Source, batch int) (Marks, err
 	}
 	for b, err := range batches(ctx, src, 0, places, batch) {
 		if err != nil {
-			return Marks{}, err
+			return Marks{}, 0, err
 		}
-		losses, hits, err := t.assess(ctx, b)
+		seen, err := t.assess(ctx, b)
 		if err != nil {
-			return Marks{}, err
+			return Marks{}, 0, err
 		}
-		for i, l := range losses {
+		for i, l := range seen.losses {
 			sum.Loss += l
-			if hits != nil {
-				sum.Accuracy += hits[i]
+			if seen.hits != nil {
+				sum.Accuracy += seen.hits[i]
 			}
 		}
+		penalty += seen.penalty * float64(b.len()) / float64(n)
 	}
-	return sum.over(n), ctx.Err()
+	return sum.over(n), penalty, ctx.Err()
 }

@@ -12,10 +12,11 @@ import (
 const prefix = "train "
 
 const (
-	targetName = prefix + "target"
-	lossName   = prefix + "loss"
-	hitsName   = prefix + "hits"
-	marksName  = prefix + "marks"
+	targetName  = prefix + "target"
+	lossName    = prefix + "loss"
+	hitsName    = prefix + "hits"
+	marksName   = prefix + "marks"
+	penaltyName = prefix + "penalty"
 )
 
 func rateName(i int) string           { return fmt.Sprintf("%srate %d", prefix, i) }
@@ -168,7 +169,7 @@ func (p *program) marks() int {
 	return 2
 }
 
-// evaluation is the graph of the losses, b values, and of the hits.
+// evaluation is the graph of the losses, b values, of the hits and of the penalty.
 func (p *program) evaluation() (*onnx.Model, error) {
 	b, losses, hits, err := p.begin(false)
 	if err != nil {
@@ -180,6 +181,10 @@ func (p *program) evaluation() (*onnx.Model, error) {
 	if hits != "" {
 		b.Output(hitsName, hits)
 		outputs = append(outputs, hitsName)
+	}
+	if p.spec.Penalty != nil {
+		b.Output(penaltyName, b.Reshape(p.spec.Penalty(b), 1))
+		outputs = append(outputs, penaltyName)
 	}
 	m, err := b.Model()
 	if err != nil {

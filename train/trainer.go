@@ -70,8 +70,10 @@ type Marks struct {
 type Trainer struct {
 	program *program
 	runtime *ort.Runtime
-	total   int // steps in all, for the schedule
-	done    int // steps so far
+	total   int     // steps in all, for the schedule
+	done    int     // steps so far
+	undone  int     // and steps that were taken back
+	scale   float64 // of all rates: epochs that were taken back have made it smaller
 
 	state [2][]*ort.Value // the slots of the program, two of each; state[0] is what holds
 	one   *engine         // a step
@@ -109,7 +111,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{program: p, runtime: rt}
+	t := &Trainer{program: p, runtime: rt, scale: 1}
 	if err := t.open(); err != nil {
 		t.Close()
 		return nil, err
@@ -162,7 +164,7 @@ func (t *Trainer) Restart(m *onnx.Model) error {
 	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
 		clear(ort.Data[float32](t.state[0][i]))
 	}
-	t.done, t.total = 0, 0
+	t.done, t.undone, t.total, t.scale = 0, 0, 0, 1
 	return nil
 }
 
@@ -285,7 +287,7 @@ func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Marks,
 
 // rate is the learning rate of a step.
 func (t *Trainer) rate(number int) float64 {
-	return t.program.spec.Optimiser.base() * t.program.spec.Schedule(number, t.total)
+	return t.scale * t.program.spec.Optimiser.base() * t.program.spec.Schedule(number+t.undone, t.total)
 }
 
 // finite finds weights that a step has spoilt although its loss, which is of before, was a number.
@@ -370,32 +372,47 @@ func (t *Trainer) feed(e *engine, b *Batch, step int) error {
 
 // Losses are the losses of the samples of a batch, without training.
 func (t *Trainer) Losses(ctx context.Context, b Batch) ([]float64, error) {
-	losses, _, err := t.assess(ctx, b)
-	return losses, err
+	seen, err := t.assess(ctx, b)
+	return seen.losses, err
 }
 
-// assess is Losses, and for each sample 1 where its class is the network's first, else 0; nil where targets are no classes.
-func (t *Trainer) assess(ctx context.Context, b Batch) (losses, hits []float64, err error) {
+// An assessment is what a network makes of a batch.
+type assessment struct {
+	losses  []float64 // of the samples
+	hits    []float64 // 1 where the class of a sample is the network's first, else 0; nil where targets are no classes
+	penalty float64   // of the Spec
+}
+
+func (t *Trainer) assess(ctx context.Context, b Batch) (seen assessment, err error) {
 	if err := t.feed(t.loss, &b, -1); err != nil {
-		return nil, nil, fmt.Errorf("evaluating: %w", err)
+		return seen, fmt.Errorf("evaluating: %w", err)
 	}
 	for i, s := range t.program.weights() {
 		t.loss.bind(s.name, t.state[0][i])
 	}
-	outputs := make([]*ort.Value, t.program.marks())
-	for i, name := range []string{lossName, hitsName}[:len(outputs)] {
-		if outputs[i], err = t.loss.value(name, onnx.Float, b.len()); err != nil {
-			return nil, nil, err
+	into := map[string]*ort.Value{}
+	var outputs []*ort.Value
+	for _, name := range t.loss.session.Outputs() {
+		n := b.len()
+		if name == penaltyName {
+			n = 1
 		}
+		if into[name], err = t.loss.value(name, onnx.Float, n); err != nil {
+			return seen, err
+		}
+		outputs = append(outputs, into[name])
 	}
 	if err := t.loss.session.Run(ctx, t.loss.in, outputs); err != nil {
-		return nil, nil, fmt.Errorf("evaluating: %w", err)
+		return seen, fmt.Errorf("evaluating: %w", err)
 	}
-	losses = doubles(ort.Data[float32](outputs[0]))
-	if len(outputs) > 1 {
-		hits = doubles(ort.Data[float32](outputs[1]))
+	seen.losses = doubles(ort.Data[float32](into[lossName]))
+	if v := into[hitsName]; v != nil {
+		seen.hits = doubles(ort.Data[float32](v))
 	}
-	return losses, hits, nil
+	if v := into[penaltyName]; v != nil {
+		seen.penalty = float64(ort.Data[float32](v)[0])
+	}
+	return seen, nil
 }
 
 func doubles(values []float32) []float64 {

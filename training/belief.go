@@ -15,7 +15,7 @@ func (f *File) checkBelief() error {
 	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
 		return f.node.Get("optimiser").Errorf("contrastive divergence goes by sgd with a rate and a momentum; the decay is that of each layer")
 	}
-	for _, key := range []string{"schedule", "clip", "patience", "keep", "validation"} {
+	for _, key := range []string{"schedule", "clip", "patience", "take-back", "keep", "validation"} {
 		if n := f.node.Get(key); n != nil {
 			return n.Errorf("%s says nothing to contrastive divergence: leave it out", key)
 		}

@@ -51,7 +51,7 @@ func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held ten
 	best := l.node.Get("keep") != nil && l.Keep == "best"
 	var writing error
 	tell := func(e train.Epoch) {
-		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, rate: e.Rate, time: e.Seconds}
+		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, takenBack: e.TakenBack, rate: e.Rate, time: e.Seconds}
 		if err := l.tell(i, layers, row); err != nil && writing == nil {
 			writing = err
 		}
@@ -59,7 +59,7 @@ func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held ten
 	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
 		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
 		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
-		Best: best, Patience: l.Patience,
+		Best: best, Back: l.Back, Patience: l.Patience,
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
 		Progress: tell, Resumed: func(epochs []train.Epoch) {
 			for _, e := range epochs {
@@ -73,12 +73,20 @@ func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held ten
 	if err != nil {
 		return nil, Layer{}, err
 	}
-	curve := trained.Curve
-	out := Layer{Units: k.Units, Epochs: len(curve), Start: curve[0].Validation, End: curve[len(curve)-1].Validation}
+	return trained, codeResult(k.Units, trained.Curve, best), nil
+}
+
+// codeResult is what came out of a layer, of which the best epoch is kept or the last that stands.
+func codeResult(units int, curve []autoencoder.Point, best bool) Layer {
+	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {
-		if best {
+		switch {
+		case p.TakenBack:
+		case best:
 			out.End = min(out.End, p.Validation)
+		default:
+			out.End = p.Validation
 		}
 	}
-	return trained, out, nil
+	return out
 }

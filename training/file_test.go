@@ -40,6 +40,7 @@ func TestParseErrors(t *testing.T) {
 		"batch: 20 -> loss: squared-error":             "name a factor",
 		"batch: 20 -> {batch: 20}":                     "plain.yaml",
 		"batch: 20 -> patience: -1":                    "patience",
+		"batch: 20 -> take-back: 1.5":                  "between 0 and 1",
 	} {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(plainText, from, to, 1)

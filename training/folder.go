@@ -84,10 +84,10 @@ func (c fileCheckpoint) Save(write func(io.Writer) error) error {
 func (d *folder) writeLog(epochs []train.Epoch) error {
 	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
-		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds"})
+		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back"})
 		for _, e := range epochs {
 			c.Write([]string{strconv.Itoa(e.Number), number(e.Train), number(e.TrainAccuracy), number(e.Validation), number(e.ValidationAccuracy),
-				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64)})
+				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), number(e.Objective), mark(e.TakenBack)})
 		}
 		c.Flush()
 		return c.Error()
@@ -100,6 +100,8 @@ type layerLog []logRow
 type logRow struct {
 	layer, epoch                      int
 	train, validation, activity, rate float64 // validation or activity is 0 where it is not known
+	objective                         float64 // and so is this
+	takenBack                         bool
 	time                              float64 // seconds
 }
 
@@ -122,10 +124,10 @@ func (d *folder) writeLayerLog(log layerLog) error {
 	}
 	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
-		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds"})
+		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds", "objective", "taken_back"})
 		for _, r := range log {
 			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), number(r.train), some(r.validation), some(r.activity), number(r.rate),
-				strconv.FormatFloat(r.time, 'f', 1, 64)})
+				strconv.FormatFloat(r.time, 'f', 1, 64), some(r.objective), mark(r.takenBack)})
 		}
 		c.Flush()
 		return c.Error()
@@ -138,6 +140,14 @@ func (d *folder) end() *Summary {
 		return nil
 	}
 	return d.finished
+}
+
+// mark is 1 for what is so, else empty.
+func mark(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return ""
 }
 
 // number is empty for what is not known.

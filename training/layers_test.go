@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,6 +98,48 @@ func TestLayerByLayer(t *testing.T) {
 				t.Errorf("another network in the same folder: %v", err)
 			}
 		})
+	}
+}
+
+// With take-back the objective of a layer falls from one epoch that stands to the next, however large the rate, and the log has them all.
+func TestLayersTakeEpochsBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := must(t, parse(t, codeText, "adam: 2e-3 -> adam: 0.1", "schedule: cosine -> take-back: 0.5", "epochs: 3 -> epochs: 12"), dir)
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
+	if err != nil || len(rows) != 25 {
+		t.Fatalf("%d rows in the log, %v", len(rows), err)
+	}
+	column := func(row []string, name string) float64 {
+		v, err := strconv.ParseFloat(row[slices.Index(rows[0], name)], 64)
+		if err != nil {
+			t.Fatalf("%s: %v in %v", name, err, row)
+		}
+		return v
+	}
+	taken, before, layer, ends := 0, math.Inf(1), "1", map[string]float64{}
+	for _, row := range rows[1:] {
+		if row[0] != layer {
+			layer, before = row[0], math.Inf(1)
+		}
+		objective := column(row, "objective")
+		if row[slices.Index(rows[0], "taken_back")] == "1" {
+			taken++
+			continue
+		}
+		if objective > before {
+			t.Errorf("the objective rises: %v", row)
+		}
+		before = objective
+		ends[layer] = column(row, "validation_error")
+	}
+	if taken == 0 {
+		t.Error("no epoch was taken back at a rate of 0.1")
+	}
+	for i, l := range s.Layers {
+		if end := ends[fmt.Sprint(i+1)]; math.Abs(l.End-end) > 1e-4*end {
+			t.Errorf("layer %d ends with an error of %g, and the log's last epoch that stands has %g", i+1, l.End, end)
+		}
 	}
 }
 

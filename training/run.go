@@ -160,7 +160,7 @@ func (r *run) do(ctx context.Context) (s *Summary, err error) {
 		validation = r.stream(r.data.validation, r.network.feed, false)
 	}
 	epochs, err := r.trainer.Fit(ctx, learn, validation, train.Fitting{
-		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
+		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Back: r.Back, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
 		Identity: r.identity, Resumed: func(e []train.Epoch) { r.log = e }, Stepped: r.stepped, Keep: r.epoch,
 	})
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *run) epoch(e train.Epoch) error {
 // finish tests the network and writes what is left.
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
-	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: last.Number,
+	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: standing(epochs),
 		Classes: r.data.classes, CPUSeconds: math.Round(machine.CPUTime().Seconds())}
 	if r.data.validation != nil && r.Keep != "last" {
 		s.Kept = last.Best
@@ -245,6 +245,15 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	}
 	s.Parameters = m.Parameters()
 	return s, r.dir.finish(s, m)
+}
+
+// standing is the number of the last epoch that was not taken back.
+func standing(epochs []train.Epoch) int {
+	n := len(epochs)
+	for n > 1 && epochs[n-1].TakenBack {
+		n--
+	}
+	return n
 }
 
 // fingerprintOf is that of a source, or empty for none.

@@ -31,6 +31,7 @@ type Settings struct {
 	// Best keeps the weights of the epoch that reconstructs best, rather than those of the last. A decay makes a network reconstruct
 	// worse than it could: with a large one the best epoch is among the first, before it has done its work.
 	Best       bool
+	Back       float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
 	Patience   int              // epochs without a better reconstruction, after which training ends; 0: none
 	Checkpoint train.Checkpoint // optional
 	Identity   string           // of the training, for its checkpoint
@@ -89,10 +90,12 @@ type Layer struct {
 	Curve  []Point       // reconstruction by epochs
 }
 
-// A Point of a curve is the mean of |x - y|^2.
+// A Point of a curve is what an epoch came to.
 type Point struct {
-	Training   float64 // over the epoch's batches before their steps, penalties included
-	Validation float64 // over the validation patterns after the epoch
+	Training   float64 // J over the epoch's batches before their steps
+	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
+	Objective  float64 // J over the same
+	TakenBack  bool    // J had become larger there, and the layer is again what it was before the epoch
 }
 
 // The names of a layer's tensors while it is trained.
@@ -126,7 +129,7 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	defer t.Close()
 	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
 	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
-		Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
+		Back: s.Back, Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +141,8 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
 	l := &Layer{W1: transposed(w[w1]), B1: w[b1], W2: transposed(w[w2]), B2: w[b2]}
 	for _, e := range epochs {
-		l.Curve = append(l.Curve, Point{Training: float64(n) * e.Train, Validation: float64(n) * e.Validation})
+		l.Curve = append(l.Curve, Point{Training: float64(n) * e.Train, Validation: float64(n) * e.Validation,
+			Objective: float64(n) * e.Objective, TakenBack: e.TakenBack})
 	}
 	return l
 }
