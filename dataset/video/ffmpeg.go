@@ -154,6 +154,9 @@ var speaker = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
 // last is the last line, without who speaks and without the path, which the error names already.
 func (t *tail) last(path string) string {
+	if strings.Contains(string(t.text), "matches no streams") { // what follows is advice on how to call ffmpeg
+		return "it has sound or subtitles alone, and no pictures"
+	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	line := strings.ReplaceAll(lines[len(lines)-1], "file:"+path+": ", "")
 	return strings.TrimSpace(speaker.ReplaceAllString(line, ""))

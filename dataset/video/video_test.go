@@ -229,6 +229,10 @@ func TestGIFFramesLieOverEachOther(t *testing.T) {
 	}
 }
 
+// silence is a WAV file of 16 samples at 8 kHz.
+const silence = "RIFF\x44\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x20\x00\x00\x00" +
+	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -251,6 +255,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg cannot decode it beyond frame 0"},
+		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg cannot decode it beyond frame 0: it has sound or subtitles alone, and no pictures"},
 		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames work without"},
 		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
 		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is one frame"},
@@ -264,7 +269,7 @@ func TestRefused(t *testing.T) {
 		{"cuts", Options{Paths: []string{few}, Cuts: 2}, "from 0 to 1"},
 		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
 	} {
-		if c.name == "no video" {
+		if c.name == "no video" || c.name == "sound alone" {
 			if _, err := FindFFmpeg(""); err != nil {
 				continue
 			}
