@@ -20,9 +20,9 @@ type goldenNetwork struct {
 	Losses, Evaluated []float64
 }
 
-func readGoldenNetwork(t *testing.T) (g goldenNetwork, batches []Batch) {
+func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Batch) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/network.json")
+	raw, err := os.ReadFile("testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,15 @@ func readGoldenNetwork(t *testing.T) (g goldenNetwork, batches []Batch) {
 // run, by operators of our own or standard ones, and what it then computes.
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
-	golden, batches := readGoldenNetwork(t)
-	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: []int{4, 6}, Blocks: 1, Seed: 1}.Build()
+	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // wide enough for the convolutions by Winograd
+		t.Run(name, func(t *testing.T) { goldenNetworkOf(t, name, widths) })
+	}
+}
+
+func goldenNetworkOf(t *testing.T, name string, widths []int) {
+	t.Parallel()
+	golden, batches := readGoldenNetwork(t, name)
+	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: widths, Blocks: 1, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

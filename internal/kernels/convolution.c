@@ -115,11 +115,9 @@ void gather_part(void *gather, size_t part) {
 		}
 		for (size_t j = count; j % COLUMNS != 0; j++)
 			x[j] = x[count - 1];
-		for (size_t j = 0; j < over(count, COLUMNS) * COLUMNS; j++)
-			memcpy(sums + j * rows, start, rows * sizeof *sums);
-		for (size_t k = 0; k < depth; k += step)
+		for (size_t k = 0; k < depth || k == 0; k += step)
 			for (size_t j = 0; j < count; j += COLUMNS)
-				g->tile->multiply(a + k * rows, least(step, depth - k), x + j, g->at + k, sums + j * rows);
+				g->tile->multiply(a + k * rows, least(step, depth - k), x + j, g->at + k, k == 0 ? start : NULL, sums + j * rows);
 		put(sums, rows, y, count, some, apart);
 	}
 }
@@ -161,7 +159,7 @@ void kernel_part(void *kernel, size_t part) {
 				const size_t column = first + least(j + c, count - 1);
 				x[c] = k->source.plane + column / k->taps * plane + k->at[column % k->taps];
 			}
-			k->tile->multiply(a + i * rows, depth, x, at, sums + j * rows);
+			k->tile->multiply(a + i * rows, depth, x, at, NULL, sums + j * rows);
 		}
 	}
 	transpose(sums, rows, k->dw + panel * rows * columns + first, columns, count, least(rows, k->out - panel * rows));

@@ -45,6 +45,16 @@ func drawWindow(r *rapid.T) window {
 	return w
 }
 
+func drawNear(r *rapid.T) window {
+	w := window{axes: 2, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
+	for i := range 2 {
+		w.before[i], w.after[i] = rapid.IntRange(0, 3).Draw(r, "before"), rapid.IntRange(0, 3).Draw(r, "after")
+		least := max(1, 3-w.before[i]-w.after[i])
+		w.size[i] = rapid.IntRange(least, least+9).Draw(r, "size")
+	}
+	return w
+}
+
 // pairs calls f for each place of the result and each tap that reads a place of the picture there.
 func (w *window) pairs(f func(result, place, tap int)) {
 	for y := range w.places(0) {
@@ -78,6 +88,10 @@ func TestConvolution(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
 		n, in, out := rapid.IntRange(1, 4).Draw(r, "samples"), rapid.IntRange(1, 20).Draw(r, "in"), rapid.IntRange(1, 40).Draw(r, "out")
+		if rapid.Bool().Draw(r, "near") { // 3 x 3 places next to one another
+			w = drawNear(r)
+			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
+		}
 		lanes := rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes")
 		size, places, taps := w.size[0]*w.size[1], w.places(0)*w.places(1), w.kernel[0]*w.kernel[1]
 		results := append([]int{n, out}, w.last([2]int{w.places(0), w.places(1)})...)
@@ -122,7 +136,13 @@ func TestConvolution(t *testing.T) {
 // Many channels and places go through panels in several pieces; threads share them, and every number comes to the same bits.
 func TestConvolutionInPieces(t *testing.T) {
 	x, dy, w := filled(1, 5, 70, 9, 13), filled(2, 5, 50, 9, 13), filled(3, 50, 70, 3, 3)
-	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
+	for _, apart := range []int{1, 2} {
+		inPieces(t, onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{apart, apart}, "pads": []int{apart, apart, apart, apart}}, x, dy, w)
+	}
+}
+
+func inPieces(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
+	t.Helper()
 	inner := func(a, b []float32) (sum float64) {
 		for i := range a {
 			sum += float64(a[i]) * float64(b[i])

@@ -1,121 +1,6 @@
-#include "node.h"
-
-#include <string.h>
-
 #include "convolution.h"
-
-// read_ints reads a list of at most so many integers; how many there are, 0 where it is absent.
-static Status *read_ints(const Info *info, const char *name, int64_t *list, size_t most, size_t *count) {
-	*count = most;
-	Status *s = KernelInfoGetAttributeArray_int64(api)(info, name, NULL, count);
-	if (s != NULL) {
-		ReleaseStatus(api)(s);
-		*count = 0;
-		return NULL;
-	}
-	return *count > most ? wrong("a convolution slides along more than two axes") : KernelInfoGetAttributeArray_int64(api)(info, name, list, count);
-}
-
-Status *read_window(const Info *info, Window *w) {
-	int64_t strides[2], dilations[2], pads[4], lanes = 0;
-	size_t n, other, twice;
-	TRY(read_ints(info, "strides", strides, 2, &n));
-	TRY(read_ints(info, "dilations", dilations, 2, &other));
-	TRY(read_ints(info, "pads", pads, 4, &twice));
-	if (other != n || twice != 2 * n)
-		return wrong("strides, dilations and pads of a convolution differ in number");
-	Status *s = KernelInfoGetAttribute_int64(api)(info, "lanes", &lanes);
-	if (s != NULL) // absent, and so 0
-		ReleaseStatus(api)(s);
-	w->axes = n;
-	w->lanes = lanes;
-	for (size_t i = 0; i < 2; i++) {
-		w->stride[i] = w->dilation[i] = 1;
-		w->before[i] = w->after[i] = 0;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const size_t axis = i + 2 - n;
-		if (strides[i] < 1 || dilations[i] < 1 || pads[i] < 0 || pads[n + i] < 0)
-			return wrong("strides and dilations of a convolution are at least 1, and pads at least 0");
-		w->stride[axis] = strides[i];
-		w->dilation[axis] = dilations[i];
-		w->before[axis] = pads[i];
-		w->after[axis] = pads[n + i];
-	}
-	return NULL;
-}
-
-// A problem is a convolution with all its sizes: a picture, samples x in x size, with weights, out x in x kernel, has so many places. Along a single
-// axis a picture is one high.
-typedef struct Problem {
-	const Window *window;
-	const Context *context;
-	Allocator *memory;
-	const Tile *tile;
-	size_t samples, in, out, size[2], kernel[2], places[2];
-} Problem;
-
-// A tensor that goes in.
-typedef struct Tensor {
-	const float *data;
-	int64_t dims[AXES];
-	size_t axes, count;
-} Tensor;
-
-static Status *take(Context *context, size_t i, Tensor *t) { return input(context, i, &t->data, t->dims, &t->axes, &t->count); }
-
-static Status *problem(const Kernel *k, const Context *context, const Tensor *x, const Tensor *w, Problem *p) {
-	const size_t n = k->window.axes;
-	if (n == 0 || x->axes != n + 2 || w->axes != n + 2)
-		return wrong("a picture, the weights and the strides of a convolution have different axes");
-	if (x->dims[1] != w->dims[1])
-		return wrong("a picture has other channels than the weights of its convolution");
-	*p = (Problem){&k->window, context, k->memory, tile_of(k->window.lanes), x->dims[0], x->dims[1], w->dims[0], {1, 1}, {1, 1}, {1, 1}};
-	for (size_t i = 2 - n; i < 2; i++) {
-		p->size[i] = x->dims[i + n];
-		p->kernel[i] = w->dims[i + n];
-		const size_t room = p->size[i] + k->window.before[i] + k->window.after[i];
-		if (p->kernel[i] == 0 || (p->kernel[i] - 1) * k->window.dilation[i] >= room)
-			return wrong("a kernel is larger than the picture with its padding, or has no taps");
-		p->places[i] = (room - (p->kernel[i] - 1) * k->window.dilation[i] - 1) / k->window.stride[i] + 1;
-	}
-	return NULL;
-}
-
-// fits reports whether a tensor is a gradient by the result of a convolution.
-static int fits(const Problem *p, const Tensor *dy) {
-	const size_t n = p->window->axes;
-	int same = dy->axes == n + 2 && (size_t)dy->dims[0] == p->samples && (size_t)dy->dims[1] == p->out;
-	for (size_t i = 2 - n; i < 2; i++)
-		same = same && (size_t)dy->dims[i + n] == p->places[i];
-	return same;
-}
-
-// Memory for a while is one piece, of which parts are taken one after the other, each on cache lines of its own; it is first counted, with no start.
-typedef struct Piece {
-	char *start;
-	size_t used;
-} Piece;
-
-static void *part_of(Piece *p, size_t count, size_t size) {
-	void *at = p->start == NULL ? NULL : p->start + p->used;
-	p->used += (count * size + 63) & ~(size_t)63;
-	return at;
-}
-
-// with_memory counts the memory that some work takes, gives it and does the work.
-static Status *with_memory(const Problem *p, void (*lay)(void *, Piece *), Status *(*run)(const Problem *, void *), void *work) {
-	Piece piece = {0};
-	lay(work, &piece);
-	void *start;
-	TRY(AllocatorAlloc(api)(p->memory, piece.used + 64, &start));
-	piece = (Piece){(char *)(((uintptr_t)start + 63) & ~(uintptr_t)63), 0};
-	lay(work, &piece);
-	Status *s = run(p, work), *freed = AllocatorFree(api)(p->memory, start);
-	if (s != NULL && freed != NULL)
-		ReleaseStatus(api)(freed);
-	return s != NULL ? s : freed;
-}
+#include "problem.h"
+#include "winograd.h"
 
 static void lay_map(Map *m, Piece *piece) {
 	m->plane = (float *)m->data;
@@ -146,6 +31,9 @@ static void taps_forward(const Problem *p, const Map *m, ptrdiff_t *at) {
 			*at++ = i * p->window->dilation[0] * m->columns + j * p->window->dilation[1];
 }
 
+// So many channels on both sides leave panels mostly full.
+enum { FULL = 16 };
+
 // A gather of as many samples at once as have so many places.
 enum { TOGETHER = 512 };
 
@@ -167,6 +55,64 @@ static Status *gathered(const Problem *p, Gather *g) {
 	g->group = group_of(g->places);
 	TRY(parallel(p->context, gather_pack, gather_panels(g), g));
 	return parallel(p->context, gather_part, gather_parts(g), g);
+}
+
+static void *take_memory(Memory *m, size_t bytes) {
+	void *p = NULL;
+	Status *s = AllocatorAlloc(api)(m->of, bytes, &p);
+	if (s != NULL) {
+		ReleaseStatus(api)(s);
+		m->lacking = 1;
+		return NULL;
+	}
+	return p;
+}
+
+static void give_memory(Memory *m, void *p) {
+	Status *s = AllocatorFree(api)(m->of, p);
+	if (s != NULL)
+		ReleaseStatus(api)(s);
+}
+
+static Memory memory_of(const Problem *p) { return (Memory){take_memory, give_memory, p->memory, 0}; }
+
+static Status *enough(const Memory *m) { return m->lacking ? wrong("there is no memory for a convolution") : NULL; }
+
+// near reports whether a convolution is of 3 x 3 places next to one another, and its channels fill panels.
+static int near(const Problem *p) {
+	const Window *w = p->window;
+	for (size_t i = 0; i < 2; i++)
+		if (p->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1)
+			return 0;
+	return p->in >= FULL && p->out >= FULL;
+}
+
+// A field of a picture for so many squares of a result, with a border around these.
+static Field field_of(const Problem *p, const float *data, size_t channels, const size_t size[2], const ptrdiff_t before[2], const size_t places[2], size_t border) {
+	const size_t rows = p->tile->rows;
+	return (Field){data, p->samples, channels, size[0], size[1], before[0], before[1], (places[0] + 1) / 2 * 2 + border, (places[1] + 1) / 2 * 2 + border,
+		(channels + rows - 1) / rows * rows, NULL};
+}
+
+static void lay_field(Field *f, Piece *piece) { f->places = part_of(piece, f->samples * f->rows * f->columns * f->wide, sizeof *f->places); }
+
+static Status *fill_field(const Problem *p, Field *f) { return parallel(p->context, field_part, f->samples * f->rows, f); }
+
+static void lay_winograd(void *work, Piece *piece) {
+	Winograd *g = work;
+	lay_field(&g->source, piece);
+	g->panels = part_of(piece, winograd_panel_floats(g), sizeof *g->panels);
+	g->at = part_of(piece, g->source.channels, sizeof *g->at);
+}
+
+static Status *run_winograd(const Problem *p, void *work) {
+	Winograd *g = work;
+	for (size_t i = 0; i < g->source.channels; i++)
+		((ptrdiff_t *)g->at)[i] = i;
+	TRY(fill_field(p, &g->source));
+	TRY(parallel(p->context, winograd_pack, winograd_panels(g), g));
+	TRY(parallel(p->context, winograd_part, winograd_parts(g), g));
+	return enough(g->memory);
 }
 
 static Status *run_convolution(const Problem *p, void *work) {
@@ -200,7 +146,15 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 	int64_t dims[AXES];
 	results(&p, dims);
 	TRY(output(context, 0, dims, x.axes, &g.y));
-	return g.source.samples == 0 ? NULL : with_memory(&p, lay_gather, run_convolution, &g);
+	if (p.samples == 0)
+		return NULL;
+	if (!near(&p))
+		return with_memory(&p, lay_gather, run_convolution, &g);
+	Memory memory = memory_of(&p);
+	const ptrdiff_t before[2] = {p.window->before[0], p.window->before[1]};
+	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, x.data, p.in, p.size, before, p.places, 2), .w = w.data, .bias = bias.data,
+		.y = g.y, .out = p.out, .height = p.places[0], .width = p.places[1]};
+	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 
 // Along an axis, place y of a picture is read by tap k of result i where y = i stride + k dilation - before: with y = first + u stride, by those taps
@@ -278,7 +232,15 @@ Status *CALL compute_input_gradient(void *kernel, Context *context) {
 		.source = {dy.data, p.samples, p.out, p.places[0], p.places[1], -low[0], -low[1], high[0] - low[0] + 1, high[1] - low[1] + 1, NULL},
 		.step = {p.window->stride[0], p.window->stride[1]}, .stride = {1, 1}};
 	TRY(output(context, 0, x.dims, x.axes, &g.y));
-	return x.count == 0 ? NULL : with_memory(&p, lay_gather, run_input_gradient, &g);
+	if (x.count == 0)
+		return NULL;
+	if (!near(&p))
+		return with_memory(&p, lay_gather, run_input_gradient, &g);
+	Memory memory = memory_of(&p);
+	const ptrdiff_t before[2] = {2 - (ptrdiff_t)p.window->before[0], 2 - (ptrdiff_t)p.window->before[1]};
+	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, dy.data, p.out, p.places, before, p.size, 2), .w = w.data, .backward = 1,
+		.y = g.y, .out = p.in, .height = p.size[0], .width = p.size[1]};
+	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 
 static void lay_kernel_sum(void *work, Piece *piece) {
@@ -296,6 +258,22 @@ static Status *run_kernel_sum(const Problem *p, void *work) {
 	return parallel(p->context, kernel_part, kernel_parts(k), k);
 }
 
+static void lay_winograd_kernel(void *work, Piece *piece) {
+	WinogradKernel *g = work;
+	lay_field(&g->source, piece);
+	lay_field(&g->dy, piece);
+	g->sums = part_of(piece, winograd_kernel_floats(g), sizeof *g->sums);
+}
+
+static Status *run_winograd_kernel(const Problem *p, void *work) {
+	WinogradKernel *g = work;
+	TRY(fill_field(p, &g->source));
+	TRY(fill_field(p, &g->dy));
+	TRY(parallel(p->context, winograd_kernel_part, winograd_kernel_parts(g), g));
+	TRY(enough(g->memory));
+	return parallel(p->context, winograd_kernel_end, winograd_kernel_ends(g), g);
+}
+
 Status *CALL compute_kernel_gradient(void *kernel, Context *context) {
 	Tensor x, dy, w;
 	TRY(take(context, 0, &x));
@@ -308,5 +286,13 @@ Status *CALL compute_kernel_gradient(void *kernel, Context *context) {
 	KernelSum k = {.tile = p.tile, .source = padded(&p, x.data), .dy = dy.data, .out = p.out, .places = {p.places[0], p.places[1]},
 		.stride = {p.window->stride[0], p.window->stride[1]}, .taps = p.kernel[0] * p.kernel[1]};
 	TRY(output(context, 0, w.dims, w.axes, &k.dw));
-	return w.count == 0 ? NULL : with_memory(&p, lay_kernel_sum, run_kernel_sum, &k);
+	if (w.count == 0)
+		return NULL;
+	if (!near(&p) || p.samples == 0)
+		return with_memory(&p, lay_kernel_sum, run_kernel_sum, &k);
+	Memory memory = memory_of(&p);
+	const ptrdiff_t before[2] = {p.window->before[0], p.window->before[1]}, none[2] = {0, 0};
+	WinogradKernel quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, x.data, p.in, p.size, before, p.places, 2),
+		.dy = field_of(&p, dy.data, p.out, p.places, none, p.places, 0), .dw = k.dw};
+	return with_memory(&p, lay_winograd_kernel, run_winograd_kernel, &quick);
 }

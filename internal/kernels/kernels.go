@@ -30,7 +30,17 @@
 //	dw[o, c, k] = sum over n, i of dy[n, o, i] x[n, c, i stride + k dilation - before]
 //
 // Each is a product of matrices that are nowhere written out: one is laid out in panels, and of the other only the places are listed, as in Dukhan 2019, "The
-// Indirect Convolution Algorithm". The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
+// Indirect Convolution Algorithm". Where kernels are 3 x 3, with strides and dilations of 1, and there are 16 channels at least on both sides, squares of 2 x 2 places take
+// 16 products for each pair of channels in place of 36 (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1): with x the 4 x 4 places that a
+// square reads, * element by element,
+//
+//	y = A' sum over c of ((G w G') * (B' x B)) A,  dw = G' sum over squares of ((A dy A') * (B' x B)) G,
+//	     | 1  0 -1  0 |      | 1    0   0  |       | 1  1  1  0 |
+//	B' = | 0  1  1  0 |  G = | 1/2 1/2 1/2 |  A' = | 0  1 -1 -1 |
+//	     | 0 -1  1  0 |      | 1/2 -1/2 1/2|
+//	     | 0  1  0 -1 |      | 0    0   1  |
+//
+// The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
 //
 // s, e, k and a are tensors of one number; decay, beta1, beta2, momentum, nesterov and epsilon attributes, 0 where they are absent. p, g, m and v have one
 // shape. Each number is computed the same way whatever the number of threads.

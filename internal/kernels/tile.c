@@ -4,14 +4,21 @@
 #pragma GCC optimize("O3")
 #endif
 
+// What tile_of gives for one kind of processor.
+#define TILE static const Tile NAME(tile) = {2 * W, NAME(multiply), NAME(patch), NAME(weights), NAME(result), NAME(spread), NAME(taps)};
+
 #define W 8
 #define NAME(x) x##_plain8
 #include "tile_kernel.h"
+#include "winograd_kernel.h"
+TILE
 #undef W
 #undef NAME
 #define W 16
 #define NAME(x) x##_plain16
 #include "tile_kernel.h"
+#include "winograd_kernel.h"
+TILE
 #undef W
 #undef NAME
 
@@ -34,6 +41,8 @@ static void corner(const float *from, size_t stride, float *to, size_t apart, si
 #define W 8
 #define NAME(x) x##_avx2
 #include "tile_kernel.h"
+#include "winograd_kernel.h"
+TILE
 #undef W
 #undef NAME
 
@@ -78,6 +87,8 @@ static void transpose_avx2(const float *from, size_t stride, float *to, size_t a
 #define W 16
 #define NAME(x) x##_avx512
 #include "tile_kernel.h"
+#include "winograd_kernel.h"
+TILE
 #undef W
 #undef NAME
 #ifdef __clang__

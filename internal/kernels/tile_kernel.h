@@ -3,14 +3,15 @@
 
 typedef float NAME(vec) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 
-static void NAME(multiply)(const float *restrict panel, size_t depth, const float *const *x, const ptrdiff_t *restrict at, float *restrict sums) {
+static void NAME(multiply)(const float *restrict panel, size_t depth, const float *const *x, const ptrdiff_t *restrict at, const float *start, float *restrict sums) {
 	NAME(vec) *to = (NAME(vec) *)sums, sum[COLUMNS][2];
 	const float *from[COLUMNS];
 #pragma GCC unroll 6
 	for (int j = 0; j < COLUMNS; j++) {
+		const NAME(vec) *begin = start == NULL ? to + 2 * j : (const NAME(vec) *)start;
 		from[j] = x[j];
-		sum[j][0] = to[2 * j];
-		sum[j][1] = to[2 * j + 1];
+		sum[j][0] = begin[0];
+		sum[j][1] = begin[1];
 	}
 	for (size_t k = 0; k < depth; k++, panel += 2 * W) {
 		const NAME(vec) a = *(const NAME(vec) *)panel, b = *(const NAME(vec) *)(panel + W);
@@ -27,5 +28,3 @@ static void NAME(multiply)(const float *restrict panel, size_t depth, const floa
 		to[2 * j + 1] = sum[j][1];
 	}
 }
-
-static const Tile NAME(tile) = {2 * W, NAME(multiply)};
