@@ -42,10 +42,14 @@ const centre = "centre"
 // buildStep writes the graph of a step.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error) {
 	m := objective.models()[0]
-	if m.Opset() < minOpset {
-		return nil, nil, fmt.Errorf("model %s uses opset %d, and a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+	opset := m.Opset()
+	for _, m := range objective.models() {
+		if m.Opset() < minOpset {
+			return nil, nil, fmt.Errorf("model %s uses opset %d, and a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+		}
+		opset = max(opset, m.Opset())
 	}
-	s := &step{b: onnx.NewBuilder(m.Opset()), n: n, picture: m.PictureShape()}
+	s := &step{b: onnx.NewBuilder(opset), n: n, picture: m.PictureShape()}
 	s.x = s.remember("x", s.picture...)
 	best, key := s.remember("best", s.picture...), s.remember("key", 1)
 	if o.Ball != (Ball{}) {

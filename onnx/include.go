@@ -15,7 +15,7 @@ import (
 // have become, in order; other tensors of the model are not to be found again, so ask for those that are wanted by
 // WithOutputs first.
 //
-// The model must be written in the operator set of the graph. Weights in external files stay there as long as all of the
+// The model must be written in the operator set of the graph, or read the same in it: see Later. Weights in external files stay there as long as all of the
 // graph's are in one folder; others are loaded.
 func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	values := make([]Value, len(m.proto.Graph.Output))
@@ -40,8 +40,8 @@ type inclusion struct {
 }
 
 func (in *inclusion) include(m *Model, inputs map[string]Value) error {
-	if v := m.Opset(); v != 0 && v != in.b.opset {
-		return fmt.Errorf("it uses opset %d and the graph %d: convert one of them with onnx.version_converter", v, in.b.opset)
+	if err := m.Later(in.b.opset); err != nil {
+		return err
 	}
 	if err := in.domains(m); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (in *inclusion) domains(m *Model) error {
 		switch {
 		case i < 0 && o.GetDomain() != "ai.onnx":
 			in.b.NeedDomain(o.GetDomain(), int(o.GetVersion()))
-		case i >= 0 && p.OpsetImport[i].GetVersion() != o.GetVersion():
+		case i >= 0 && p.OpsetImport[i].GetVersion() != o.GetVersion() && o.GetDomain() != "":
 			return fmt.Errorf("it uses version %d of operators %q and the graph %d", o.GetVersion(), o.GetDomain(), p.OpsetImport[i].GetVersion())
 		}
 	}

@@ -21,12 +21,62 @@ func scaled(t *testing.T, opset int, w float32) *onnx.Model {
 	return m
 }
 
+// softmax is a model whose node means something else since operator set 13.
+func softmax(t *testing.T) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(12)
+	b.Output("y", b.Scope("even").Op("Softmax", nil, b.Input("x", onnx.Float, -1, 2)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Only what reads the same in a later operator set gets there.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		from, to int
+		add      func(b *onnx.Builder, x onnx.Value) onnx.Value
+		fits     bool
+	}{
+		{"the same set", 12, 12, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
+		{"softmax over the last axis", 12, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("Softmax", onnx.Attrs{"axis": -1}, x)
+		}, true},
+		{"softmax over the second", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("Softmax", onnx.Attrs{"axis": 1}, x)
+		}, false},
+		{"softmax that is new already", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
+		{"mean before its axes became an input", 11, 17, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, true},
+		{"mean", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, false},
+		{"sum", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, false},
+		{"sum since", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, true},
+		{"equal parts", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Ops("Split", 2, onnx.Attrs{"axis": 1}, x)[0] }, false},
+		{"too old", 10, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+		{"too new", 17, 21, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+		{"backwards", 17, 16, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+	} {
+		b := onnx.NewBuilder(c.from)
+		b.Output("y", c.add(b, b.Input("x", onnx.Float, -1, 2)))
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if err := m.Later(c.to); (err == nil) != c.fits {
+			t.Errorf("%s from %d to %d: %v", c.name, c.from, c.to, err)
+		}
+	}
+}
+
 func TestIncludeKeepsNamesApart(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 2)
 	first := b.Include(scaled(t, 17, 2), map[string]onnx.Value{"x": x})
-	second := b.Scope("again").Include(scaled(t, 17, 3), map[string]onnx.Value{"x": first[0]})
+	second := b.Scope("again").Include(scaled(t, 13, 3), map[string]onnx.Value{"x": first[0]})
 	third := b.Include(scaled(t, 17, 5), map[string]onnx.Value{"x": second[0]})
 	b.Output("z", third[0])
 	m, err := b.Model()
@@ -51,7 +101,8 @@ func TestIncludeErrors(t *testing.T) {
 		inputs map[string]onnx.Value
 		want   string
 	}{
-		"opset":   {scaled(t, 16, 2), map[string]onnx.Value{"x": "x"}, "uses opset 16 and the graph 17"},
+		"opset":   {scaled(t, 18, 2), map[string]onnx.Value{"x": "x"}, "uses opset 18, which is later than 17"},
+		"meaning": {softmax(t), map[string]onnx.Value{"x": "x"}, `uses opset 12, and node "even/Softmax" (Softmax) has another meaning in 17: convert it`},
 		"missing": {scaled(t, 17, 2), nil, `its input "x" is given no tensor`},
 		"unknown": {scaled(t, 17, 2), map[string]onnx.Value{"x": "nothing"}, `its input "x" is given no tensor`},
 	} {

@@ -57,8 +57,12 @@ func contrasted(j *procedure.Job) string {
 	switch {
 	case b.Input().Type == onnx.Uint8:
 		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.B.Name)
-	case a.Opset() != b.Opset():
-		return fmt.Sprintf("%s uses opset %d and %s %d: convert one of them with onnx.version_converter", j.A.Name, a.Opset(), j.B.Name, b.Opset())
+	}
+	opset := max(a.Opset(), b.Opset())
+	for _, s := range []procedure.Subject{j.A, j.B} {
+		if err := s.Model.Graph().Later(opset); err != nil {
+			return fmt.Sprintf("%s beside a model of opset %d: %v", s.Name, opset, err)
+		}
 	}
 	return ""
 }
