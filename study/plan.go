@@ -67,8 +67,11 @@ type View struct {
 }
 
 // redraws reports whether the view's transformation may throw values away.
-func (v View) redraws() bool {
-	_, ok := v.law.(transform.Reverb)
+func (v View) redraws() bool { return redraws(v.law) }
+
+// redraws reports whether a transformation may draw values again.
+func redraws(law transform.Transform) bool {
+	_, ok := law.(transform.Reverb)
 	return ok
 }
 

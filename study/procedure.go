@@ -216,6 +216,7 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 	r.progress.Done, r.progress.Note = before+c.work.procedure.Work(&c.work.job), ""
 	switch {
 	case err == nil:
+		c.Data.redrawn.of(ctx, &job)
 		return r.completeCell(c)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

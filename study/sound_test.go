@@ -6,12 +6,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/sound"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -195,6 +197,33 @@ func TestTransformationsOfSounds(t *testing.T) {
 	record, err := os.ReadFile(filepath.Join(dir, "whole", "run.json"))
 	if err == nil && !strings.Contains(string(record), "values drawn for room cannot be had, and were drawn again") {
 		t.Error("the record does not count the reverberation times that were drawn again")
+	}
+}
+
+// What is drawn again is counted for measures that draw by themselves too: once for a transformation, whatever asks for it, and also where all is kept already.
+func TestRedrawnForProbes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	text := strings.NewReplacer(`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "tones: {n: 30, rate: 8000, length: 0.2}",
+		"[identity]", "[{name: room, reverb: [0, 0.2]}]", "[accuracy, effective-invariance, distance]", "[invariance, {parameter-equivariance: {probe: ridge}}]").Replace(soundStudy)
+	o := options(t)
+	o.Representations = &represent.Store{Dir: filepath.Join(dir, "store")}
+	var said []string
+	for _, run := range []string{"first", "kept"} {
+		mustRun(t, parseIn(t, dir, text), filepath.Join(dir, run), o)
+		record, err := os.ReadFile(filepath.Join(dir, run, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, regexp.MustCompile(`data tones: (\d+) of (\d+) values drawn for room cannot be had`).FindString(string(record)))
+		var again, all int
+		if _, err := fmt.Sscanf(said[len(said)-1], "data tones: %d of %d", &again, &all); err != nil || again == 0 || all != 30+again {
+			t.Errorf("%s run: %q: %d of %d", run, said[len(said)-1], again, all)
+		}
+	}
+	if said[0] != said[1] {
+		t.Errorf("%q", said)
 	}
 }
 

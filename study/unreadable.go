@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -8,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/transform"
 )
 
 // unreadable gathers the samples that could not be read.
@@ -60,8 +63,36 @@ func (u *unreadable) tooMany(last error) error {
 
 // redrawn counts the values of transformations that were drawn again, by the transformation's name.
 type redrawn struct {
-	mu sync.Mutex
-	by map[string]*[2]int // thrown away, and draws in all
+	mu   sync.Mutex
+	by   map[string]*[2]int // thrown away, and draws in all
+	jobs map[string]bool    // whose draws are counted
+}
+
+// of counts what the samples of a procedure's job are drawn. Several measures move them by the same draws, and what they are kept as comes without
+// a draw, so that each transformation is counted once for a trial.
+func (r *redrawn) of(ctx context.Context, j *procedure.Job) {
+	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Law) }) {
+		return
+	}
+	r.mu.Lock()
+	job := fmt.Sprintf("%d %s", j.Key.Trial, j.Transform.Name)
+	counted := r.jobs[job]
+	if r.jobs == nil {
+		r.jobs = map[string]bool{}
+	}
+	r.jobs[job] = true
+	r.mu.Unlock()
+	if counted {
+		return
+	}
+	for v := range j.Transform.Values {
+		for i := range j.Data.Len() {
+			s, err := dataset.Describe(ctx, j.Data, i)
+			if err == nil { // one that cannot be read is moved by nothing
+				r.add(j.Transform.Name, transform.Redrawn(j.Transform.Draw(j.Key, v, s.Index)))
+			}
+		}
+	}
 }
 
 func (r *redrawn) add(name string, again int) {
