@@ -25,6 +25,9 @@ type ShapesOptions struct {
 	Hue      []float64 // degrees; nil: 0 to 360
 }
 
+// mostDrawn is the most samples of a source that draws them: a walk through them in random order holds a number for each.
+const mostDrawn = 10_000_000
+
 // shapesVersion changes when the same options would give other samples.
 const shapesVersion = 1
 
@@ -85,8 +88,8 @@ func (o ShapesOptions) withDefaults() ShapesOptions {
 }
 
 func (o ShapesOptions) check() error {
-	if o.N < 1 {
-		return fmt.Errorf("n is %d; say how many samples to draw, at least 1", o.N)
+	if o.N < 1 || o.N > mostDrawn {
+		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, mostDrawn)
 	}
 	if err := checkCanvas(o.Size, o.Channels); err != nil {
 		return err

@@ -347,6 +347,7 @@ func TestShapesErrors(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]ShapesOptions{
 		"shapes: n is 0":                          {},
+		"n is 1000000000000; say how many":        {N: 1e12},
 		"size is -3":                              {N: 1, Size: -3},
 		"size is 100000":                          {N: 1, Size: 100000},
 		"channels is 4":                           {N: 1, Channels: 4},

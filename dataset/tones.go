@@ -77,8 +77,8 @@ func (o TonesOptions) withDefaults() TonesOptions {
 
 func (o TonesOptions) check() error {
 	switch {
-	case o.N < 1:
-		return fmt.Errorf("n is %d; say how many samples to draw, at least 1", o.N)
+	case o.N < 1 || o.N > mostDrawn:
+		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, mostDrawn)
 	case o.Rate < 1000 || o.Rate > maxSoundRate:
 		return fmt.Errorf("rate %d: it is 1000 to %d samples a second", o.Rate, maxSoundRate)
 	case !(o.Length > 0 && o.Length <= 60):
