@@ -52,7 +52,7 @@ func (e *engineFlags) open() (study.Options, error) {
 	blas := linalg.Accelerate()
 	blas.SetThreads(threads)
 	if blas.Hint != "" {
-		note("no fast BLAS was found, so matrices are multiplied in plain Go, several times slower: " + blas.Hint)
+		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + blas.Hint)
 	}
 	rt, err := e.load()
 	if err != nil {

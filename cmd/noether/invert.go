@@ -50,11 +50,6 @@ from x itself. A search that is stopped goes on where it was when the command is
 			"  noether invert a.onnx --data test_batch.bin --against b.onnx --controversial -o stimuli",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			for flag, v := range map[string]string{"data": f.data, "out": f.out} {
-				if v == "" {
-					return usagef(c, "--%s is missing", flag)
-				}
-			}
 			if err := f.check(); err != nil {
 				return usagef(c, "%v", err)
 			}
@@ -94,8 +89,14 @@ func (f *invertFlags) check() error {
 	}
 	_, err := f.options().Resolved()
 	switch {
+	case f.data == "":
+		return errors.New("--data is missing")
+	case f.out == "":
+		return errors.New("--out is missing")
 	case err != nil:
 		return err
+	case f.size < 0:
+		return fmt.Errorf("--size is %d; it is the side of the pictures", f.size)
 	case !slices.Contains(invert.Kinds(), invert.Kind(f.start)):
 		return fmt.Errorf("--start is one of %v, not %q", invert.Kinds(), f.start)
 	case f.limit < 1:

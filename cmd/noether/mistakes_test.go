@@ -137,7 +137,8 @@ func TestFolderThatCannotBeWrittenIsFoundBeforeTheWork(t *testing.T) {
 func TestUsageExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "a", "b"}, {"run", "s.yaml", "--shard", "4/3"}, {"run", "s.yaml", "--nope"},
 		{"nonsense"}, {"merge"}, {"inspect"}, {"compare", "a.npy"}, {"compare", "--measure", "x", "a", "b"}, {"run", "s.yaml", "--var", "novalue"},
-		{"run", "s.yaml", "--complete"}, {"run", "s.yaml", "--save-every", "-5s"}, {"inspect", "m.onnx", "--size", "-1"}} {
+		{"run", "s.yaml", "--complete"}, {"run", "s.yaml", "--save-every", "-5s"}, {"inspect", "m.onnx", "--size", "-1"},
+		{"invert", "m.onnx"}, {"invert", "m.onnx", "--data", "d", "-o", "out", "--size", "-5"}} {
 		if code, message := call(t, args...); code != 2 {
 			t.Errorf("%q exits with %d: %s", args, code, message)
 		}
