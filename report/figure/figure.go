@@ -58,6 +58,8 @@ type Options struct {
 	Down     Field // rows of a heat map
 	Labels   bool  // a scatter's points bear their names
 	Every    bool  // draw every statistic that the rows hold, not just those worth a first look
+
+	across int // panels beside each other at most; 0: as many as fit
 }
 
 // Formats are the formats of files.
@@ -177,6 +179,9 @@ func panelsAcross(panels int, o Options) int {
 		each = 40 * vg.Millimeter
 	}
 	most := max(1, int(width(o)/each))
+	if o.across > 0 {
+		most = min(most, o.across)
+	}
 	if panels == 4 && most == 3 {
 		return 2
 	}

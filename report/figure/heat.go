@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -43,6 +44,9 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	if across == "layer" || across == "depth" { // whole models have no place among layers
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 		slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+	}
+	if down == "pair" {
+		o.across = 2 // its names are long
 	}
 	none := o
 	none.Colour = ""
@@ -224,7 +228,7 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 }
 
 func longNames(names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return len(n) > 4 })
+	return slices.ContainsFunc(names, func(n string) bool { return utf8.RuneCountInString(n) > 4 })
 }
 
 // ticks name every column, or every so many where there are more than fit.
@@ -261,6 +265,8 @@ func (m *matrix) Plot(c draw.Canvas, p *plot.Plot) {
 func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color.Color) {
 	words := fmt.Sprintf("%.2f", v)
 	switch {
+	case words == "-0.00":
+		words = "0.00"
 	case !finite(v):
 		words = "–"
 	case math.Abs(v) >= 10:
