@@ -20,17 +20,24 @@ func (r *fit) moment() *moment {
 	return m
 }
 
-// rose reports whether an epoch is to be taken back: the objective is larger than after the last epoch that stands.
+// rose reports whether an epoch is to be taken back: it came to more than the last epoch that stands.
 func (r *fit) rose(e Epoch) bool {
 	if r.Back == 0 {
 		return false
 	}
 	for i := len(r.epochs) - 1; i >= 0; i-- {
 		if !r.epochs[i].TakenBack {
-			return e.Objective > r.epochs[i].Objective
+			return r.judged(e) > r.judged(r.epochs[i])
 		}
 	}
 	return false
+}
+
+func (r *fit) judged(e Epoch) float64 {
+	if r.BackByLoss {
+		return e.Validation
+	}
+	return e.Objective
 }
 
 // takeBack goes back to a moment, and on from there with a smaller rate. The schedule goes on as if the steps had been.

@@ -41,6 +41,19 @@ func TestTakeBack(t *testing.T) {
 	if a, b := epochs[29].Objective, free[29].Objective; !(a < b) {
 		t.Errorf("the objective ends at %g, without taking back at %g", a, b)
 	}
+	_, byLoss, err := fit(Fitting{Epochs: 30, Seed: 9, Last: true, Back: 0.5, BackByLoss: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := math.Inf(1)
+	for _, e := range byLoss {
+		if e.TakenBack != (e.Validation > before) {
+			t.Errorf("judged by the loss, after %g: %+v", before, e)
+		}
+		if !e.TakenBack {
+			before = e.Validation
+		}
+	}
 	// The weights are those of the last epoch that stands.
 	marks, penalty, err := tr.judge(t.Context(), line(40, 2), 32)
 	if err != nil {

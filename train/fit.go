@@ -54,6 +54,8 @@ type Fitting struct {
 	// what the optimiser remembers become what they were, and the learning rate is multiplied by Back from then on. So the objective falls from
 	// one epoch that stands to the next. 0: every epoch stands.
 	Back float64
+	// BackByLoss takes back by the validation loss alone, so that this is what falls. A penalty that the loss gives way to never does its work then.
+	BackByLoss bool
 	// Last keeps the weights of the last epoch where there are validation samples, rather than those of the best.
 	Last bool
 	// Checkpoint keeps the state after each epoch, so that training that was stopped goes on as if it had not been. Optional.
@@ -104,7 +106,7 @@ type Epoch struct {
 	// Objective is what training makes small: the validation loss and the penalty of the Spec, the mean over batches of validation samples.
 	// NaN without any.
 	Objective float64
-	TakenBack bool // the objective had become larger, and the network is again what it was before the epoch
+	TakenBack bool // the objective, or the loss, had become larger, and the network is again what it was before the epoch
 
 	TrainAccuracy, ValidationAccuracy float64 // beside the losses; NaN where the loss knows no classes
 

@@ -49,6 +49,7 @@ func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, e
 func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best"
+	back, byLoss := l.Back.backing()
 	var writing error
 	tell := func(e train.Epoch) {
 		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, takenBack: e.TakenBack, rate: e.Rate, time: e.Seconds}
@@ -59,7 +60,7 @@ func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held ten
 	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
 		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
 		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
-		Best: best, Back: l.Back, Patience: l.Patience,
+		Best: best, Back: back, BackByLoss: byLoss, Patience: l.Patience,
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
 		Progress: tell, Resumed: func(epochs []train.Epoch) {
 			for _, e := range epochs {

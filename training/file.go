@@ -25,7 +25,7 @@ type File struct {
 	Batch      int              `key:"batch" default:"64" min:"1" doc:"samples in a step"`
 	Clip       float64          `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
 	Patience   int              `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
-	Back       float64          `key:"take-back" json:",omitempty" min:"0" doc:"an epoch that made the validation loss larger is taken back, and the rate multiplied by this, between 0 and 1, from then on"`
+	Back       *takeBackKeys    `key:"take-back" json:",omitempty" doc:"epochs that made the network worse on the validation samples are taken back, and the rate becomes smaller"`
 	Keep       string           `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
 	Save       int              `key:"save-every" min:"0" doc:"keep the network of every so many epochs as an ONNX model, and that of the first"`
 
@@ -62,10 +62,10 @@ func (f *File) check() error {
 	switch {
 	case f.Patience > 0 && !validated:
 		return f.node.Get("patience").Errorf("patience wants validation: a share such as 0.1, or data")
-	case f.Back > 0 && !validated:
+	case f.Back != nil && !validated:
 		return f.node.Get("take-back").Errorf("take-back wants validation: a share such as 0.1, or data")
-	case f.Back >= 1:
-		return f.node.Get("take-back").Errorf("take-back is %g: the rate is multiplied by it, so it lies between 0 and 1", f.Back)
+	case f.Back != nil && !(f.Back.Factor > 0 && f.Back.Factor < 1):
+		return f.node.Get("take-back").Errorf("the factor is %g: the rate is multiplied by it, so it lies between 0 and 1", f.Back.Factor)
 	case f.Loss == "cross-entropy" && f.Target != "":
 		return f.node.Get("loss").Errorf("cross-entropy is for classes, and the target %q is a factor: squared-error", f.Target)
 	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":

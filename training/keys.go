@@ -205,6 +205,20 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
+// takeBackKeys say which epochs do not stand.
+type takeBackKeys struct {
+	Factor float64 `key:"factor,required" short:"true" doc:"what the rate is multiplied by from then on, between 0 and 1"`
+	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not become larger: the objective, penalties included, or the validation loss alone"`
+}
+
+// backing is the factor, 0 where every epoch stands, and whether the loss alone is judged.
+func (k *takeBackKeys) backing() (factor float64, byLoss bool) {
+	if k == nil {
+		return 0, false
+	}
+	return k.Factor, k.By == "loss"
+}
+
 // Schedule is how the learning rate goes.
 type Schedule struct {
 	Constant bool

@@ -159,8 +159,9 @@ func (r *run) do(ctx context.Context) (s *Summary, err error) {
 	if r.data.validation != nil {
 		validation = r.stream(r.data.validation, r.network.feed, false)
 	}
+	back, byLoss := r.Back.backing()
 	epochs, err := r.trainer.Fit(ctx, learn, validation, train.Fitting{
-		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Back: r.Back, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
+		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Back: back, BackByLoss: byLoss, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
 		Identity: r.identity, Resumed: func(e []train.Epoch) { r.log = e }, Stepped: r.stepped, Keep: r.epoch,
 	})
 	if err != nil {

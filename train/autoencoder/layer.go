@@ -32,6 +32,7 @@ type Settings struct {
 	// worse than it could: with a large one the best epoch is among the first, before it has done its work.
 	Best       bool
 	Back       float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
+	BackByLoss bool             // takes them back by |x - y|^2 alone
 	Patience   int              // epochs without a better reconstruction, after which training ends; 0: none
 	Checkpoint train.Checkpoint // optional
 	Identity   string           // of the training, for its checkpoint
@@ -95,7 +96,7 @@ type Point struct {
 	Training   float64 // J over the epoch's batches before their steps
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
 	Objective  float64 // J over the same
-	TakenBack  bool    // J had become larger there, and the layer is again what it was before the epoch
+	TakenBack  bool    // J, or |x - y|^2, had become larger there, and the layer is again what it was before the epoch
 }
 
 // The names of a layer's tensors while it is trained.
@@ -129,7 +130,7 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	defer t.Close()
 	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
 	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
-		Back: s.Back, Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
+		Back: s.Back, BackByLoss: s.BackByLoss, Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
 	if err != nil {
 		return nil, err
 	}
