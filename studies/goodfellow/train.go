@@ -36,6 +36,9 @@ var (
 	depthDecays = []float64{0, 0.01, 0.1}
 )
 
+// mild is the largest decay under which an epoch that reconstructs worse is taken back. Beyond, the decay is meant to win in the end.
+const mild = 0.03
+
 // grid trains all networks but the copies, or those of one model alone.
 func (p plan) grid(ctx context.Context, which string) error {
 	started := time.Now()
@@ -88,6 +91,9 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 			target, decay := targets[i/len(ridgeDecays)], ridgeDecays[i%len(ridgeDecays)]
 			s := p.settings(decay, 1)
 			s.Target, s.Weight = target, 100
+			if decay <= mild {
+				s.Back, s.BackByLoss = 0.7, true
+			}
 			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
 			branches[i] = autoencoder.Branch{Name: fmt.Sprintf("target%g/decay%g", target, decay), Layers: []*autoencoder.Layer{l}}
 			return err
@@ -105,16 +111,27 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// curve prints how the reconstruction fell, in how many epochs it rose, and by how much at most.
+// curve prints how many epochs were taken back and, over those that stand, how the reconstruction and J fell, in how many epochs they rose, and
+// by how much at most.
 func curve(name string, l *autoencoder.Layer) {
+	var stands []autoencoder.Point
+	for _, p := range l.Curve {
+		if !p.TakenBack {
+			stands = append(stands, p)
+		}
+	}
+	fmt.Printf("%-28s %d taken back; error %s; J %s\n", name, len(l.Curve)-len(stands),
+		fall(stands, func(p autoencoder.Point) float64 { return p.Validation }), fall(stands, func(p autoencoder.Point) float64 { return p.Objective }))
+}
+
+func fall(points []autoencoder.Point, of func(autoencoder.Point) float64) string {
 	rises, most := 0, 0.0
-	for i := 1; i < len(l.Curve); i++ {
-		if rise := l.Curve[i].Validation - l.Curve[i-1].Validation; rise > 0 {
+	for i, p := range points[1:] {
+		if rise := of(p) - of(points[i]); rise > 0 {
 			rises, most = rises+1, max(most, rise)
 		}
 	}
-	last := l.Curve[len(l.Curve)-1]
-	fmt.Printf("%-28s error %6.3f to %6.3f, %d rises of at most %.3f\n", name, l.Curve[0].Validation, last.Validation, rises, most)
+	return fmt.Sprintf("%6.3f to %6.3f, %d rises of at most %.4f", of(points[0]), of(points[len(points)-1]), rises, most)
 }
 
 // A tree trains stacks with every decay at every layer; stacks with the same decays below share their lower layers.
