@@ -17,7 +17,7 @@
 //
 // Leading finds the principal subspace: the fewest eigenvectors of a scatter that hold a given part of the variance.
 //
-// Canonical finds the canonical correlations of two sets of variables, and their canonical vectors, from second moments
+// Pair.Canonical finds the canonical correlations of two sets of variables, and their canonical vectors, from second moments
 // alone (Hotelling 1936), by Cholesky whitening and the singular vectors of what remains.
 //
 // Blocks of CentreSummed are multiplied by the BLAS, or where no fast one was found by a kernel of internal/gram, if the processor has one.
