@@ -3,12 +3,10 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/transform"
@@ -54,11 +51,19 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *features, number, 
 			class.class[i]++
 		}
 	}
+	r, in = runOf(t, training, d, data)
+	return r, in, number, class
+}
+
+// runOf is a run on vectors of d numbers, of which the first 400 train probes, the next 100 choose the epoch and the rest judge.
+func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *features) {
+	t.Helper()
+	n := len(data) / d
 	k, err := readKept(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = &run{training: training, kept: k, store: &represent.Store{Dir: t.TempDir()}, samples: &represent.Samples{Places: make([]int, n)},
+	r := &run{training: training, kept: k, store: &represent.Store{Dir: t.TempDir()}, samples: &represent.Samples{Places: make([]int, n)},
 		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
 	for i := range n {
 		r.samples.Places[i] = i
@@ -71,60 +76,7 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *features, number, 
 			r.split.test = append(r.split.test, i)
 		}
 	}
-	return r, newFeatures("golden", r.samples.Places, represent.NewTable(nil, d, data)), number, class
-}
-
-// The same data and settings come to what PyTorch comes to, in the mean over seeds: 3 of the slp and 40 of a narrow mlp.
-func TestProbesAgreeWithPyTorch(t *testing.T) {
-	t.Parallel()
-	raw, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var golden map[string]struct{ Mean, Deviation float64 }
-	if err := json.Unmarshal(raw, &golden); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name, kind string
-		seeds      int
-	}{{"slp", SLP, 3}, {"narrow mlp", MLP, 40}} {
-		training := defaultTraining()
-		training.Probe, training.Seeds = []string{c.kind}, c.seeds
-		r, in, number, class := goldenRun(t, &training)
-		if _, ok := golden[c.name+" rmse"]; !ok {
-			t.Fatalf("golden.json has no rmse of the %s", c.name)
-		}
-		for name, statistic := range map[string]func(p, y []float64) float64{"rmse": RMSE, "accuracy": Accuracy} {
-			want, ok := golden[c.name+" "+name]
-			if !ok {
-				continue
-			}
-			got := seedMean(t, r, in, map[string]*target{"rmse": number, "accuracy": class}[name], statistic)
-			t.Logf("%s %s: %.4f, and PyTorch %.4f", c.name, name, got, want.Mean)
-			if !(math.Abs(got/want.Mean-1) <= 0.03) {
-				t.Errorf("%s %s: %.4f, and PyTorch %.4f, deviation over seeds %.4f", c.name, name, got, want.Mean, want.Deviation)
-			}
-		}
-	}
-}
-
-// seedMean is the mean over seeds of a statistic on the test samples; hidden layers are the narrow ones of golden.py.
-func seedMean(t *testing.T, r *run, in *features, want *target, statistic func(p, y []float64) float64) float64 {
-	t.Helper()
-	d := r.readings(onnx.Layer{Name: "z"}, in, want, r.split, []int{32, 16}, want.name)[0]
-	found, err := r.solve(t.Context(), d.seeds, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
-		y, err := r.predictions(ctx, p, net, in, r.split.test)
-		return outcome{y}, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mean float64
-	for s := range d.seeds {
-		mean += statistic(found[d.network(s)][0], d.target.truth(d.test)) / float64(len(d.seeds))
-	}
-	return mean
+	return r, newFeatures("golden", r.samples.Places, represent.NewTable(nil, d, data))
 }
 
 // Least squares in closed form, against a system that is solved by hand.
