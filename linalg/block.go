@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/noether-ml/noether/internal/gram"
+	"github.com/noether-ml/noether/internal/huge"
 )
 
 // A Block is some observations of p variables, centred on their own mean and ready to be multiplied: in float32, or, for
@@ -38,9 +39,9 @@ func ScratchSize(n, p int) int64 {
 }
 
 // grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
-func grow[T any](s *[]T, n int) []T {
+func grow[T float32 | float64](s *[]T, n int) []T {
 	if cap(*s) < n {
-		*s = make([]T, n)
+		*s = huge.Make[T](n)
 	}
 	return (*s)[:n]
 }
@@ -60,10 +61,14 @@ func CentreWide(rows []float64, p int) Block {
 func CentreSummed(rows []float32, sum []float64) Block {
 	p := len(sum)
 	sum = append([]float64(nil), sum...)
-	if !fused {
-		return Block{p: p, rows: rows, mean: takeMean(rows, sum)}
+	switch {
+	case fused:
+		return centreLate(rows, sum)
+	case vectors:
+		gram.Shift(rows, meanOf(sum, len(rows)/p, make([]float32, p)))
+		return Block{p: p, rows: rows, mean: sum}
 	}
-	return centreLate(rows, sum)
+	return Block{p: p, rows: rows, mean: takeMean(rows, sum)}
 }
 
 // centreLate leaves the mean in the observations, for the kernel to take out.
@@ -105,7 +110,7 @@ func meanOf[T float32 | float64](sum []float64, n int, rounded []T) []T {
 // SumRows adds the rows of a matrix of len(sum) columns to a sum, which then holds NaN or infinity if it or the matrix
 // does.
 func SumRows(sum []float64, rows []float32) {
-	if fused {
+	if vectors {
 		gram.AddRows(sum, rows)
 		return
 	}
@@ -155,13 +160,22 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 
 // addTiles multiplies tile by tile.
 func (s *Scatter[T]) addTiles(b Block, part *Scatter[float32], scratch *Scratch, all, own step) {
+	var wide gram.Sums[float64]
+	total, fast := any(s).(*Scatter[float64])
+	if fast = fast && vectors && b.wide == nil; fast {
+		wide = sumsOf(total, all)
+	}
+	narrow := sumsOf(part, own)
 	for top := 0; top < s.P; top += tile {
 		bottom := min(top+tile, s.P)
 		for left := top; left < s.P; left += tile {
 			right := min(left+tile, s.P)
-			if b.wide != nil {
+			switch {
+			case b.wide != nil:
 				addTile(s, part, b.multiplyWide(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
-			} else {
+			case fast:
+				gram.AddToTriangle(gram.Tile{Products: b.multiply(top, bottom, left, right, scratch), Top: top, Bottom: bottom, Left: left, Right: right}, s.P, wide, narrow)
+			default:
 				addTile(s, part, b.multiply(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
 			}
 		}

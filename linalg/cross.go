@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/noether-ml/noether/internal/gram"
+	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -20,7 +22,7 @@ type Cross struct {
 
 // NewCross returns the scatter of no pairs of observations of d variables each.
 func NewCross(d int) *Cross {
-	return &Cross{D: d, Mean: make([]float64, 2*d), Data: make([]float64, d*d)}
+	return &Cross{D: d, Mean: make([]float64, 2*d), Data: huge.Make[float64](d * d)}
 }
 
 // Add adds the pairs of observation i's x with observation partner[i]'s y of a block of (x, y). partner must be a
@@ -41,6 +43,7 @@ func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 // addTiles multiplies tile by tile.
 func (c *Cross) addTiles(b Block, partner []int, scratch *Scratch, st step) {
 	d := c.D
+	sums := c.sums(st)
 	moved := grow(&scratch.moved, len(partner)*d)
 	for i, j := range partner {
 		copy(moved[i*d:(i+1)*d], b.rows[j*b.p+d:(j+1)*b.p])
@@ -53,6 +56,10 @@ func (c *Cross) addTiles(b Block, partner []int, scratch *Scratch, st step) {
 			y := blas32.General{Rows: len(partner), Cols: cols, Stride: d, Data: moved[left:]}
 			products := grow(&scratch.products, rows*cols)
 			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+			if vectors {
+				gram.AddToProducts(gram.Tile{Products: products, Top: top, Bottom: top + rows, Left: left, Right: left + cols}, d, d, sums, gram.Sums[float32]{})
+				continue
+			}
 			for i := range rows {
 				addRow(c.row(top + i)[left:left+cols], products[i*cols:(i+1)*cols], st.factor*st.delta[top+i], st.delta[d+left:])
 			}

@@ -3,6 +3,7 @@ package linalg
 import (
 	"fmt"
 
+	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -17,7 +18,7 @@ type Scatter[T float32 | float64] struct {
 
 // NewScatter returns the scatter of no observations of p variables.
 func NewScatter[T float32 | float64](p int) *Scatter[T] {
-	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: make([]T, p*(p+1)/2)}
+	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: huge.Make[T](p * (p + 1) / 2)}
 }
 
 // row returns the part of row i of the upper triangle from column j on; j must not be less than i.
@@ -30,7 +31,7 @@ func (s *Scatter[T]) row(i, j int) []T {
 // zeros below.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
-	out := make([]T, n*n)
+	out := huge.Make[T](n * n)
 	for i := range n {
 		copy(out[i*n+i:(i+1)*n], s.row(lo+i, lo+i))
 	}

@@ -46,11 +46,7 @@ var centrings = waysToCentre()
 func waysToCentre() []func(rows []float32, p int) Block {
 	ways := []func(rows []float32, p int) Block{Centre, summed}
 	if gram.Available() {
-		ways = append(ways, func(rows []float32, p int) Block {
-			sum := make([]float64, p)
-			sumRows(sum, rows)
-			return centreLate(rows, sum)
-		})
+		ways = append(ways, late)
 	}
 	return ways
 }

@@ -4,6 +4,7 @@
 
 #define DEPTH (1536 / W) // rows of five panels, three of them multiplied again and again, fit into 32 KiB of first-level cache
 #define NV 3             // panels that one is multiplied with at once
+#define SIDE 4           // panels that are laid out side by side: more would drive each other out of the cache
 #define AHEAD 3          // rows of sums that are called for before their turn
 
 #ifdef __clang__
@@ -51,6 +52,10 @@ void gram_sum(int lanes, double *sum, const float *rows, extent n, extent cols) 
 	(lanes == 16 ? sum_avx512 : sum_avx2)(sum, rows, n, cols);
 }
 
+void gram_shift(int lanes, float *rows, extent n, extent cols, const float *shift) {
+	(lanes == 16 ? shift_avx512 : shift_avx2)(rows, n, cols, shift);
+}
+
 // Where the sums of row i from column j on begin.
 static extent row_at(extent i, extent j, extent cols, int triangle) {
 	return (triangle ? i * (2 * cols - i - 1) / 2 : i * cols) + j;
@@ -63,24 +68,29 @@ static void call_for(const void *p, extent n) {
 		__builtin_prefetch((const char *)p + at, 1);
 }
 
-void gram_add(int lanes, const float *a, extent a_panels, extent i0, extent i1, const float *b, extent b_panels, extent j0, extent j1, extent n,
-	extent rows, extent cols, int triangle, float *c, double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v) {
-	extent width = (j1 - j0) * lanes, left = j0 * lanes, right = j1 * lanes < cols ? j1 * lanes : cols;
-	(lanes == 16 ? multiply_avx512 : multiply_avx2)(a, a_panels, i0, i1, b, b_panels, j0, j1, n, c, width, triangle);
-	extent end = i1 * lanes < rows ? i1 * lanes : rows;
-	for (extent i = i0 * lanes; i < end; i++) {
+void gram_add_tile(int lanes, const float *products, extent stride, extent top, extent bottom, extent left, extent right, extent cols, int triangle,
+	double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v) {
+	for (extent i = top; i < bottom; i++) {
 		extent from = triangle && i > left ? i : left;
 		if (from >= right)
 			break;
 		extent at = row_at(i, from, cols, triangle), later = row_at(i + AHEAD, left, cols, triangle);
-		if (wide && i + AHEAD < end)
+		if (wide && i + AHEAD < bottom)
 			call_for(wide + later, (right - left) * sizeof *wide);
-		if (narrow && i + AHEAD < end)
+		if (narrow && i + AHEAD < bottom)
 			call_for(narrow + later, (right - left) * sizeof *narrow);
-		const float *products = c + (i - i0 * lanes) * width + from - left;
+		const float *row = products + (i - top) * stride + from - left;
 		if (wide)
-			(lanes == 16 ? add_double_avx512 : add_double_avx2)(wide + at, products, wide_u[i], wide_v + from, right - from);
+			(lanes == 16 ? add_double_avx512 : add_double_avx2)(wide + at, row, wide_u[i], wide_v + from, right - from);
 		if (narrow)
-			(lanes == 16 ? add_single_avx512 : add_single_avx2)(narrow + at, products, narrow_u[i], narrow_v + from, right - from);
+			(lanes == 16 ? add_single_avx512 : add_single_avx2)(narrow + at, row, narrow_u[i], narrow_v + from, right - from);
 	}
+}
+
+void gram_add(int lanes, const float *a, extent a_panels, extent i0, extent i1, const float *b, extent b_panels, extent j0, extent j1, extent n,
+	extent rows, extent cols, int triangle, float *c, double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v) {
+	extent width = (j1 - j0) * lanes, left = j0 * lanes, right = j1 * lanes < cols ? j1 * lanes : cols;
+	extent top = i0 * lanes, bottom = i1 * lanes < rows ? i1 * lanes : rows;
+	(lanes == 16 ? multiply_avx512 : multiply_avx2)(a, a_panels, i0, i1, b, b_panels, j0, j1, n, c, width, triangle);
+	gram_add_tile(lanes, c, width, top, bottom, left, right, cols, triangle, wide, wide_u, wide_v, narrow, narrow_u, narrow_v);
 }

@@ -12,6 +12,14 @@ void gram_pack(int lanes, float *dst, extent panels, extent first, const float *
 void gram_add(int lanes, const float *a, extent a_panels, extent i0, extent i1, const float *b, extent b_panels, extent j0, extent j1, extent n,
 	extent rows, extent cols, int triangle, float *c, double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v);
 
+// Adds products that a BLAS has formed, of the variables top to bottom with the variables left to right, their rows stride apart, to
+// sums as gram_add has them; where triangle is set, those on and above the diagonal.
+void gram_add_tile(int lanes, const float *products, extent stride, extent top, extent bottom, extent left, extent right, extent cols, int triangle,
+	double *wide, const double *wide_u, const double *wide_v, float *narrow, const double *narrow_u, const double *narrow_v);
+
+// Takes shift off n rows of cols values.
+void gram_shift(int lanes, float *rows, extent n, extent cols, const float *shift);
+
 // Adds n rows of cols values to sum.
 void gram_sum(int lanes, double *sum, const float *rows, extent n, extent cols);
 

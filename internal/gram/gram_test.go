@@ -117,6 +117,78 @@ func TestSumsAreThoseOfTheTextbook(t *testing.T) {
 	})
 }
 
+// Tiles that a BLAS would form, in any order, add up to what the kernel's own products do; Shift takes the mean off as it does.
+func TestTilesAddUp(t *testing.T) {
+	if !Available() {
+		t.Skip("no kernel for this processor")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		n, p, q, side := rapid.IntRange(1, 9).Draw(t, "n"), rapid.IntRange(1, 50).Draw(t, "p"), rapid.IntRange(1, 50).Draw(t, "q"), rapid.IntRange(1, 30).Draw(t, "side")
+		triangle := rapid.Bool().Draw(t, "triangle")
+		x, y := draw(g, t, n, p), draw(g, t, n, q)
+		x.Stride, x.Order, x.Data, y.Stride, y.Order, y.Data = p, nil, x.Data[:n*p], q, nil, y.Data[:n*q]
+		if triangle {
+			y, q = x, p
+		}
+		size := p * q
+		if triangle {
+			size = p * (p + 1) / 2
+		}
+		u, v := noise(g, p), noise(g, q)
+		wide, narrow := Sums[float64]{make([]float64, size), u, v}, Sums[float32]{make([]float32, size), u, v}
+		want := Sums[float64]{make([]float64, size), u, v}
+		var w Work
+		if triangle {
+			w.AddTriangle(x, want, Sums[float32]{}, 1)
+		} else {
+			w.AddProducts(x, y, want, Sums[float32]{}, 1)
+		}
+		a, b := append([]float32(nil), x.Data...), append([]float32(nil), y.Data...)
+		Shift(a, x.Shift)
+		Shift(b, y.Shift)
+		for top := 0; top < p; top += side {
+			for left := 0; left < q; left += side {
+				tile := Tile{Top: top, Bottom: min(top+side, p), Left: left, Right: min(left+side, q)}
+				for i := tile.Top; i < tile.Bottom; i++ {
+					for j := tile.Left; j < tile.Right; j++ {
+						var sum float32
+						for k := range n {
+							sum += a[k*p+i] * b[k*q+j]
+						}
+						tile.Products = append(tile.Products, sum)
+					}
+				}
+				if triangle {
+					AddToTriangle(tile, p, wide, narrow)
+				} else {
+					AddToProducts(tile, p, q, wide, narrow)
+				}
+			}
+		}
+		for i, s := range want.Data {
+			if !(math.Abs(wide.Data[i]-s) < 1e-4) || !(math.Abs(float64(narrow.Data[i])-s) < 1e-4) {
+				t.Fatalf("sum %d of %d x %d is %v and %v, want %v", i, p, q, wide.Data[i], narrow.Data[i], s)
+			}
+		}
+	})
+}
+
+func TestTilesOutsideTheSumsPanic(t *testing.T) {
+	for _, tile := range []Tile{
+		{make([]float32, 4), 0, 2, 2, 4}, {make([]float32, 3), 0, 2, 0, 2}, {make([]float32, 4), -1, 1, 0, 2}, {make([]float32, 4), 2, 2, 0, 2}, {make([]float32, 4), 2, 4, 0, 2},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v is taken", tile)
+				}
+			}()
+			tile.check(3, 3)
+		}()
+	}
+}
+
 // How many share the work changes nothing, to the last bit.
 func TestWorkersDoNotMatter(t *testing.T) {
 	if !Available() {

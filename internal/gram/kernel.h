@@ -12,16 +12,22 @@ static void NAME(pack)(float *dst, extent panels, extent first, const float *row
 	for (extent top = 0; top < n; top += DEPTH) {
 		extent depth = n - top < DEPTH ? n - top : DEPTH;
 		float *part = dst + (top * panels + first * depth) * W;
-		for (extent k = 0; k < depth; k++) {
-			const float *row = rows + (order ? order[top + k] : top + k) * stride;
-			float *to = part + k * W;
-			extent j = 0;
-			for (; j + W <= cols; j += W, to += depth * W)
-				*(NAME(vec) *)to = *(const NAME(vec) *)(row + j) - *(const NAME(vec) *)(shift + j);
-			if (j < cols)
+		extent j = 0;
+		for (; j + SIDE * W <= cols; j += SIDE * W)
+			for (extent k = 0; k < depth; k++) {
+				const float *row = rows + (order ? order[top + k] : top + k) * stride + j;
+				float *to = part + j * depth + k * W;
+#pragma GCC unroll 4
+				for (int p = 0; p < SIDE; p++)
+					*(NAME(vec) *)(to + p * depth * W) = *(const NAME(vec) *)(row + p * W) - *(const NAME(vec) *)(shift + j + p * W);
+			}
+		for (; j < cols; j += W)
+			for (extent k = 0; k < depth; k++) {
+				const float *row = rows + (order ? order[top + k] : top + k) * stride + j;
+				float *to = part + j * depth + k * W;
 				for (extent i = 0; i < W; i++)
-					to[i] = j + i < cols ? row[j + i] - shift[j + i] : 0;
-		}
+					to[i] = j + i < cols ? row[i] - shift[j + i] : 0;
+			}
 	}
 }
 
@@ -65,13 +71,18 @@ static void NAME(multiply)(const float *a, extent a_panels, extent i0, extent i1
 	for (extent top = 0; top < n; top += DEPTH) {
 		extent depth = n - top < DEPTH ? n - top : DEPTH;
 		const float *pa = a + top * a_panels * W, *pb = b + top * b_panels * W;
+		extent ahead = NV * depth * W * sizeof(float) / ((i1 - i0) * (W / MR));
 		for (extent j = j0; j < j1; j += NV) {
 			int nv = j1 - j < NV ? j1 - j : NV;
 			const float *y = pb + j * depth * W;
+			const char *next = (const char *)(y + nv * depth * W); // what follows is called for bit by bit
 			for (extent i = i0; i < i1; i++) {
 				if (triangle && i >= j + nv)
 					break;
 				for (int m = 0; m < W; m += MR) {
+					for (extent at = 0; at < ahead; at += 64)
+						__builtin_prefetch(next + at, 0, 2);
+					next += ahead;
 					const float *x = pa + i * depth * W + m;
 					float *to = c + ((i - i0) * W + m) * stride + (j - j0) * W;
 					if (nv == NV)
@@ -125,4 +136,15 @@ static void NAME(sum)(double *sum, const float *rows, extent n, extent cols) {
 	for (; n > 0; n--, rows += cols)
 		for (extent j = 0; j < cols; j++)
 			sum[j] += rows[j];
+}
+
+// Takes shift off n rows of cols values.
+static void NAME(shift)(float *rows, extent n, extent cols, const float *shift) {
+	for (; n > 0; n--, rows += cols) {
+		extent j = 0;
+		for (; j + W <= cols; j += W)
+			*(NAME(vec) *)(rows + j) -= *(const NAME(vec) *)(shift + j);
+		for (; j < cols; j++)
+			rows[j] -= shift[j];
+	}
 }

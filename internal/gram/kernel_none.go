@@ -16,5 +16,10 @@ func addBlock(packed, int, int, packed, int, int, bool, []float32, Sums[float64]
 	panic(none)
 }
 
+func addTile(Tile, int, bool, Sums[float64], Sums[float32]) { panic(none) }
+
+// Shift takes a shift, a value for each column, off the rows of a matrix.
+func Shift([]float32, []float32) { panic(none) }
+
 // AddRows adds the rows of a matrix of len(sum) columns to sum.
 func AddRows([]float64, []float32) { panic(none) }
