@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack"
 	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
+	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )
 
@@ -204,6 +205,60 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 		fast.Dsyev(lapack.EVNone, ul, n, a, lda, w, make([]float64, short), short)
 		equal(t, "eigenvalues alone", w, values, 1e-11)
 	})
+}
+
+// The eigenvectors of the largest eigenvalues are orthonormal and are multiplied by these, on both ways to them.
+func TestLargestEigenvectors(t *testing.T) {
+	t.Parallel()
+	for name, largest := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
+		"library": fastLAPACK{lib: native(t)}.largest, "all": largestOfAll,
+	} {
+		rapid.Check(t, func(t *rapid.T) {
+			g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+			n := rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{64, 65, 130})).Draw(t, "n")
+			k := rapid.IntRange(0, n).Draw(t, "k")
+			a := make([]float64, n*n)
+			for i := range n {
+				for j := i; j < n; j++ {
+					a[i*n+j] = g.NormFloat64()
+				}
+			}
+			want := make([]float64, n)
+			lapackgonum.Implementation{}.Dsyev(lapack.EVNone, blas.Upper, n, clone(a), n, want, make([]float64, 3*n), 3*n)
+			whole := mat.NewSymDense(n, clone(a))
+			values, vectors, err := largest(a, n, func(all []float64) int {
+				if len(all) != n {
+					t.Fatalf("%s: %d values of %d", name, len(all), n)
+				}
+				return k
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, name+": eigenvalues", values, reversed(want), 1e-11)
+			if k == 0 {
+				if vectors != nil {
+					t.Fatalf("%s: vectors where none are wanted", name)
+				}
+				return
+			}
+			var gram, turned mat.Dense
+			gram.Mul(vectors.T(), vectors)
+			turned.Mul(whole, vectors)
+			for j := range k {
+				for i := range k {
+					if own := map[bool]float64{true: 1}[i == j]; math.Abs(gram.At(i, j)-own) > 1e-11 {
+						t.Fatalf("%s: the product of vectors %d and %d is %v", name, i, j, gram.At(i, j))
+					}
+				}
+				for i := range n {
+					if math.Abs(turned.At(i, j)-values[j]*vectors.At(i, j)) > 1e-10 {
+						t.Fatalf("%s: component %d of vector %d becomes %v, want %v", name, i, j, turned.At(i, j), values[j]*vectors.At(i, j))
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestSingularVectorsReconstruct(t *testing.T) {

@@ -1,9 +1,14 @@
 package linalg
 
 import (
+	"fmt"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/internal/huge"
 )
 
 // fastLAPACK is gonum's LAPACK with the decompositions that matter done by a library, by divide and conquer where
@@ -49,6 +54,50 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 		transpose(a, n, lda)
 	}
 	return info == 0
+}
+
+// largest is largestOfAll with the work for the other eigenvectors left out: the matrix is made tridiagonal, that is solved by divide
+// and conquer, and what is wanted is turned back. (There is no scaling, as in LAPACK's dsyevd, of matrices that hold numbers beyond
+// 1e146 or below 1e-146: sums of squares in float32 do not.)
+func (f fastLAPACK) largest(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+	fits("A", a, n, n, n)
+	values, z, work := make([]float64, n), huge.Make[float64](n*n), huge.Make[float64](n*n+64*n)
+	sub, tau, iwork := make([]float64, n), make([]float64, n), make([]int32, 3+5*n)
+	lwork := i32(len(work))
+	var info int32
+	f.lib.dsytrd(flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &sub[0], &tau[0], &work[0], lwork, &info, charLen)
+	if info == 0 {
+		f.lib.dstedc(letter(lapack.EVTridiag), i32(n), &values[0], &sub[0], &z[0], i32(n), &work[0], lwork, &iwork[0], i32(len(iwork)), &info, charLen)
+	}
+	if info != 0 {
+		return nil, nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
+	}
+	k := count(reversed(values))
+	if k == 0 {
+		return values, nil, nil
+	}
+	z = z[(n-k)*n:] // the columns of the k largest
+	if n > 1 {
+		f.lib.dormqr(letter(blas.Left), letter(blas.NoTrans), i32(n-1), i32(k), i32(n-1), &a[1], i32(n), &tau[0], &z[1], i32(n), &work[0], lwork, &info, charLen, charLen)
+	}
+	return values, columns(z, n, k), nil
+}
+
+// columns makes rows of n values the columns of a matrix, the last one first, tile by tile so that both sides stay in the cache.
+func columns(rows []float64, n, k int) *mat.Dense {
+	const side = 32
+	out := mat.NewDense(n, k, huge.Make[float64](n*k))
+	for i0 := 0; i0 < n; i0 += side {
+		for j0 := 0; j0 < k; j0 += side {
+			for i := i0; i < min(i0+side, n); i++ {
+				to := out.RawRowView(i)
+				for j := j0; j < min(j0+side, k); j++ {
+					to[j] = rows[(k-1-j)*n+i]
+				}
+			}
+		}
+	}
+	return out
 }
 
 // cholesky implements singleLAPACK.

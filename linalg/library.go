@@ -24,6 +24,9 @@ type library struct {
 	spotrf func(uplo *byte, n *int32, a *float32, lda, info *int32, l1 int)
 	dsyevd func(jobz, uplo *byte, n *int32, a *float64, lda *int32, w, work *float64, lwork, iwork, liwork, info *int32, l1, l2 int)
 	ssyevd func(jobz, uplo *byte, n *int32, a *float32, lda *int32, w, work *float32, lwork, iwork, liwork, info *int32, l1, l2 int)
+	dsytrd func(uplo *byte, n *int32, a *float64, lda *int32, d, e, tau, work *float64, lwork, info *int32, l1 int)
+	dstedc func(compz *byte, n *int32, d, e, z *float64, ldz *int32, work *float64, lwork, iwork, liwork, info *int32, l1 int)
+	dormqr func(side, t *byte, m, n, k *int32, a *float64, lda *int32, tau, c *float64, ldc *int32, work *float64, lwork, info *int32, l1, l2 int)
 	dgesdd func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int)
 
 	name, version string
@@ -50,6 +53,7 @@ func open(path string) (*library, error) {
 	for name, f := range map[string]any{
 		"dgemm_": &lib.dgemm, "sgemm_": &lib.sgemm, "dsyrk_": &lib.dsyrk, "ssyrk_": &lib.ssyrk, "dtrsm_": &lib.dtrsm, "strsm_": &lib.strsm,
 		"dpotrf_": &lib.dpotrf, "spotrf_": &lib.spotrf, "dsyevd_": &lib.dsyevd, "ssyevd_": &lib.ssyevd, "dgesdd_": &lib.dgesdd,
+		"dsytrd_": &lib.dsytrd, "dstedc_": &lib.dstedc, "dormqr_": &lib.dormqr,
 	} {
 		at, err := symbol(handle, name)
 		if err != nil {

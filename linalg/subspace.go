@@ -38,18 +38,38 @@ func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("linalg: a scatter of %d values for %d variables", len(scatter), d))
 	}
-	values, err := eigen(scatter, d)
+	var k, all int
+	values, basis, err := largestBy(scatter, d, func(values []float64) int {
+		significant := countAbove(values, noiseFloor*values[0])
+		k = countLeading(values[:significant], fraction*sumPositive(values))
+		if k > 0 {
+			all = min(k+margin(k), significant)
+		}
+		return all
+	})
 	if err != nil {
 		return Subspace{}, err
 	}
-	values = reversed(values)
-	significant := countAbove(values, noiseFloor*values[0])
-	k := countLeading(values[:significant], fraction*sumPositive(values))
 	if k == 0 {
 		return Subspace{Fraction: fraction}, nil
 	}
-	all := min(k+margin(k), significant)
-	return Subspace{K: k, Basis: largest(scatter, d, all), Values: values[:all:all], Fraction: fraction}, nil
+	return Subspace{K: k, Basis: basis, Values: values[:all:all], Fraction: fraction}, nil
+}
+
+// largestBy returns the eigenvalues, descending, of a symmetric n x n matrix of which the upper triangle is given and is
+// overwritten, and the eigenvectors of the largest of them as columns: as many as count says, which is shown all values; nil for
+// none. Accelerate sets it.
+var largestBy = largestOfAll
+
+// largestOfAll computes all eigenvectors.
+func largestOfAll(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+	if values, err = eigen(a, n); err != nil {
+		return nil, nil, err
+	}
+	if k := count(reversed(values)); k > 0 {
+		vectors = largest(a, n, k)
+	}
+	return values, vectors, nil
 }
 
 // Bare is the subspace without its margin, for where no observations will be left out.
