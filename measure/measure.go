@@ -43,6 +43,13 @@ type Measure interface {
 	New(s Site) (Accumulator, error)
 }
 
+// A Borrower is a Measure whose accumulators take memory from a pool while they are fed and give it back: it is there once for each
+// core that feeds them, and not for each accumulator.
+type Borrower interface {
+	// Borrowed is an upper bound on the bytes that an accumulator of the site borrows, which Cost leaves out.
+	Borrowed(s Site) int64
+}
+
 // Needs is what a measure asks to be fed.
 type Needs struct {
 	Prediction bool // the class scores of the model's output, one accumulator for a cell; else every chosen layer, one accumulator each

@@ -32,7 +32,7 @@ func (p *Plan) Cost(ctx context.Context, dir string, o Options) ([]Cost, error) 
 		return nil, err
 	}
 	b := &bill{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[owner]time.Duration{}}
-	for _, pass := range passes(p.Cells, p.Study.room(o.Memory).accumulators, o.Part) {
+	for _, pass := range passes(p.Cells, bound{p.Study.room(o.Memory).accumulators, o.cores()}, o.Part) {
 		if err := b.addPass(ctx, pass); err != nil {
 			return nil, err
 		}

@@ -93,7 +93,7 @@ func newLoosePlan() *Plan {
 // measure runs every cell of a plan without keeping anything in a folder.
 func (p *Plan) measure(ctx context.Context) error {
 	r := &runner{plan: p, o: Options{FailFast: true}, log: newLogger(nil), stats: p.stats, accs: map[*task]accumulator{}}
-	for _, pass := range passes(p.Cells, int64(p.Study.Memory), Part{}) {
+	for _, pass := range passes(p.Cells, bound{int64(p.Study.Memory), r.o.cores()}, Part{}) {
 		if err := r.measurePass(ctx, pass); err != nil {
 			return err
 		}

@@ -17,7 +17,14 @@ type pass struct {
 	tasks  [][]*task // for each view
 	lo, hi int       // places
 	batch  int
+	cores  int // that feed accumulators side by side
 	seed   uint64
+}
+
+// A bound is the memory that the accumulators of a pass may hold, and how many cores feed them side by side.
+type bound struct {
+	memory int64
+	cores  int
 }
 
 // An owner is what the tasks of a pass have in common: some data, as a model sees them. Comparisons of two models have no
@@ -50,10 +57,10 @@ func (p *pass) dropFailed() {
 
 // passes groups unfinished tasks into passes whose accumulators fit a bound of memory. A view's tasks stay together
 // where they can, since each view of a pass costs one run of the engine and each pass one more for the clean batch.
-func passes(cells []*Cell, memory int64, part Part) []*pass {
+func passes(cells []*Cell, b bound, part Part) []*pass {
 	var out []*pass
 	for _, group := range groupByView(cells) {
-		out = pack(out, group, memory, part)
+		out = pack(out, group, b, part)
 	}
 	return out
 }
@@ -101,30 +108,27 @@ func (v View) draw() int {
 
 // pack adds a view's tasks to the last pass while they fit, else to new ones, split by layers where one view alone is
 // too large.
-func pack(out []*pass, g *viewTasks, memory int64, part Part) []*pass {
+func pack(out []*pass, g *viewTasks, b bound, part Part) []*pass {
 	slices.SortStableFunc(g.tasks, func(a, b *task) int { return a.depth() - b.depth() })
-	var total int64
-	for _, t := range g.tasks {
-		total += t.cost
-	}
+	whole := weigh(g.tasks).bytes(b.cores) <= b.memory
 	var p *pass
-	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].cost()+total <= memory && out[n-1].canRun(g.tasks...) {
+	if n := len(out); n > 0 && out[n-1].owner == g.owner && weigh(append(out[n-1].all(), g.tasks...)).bytes(b.cores) <= b.memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
-	var used int64
+	var used weight
 	for _, t := range g.tasks {
-		if p == nil || used > 0 && (total > memory && used+t.cost > memory || !p.canRun(t)) {
-			p = &pass{owner: g.owner}
+		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.cores) > b.memory || !p.canRun(t)) {
+			p = &pass{owner: g.owner, cores: b.cores}
 			p.lo, p.hi = part.places(g.owner.data.layout)
 			out = append(out, p)
-			used = 0
+			used = weight{}
 		}
-		if used == 0 {
+		if used.tasks == 0 {
 			p.views = append(p.views, g.view)
 			p.tasks = append(p.tasks, nil)
 		}
 		p.add(t)
-		used += max(t.cost, 1)
+		used = used.with(t)
 	}
 	return out
 }
@@ -156,12 +160,24 @@ func addModels(models []*openModel, t *task) []*openModel {
 
 func (p *pass) data() *openData { return p.owner.data }
 
-func (p *pass) cost() int64 {
-	var sum int64
-	for _, t := range p.all() {
-		sum += t.cost
+func (p *pass) cost() int64 { return weigh(p.all()).bytes(p.cores) }
+
+// A weight is what the accumulators of some tasks may hold together, and one of them borrow at most.
+type weight struct {
+	tasks     int
+	sum, loan int64
+}
+
+func (w weight) with(t *task) weight { return weight{w.tasks + 1, w.sum + t.cost, max(w.loan, t.loan)} }
+
+// bytes counts a loan for each core that feeds a task.
+func (w weight) bytes(cores int) int64 { return w.sum + w.loan*int64(min(cores, w.tasks)) }
+
+func weigh(tasks []*task) (w weight) {
+	for _, t := range tasks {
+		w = w.with(t)
 	}
-	return sum
+	return w
 }
 
 // all lists the pass's tasks.

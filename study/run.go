@@ -94,7 +94,7 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if text := p.Study.tight(o.Memory); text != "" {
 		o.warn("%s", text)
 	}
-	todo := passes(p.Cells, p.Study.room(o.Memory).accumulators, o.Part)
+	todo := passes(p.Cells, bound{p.Study.room(o.Memory).accumulators, o.cores()}, o.Part)
 	procedures := r.toDo()
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {

@@ -124,7 +124,7 @@ func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 	}
 	defer plan.Close()
 	var forwards int64
-	for _, p := range passes(plan.Cells, 1<<30, Part{}) {
+	for _, p := range passes(plan.Cells, bound{1 << 30, 2}, Part{}) {
 		forwards += p.forwards()
 	}
 	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift is on activations

@@ -122,7 +122,7 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 	}
 	defer p.Close()
 	compared := 0
-	for _, pass := range passes(p.Cells, 1<<30, Part{}) {
+	for _, pass := range passes(p.Cells, bound{1 << 30, 2}, Part{}) {
 		pass.seed = p.Study.Seed
 		for _, v := range pass.views {
 			for _, c := range p.Cells {

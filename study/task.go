@@ -16,6 +16,7 @@ type task struct {
 	target
 	cell *Cell
 	cost int64 // bytes that the accumulator may hold
+	loan int64 // bytes that it borrows while it is fed
 
 	seen   int         // places from 0 that need not be fed again
 	scored *finished   // set once the task is finished

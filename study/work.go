@@ -39,7 +39,7 @@ func (p *Plan) Work(dir string, o Options) ([]Work, error) {
 				w.Forwards += c.work.procedure.Work(&c.work.job)
 			}
 		}
-		for _, pass := range passes(cells, int64(p.Study.Memory), o.Part) {
+		for _, pass := range passes(cells, bound{int64(p.Study.Memory), o.cores()}, o.Part) {
 			w.Passes++
 			w.Forwards += pass.forwards()
 			w.Bytes = max(w.Bytes, pass.cost())

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
@@ -46,7 +47,7 @@ func (m *seis) takeRows(n int) []float32 {
 	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
 		return (*r)[:n]
 	}
-	return make([]float32, n)
+	return huge.Make[float32](n)
 }
 
 func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
@@ -64,8 +65,8 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the jackknife where the budget allows them, the chunk that is being filled,
-// and what multiplying it takes. Computing the scores takes some ten d x d matrices of float64 more for a moment.
+// Cost counts the moments, the groups of the jackknife where the budget allows them, and the chunk that is being filled.
+// Computing the scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := planeOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -78,8 +79,17 @@ func (m *seis) Cost(s measure.Site) int64 {
 	return need.base
 }
 
-// bytes are what an accumulator holds in any case, and what the groups of a jackknife add.
-type bytes struct{ base, groups int64 }
+// Borrowed counts what multiplying a chunk takes.
+func (m *seis) Borrowed(s measure.Site) int64 {
+	p, why := planeOf(s.Layer, m.settings.Positions)
+	if why != "" || s.Layout.Block < 1 {
+		return 0
+	}
+	return m.bytes(s, p).scratch
+}
+
+// bytes are what an accumulator holds in any case, what the groups of a jackknife add, and what a chunk is multiplied in.
+type bytes struct{ base, groups, scratch int64 }
 
 func (m *seis) bytes(s measure.Site, p plane) bytes {
 	const single, double = 4, 8
@@ -87,7 +97,8 @@ func (m *seis) bytes(s measure.Site, p plane) bytes {
 	triangle := d * (2*d + 1)
 	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
 	b := bytes{base: double * (triangle + 4*d)}
-	b.base += single*rows*2*d + linalg.ScratchSize(int(rows), int(2*d))
+	b.base += single * rows * 2 * d
+	b.scratch = linalg.ScratchSize(int(rows), int(2*d))
 	if m.settings.Null {
 		b.base += double * (d*d + 2*d)
 	}
@@ -101,7 +112,7 @@ func (m *seis) bytes(s measure.Site, p plane) bytes {
 func (m *seis) groups(s measure.Site, p plane) int {
 	n := jackknifeGroups(s.Layout)
 	need := m.bytes(s, p)
-	if !m.settings.Interval || n < 2 || s.Budget > 0 && need.base+need.groups > s.Budget {
+	if !m.settings.Interval || n < 2 || s.Budget > 0 && need.base+need.groups+need.scratch > s.Budget {
 		return 0
 	}
 	return n
