@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -15,15 +16,16 @@ type Buffers struct {
 	batch   int             // pictures that fit
 	size    int             // pictures of one run of the engine
 	n       int             // pictures of the last batch
-	input   *ort.Value      // of size pictures
 	picture int             // index of the picture among the inputs
 	outputs []tensor.Tensor // rows x shape, in the order of the session
-	parts   []part          // whole runs of the engine, one after the other
+	parts   []part          // whole runs of the engine
 	rest    part            // a last run of fewer pictures, if the model allows that
+	restAt  int             // the part whose rows the rest has
 	logs    []float32
 }
 
-// A part is what one run of the engine reads and writes: some rows of the buffers.
+// A part is what one run of the engine reads and writes: some rows of the buffers. Parts that run one after the other share their
+// inputs, those that run side by side do not.
 type part struct {
 	n               int
 	inputs, outputs []*ort.Value
@@ -36,8 +38,11 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 		return nil, s.model.wrap(fmt.Errorf("buffers for %d pictures: make it at least one", batch))
 	}
 	b := &Buffers{session: s, batch: batch, size: batch}
-	if s.model.batch > 0 {
+	switch {
+	case s.model.batch > 0:
 		b.size = s.model.batch
+	case s.lanes > 1:
+		b.size = (batch + s.lanes - 1) / s.lanes
 	}
 	if err := b.bind(); err != nil {
 		b.free()
@@ -53,22 +58,23 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	for _, o := range b.session.outputs {
-		b.outputs = append(b.outputs, tensor.New(append([]int{runs * b.size}, o.shape...)...))
+		shape := append([]int{runs * b.size}, o.shape...)
+		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: huge.Make[float32](tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
-	inputs, err := b.session.model.inputValues(names, b.size)
-	b.parts = append(b.parts, part{n: b.size, inputs: inputs})
-	if err != nil {
-		return err
-	}
 	b.picture = slices.Index(names, b.session.model.picture.port.Name)
-	b.input = inputs[b.picture]
 	for k := range runs {
-		outputs, err := b.rows(k*b.size, (k+1)*b.size)
-		if k > 0 {
-			b.parts = append(b.parts, part{n: b.size, inputs: inputs})
+		p := part{n: b.size}
+		var err error
+		if k > 0 && b.session.lanes == 1 {
+			p.inputs = b.parts[0].inputs
+		} else {
+			p.inputs, err = b.session.model.inputValues(names, b.size)
 		}
-		b.parts[k].outputs = outputs
+		if err == nil {
+			p.outputs, err = b.rows(k*b.size, (k+1)*b.size)
+		}
+		b.parts = append(b.parts, p)
 		if err != nil {
 			return err
 		}
@@ -95,7 +101,7 @@ func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
 	}
-	if b.rest.n == n {
+	if b.rest.n == n && b.restAt == k {
 		return b.rest, nil
 	}
 	b.freeRest()
@@ -104,27 +110,27 @@ func (b *Buffers) part(k, n int) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	picture, err := b.input.First(n)
+	picture, err := b.parts[k].inputs[b.picture].First(n)
 	if err != nil {
 		return part{}, err
 	}
 	inputs[b.picture].Close()
 	inputs[b.picture] = picture
-	if b.rest.outputs, err = b.rows(0, n); err != nil {
+	if b.rest.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
 		return part{}, err
 	}
-	b.rest.n = n
+	b.rest.n, b.restAt = n, k
 	return b.rest, nil
 }
 
-// fill normalises pictures into the input, and fills it up with the last one.
-func (b *Buffers) fill(pictures []tensor.Tensor) {
+// fill normalises pictures into an input, and fills it up with the last one.
+func (b *Buffers) fill(pictures []tensor.Tensor, input *ort.Value) {
 	if b.session.model.batch > 0 {
 		for len(pictures) < b.size {
 			pictures = append(slices.Clip(pictures), pictures[len(pictures)-1])
 		}
 	}
-	b.session.model.picture.fill(pictures, b.input)
+	b.session.model.picture.fill(pictures, input)
 }
 
 // Cap is the number of pictures that fit.
@@ -174,8 +180,8 @@ func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 func (b *Buffers) free() {
 	b.freeRest()
 	for k, p := range b.parts {
-		if k == 0 {
-			closeAll(p.inputs) // the parts share them
+		if k == 0 || b.session.lanes > 1 {
+			closeAll(p.inputs)
 		}
 		closeAll(p.outputs)
 	}

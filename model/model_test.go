@@ -227,6 +227,58 @@ func TestOpenSize(t *testing.T) {
 	}
 }
 
+// However many parts of a batch run side by side, and however many pictures there are, layers are those of a session that runs one
+// part after the other.
+func TestPartsOfABatchSideBySide(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	pictures := make([]tensor.Tensor, 37)
+	for i := range pictures {
+		pictures[i] = tensor.New(3, 4, 4)
+		for j := range pictures[i].Data {
+			pictures[i].Data[j] = float32((i*48+j)%97) / 97
+		}
+	}
+	for _, threads := range []int{1, 2, 3, 4, 6} {
+		m, err := model.Open(rt, path, model.Options{Layers: []string{"doubled"}, Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := m.NewSession(m.Layers(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.Close()
+		many, err := m.NewBatchSession(m.Layers(), false, len(pictures))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer many.Close()
+		for _, n := range []int{37, 1, 19, 18, 37, 10, 36} {
+			var layers [2][]float32
+			for i, s := range []*model.Session{plain, many} {
+				buf, err := s.NewBuffers(len(pictures))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, run := range []int{n, 37, n} { // what a run leaves behind is of no matter to the next
+					if err := s.Run(t.Context(), pictures[:run], buf); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if buf.Len() != n {
+					t.Fatalf("%d pictures of %d", buf.Len(), n)
+				}
+				layers[i] = slices.Clone(buf.Layer(0).Data)
+			}
+			if !slices.Equal(layers[0], layers[1]) {
+				t.Errorf("%d pictures on %d threads differ", n, threads)
+			}
+		}
+	}
+}
+
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

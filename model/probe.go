@@ -157,7 +157,7 @@ func (m *Model) newProber(names []string) (*prober, error) {
 	if graph, err = graph.WithOutputs(outputs); err != nil {
 		return nil, err
 	}
-	session, err := m.newSession(graph, true)
+	session, err := m.newSession(graph, m.options.Threads, true)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +165,8 @@ func (m *Model) newProber(names []string) (*prober, error) {
 }
 
 // newSession opens a session of the engine, with an error that speaks of operators as users do.
-func (m *Model) newSession(graph *onnx.Model, verbatim bool) (*ort.Session, error) {
-	s, err := m.rt.NewSession(graph, ort.Options{Threads: m.options.Threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
+func (m *Model) newSession(graph *onnx.Model, threads int, verbatim bool) (*ort.Session, error) {
+	s, err := m.rt.NewSession(graph, ort.Options{Threads: threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
 	if err != nil {
 		return nil, plain(err)
 	}

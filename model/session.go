@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -20,6 +22,7 @@ type Session struct {
 	outputs []output
 	layers  int
 	scores  int // index of the scores among the outputs, or -1
+	lanes   int // parts of a batch that run side by side
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -34,7 +37,32 @@ type output struct {
 // NewSession opens a session that returns the given layers, in that order, and the class scores if withScores is set. The
 // layers are some of m.Layers().
 func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
-	s := &Session{model: m, layers: len(layers), scores: -1}
+	return m.newSessionOf(layers, withScores, 1)
+}
+
+// NewBatchSession opens a session for batches of so many pictures. Where they are many, it runs parts of a batch side by side,
+// each on some of the cores: operators are short, and cores that share one wait for each other at its end.
+func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
+	return m.newSessionOf(layers, withScores, m.lanesFor(batch))
+}
+
+// leastPart is the fewest pictures of a part: with fewer, the engine comes to spend more on each.
+const leastPart = 8
+
+// lanesFor is the largest divisor of the number of cores that leaves every part of a batch pictures enough; 1 where the model
+// takes a fixed number.
+func (m *Model) lanesFor(batch int) int {
+	cores := m.Lanes()
+	for lanes := cores; lanes > 1 && m.batch == 0; lanes-- {
+		if cores%lanes == 0 && batch >= lanes*leastPart {
+			return lanes
+		}
+	}
+	return 1
+}
+
+func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, lanes int) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1, lanes: lanes}
 	if err := s.plan(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
@@ -42,7 +70,11 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 	if err != nil {
 		return nil, m.wrap(err)
 	}
-	if s.session, err = m.newSession(graph, false); err != nil {
+	threads := m.options.Threads
+	if lanes > 1 {
+		threads = m.Lanes() / lanes
+	}
+	if s.session, err = m.newSession(graph, threads, false); err != nil {
 		return nil, m.wrap(err)
 	}
 	return s, nil
@@ -116,23 +148,37 @@ func (s *Session) Run(ctx context.Context, pictures []tensor.Tensor, buf *Buffer
 		return s.model.wrap(err)
 	}
 	buf.n = 0
-	for at, k := 0, 0; at < len(pictures); k++ {
-		end := min(at+buf.size, len(pictures))
-		part, err := buf.part(k, end-at)
-		if err != nil {
-			return s.model.wrap(err)
+	if err := s.runParts(ctx, pictures, buf); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		buf.fill(pictures[at:end])
-		if err := s.session.Run(ctx, part.inputs, part.outputs); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return s.model.wrap(err)
-		}
-		at = end
+		return s.model.wrap(err)
 	}
 	buf.n = len(pictures)
 	return nil
+}
+
+// runParts runs a batch part by part, as many at a time as there are lanes.
+func (s *Session) runParts(ctx context.Context, pictures []tensor.Tensor, buf *Buffers) error {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(s.lanes)
+	for at, k := 0, 0; at < len(pictures) && running.Err() == nil; k++ {
+		own := pictures[at:min(at+buf.size, len(pictures))]
+		at += len(own)
+		part, err := buf.part(k, len(own))
+		if err != nil {
+			_ = group.Wait() // what runs reads and writes the buffers
+			return err
+		}
+		group.Go(func() error {
+			buf.fill(own, part.inputs[buf.picture])
+			return s.session.Run(running, part.inputs, part.outputs)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 func (s *Session) check(pictures []tensor.Tensor, buf *Buffers) error {

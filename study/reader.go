@@ -30,7 +30,7 @@ func newReader(m *openModel, d *openData, layers []onnx.Layer, prediction bool, 
 		r.index[l.Name] = i
 	}
 	var err error
-	if r.session, err = m.model.NewSession(layers, prediction); err != nil {
+	if r.session, err = m.model.NewBatchSession(layers, prediction, batch); err != nil {
 		return nil, &modelError{m, r.wrap(err)}
 	}
 	if r.clean, err = r.session.NewBuffers(batch); err == nil {
