@@ -60,9 +60,18 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 		return nil, nil, err
 	}
 	s.writeShortcuts()
-	gradients, err := grad.Pullback(s.b, l.of, l.cotangents, s.x)
+	// Convolutions of our own are the processor's.
+	ours := slices.Contains([]string{"", "cpu"}, m.EngineOptions().Device)
+	differentiate := grad.Pullback
+	if ours {
+		differentiate = grad.Convolved
+	}
+	gradients, err := differentiate(s.b, l.of, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
+	}
+	if ours {
+		grad.Convolve(s.b)
 	}
 	direction, slope := s.normalise(gradients[0])
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
@@ -133,6 +142,9 @@ func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 func (s *step) like(v, z onnx.Value) onnx.Value {
 	if t := s.b.Static().Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
+	}
+	if shape := s.b.Static().Shape(string(z)); len(shape) > 0 && slices.Min(shape) > 0 {
+		return s.b.Reshape(v, shape...)
 	}
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }

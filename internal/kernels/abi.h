@@ -54,6 +54,7 @@ typedef struct Api {
 #define ShapeInferContext_SetOutputTypeShape(api) FUNCTION(api, 270, const Shaping *, size_t, const Shape *)
 #define KernelContext_ParallelFor(api) FUNCTION(api, 274, const Context *, void (*)(void *, size_t), size_t, size_t, void *)
 
+#define KernelInfoGetConstantInput_tensor(api) FUNCTION(api, 249, const Info *, size_t, int *, const Value **)
 #define KernelInfoGetAllocator(api) FUNCTION(api, 278, const Info *, int, Allocator **)
 
 // These return no status.

@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -233,6 +235,55 @@ func BenchmarkConvolution(b *testing.B) {
 				}
 				b.ReportMetric(2*float64(len(x.Data)*c.channels*9*b.N)/(machine.CPUTime()-before).Seconds()/1e9, "GFLOP/cpu-s")
 			})
+		}
+	}
+}
+
+// Constant weights, which are transformed once, come to the same bits as those that are fed.
+func TestConvolutionPrepared(t *testing.T) {
+	x, dy, w := filled(1, 2, 70, 9, 13), filled(2, 2, 50, 9, 13), filled(3, 50, 70, 3, 3)
+	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
+	b := onnx.NewBuilder(16)
+	b.NeedDomain(kernels.Domain, 1)
+	px, pdy, constant := b.Input("x", onnx.Float, x.Shape...), b.Input("dy", onnx.Float, dy.Shape...), b.Const("", w)
+	b.Output("y", b.Node(kernels.Domain, kernels.Convolution, 1, attrs, px, constant)[0])
+	b.Output("dx", b.Node(kernels.Domain, kernels.ConvolutionInputGradient, 1, attrs, pdy, constant, px)[0])
+	graph, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := orttest.Load(t)
+	session, err := rt.NewSession(graph, ort.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	feed := map[string]tensor.Tensor{"x": x, "dy": dy}
+	var in []*ort.Value
+	for _, name := range session.Inputs() {
+		v, err := ort.Wrap(rt, feed[name].Data, feed[name].Shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		in = append(in, v)
+	}
+	out := make([]*ort.Value, 2)
+	if err := session.Run(t.Context(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	y, err1 := run(t, kernels.Convolution, attrs, 2, 1, x, w)
+	dx, err2 := run(t, kernels.ConvolutionInputGradient, attrs, 2, 1, dy, w, x)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	want := map[string]tensor.Tensor{"y": y[0], "dx": dx[0]}
+	for i, name := range session.Outputs() {
+		if !slices.Equal(out[i].Tensor().Data, want[name].Data) {
+			t.Errorf("%s differs where the weights are constant", name)
+		}
+		if err := out[i].Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

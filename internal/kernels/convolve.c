@@ -78,14 +78,37 @@ static Memory memory_of(const Problem *p) { return (Memory){take_memory, give_me
 
 static Status *enough(const Memory *m) { return m->lacking ? wrong("there is no memory for a convolution") : NULL; }
 
-// near reports whether a convolution is of 3 x 3 places next to one another, and its channels fill panels.
-static int near(const Problem *p) {
-	const Window *w = p->window;
+// suits reports whether a convolution is of 3 x 3 places next to one another, and its channels fill panels.
+static int suits(const Window *w, const size_t kernel[2], size_t in, size_t out) {
 	for (size_t i = 0; i < 2; i++)
-		if (p->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1)
+		if (kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1)
 			return 0;
-	return p->in >= FULL && p->out >= FULL;
+	return in >= FULL && out >= FULL;
 }
+
+static int near(const Problem *p) { return suits(p->window, p->kernel, p->in, p->out); }
+
+// prepare transforms weights once, where they are constant and convolved by squares.
+static Status *prepare(const Info *info, Kernel *k, int backward) {
+	int constant;
+	const Value *value;
+	Tensor w;
+	TRY(KernelInfoGetConstantInput_tensor(api)(info, 1, &constant, &value));
+	if (!constant)
+		return NULL;
+	TRY(content(value, &w.data, w.dims, &w.axes, &w.count));
+	if (w.axes != 4 || k->window.axes != 2 || !suits(&k->window, (size_t[2]){w.dims[2], w.dims[3]}, w.dims[1], w.dims[0]))
+		return NULL;
+	Winograd g = {.tile = tile_of(k->window.lanes), .source = {.channels = w.dims[backward ? 0 : 1]}, .w = w.data, .backward = backward, .out = w.dims[backward ? 1 : 0]};
+	TRY(AllocatorAlloc(api)(k->memory, winograd_panel_floats(&g) * sizeof *g.panels + 64, &k->prepared));
+	g.panels = k->panels = (float *)(((uintptr_t)k->prepared + 63) & ~(uintptr_t)63);
+	for (size_t i = 0; i < winograd_panels(&g); i++)
+		winograd_pack(&g, i);
+	return NULL;
+}
+
+Status *prepare_convolution(const Info *info, Kernel *k) { return prepare(info, k, 0); }
+Status *prepare_input_gradient(const Info *info, Kernel *k) { return prepare(info, k, 1); }
 
 // A field of a picture for so many squares of a result, with a border around these.
 static Field field_of(const Problem *p, const float *data, size_t channels, const size_t size[2], const ptrdiff_t before[2], const size_t places[2], size_t border) {
@@ -101,7 +124,8 @@ static Status *fill_field(const Problem *p, Field *f) { return parallel(p->conte
 static void lay_winograd(void *work, Piece *piece) {
 	Winograd *g = work;
 	lay_field(&g->source, piece);
-	g->panels = part_of(piece, winograd_panel_floats(g), sizeof *g->panels);
+	if (!g->prepared)
+		g->panels = part_of(piece, winograd_panel_floats(g), sizeof *g->panels);
 	g->at = part_of(piece, g->source.channels, sizeof *g->at);
 }
 
@@ -110,7 +134,8 @@ static Status *run_winograd(const Problem *p, void *work) {
 	for (size_t i = 0; i < g->source.channels; i++)
 		((ptrdiff_t *)g->at)[i] = i;
 	TRY(fill_field(p, &g->source));
-	TRY(parallel(p->context, winograd_pack, winograd_panels(g), g));
+	if (!g->prepared)
+		TRY(parallel(p->context, winograd_pack, winograd_panels(g), g));
 	TRY(parallel(p->context, winograd_part, winograd_parts(g), g));
 	return enough(g->memory);
 }
@@ -153,7 +178,7 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 	Memory memory = memory_of(&p);
 	const ptrdiff_t before[2] = {p.window->before[0], p.window->before[1]};
 	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, x.data, p.in, p.size, before, p.places, 2), .w = w.data, .bias = bias.data,
-		.y = g.y, .out = p.out, .height = p.places[0], .width = p.places[1]};
+		.y = g.y, .out = p.out, .height = p.places[0], .width = p.places[1], .panels = ((Kernel *)kernel)->panels, .prepared = ((Kernel *)kernel)->panels != NULL};
 	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 
@@ -239,7 +264,7 @@ Status *CALL compute_input_gradient(void *kernel, Context *context) {
 	Memory memory = memory_of(&p);
 	const ptrdiff_t before[2] = {2 - (ptrdiff_t)p.window->before[0], 2 - (ptrdiff_t)p.window->before[1]};
 	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, dy.data, p.out, p.places, before, p.size, 2), .w = w.data, .backward = 1,
-		.y = g.y, .out = p.in, .height = p.size[0], .width = p.size[1]};
+		.y = g.y, .out = p.in, .height = p.size[0], .width = p.size[1], .panels = ((Kernel *)kernel)->panels, .prepared = ((Kernel *)kernel)->panels != NULL};
 	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 

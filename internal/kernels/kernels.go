@@ -21,7 +21,7 @@
 //
 // ReluGradient(y, dy) gives dy where y is above 0, and else 0.
 //
-// Convolution(x, w, bias) gives y as the standard Conv does, without groups, for weights that change from run to run: it has nothing prepared for them. Bias may be left
+// Convolution(x, w, bias) gives y as the standard Conv does, without groups, for weights that change from run to run and for constant ones, of which it prepares what follows. Bias may be left
 // out. ConvolutionInputGradient(dy, w, x) gives its gradient by x, of which only the shape is read, and ConvolutionKernelGradient(x, dy, w) that by w.
 // Pictures have one axis or two, strides, dilations and pads are given for each, and with i, k along them all
 //
@@ -39,6 +39,8 @@
 //	B' = | 0  1  1  0 |  G = | 1/2 1/2 1/2 |  A' = | 0  1 -1 -1 |
 //	     | 0 -1  1  0 |      | 1/2 -1/2 1/2|
 //	     | 0  1  0 -1 |      | 0    0   1  |
+//
+// G w G' is worked out once where weights are constant.
 //
 // The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
 //

@@ -7,6 +7,8 @@
 
 enum { MOST = 3, AXES = 16 };
 
+struct Kernel;
+
 // What an operator is: how many tensors go in, of which the first so many always, and come out, and which input's shape an output has
 // where it has that of one.
 typedef struct Kind {
@@ -15,6 +17,8 @@ typedef struct Kind {
 	int inputs, needed, outputs, like[MOST];
 	// Of an update: inputs are p, g, so many arrays that it remembers, and so many rates.
 	int memory, rates;
+	// prepare does once what constant tensors allow.
+	Status *(*prepare)(const Info *info, struct Kernel *kernel);
 	Update (*update)(void);
 } Kind;
 
@@ -33,6 +37,8 @@ typedef struct Kernel {
 	Update update;
 	Window window;
 	Allocator *memory;
+	void *prepared; // memory of panels
+	float *panels;  // of weights that are constant, transformed; NULL: there are none
 } Kernel;
 
 extern const Api *api;
@@ -46,6 +52,9 @@ extern const Api *api;
 
 Status *wrong(const char *what);
 
+// content gives the elements of a tensor and their shape.
+Status *content(const Value *value, const float **data, int64_t *dims, size_t *axes, size_t *count);
+
 // input gives the elements of an input, NULL where it is left out, and their shape.
 Status *input(Context *context, size_t i, const float **data, int64_t *dims, size_t *axes, size_t *count);
 Status *output(Context *context, size_t i, const int64_t *dims, size_t axes, float **data);
@@ -56,7 +65,9 @@ Status *parallel(const Context *context, void (*part)(void *, size_t), size_t pa
 // read_window reads a node's attributes.
 Status *read_window(const Info *info, Window *w);
 
-// The operators of convolve.c.
+// The operators of convolve.c, and what is done once for those whose weights are constant.
+Status *prepare_convolution(const Info *info, Kernel *kernel);
+Status *prepare_input_gradient(const Info *info, Kernel *kernel);
 Status *CALL compute_convolution(void *kernel, Context *context);
 Status *CALL compute_input_gradient(void *kernel, Context *context);
 Status *CALL compute_kernel_gradient(void *kernel, Context *context);

@@ -29,12 +29,14 @@ Status *wrong(const char *what) { return CreateStatus(api)(2, what); }
 
 Status *input(Context *context, size_t i, const float **data, int64_t *dims, size_t *axes, size_t *count) {
 	const Value *value;
-	Shape *shape;
 	TRY(KernelContext_GetInput(api)(context, i, &value));
 	*data = NULL;
 	*axes = *count = 0;
-	if (value == NULL)
-		return NULL;
+	return value == NULL ? NULL : content(value, data, dims, axes, count);
+}
+
+Status *content(const Value *value, const float **data, int64_t *dims, size_t *axes, size_t *count) {
+	Shape *shape;
 	TRY(GetTensorMutableData(api)(value, (void **)data));
 	TRY(GetTensorTypeAndShape(api)(value, &shape));
 	Status *s = GetDimensionsCount(api)(shape, axes);
@@ -163,6 +165,17 @@ static Status *CALL compute_relu_gradient(void *kernel, Context *context) {
 	return parallel(context, relu_gradient_block, (count + RELU_BLOCK - 1) / RELU_BLOCK, &g);
 }
 
+static void CALL destroy(void *kernel) {
+	Kernel *k = kernel;
+	if (k->prepared != NULL) {
+		Status *s = AllocatorFree(api)(k->memory, k->prepared);
+		if (s != NULL)
+			ReleaseStatus(api)(s);
+	}
+	ReleaseAllocator(api)(k->memory);
+	free(k);
+}
+
 static Status *CALL create(const Operator *op, const Api *a, const Info *info, void **kernel) {
 	(void)a;
 	Kernel *k = calloc(1, sizeof *k);
@@ -186,13 +199,12 @@ static Status *CALL create(const Operator *op, const Api *a, const Info *info, v
 		free(k);
 		return s;
 	}
+	if (k->kind->prepare != NULL && (s = k->kind->prepare(info, k)) != NULL) {
+		destroy(k);
+		return s;
+	}
 	*kernel = k;
 	return NULL;
-}
-
-static void CALL destroy(void *kernel) {
-	ReleaseAllocator(api)(((Kernel *)kernel)->memory);
-	free(kernel);
 }
 
 static Status *CALL infer(const Operator *op, Shaping *context) {
@@ -268,8 +280,8 @@ static const Kind kinds[] = {
 	{{SHAPED, .KernelComputeV2 = compute_norm_gradient}, "BatchNormalizationGradient", 5, 5, 3, {0, 2, 2}},
 	{{SHAPED, .KernelComputeV2 = compute_norm}, "BatchNormalization", 3, 3, 3, {0, 1, 1}},
 	{{SHAPED, .KernelComputeV2 = compute_relu_gradient}, "ReluGradient", 2, 2, 1, {0}},
-	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Convolution", 3, 2, 1},
-	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}},
+	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Convolution", 3, 2, 1, .prepare = prepare_convolution},
+	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}, .prepare = prepare_input_gradient},
 	{{SHAPED, .KernelComputeV2 = compute_kernel_gradient}, "ConvolutionKernelGradient", 3, 3, 1, {2}},
 };
 

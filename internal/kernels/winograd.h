@@ -36,6 +36,7 @@ typedef struct Winograd {
 	const float *w, *bias; // out x channels x 9, or channels x out x 9 where it is backward; no bias: NULL
 	int backward;
 	float *panels; // of w, transformed: 16 x panel x channels x rows
+	int prepared;  // they are there already
 	const ptrdiff_t *at; // 0, 1, ... of channels
 	float *y;      // samples x out x height x width
 	size_t out, height, width;

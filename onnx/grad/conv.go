@@ -31,14 +31,15 @@ func conv(c *call) {
 	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
 }
 
-// convolves reports whether package kernels has the gradients of a convolution, and with which attributes: its weights change, and its geometry is known.
+// convolves reports whether package kernels has faster gradients of a convolution, and with which attributes: its geometry is known.
 func (c *call) convolves(f filter) (onnx.Attrs, bool) {
 	n := len(f.kernel)
-	if !c.fused || !kernels.Convolves() || n < 1 || n > 2 || f.group != 1 || f.lead != "" || !c.single(c.x(0)) || c.static.Constant(string(c.x(1))) {
+	if !c.ours || !kernels.Convolves() || n < 1 || n > 2 || f.group != 1 || f.lead != "" || !c.single(c.x(0)) {
 		return nil, false
 	}
-	pads := slices.Concat(f.before, f.after)
-	if slices.Min(pads) < 0 {
+	pads, w := slices.Concat(f.before, f.after), c.x(1)
+	constant := c.static.Constant(string(w))
+	if slices.Min(pads) < 0 || constant && !quick(c.shape(w), f.strides, f.dilations, constant) {
 		return nil, false
 	}
 	return onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": pads}, true

@@ -98,15 +98,21 @@ func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, erro
 // Runtime as package ort loads it, on the processor, and its new nodes cannot be differentiated again.
 func Fused(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	b.NeedDomain(kernels.Domain, 1)
-	return pullback(b, true, []onnx.Value{y}, []onnx.Value{dy}, by...)
+	return pullback(b, &tape{ours: true, fused: true}, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
 // Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted by dy[i].
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
-	return pullback(b, false, y, dy, by...)
+	return pullback(b, &tape{}, y, dy, by...)
 }
 
-func pullback(b *onnx.Builder, fused bool, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+// Convolved is Pullback with operators of package kernels for gradients of convolutions that are faster by them, with the conditions of Fused.
+func Convolved(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	b.NeedDomain(kernels.Domain, 1)
+	return pullback(b, &tape{ours: true}, y, dy, by...)
+}
+
+func pullback(b *onnx.Builder, may *tape, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))
 	}
@@ -117,7 +123,7 @@ func pullback(b *onnx.Builder, fused bool, y, dy []onnx.Value, by ...onnx.Value)
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	t.pullback, t.fused = Pullback, fused
+	t.pullback, t.ours, t.fused = Pullback, may.ours, may.fused
 	for i := range y {
 		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)

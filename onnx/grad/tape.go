@@ -27,7 +27,8 @@ type tape struct {
 
 	blockwise map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocks.go
 
-	fused bool // operators of package kernels may be used
+	ours  bool // operators of package kernels may be used for convolutions
+	fused bool // and for all else
 
 	// pullback is Pullback, for rules that write a node out and differentiate that.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
