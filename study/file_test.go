@@ -13,7 +13,7 @@ import (
 )
 
 // variables stand for the folders that the studies of the papers want.
-var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORKS": "networks", "FSDD": "fsdd"}
+var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd"}
 
 // everyStudy yields the study files of the repository, and the one in the README.
 func everyStudy(t *testing.T) map[string][]byte {
