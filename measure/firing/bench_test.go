@@ -63,32 +63,37 @@ func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name, layers string
 		memory       int64
-		inputs       int
+		inputs       []int
 	}{
-		{"all", "op:Relu", 64 << 20, 200}, {"all", "op:Relu", 64 << 20, 800}, {"all", "op:Relu", 64 << 20, 3200}, {"all", "op:Relu", 64 << 20, 10_000},
-		{"last", "/layer3/*/Relu*", 8 << 20, 800}, {"last", "/layer3/*/Relu*", 8 << 20, 3200}, {"last", "/layer3/*/Relu*", 8 << 20, 10_000},
+		{"all", "op:Relu", 64 << 20, []int{200, 800, 3200, 10_000}}, {"all", "op:Relu", 16 << 20, []int{200, 800, 3200, 10_000}},
+		{"last", "/layer3/*/Relu*", 8 << 20, []int{800, 3200, 10_000}}, {"last", "/layer3/*/Relu*", 2 << 20, []int{800, 3200, 10_000}},
+		{"first", "/layer1/layer1.0/Relu_output_0", 2 << 20, []int{800, 3200, 10_000}},
 	} {
-		b.Run(fmt.Sprint(c.name, c.inputs), func(b *testing.B) {
-			asCommand()
-			m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{c.layers}, Preprocess: cifar})
-			if err != nil {
-				b.Fatal(err)
-			}
-			images, err := dataset.OpenCIFAR10(b.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(b, "cifar10", "test_batch.bin")}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				j := newJob(m, dataset.Limit(images, c.inputs), nil)
-				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
-				j.Units = func([]measure.UnitScore) error { return nil }
-				s := firing.Defaults()
-				s.References = 1
-				runJob(b, s, j)
-			}
-			reportPeak(b)
-		})
+		for _, inputs := range c.inputs {
+			b.Run(fmt.Sprintf("%s-%dMiB-%d", c.name, c.memory>>20, inputs), func(b *testing.B) { inputsOf(b, c.layers, c.memory, inputs) })
+		}
 	}
+}
+
+func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
+	asCommand()
+	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{layers}, Preprocess: cifar})
+	if err != nil {
+		b.Fatal(err)
+	}
+	images, err := dataset.OpenCIFAR10(b.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(b, "cifar10", "test_batch.bin")}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		j := newJob(m, dataset.Limit(images, inputs), nil)
+		j.Memory, j.Transform, j.Curves, j.Checkpoint = memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
+		j.Units = func([]measure.UnitScore) error { return nil }
+		s := firing.Defaults()
+		s.References = 1
+		runJob(b, s, j)
+	}
+	reportPeak(b)
 }
 
 var cifar = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}

@@ -1,6 +1,10 @@
 package firing
 
-import "math"
+import (
+	"math"
+
+	"github.com/noether-ml/noether/internal/gates"
+)
 
 // found is what a run finds of the units of a layer. Slices are by unit; pairs are of s = +1 and s = -1.
 type found struct {
@@ -33,25 +37,11 @@ func newFound(u *unitSet, sides, paths int) *found {
 	return f
 }
 
-// count counts the units of a chunk that fire at one input.
-func (f *found) count(row []float32, c chunk) {
-	high, above := f.fires[0][c.lo:][:len(row)], f.q[0][c.lo:][:len(row)]
-	if f.sides() == 1 {
-		for i, v := range row {
-			if v >= above[i] {
-				high[i]++
-			}
-		}
-		return
-	}
-	low, below := f.fires[1][c.lo:][:len(row)], f.q[1][c.lo:][:len(row)]
-	for i, v := range row {
-		if v >= above[i] {
-			high[i]++
-		}
-		if -v >= below[i] {
-			low[i]++
-		}
+// count counts the units of a chunk that fire at some inputs.
+func (f *found) count(responses gates.Rows, c chunk) {
+	for side := range f.sides() {
+		responses.Sign = signs[side]
+		gates.Count(f.fires[side][c.lo:c.hi], responses, f.q[side][c.lo:c.hi])
 	}
 }
 

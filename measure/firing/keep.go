@@ -25,7 +25,7 @@ func (r *run) keepIfDue() error {
 }
 
 // manner changes when stages do other things than before, so that none goes on with what a program before this one has begun.
-const manner = 2
+const manner = 3
 
 // shape tells one division of the work from another: a checkpoint of another is of no use.
 func (r *run) shape() []int {

@@ -201,10 +201,7 @@ func (r *run) rateStage(g group) stage {
 		read:    r.readAny,
 		each: func(s *sight) error {
 			g.each(func(_ int, c chunk) {
-				f := r.found[c.layer]
-				for i := range s.pictures {
-					f.count(s.rows[c.layer].row(i, c), c)
-				}
+				r.found[c.layer].count(s.rows[c.layer].of(c, len(s.pictures)), c)
 			})
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/noether-ml/noether/internal/gates"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
@@ -55,6 +56,11 @@ type rows struct {
 // row is what picture i gives of the units of a chunk.
 func (r rows) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
+// of are the units of a chunk on so many pictures.
+func (r rows) of(c chunk, pictures int) gates.Rows {
+	return gates.Rows{Data: r.data[c.lo:], Stride: r.n, N: pictures}
+}
+
 // see runs the model on at most a batch of pictures. A batch that is not full is filled up, so that the engine does the same for a
 // picture whenever it comes: with another number of pictures it may round otherwise, and a unit at its threshold would not fire.
 func (e *eye) see(ctx context.Context, pictures []picture) (*sight, error) {
@@ -68,7 +74,8 @@ func (e *eye) see(ctx context.Context, pictures []picture) (*sight, error) {
 	s := &sight{pictures: pictures, rows: map[int]rows{}}
 	for k, layer := range e.at {
 		z := e.buffers.Layer(k).Slice(0, len(pictures))
-		if i := z.Finite(); i >= 0 {
+		if !gates.Finite(z.Data) {
+			i := z.Finite()
 			p := pictures[i/(z.Len()/len(pictures))]
 			return nil, fmt.Errorf("layer %q: %w", e.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
 		}

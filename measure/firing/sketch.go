@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/gates"
+	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -12,9 +14,10 @@ import (
 // sketch after Karnin, Lang and Liberty, "Optimal quantile approximation in streams" (2016), of the tail alone, which spares the
 // larger values as Cormode and others do in "Relative error streaming quantiles" (2021).
 //
-// Values lie in levels, one of level h standing for 2^h. Where a level is full, every second value of its lower half moves up in
-// the place of two: the first of each pair or the second by turns, a hash saying which comes first. The weight of all stays what it
-// was, and the rank of a value changes by at most 2^h, that of the largest not at all: so what is merged of many parts, in each of which few values
+// A value at or below the gate is told by one comparison, and left out. The others are put down as they come at level 0, which is sorted
+// when it is full: its lower half moves up, of each 2^step values one. Values at level h > 0 stand for 2^(step+h-1) each, and where such a level is full,
+// every second value of its lower half moves up in the place of two. Which of two or more it is follows from a hash, and is mirrored the next time. The weight
+// of all stays what it was, and the rank of a value changes by less than the weight above, that of the largest not at all: so what is merged of many parts, in each of which few values
 // are among the k largest of all, is no worse than what was seen in one. Once the values weigh a quarter more than k and a margin, the lowest
 // are dropped: no value at or below the gate can be the k-th any more.
 type sketch struct {
@@ -22,6 +25,7 @@ type sketch struct {
 	first  int       // number of the first unit, of which draws depend
 	k      int       // the rank that is asked for
 	target int       // what is left when values are dropped: k and a margin
+	step   int       // levels of a full ladder that lie between level 0 and level 1
 	start  []int     // of each level among the values of a unit, and their number in the end
 	items  []float32 // units x size
 	fill   []uint16  // units x levels: values in each
@@ -30,13 +34,17 @@ type sketch struct {
 }
 
 const (
-	leastLevel = 8    // room of a level, at least
-	mostLevel  = 8192 // and at most
+	leastLevel = 8          // room of a level, at least
+	mostLevel  = 8192       // and at most
+	bulk       = gates.Bulk // room of level 0, at least: values are cheaper to sort by many
+	narrow     = 12         // levels of less room are left to level 0
+	leastAbove = 24         // room of a level above level 0, at least: the more of them, the more seldom they are sorted
+	mostStep   = 4          // so that the lower half of level 0 makes one value at least
 )
 
 // levels are the rooms of a sketch's levels, the heaviest values last: each has two thirds of the room of the one above it. The last has room
-// for twice the weight that is kept.
-func levels(k int, relative float64) []int {
+// for twice the weight that is kept. Level 0 takes the place of the lowest step levels.
+func levels(k int, relative float64) (rooms []int, step int) {
 	top := float64(leastLevel)
 	if relative > 0 {
 		top = max(top, perError/relative)
@@ -47,13 +55,26 @@ func levels(k int, relative float64) []int {
 		n++
 	}
 	if n == 1 {
-		return []int{even(2 * float64(keptWeight(k, relative)))}
+		return []int{even(2 * float64(keptWeight(k, relative)))}, 1
 	}
-	rooms := make([]int, n)
-	for h := range rooms {
-		rooms[h] = even(max(leastLevel, top*math.Pow(2./3, float64(n-1-h))))
+	for h := range n {
+		room := even(max(leastLevel, top*math.Pow(2./3, float64(n-1-h))))
+		if room < narrow && step < mostStep && h < n-1 {
+			step++
+			continue
+		}
+		if n := len(rooms); n < 2 {
+			room = max(room, leastAbove)
+		} else {
+			room = max(room, even(4+float64(rooms[n-1])/4)) // what moves up fits once the level itself has moved up
+		}
+		rooms = append(rooms, room)
 	}
-	return rooms
+	if step > 0 {
+		return slices.Concat([]int{bulk}, rooms), step
+	}
+	rooms[0] = max(rooms[0], bulk)
+	return rooms, 1
 }
 
 // perError is the room of the last level times the error that it allows: measured, for values in many orders and merged from many parts.
@@ -75,12 +96,13 @@ func (t *tops) alike(o *tops) bool {
 }
 
 func newSketch(units, k int, relative float64, first int) *sketch {
-	s := &sketch{units: units, first: first, k: k, target: keptWeight(k, relative), start: []int{0}}
-	for _, room := range levels(k, relative) {
+	rooms, step := levels(k, relative)
+	s := &sketch{units: units, first: first, k: k, target: keptWeight(k, relative), step: step, start: []int{0}}
+	for _, room := range rooms {
 		s.start = append(s.start, s.start[len(s.start)-1]+room)
 	}
 	n := s.levels()
-	s.items, s.gate = make([]float32, units*s.start[n]), make([]float32, units)
+	s.items, s.gate = huge.Make[float32](units*s.start[n]), make([]float32, units)
 	s.fill, s.turns = make([]uint16, units*n), make([]uint16, units*n)
 	for u := range s.gate {
 		s.gate[u] = float32(math.Inf(-1))
@@ -91,7 +113,8 @@ func newSketch(units, k int, relative float64, first int) *sketch {
 // sketchBytes is the memory of a sketch for one unit.
 func sketchBytes(k int, relative float64) int64 {
 	bytes := 4
-	for _, room := range levels(k, relative) {
+	rooms, _ := levels(k, relative)
+	for _, room := range rooms {
 		bytes += 4*room + 4
 	}
 	return int64(bytes)
@@ -99,7 +122,15 @@ func sketchBytes(k int, relative float64) int64 {
 
 func (s *sketch) levels() int { return len(s.start) - 1 }
 
-// level are the values of unit u that stand for 2^h each.
+// shift is the logarithm of what a value at level h stands for.
+func (s *sketch) shift(h int) int {
+	if h == 0 {
+		return 0
+	}
+	return s.step + h - 1
+}
+
+// level are the values of unit u at level h.
 func (s *sketch) level(u, h int) []float32 {
 	size, n := s.start[s.levels()], s.levels()
 	return s.items[u*size+s.start[h] : u*size+s.start[h]+int(s.fill[u*n+h])]
@@ -107,22 +138,44 @@ func (s *sketch) level(u, h int) []float32 {
 
 func (s *sketch) room(h int) int { return s.start[h+1] - s.start[h] }
 
-// add shows a value of unit u.
-func (s *sketch) add(u int, v float32) {
-	if v <= s.gate[u] {
-		return
+// add shows a value of unit u, and tells whether the gate may have changed.
+func (s *sketch) add(u int, v float32) bool {
+	if !(v > s.gate[u]) {
+		return false
 	}
 	n := len(s.start) - 1
 	fill := &s.fill[u*n]
-	if int(*fill) == s.start[1] {
-		s.put(u, 0, v)
-		return
-	}
-	s.items[u*s.start[n]+int(*fill)] = v
+	s.items[u*s.start[n]+int(*fill)] = v // there is room: level 0 is emptied as soon as it is full
 	*fill++
+	if int(*fill) < s.start[1] {
+		return false
+	}
+	s.empty(u)
+	return true
 }
 
-// put enters a value at a level, making room there first if need be.
+// empty makes room at level 0, which is full.
+func (s *sketch) empty(u int) {
+	if w := s.waiting(u, u+1); w.Thins(0) {
+		s.moveUp(u, 0)
+	} else {
+		s.makeRoom(u, 0)
+	}
+}
+
+// waiting are the values of some units at level 0.
+func (s *sketch) waiting(lo, hi int) gates.Waiting {
+	n := s.levels()
+	size := s.start[n]
+	w := gates.Waiting{Gate: s.gate[lo:hi], Items: s.items[lo*size : hi*size], Size: size, Fill: s.fill[lo*n : hi*n], Turns: s.turns[lo*n : hi*n], Levels: n,
+		Room: s.start[1], Step: s.step, Draw: uint64((s.first + lo) * n)}
+	if n > 1 {
+		w.Next = s.room(1)
+	}
+	return w
+}
+
+// put enters a value at a level above 0, making room there first if need be.
 func (s *sketch) put(u, h int, v float32) {
 	if s.free(u, h) == 0 {
 		s.makeRoom(u, h)
@@ -146,58 +199,43 @@ func (s *sketch) makeRoom(u, h int) {
 			return
 		}
 	}
-	for s.free(u, h+1) < s.room(h)/4 {
+	for s.free(u, h+1) < s.room(h)/2>>s.lift(h) {
 		s.makeRoom(u, h+1)
 	}
 	s.moveUp(u, h)
 }
 
-// moveUp halves the lower half of a level. There is room above it.
+// lift is the logarithm of how many values of level h become one above it.
+func (s *sketch) lift(h int) int { return s.shift(h+1) - s.shift(h) }
+
+// moveUp thins the lower half of a level. There is room above it.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	sorted(v)
-	at := u*s.levels() + h
-	first := int(mix(uint64((s.first+u)*s.levels()+h), uint64(s.turns[at]/2))&1) ^ int(s.turns[at]&1)
-	s.turns[at]++
-	low := len(v) / 4 * 2
+	at, lift := u*s.levels()+h, s.lift(h)
+	of := 1 << lift
+	low := len(v) / 2 &^ (of - 1)
 	above := s.items[u*s.start[s.levels()]+s.start[h+1]+int(s.fill[at+1]):]
-	for i := range low / 2 {
-		above[i] = v[2*i+first]
+	for i, from := 0, s.draw(at, of); from < low; i, from = i+1, from+of {
+		above[i] = v[from]
 	}
-	s.fill[at+1] += uint16(low / 2)
+	s.fill[at+1] += uint16(low >> lift)
 	s.fill[at] = uint16(copy(v, v[low:]))
 }
 
-// sorted sorts values, of which the first are mostly in order already: those that stayed when a level moved up.
-func sorted(v []float32) {
-	if len(v) > 64 {
-		slices.Sort(v)
-		return
-	}
-	for i := 1; i < len(v); i++ {
-		x, j := v[i], i
-		for ; j > 0 && x < v[j-1]; j-- {
-			v[j] = v[j-1]
-		}
-		v[j] = x
-	}
+// draw says which of so many values moves up, of a level of a unit.
+func (s *sketch) draw(at, of int) int {
+	s.turns[at]++
+	return gates.Draw(uint64(s.first*s.levels()+at), s.turns[at]-1, of)
 }
 
 // weight is how many values those of unit u stand for.
 func (s *sketch) weight(u int) int {
 	n, sum := s.levels(), 0
 	for h, f := range s.fill[u*n : (u+1)*n] {
-		sum += int(f) << h
+		sum += int(f) << s.shift(h)
 	}
 	return sum
-}
-
-// mix is a hash (SplitMix64).
-func mix(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // trim drops the values below the weight that is kept.
@@ -241,7 +279,7 @@ func (s *sketch) at(u, rank int) (v float32, reached bool) {
 			return 0, false
 		}
 		heads[best]--
-		sum += 1 << best
+		sum += 1 << s.shift(best)
 	}
 	return v, true
 }
@@ -260,7 +298,9 @@ func (s *sketch) merge(o *sketch) {
 		s.raise(u, o.gate[u])
 		for h := range o.levels() {
 			for _, v := range o.level(u, h) {
-				if v > s.gate[u] {
+				if h == 0 {
+					s.add(u, v)
+				} else if v > s.gate[u] {
 					s.put(u, h, v)
 				}
 			}
@@ -293,7 +333,8 @@ func (s *sketch) read(r *state.Reader) {
 	r.Uint16sInto(s.turns)
 	r.Float32sInto(s.gate)
 	for i, f := range s.fill {
-		if room := s.room(i % s.levels()); int(f) > room {
+		h := i % s.levels()
+		if room := s.room(h); int(f) > room || h == 0 && int(f) == room {
 			s.fill[i] = 0
 			r.Fail(fmt.Errorf("%d values where there is room for %d", f, room))
 		}

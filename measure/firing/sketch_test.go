@@ -117,7 +117,7 @@ func TestMergedSketchKeepsItsError(t *testing.T) {
 func TestSketchIsFlat(t *testing.T) {
 	t.Parallel()
 	small, large := sketchBytes(1_000, 0.05), sketchBytes(1_000_000, 0.05)
-	if small >= 1_000 || large > 2*small {
+	if small >= 1_100 || large > 2*small {
 		t.Errorf("a sketch takes %d bytes for a rank of 1,000 and %d for one of a million", small, large)
 	}
 	for _, k := range []int{1, 17, 100, 1_000, 1 << 20} {
@@ -200,5 +200,24 @@ func TestSketchRefuses(t *testing.T) {
 	o.Error = 0.1
 	if err := NewGlobal(o).UnmarshalBinary(raw); err == nil {
 		t.Error("a level with more values than it has room for was read")
+	}
+}
+
+// However large rank and error are, what moves up from a level fits above it, at the latest when that has moved up itself, which it can.
+func TestLevelsFit(t *testing.T) {
+	t.Parallel()
+	for k := 1; k < 1<<22; k += 1 + k/7 {
+		for _, relative := range []float64{0.5, 0.4, 0.3, 0.2, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.003, 0.001} {
+			s := newSketch(1, k, relative, 0)
+			for h := range s.levels() - 1 {
+				up := s.room(h) / 2 >> s.lift(h)
+				if up < 1 || up > s.room(h+1) {
+					t.Fatalf("rank %d, error %v: %d move up from level %d of %v", k, relative, up, h, s.start)
+				}
+				if full := s.room(h+1) - up + 1; h+2 < s.levels() && full/2>>s.lift(h+1) < 1 {
+					t.Fatalf("rank %d, error %v: %d values at level %d of %v do not move up", k, relative, full, h+1, s.start)
+				}
+			}
+		}
 	}
 }

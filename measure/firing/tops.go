@@ -13,7 +13,7 @@ type tops struct {
 
 	heap []float32 // units x k, min-heaps; in order of arrival until there are k
 	tied []int32   // by unit: values equal to the least of a full heap that are not in it
-	best []float32 // units x z: the strongest values, descending; of equal ones that of the lower index first
+	best []float32 // units x z: the strongest values, descending; of equal ones that of the lower index first; -inf where there are fewer
 	at   []int32   // units x z: indices of their inputs
 	gate []float32 // by unit: no value below changes anything
 }
@@ -26,8 +26,10 @@ func newTops(units, k, z int, relative float64, first int) *tops {
 	} else {
 		t.heap, t.tied = make([]float32, units*k), make([]int32, units)
 	}
-	for u := range t.gate {
-		t.gate[u] = float32(math.Inf(-1))
+	for _, list := range [][]float32{t.gate, t.best} {
+		for i := range list {
+			list[i] = float32(math.Inf(-1))
+		}
 	}
 	return t
 }
@@ -48,31 +50,12 @@ func (t *tops) bytes() int {
 	return 4*t.k + 8*t.z + 8
 }
 
-// add shows values of the units from lo on for one input. The count of inputs is the caller's to keep.
-func (t *tops) add(values []float32, lo, n, eligible int, index int32, reference bool) {
-	gate := t.gate[lo:][:len(values)]
-	for i, v := range values {
-		if v >= gate[i] {
-			t.keep(lo+i, v, n, eligible, index, reference)
-		}
-	}
-}
-
-// addBoth is add for the values as they are, and for their negatives.
-func addBoth(high, low *tops, values []float32, lo, n, eligible int, index int32, reference bool) {
-	above, below := high.gate[lo:][:len(values)], low.gate[lo:][:len(values)]
-	for i, v := range values {
-		if v >= above[i] {
-			high.keep(lo+i, v, n, eligible, index, reference)
-		}
-		if -v >= below[i] {
-			low.keep(lo+i, -v, n, eligible, index, reference)
-		}
-	}
-}
-
 // keep enters a value of unit u, the n-th that it shows, of the eligible-th input that may be a reference.
 func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bool) {
+	if t.sketch != nil {
+		t.keepSketched(u, v, eligible, index, reference)
+		return
+	}
 	floor := t.enter(u, v, n)
 	if reference {
 		t.rank(u, v, eligible, index)
@@ -83,12 +66,29 @@ func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bo
 	}
 }
 
+// keepSketched is keep where there is a sketch. Most values that come so far change it alone, and not the gate.
+func (t *tops) keepSketched(u int, v float32, eligible int, index int32, reference bool) {
+	changed := t.sketch.add(u, v)
+	if reference && v >= t.best[(u+1)*t.z-1] {
+		t.rank(u, v, eligible, index)
+		changed = true
+	}
+	if changed {
+		t.gate[u] = t.sketchedGate(u)
+	}
+}
+
+// sketchedGate is the least value that may change the sketch of a unit, or its strongest inputs.
+func (t *tops) sketchedGate(u int) float32 {
+	gate, last := t.sketch.gate[u], t.best[(u+1)*t.z-1]
+	if gate < last {
+		return math.Nextafter32(gate, last)
+	}
+	return last
+}
+
 // enter notes the n-th value of unit u. The k-th largest is no lower than floor, once there are k values.
 func (t *tops) enter(u int, v float32, n int) (floor float32) {
-	if t.sketch != nil {
-		t.sketch.add(u, v)
-		return t.sketch.gate[u]
-	}
 	heap := t.heap[u*t.k : (u+1)*t.k]
 	switch {
 	case n < t.k:
@@ -199,39 +199,21 @@ func (t *tops) merge(o *tops) {
 	t.eligible += o.eligible
 	for u := range t.units {
 		t.gate[u] = float32(math.Inf(-1))
-		if t.n >= t.k && t.eligible >= t.z {
-			t.gate[u] = min(t.floor(u), t.best[(u+1)*t.z-1])
+		switch {
+		case t.sketch != nil:
+			t.gate[u] = t.sketchedGate(u)
+		case t.n >= t.k && t.eligible >= t.z:
+			t.gate[u] = min(t.heap[u*t.k], t.best[(u+1)*t.z-1])
 		}
 	}
-}
-
-// floor is what the k-th largest value is no lower than.
-func (t *tops) floor(u int) float32 {
-	if t.sketch != nil {
-		return t.sketch.gate[u]
-	}
-	return t.heap[u*t.k]
 }
 
 // mergeHeap enters the values that o keeps of unit u one by one, and then those equal to its least that it only counts.
 func (t *tops) mergeHeap(u int, o *tops) {
-	heap := t.heap[u*t.k : (u+1)*t.k]
-	n := t.n
-	for _, v := range o.heap[u*o.k : u*o.k+min(o.n, o.k)] {
-		switch {
-		case n < t.k:
-			heap[n] = v
-			if n == t.k-1 {
-				heapify(heap)
-			}
-		case v == heap[0]:
-			t.tied[u]++
-		case v > heap[0]:
-			t.replace(u, heap, v)
-		}
-		n++
+	for i, v := range o.heap[u*o.k : u*o.k+min(o.n, o.k)] {
+		t.enter(u, v, t.n+i)
 	}
-	if o.n >= o.k && o.tied[u] > 0 && heap[0] == o.heap[u*o.k] {
+	if o.n >= o.k && o.tied[u] > 0 && t.heap[u*t.k] == o.heap[u*o.k] {
 		t.tied[u] += o.tied[u] // the heap is full by now
 	}
 }

@@ -1,0 +1,200 @@
+package firing
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// hard are more values of one unit that a sketch may find hard, ties among them.
+var hard = map[string]func(r *rand.Rand, n int) []float32{
+	"few values": func(r *rand.Rand, n int) []float32 {
+		v := normals(r, n)
+		for i := range v {
+			v[i] = float32(math.Round(4*float64(v[i])) / 4)
+		}
+		return v
+	},
+	"after a ReLU": func(r *rand.Rand, n int) []float32 {
+		v := normals(r, n)
+		for i := range v {
+			v[i] = max(0, v[i]-2)
+		}
+		return v
+	},
+	"all equal": func(_ *rand.Rand, n int) []float32 { return slices.Repeat([]float32{3}, n) },
+	"ever larger twice": func(r *rand.Rand, n int) []float32 {
+		v := normals(r, n)
+		slices.Sort(v[:n/2])
+		slices.Sort(v[n/2:])
+		return v
+	},
+	"zeros of both signs": func(r *rand.Rand, n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(math.Copysign(0, float64(r.IntN(2))-0.5))
+		}
+		return v
+	},
+}
+
+// shown are some units that see values of one kind each, and what the inputs are. Their numbers do not ascend.
+func shown(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
+	kinds := maps.Clone(streams)
+	maps.Copy(kinds, hard)
+	names := slices.Sorted(maps.Keys(kinds))
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
+	units := rapid.IntRange(1, 11).Draw(t, "units")
+	z = tensor.New(n, units)
+	for u := range units {
+		for i, v := range kinds[rapid.SampledFrom(names).Draw(t, "kind")](r, n) {
+			z.Data[i*units+u] = v
+		}
+	}
+	for _, index := range r.Perm(n) {
+		in = append(in, Input{Index: index, Reference: r.IntN(5) > 0})
+	}
+	return z, in
+}
+
+// showIn shows inputs in batches of sizes that are drawn.
+func showIn(t *rapid.T, g *Global, z tensor.Tensor, in []Input, most int) {
+	for at := 0; at < len(in); {
+		end := min(len(in), at+rapid.IntRange(1, most).Draw(t, "batch"))
+		if err := g.Update(z.Slice(at, end), in[at:end]); err != nil {
+			t.Fatal(err)
+		}
+		at = end
+	}
+}
+
+func stateOf(t *rapid.T, g *Global) []byte {
+	raw, err := g.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// Whatever the values and however many tie, about k of them are above a threshold or at it, within four times the error; the strongest inputs are exact.
+func TestSketchOfHardValues(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const relative = 0.1
+		n := rapid.IntRange(3_000, 9_000).Draw(t, "inputs")
+		z, in := shown(t, n)
+		o := GlobalOptions{Units: z.Shape[1], Rank: Rank(n, 0.05), References: 3, Error: relative}
+		g := NewGlobal(o)
+		showIn(t, g, z, in, 500)
+		for u := range o.Units {
+			for _, sign := range []int{1, -1} {
+				values := column(z, u, sign)
+				q, _ := g.Threshold(u, sign)
+				above, reached := 0, 0
+				for _, v := range values {
+					if v > q {
+						above++
+					}
+					if v >= q {
+						reached++
+					}
+				}
+				if k := float64(o.Rank); float64(above) > k*(1+5*relative) || float64(reached) < k*(1-5*relative) {
+					t.Fatalf("unit %d, sign %d: %d values are above %v and %d reach it, where %v should", u, sign, above, q, reached, k)
+				}
+				if got, want := g.Strongest(u, sign), strongestOf(values, in, 3); !slices.Equal(got, want) {
+					t.Fatalf("unit %d, sign %d: strongest %v, want %v", u, sign, got, want)
+				}
+			}
+		}
+	})
+}
+
+// What is kept does not depend on batches, nor on whether values are looked at one by one or by a whole block, nor on a stop in between.
+func TestSketchIgnoresBatches(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2_000, 6_000).Draw(t, "inputs")
+		z, in := shown(t, n)
+		o := GlobalOptions{Units: z.Shape[1], Rank: Rank(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
+			Error: rapid.SampledFrom([]float64{0.3, 0.1, 0.05}).Draw(t, "error"), First: rapid.IntRange(0, 99).Draw(t, "first")}
+		whole := NewGlobal(o)
+		showIn(t, whole, z, in, 300)
+		single := NewGlobal(o)
+		for i := range in {
+			for side, s := range single.sides {
+				for u := range o.Units {
+					if v := signs[side] * z.At(i).Data[u]; v >= s.gate[u] {
+						s.keep(u, v, s.n, s.eligible, int32(in[i].Index), in[i].Reference)
+					}
+				}
+			}
+			single.count(in[i : i+1])
+		}
+		if single.sides[0].sketch != nil {
+			clearRest(whole)
+			clearRest(single)
+		}
+		if !bytes.Equal(stateOf(t, whole), stateOf(t, single)) {
+			t.Fatal("values that are looked at one by one leave another state")
+		}
+		stopped := NewGlobal(o)
+		half := rapid.IntRange(0, n).Draw(t, "stop")
+		showIn(t, stopped, z.Slice(0, half), in[:half], 300)
+		stopped = reread(t, stopped, o)
+		showIn(t, stopped, z.Slice(half, n), in[half:], 300)
+		if stopped.sides[0].sketch != nil {
+			clearRest(stopped)
+		}
+		if !bytes.Equal(stateOf(t, whole), stateOf(t, stopped)) {
+			t.Fatal("a stop leaves another state")
+		}
+	})
+}
+
+// clearRest sorts what a sketch keeps, and clears the rest of its room, of which nothing is read, and the signs of zeros.
+func clearRest(g *Global) {
+	for _, t := range g.sides {
+		s := t.sketch
+		for u := range s.units {
+			for h := range s.levels() {
+				v := s.level(u, h)
+				slices.Sort(v)
+				clear(v[len(v):s.room(h)])
+				for i := range v {
+					v[i] += 0
+				}
+			}
+		}
+		for i := range s.gate {
+			s.gate[i] += 0
+		}
+	}
+}
+
+// NaN, which no layer that is read may hold, is not kept.
+func TestSketchLeavesNaNOut(t *testing.T) {
+	t.Parallel()
+	nan := float32(math.NaN())
+	o := GlobalOptions{Units: 1, Rank: 200, References: 1, Error: 0.1, Sparse: true}
+	g := NewGlobal(o)
+	for i := range 1000 {
+		z := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{float32(i)}}
+		if i%3 == 0 {
+			z.Data[0] = nan
+		}
+		if err := g.Update(z, []Input{{Index: i, Reference: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q, _ := g.Threshold(0, 1); !(q > 600 && q < 800) || g.Strongest(0, 1)[0] != 998 {
+		t.Errorf("a threshold of %v, and the strongest input is %v", q, g.Strongest(0, 1))
+	}
+}

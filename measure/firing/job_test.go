@@ -1,0 +1,192 @@
+package firing_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// memory is a checkpoint.
+type memory struct{ state []byte }
+
+func (m *memory) Load() (io.ReadCloser, error) {
+	if m.state == nil {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(m.state)), nil
+}
+
+func (m *memory) Save(write func(io.Writer) error) error {
+	var state bytes.Buffer
+	err := write(&state)
+	m.state = state.Bytes()
+	return err
+}
+
+// kept is what a job hands over of single units.
+type kept struct {
+	units  []measure.UnitScore
+	curves []measure.UnitResponse
+}
+
+func newJob(m *model.Model, data dataset.Source, to *kept) *procedure.Job {
+	return &procedure.Job{A: procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, Data: data, Key: measure.Key{Seed: 1, Data: "data"},
+		Checkpoint: &memory{}, Memory: 1 << 30, Progress: func(int64, string) {},
+		Units:  func(u []measure.UnitScore) error { to.units = append(to.units, u...); return nil },
+		Curves: func(c []measure.UnitResponse) error { to.curves = append(to.curves, c...); return nil },
+		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+			var list []dataset.Sample
+			for s, err := range dataset.Read(ctx, data, places, f, dataset.ReadOptions{}) {
+				var bad *dataset.BadSample
+				if err != nil && !errors.As(err, &bad) {
+					return nil, err
+				}
+				if err == nil {
+					list = append(list, s)
+				}
+			}
+			return list, nil
+		}}
+}
+
+func openModel(t testing.TB, o testmodel.Options) *model.Model {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), testmodel.Write(t, t.TempDir(), "net", o), model.Options{Layers: []string{"all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func shuffledGratings(t testing.TB) (*dataset.Gratings, dataset.Source) {
+	t.Helper()
+	g, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 16, Orientations: []float64{0, 45, 90, 135}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, dataset.Shuffle(g, 5)
+}
+
+func shapes(t testing.TB, n int) dataset.Source {
+	t.Helper()
+	s, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dataset.Shuffle(s, 3)
+}
+
+func turns(degrees ...float64) *procedure.Transform {
+	t := &procedure.Transform{Name: "turn"}
+	for _, d := range degrees {
+		t.Values = append(t.Values, procedure.Value{Parameter: fmt.Sprint(d), Law: transform.Rotate{Angle: transform.Fixed(d)}})
+	}
+	return t
+}
+
+func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairScore {
+	t.Helper()
+	m, err := firing.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := m.Skip(j); why != "" {
+		t.Fatal(why)
+	}
+	scores, err := m.Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
+// activations are a layer's values on pictures, n x units, by runs of as many pictures as the measure takes.
+func activations(t testing.TB, m *model.Model, layer int, pictures []tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	session, err := m.NewSession(m.Layers()[layer:layer+1], false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := tensor.Size(m.Layers()[layer].Shape)
+	out := tensor.New(len(pictures), units)
+	for at := 0; at < len(pictures); at += 32 {
+		batch := make([]tensor.Tensor, 32)
+		for i := range batch {
+			batch[i] = pictures[min(at+i, len(pictures)-1)]
+		}
+		if err := session.Run(t.Context(), batch, buf); err != nil {
+			t.Fatal(err)
+		}
+		copy(out.Data[at*units:], buf.Layer(0).Data)
+	}
+	return out
+}
+
+func drawn(t testing.TB, src dataset.Source, f dataset.Frame) []tensor.Tensor {
+	t.Helper()
+	var out []tensor.Tensor
+	for i := range src.Len() {
+		s, err := src.At(t.Context(), i, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s.Input)
+	}
+	return out
+}
+
+// sameUnits holds rows of units against what Along says of the same responses.
+func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firing.Unit) {
+	t.Helper()
+	if len(rows) != len(want) {
+		t.Fatalf("%s: %d units, want %d", what, len(rows), len(want))
+	}
+	for i, w := range want {
+		got := rows[i]
+		if got.Unit != i || got.Sign != w.Sign || got.Threshold != float64(w.Sign)*w.Threshold || math.Abs(got.Global-w.Global) > 1e-12 ||
+			math.Abs(got.Local-w.Local) > 1e-12 || got.Selective == w.Constant || got.Strongest != w.Strongest[0] {
+			t.Fatalf("%s, unit %d: %+v, want %+v", what, i, got, w)
+		}
+	}
+}
+
+func rowsOf(all []measure.UnitScore, layer int, factor string) []measure.UnitScore {
+	return slices.DeleteFunc(slices.Clone(all), func(u measure.UnitScore) bool { return u.Layer != layer || u.Factor != factor })
+}
+
+func find(t *testing.T, scores []measure.PairScore, layer int, factor, statistic string) measure.Score {
+	t.Helper()
+	for _, s := range scores {
+		if s.A == layer && s.Factor == factor && s.Statistic == statistic {
+			return s.Score
+		}
+	}
+	t.Fatalf("no %s %s of layer %d", statistic, factor, layer)
+	return measure.Score{}
+}
+
+// same compares values that may hold NaN.
+func same(a, b any) bool {
+	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) || reflect.DeepEqual(a, b)
+}

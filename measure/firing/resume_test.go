@@ -1,0 +1,111 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// Scores do not depend on how the work is divided, nor on where it was stopped.
+func TestDivisionAndResumption(t *testing.T) {
+	t.Parallel()
+	all := firing.Defaults()
+	all.Also = []string{firing.Variance, firing.SameEquivariance, firing.NormalThreshold, firing.MutualInformation}
+	t.Run("all", func(t *testing.T) { t.Parallel(); divideAndResume(t, all) })
+	t.Run("sketch", func(t *testing.T) { t.Parallel(); divideAndResume(t, sketched()) })
+}
+
+// sketched has thresholds from sketches of 117 of 130 values.
+func sketched() firing.Settings {
+	s := firing.Defaults()
+	s.Rate, s.Thresholds, s.Error = 0.9, firing.Sketched, 0.2
+	return s
+}
+
+func divideAndResume(t *testing.T, s firing.Settings) {
+	t.Helper()
+	m := openModel(t, testmodel.Options{})
+	data := shapes(t, 130)
+	newOne := func(k *kept) *procedure.Job {
+		j := newJob(m, data, k)
+		j.Transform = turns(-30, 30)
+		return j
+	}
+	var whole kept
+	want := runJob(t, s, newOne(&whole))
+	divide := func(bytes int64) *kept {
+		var k kept
+		j := newOne(&k)
+		j.Memory = bytes
+		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
+			t.Errorf("with %d bytes the scores are others", bytes)
+		}
+		return &k
+	}
+	divide(200_000)
+	divide(60_000)
+	method, err := firing.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stop := 1; stop < 30; stop += 4 {
+		var k kept
+		j := newOne(&k)
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		j.Progress = func(int64, string) {
+			if calls++; calls == stop {
+				cancel()
+			}
+		}
+		_, err := method.Run(ctx, j)
+		if err == nil && stop > 12 {
+			break // it was done before
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		state := j.Checkpoint
+		j = newOne(&k)
+		j.Checkpoint = state
+		k = kept{}
+		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
+			t.Errorf("stopped at %d the scores are others", stop)
+		}
+	}
+}
+
+// Thresholds from sketches: the rates that they give are counted, and what follows from them is what it must be.
+func TestSketchedThresholds(t *testing.T) {
+	t.Parallel()
+	m := openModel(t, testmodel.Options{})
+	data := shapes(t, 130)
+	var k kept
+	j := newJob(m, data, &k)
+	j.Transform = turns(-30, 30)
+	runJob(t, sketched(), j)
+	var squares float64
+	for layer := range m.Layers() {
+		z := activations(t, m, layer, drawn(t, data, m.Frame()))
+		for _, u := range rowsOf(k.units, layer, "") {
+			fires := 0
+			for i := range data.Len() {
+				if float64(u.Sign)*float64(z.At(i).Data[u.Unit]) >= float64(u.Sign)*u.Threshold {
+					fires++
+				}
+			}
+			if global := float64(fires) / 130; math.Abs(u.Global-global) > 1e-12 || math.Abs(u.Score-u.Local/global) > 1e-12 {
+				t.Fatalf("layer %d: %+v, and it fires at %d of 130", layer, u, fires)
+			}
+			squares += math.Pow(u.Global/0.9-1, 2) / float64(len(k.units))
+		}
+	}
+	if rms := math.Sqrt(squares); rms > 0.2 || rms == 0 {
+		t.Errorf("rates are %v off in the root mean square", rms)
+	}
+}
