@@ -38,7 +38,7 @@ func matrix(g *rand.Rand, rows, cols int) ([]float64, int) {
 	return a, stride
 }
 
-func equal(t *rapid.T, what string, got, want []float64, tolerance float64) {
+func equal(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= tolerance) {
 			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], want[i])

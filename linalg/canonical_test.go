@@ -221,7 +221,7 @@ func TestWithoutIsExactWithinTheMargin(t *testing.T) {
 		for _, cut := range []int{1, 20, 60} {
 			part := NewScatter[float32](2 * d)
 			NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:cut*2*d]...), 2*d), part, new(Scratch))
-			p, err := whole.Without(all, part)
+			p, err := whole.Leaving(all).Without(part)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,6 +246,59 @@ func TestWithoutIsExactWithinTheMargin(t *testing.T) {
 	}
 }
 
+// Without the last of parts that make up the whole, the sum of the others is what the whole has without it.
+func TestTheLastPartLeavesTheSumOfTheOthers(t *testing.T) {
+	t.Parallel()
+	const n, d = 200, 6
+	rows := decaying(n, d)
+	whole, all := framed(t, rows, d, 0.95)
+	inTurn := whole.Leaving(all)
+	from := 0
+	for _, to := range []int{30, 35, 120, n} {
+		part := NewScatter[float32](2 * d)
+		NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[from*2*d:to*2*d]...), 2*d), part, new(Scratch))
+		var rho, cos [2][]float64
+		for i, l := range []*Leaving{inTurn, whole.Leaving(all)} {
+			p, err := l.Without(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rho[i], cos[i], err = p.Correlations(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(rho[0]) != len(rho[1]) {
+			t.Fatalf("without %d to %d: ranks %d and %d", from, to, len(rho[0]), len(rho[1]))
+		}
+		for i := range rho[0] {
+			if math.Abs(rho[0][i]-rho[1][i]) > 1e-5 || math.Abs(cos[0][i]-cos[1][i]) > 1e-4 {
+				t.Errorf("without %d to %d: correlation %v and cosine %v in turn, %v and %v alone", from, to, rho[0][i], cos[0][i], rho[1][i], cos[1][i])
+			}
+		}
+		from = to
+	}
+}
+
+func TestSingleIsWholeInSinglePrecision(t *testing.T) {
+	t.Parallel()
+	const n, d = 200, 6
+	whole, all := framed(t, decaying(n, d), d, 0.95)
+	want, exact, err := whole.Leading().Correlations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cross := all.Between(0, d, 2*d)
+	for i := range cross {
+		cross[i] /= 4
+	}
+	rho, cos, err := whole.frame.Single(cross, 4).Correlations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "correlations", rho, want, 1e-5)
+	equal(t, "cosines", cos, exact, 1e-4)
+}
+
 func TestWithoutAllVarianceIsAnError(t *testing.T) {
 	t.Parallel()
 	const n, d = 40, 3
@@ -256,7 +309,7 @@ func TestWithoutAllVarianceIsAnError(t *testing.T) {
 	whole, all := framed(t, rows, d, 0.99)
 	part := NewScatter[float32](2 * d)
 	NewScatter[float64](2*d).Add(Centre(append([]float32(nil), rows[:10*2*d]...), 2*d), part, new(Scratch))
-	p, err := whole.Without(all, part)
+	p, err := whole.Leaving(all).Without(part)
 	if err == nil {
 		_, _, err = p.Correlations()
 	}
@@ -325,12 +378,18 @@ func TestCorrelationsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		rho4, cos4, err := PrincipalSingle{XX: diagonal.XX, YY: diagonal.YY, XY: toSingle(&xy), Overlap: toSingle(overlap)}.Correlations()
+		if err != nil {
+			t.Fatal(err)
+		}
 		equal(t, "correlations by scaling", rho2, rho, 1e-9)
+		equal(t, "correlations by scaling in float32", rho4, rho, 1e-4)
 		equal(t, "correlations in float32", rho3, rho, 1e-4)
 		for i := range rho { // a vector is as clear as its correlation is apart from its neighbours
 			if gap := apart(rho, i); gap > 1e-3 && rho[i] > 1e-2 {
 				equal(t, "cosine by scaling", cos2[i:i+1], cos[i:i+1], 1e-8)
 				equal(t, "cosine in float32", cos3[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
+				equal(t, "cosine by scaling in float32", cos4[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
 			}
 		}
 	})

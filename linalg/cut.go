@@ -47,10 +47,12 @@ func (s Subspace) end(xx blas32.General, total float64) (end, error) {
 	}
 	values = reversed(values)
 	e := end{at: at, turn: toSingle(largest(last, n-at, n-at))}
-	for j, lost := range repulsion(xx, e, values) {
-		values[j] -= lost
-		before += lost
+	lost, gained := repulsion(xx, e, values, total)
+	for j := range values {
+		values[j] -= lost[j]
+		before += lost[j]
 	}
+	before += gained
 	values = values[:countAbove(values, floor)]
 	e.kept = countLeading(values, s.Fraction*total-before)
 	if at+e.kept == 0 {
@@ -61,25 +63,40 @@ func (s Subspace) end(xx blas32.General, total float64) (end, error) {
 
 // repulsion is what the eigenvalues of the last coordinates lose to the first, with which they are correlated, by
 // perturbation theory to second order: sum_i c_ij^2 / (xx_ii - values_j), c_ij being the scatter of coordinate i with
-// the j-th turned one. It is small, but a subspace may gain or lose a dimension by it.
-func repulsion(xx blas32.General, e end, values []float64) []float64 {
-	lost := make([]float64, len(values))
+// the j-th turned one; and what the first gain from the variance that lies outside of the basis, with which they are taken to be
+// correlated as with the last of it: c_ij^2 in proportion to the variance of j. Both are small, but a subspace may gain or lose a
+// dimension by them.
+func repulsion(xx blas32.General, e end, values []float64, total float64) (lost []float64, gained float64) {
+	lost = make([]float64, len(values))
 	if e.at == 0 {
-		return lost
+		return lost, 0
 	}
 	n := xx.Cols
 	c := newSingle(e.at, n-e.at)
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, part(xx, 0, e.at, e.at, n), e.turn, 0, c)
+	outside := total
+	for i := range n {
+		outside -= float64(xx.Data[i*xx.Stride+i])
+	}
+	last := len(values) / 2
 	for i := range e.at {
 		own := float64(xx.Data[i*xx.Stride+i])
+		var square, variance float64
 		for j, v := range rowOf(c, i) {
+			v := float64(v)
 			if gap := own - values[j]; gap > 0 {
-				v := float64(v)
 				lost[j] += min(v*v/gap, math.Abs(v)) // |v| bounds what two eigenvalues of equal size lose
 			}
+			if j >= last {
+				square += v * v
+				variance += values[j]
+			}
+		}
+		if square > 0 && variance > 0 && outside > 0 {
+			gained += square / variance * outside / own
 		}
 	}
-	return lost
+	return lost, gained
 }
 
 // part is the rows top to bottom and columns left to right of a matrix, none of them empty.

@@ -59,77 +59,18 @@ func (w Whole) Leading() Principal {
 	}
 }
 
-// Without returns the scatters of coordinates in the subspaces that a Scatter has without a part of its observations,
-// which is a tenth of them or so. With n and m observations of means a and b, what remains is
-//
-//	S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ.
-//
-// Finding its eigenvectors afresh is what takes long, so the subspaces are moved only where they end: the first
-// eigenvectors of all observations stay, and the last of them, with those of the margin, are turned to the
-// eigenvectors of S among them and cut off anew at the fraction of the variance.
-func (w Whole) Without(all *Scatter[float64], part *Scatter[float32]) (PairSingle, error) {
-	f := w.frame
-	n, m := float64(all.N), float64(part.N)
-	factor := n * m / (n - m)
-	delta := make([]float32, all.P)
-	for i := range delta {
-		delta[i] = float32(part.Mean[i] - all.Mean[i])
+// Single is Whole(cross).Leading() in float32 and with cross multiplied by a factor: for observations that do not belong together,
+// of whose correlations a few digits are enough.
+func (f *Frame) Single(cross []float64, factor float64) PrincipalSingle {
+	d, p, q := f.u.Rows, f.x.K, f.y.K
+	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
+	for i, v := range cross {
+		between.Data[i] = float32(factor * v)
 	}
-	d := all.P / 2
-	dx, dy := coordinates(f.u, delta[:d]), coordinates(f.v, delta[d:])
-	rest := f.reduce(part)
-	remain(rest.XX, float32(factor), dx, dx)
-	remain(rest.YY, float32(factor), dy, dy)
-	remain(rest.XY, float32(factor), dx, dy)
-	addDiagonal(rest.XX, w.xx)
-	addDiagonal(rest.YY, w.yy)
-	for i := range rest.XY.Rows {
-		row := rowOf(rest.XY, i)
-		for j, v := range w.xy.RawRowView(i) {
-			row[j] = float32(v + float64(row[j]))
-		}
-	}
-	tx, ty := remaining(all, part, factor, delta)
-	ex, err := f.x.end(rest.XX, tx)
-	if err != nil {
-		return PairSingle{}, err
-	}
-	ey, err := f.y.end(rest.YY, ty)
-	if err != nil {
-		return PairSingle{}, err
-	}
-	return rest.cut(ex, ey), nil
-}
-
-// remaining is the variance of x and of y without a part.
-func remaining(all *Scatter[float64], part *Scatter[float32], factor float64, delta []float32) (x, y float64) {
-	a, p := all.Variances(), part.Variances()
-	for i := range a {
-		v := a[i] - float64(p[i]) - factor*float64(delta[i])*float64(delta[i])
-		if i < len(a)/2 {
-			x += v
-		} else {
-			y += v
-		}
-	}
-	return x, y
-}
-
-// remain replaces s by -(s + factor a bᵀ).
-func remain(s blas32.General, factor float32, a, b []float32) {
-	for i := range s.Rows {
-		row, by := rowOf(s, i), factor*a[i]
-		for j, v := range b {
-			row[j] = -row[j] - by*v
-		}
-	}
-}
-
-func addDiagonal(s blas32.General, values []float64) {
-	for i, v := range values {
-		at := i*s.Stride + i
-		s.Data[at] = float32(v + float64(s.Data[at]))
-	}
+	half, xy := f.halfOf(d, q), newSingle(p, q)
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, part(f.v, 0, d, 0, q), 0, half)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, part(f.u, 0, d, 0, p), half, 0, xy)
+	return PrincipalSingle{XX: f.x.Values[:p], YY: f.y.Values[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q)}
 }
 
 // coordinates is Uᵀ x.

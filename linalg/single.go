@@ -20,15 +20,15 @@ type PairSingle struct {
 }
 
 // Correlations returns what Pair.Correlations does. The variables are scaled to unit variance
-// first, so that rounding is as small beside a pattern of little variance as beside one of much.
+// first, so that rounding is as small beside a pattern of little variance as beside one of much. XX, YY and XY are used up.
 func (p PairSingle) Correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.XX), scales(p.YY)
-	l, okx := factorSingle(scaled(p.XX, sx, sx))
-	m, oky := factorSingle(scaled(p.YY, sy, sy))
+	l, okx := factorSingle(scale(p.XX, sx, sx))
+	m, oky := factorSingle(scale(p.YY, sy, sy))
 	if !okx || !oky {
 		return nil, nil, notDefinite(p.XX.Rows, p.YY.Rows)
 	}
-	k := scaled(p.XY, sx, sy)
+	k := scale(p.XY, sx, sy)
 	blas32.Trsm(blas.Left, blas.Trans, 1, l, k)
 	blas32.Trsm(blas.Right, blas.NoTrans, 1, m, k)
 	left, rho, right, err := decomposeSingle(k)
@@ -37,10 +37,35 @@ func (p PairSingle) Correlations() (rho, cos []float64, err error) {
 	}
 	blas32.Trsm(blas.Right, blas.Trans, 1, l, left)
 	blas32.Trsm(blas.Right, blas.Trans, 1, m, right)
+	rho, cos = turned(left, rho, right, sx, sy, p.Overlap)
+	return rho, cos, nil
+}
+
+// A PrincipalSingle is a Principal in float32, but for the diagonals.
+type PrincipalSingle struct {
+	XX, YY      []float64
+	XY, Overlap blas32.General
+}
+
+// Correlations returns what Pair.Correlations does. XY is used up.
+func (p PrincipalSingle) Correlations() (rho, cos []float64, err error) {
+	sx, sy := scalesOf(p.XX), scalesOf(p.YY)
+	scale(p.XY, sx, sy)
+	left, rho, right, err := decomposeSingle(p.XY)
+	if err != nil {
+		return nil, nil, fmt.Errorf("canonical correlations of %d and %d variables: %w", len(sx), len(sy), err)
+	}
+	rho, cos = turned(left, rho, right, sx, sy, p.Overlap)
+	return rho, cos, nil
+}
+
+// turned are the correlations, descending, and the cosines of the vectors, which are rows and in the order of ascending
+// correlations, once their variables are scaled back.
+func turned(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)
-	turned := newSingle(right.Rows, p.Overlap.Rows)
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, right, p.Overlap, 0, turned)
+	turned := newSingle(right.Rows, overlap.Rows)
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, right, overlap, 0, turned)
 	cos = make([]float64, len(rho))
 	for i := range cos {
 		w, v, t := rowOf(left, i), rowOf(right, i), rowOf(turned, i)
@@ -51,7 +76,7 @@ func (p PairSingle) Correlations() (rho, cos []float64, err error) {
 	}
 	slices.Reverse(rho)
 	slices.Reverse(cos)
-	return rho, cos, nil
+	return rho, cos
 }
 
 // decomposeSingle is decompose in float32, with the singular values ascending and the vectors as rows: r x rows and r x
@@ -150,25 +175,32 @@ func factorSingle(a blas32.General) (t blas32.Triangular, ok bool) {
 
 // scales are 1 over the square roots of a diagonal; 0 where that is not positive.
 func scales(a blas32.General) []float32 {
-	out := make([]float32, a.Rows)
-	for i := range out {
-		if v := float64(a.Data[i*a.Stride+i]); v > 0 {
+	diagonal := make([]float64, a.Rows)
+	for i := range diagonal {
+		diagonal[i] = float64(a.Data[i*a.Stride+i])
+	}
+	return scalesOf(diagonal)
+}
+
+func scalesOf(diagonal []float64) []float32 {
+	out := make([]float32, len(diagonal))
+	for i, v := range diagonal {
+		if v > 0 {
 			out[i] = float32(1 / math.Sqrt(v))
 		}
 	}
 	return out
 }
 
-// scaled is diag(rows) A diag(cols), a copy.
-func scaled(a blas32.General, rows, cols []float32) blas32.General {
-	out := newSingle(a.Rows, a.Cols)
+// scale replaces A by diag(rows) A diag(cols), and returns it.
+func scale(a blas32.General, rows, cols []float32) blas32.General {
 	for i, s := range rows {
-		to := rowOf(out, i)
-		for j, v := range rowOf(a, i) {
-			to[j] = s * v * cols[j]
+		row := rowOf(a, i)
+		for j, v := range row {
+			row[j] = s * v * cols[j]
 		}
 	}
-	return out
+	return a
 }
 
 func scaleColumns(a blas32.General, by []float32) {

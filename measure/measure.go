@@ -14,6 +14,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -73,8 +74,19 @@ type Site struct {
 	// Budget is the bytes that the accumulator may hold; 0: no bound. It gives up what is optional, such as the groups
 	// of a jackknife, to stay within it, and then warns of it in its scores.
 	Budget int64
+	// Store is where the accumulator may put what it wants only at the end, beyond its budget; nil: nowhere. It holds nothing when the
+	// accumulator is made. States are whole without it.
+	Store Store
 	// Key is what random draws inside the accumulator are keyed by.
 	Key Key
+}
+
+// A Store is room outside memory, a file as a rule, for accumulators that work side by side.
+type Store interface {
+	io.ReaderAt
+	io.WriterAt
+	// Reserve sets n bytes aside, for who asks alone, and returns where they begin.
+	Reserve(n int64) (at int64)
 }
 
 // A Key tells one random draw from all others, together with a sample's index and the purpose of the draw.
@@ -130,6 +142,12 @@ type Accumulator interface {
 	Scores() ([]Score, error)
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
+}
+
+// A StateWriter is an Accumulator whose state may be too large to be held in memory beside it.
+type StateWriter interface {
+	// WriteState writes what MarshalBinary returns.
+	WriteState(to io.Writer) error
 }
 
 // NonFinite is the error of activations that hold NaN or infinity. The caller adds the layer's name.

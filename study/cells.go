@@ -231,7 +231,11 @@ func (p *Plan) addMeasure(m *openModel, d *openData, v View, meas measure.Measur
 			continue
 		}
 		target := &siteTarget{measure: meas, model: m, site: site, moved: v.Transform != ""}
-		t := &task{target: target, cell: c, cost: meas.Cost(site)}
+		t := &task{target: target, cell: c, full: meas.Cost(site)}
+		if p.stored {
+			site.Store = &store{} // in place of that of a pass
+		}
+		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
 			t.loan = b.Borrowed(site)
 		}

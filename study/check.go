@@ -316,7 +316,7 @@ func (c *Cell) readable(f *stateFile) error {
 				}
 				return err
 			}
-			acc, err := t.open()
+			acc, err := t.open(nil)
 			if err != nil {
 				return err
 			}

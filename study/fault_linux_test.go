@@ -88,7 +88,8 @@ func TestReadOnlyFolder(t *testing.T) {
 			remount("", syscall.MS_RDONLY)
 		}
 	}
-	s := parseIn(t, models, studyText+"batch: 16\n")
+	// A disk with an open file, as intervals have one, cannot be made so here.
+	s := parseIn(t, models, strings.Replace(studyText, "seis]", "seis: {interval: false}]", 1)+"batch: 16\n")
 	fails(t, s, out, half, "read-only file system")
 	remount("", 0)
 	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)

@@ -150,6 +150,11 @@ func (f *feeder) update(it *load) error {
 			}
 		}
 	}
+	for _, err := range errs {
+		if isSaveError(err) {
+			return err
+		}
+	}
 	for _, i := range inDepth(tasks, errs) {
 		if err := f.fail(tasks[i].cell, tasks[i].layer(), it.names, errs[i]); err != nil {
 			return err

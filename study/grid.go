@@ -104,7 +104,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 		for _, g := range cut(whole.comparison, part, int64(p.Study.Memory)) {
 			target := whole
 			target.grid = g
-			c.tasks = append(c.tasks, &task{target: &target, cell: c, cost: whole.comparison.Cost(g)})
+			cost := whole.comparison.Cost(g)
+			c.tasks = append(c.tasks, &task{target: &target, cell: c, cost: cost, full: cost})
 		}
 	}
 	p.add(c)
@@ -196,7 +197,7 @@ func (g *gridTarget) readings() []reading {
 	return out
 }
 
-func (g *gridTarget) open() (accumulator, error) {
+func (g *gridTarget) open(measure.Store) (accumulator, error) {
 	acc, err := g.comparison.New(g.grid)
 	return &gridAccumulator{acc, g}, err
 }

@@ -200,7 +200,7 @@ func (r *runner) mergeTasks(ctx context.Context, c *Cell, parts []*stateFile) er
 	group, layers := errgroup.WithContext(ctx)
 	group.SetLimit(r.o.cores())
 	for _, t := range c.tasks {
-		need := min(2*t.cost+t.loan, memory) // the whole, and the part that joins it
+		need := min(2*t.full+t.loan, memory) // the whole, and the part that joins it
 		if room.Acquire(layers, need) != nil {
 			break // one has failed, or the merge was stopped
 		}
@@ -221,7 +221,7 @@ func (t *task) mergeParts(ctx context.Context, parts []*stateFile) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		acc, err := t.open()
+		acc, err := t.open(nil)
 		if err != nil {
 			return t.explain(err)
 		}

@@ -28,6 +28,7 @@ type Plan struct {
 
 	models []*openModel
 	data   []*openData
+	stored bool                // accumulators have a store
 	only   []string            // models whose cells are planned; nil: all
 	seen   map[owner]*openData // the data as each model sees them
 
@@ -88,7 +89,7 @@ type openModel struct {
 // NewPlan opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
 // fails alone, and is among Failed, as long as there is something left to measure.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
-	p := &Plan{Study: s, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}, stats: o.Stats}
+	p := &Plan{Study: s, stored: true, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}, stats: o.Stats}
 	if p.stats == nil {
 		p.stats = &Stats{}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -98,9 +99,17 @@ func (r *runner) saveAfter(err error, p *pass) error {
 	return err
 }
 
+// storeOf is the store of the current pass; nil where the run has no folder.
+func (r *runner) storeOf() measure.Store {
+	if r.store == nil {
+		return nil
+	}
+	return r.store
+}
+
 // accumulator makes a task's accumulator, with the state that an earlier run saved.
 func (r *runner) accumulator(t *task) (accumulator, error) {
-	acc, err := t.open()
+	acc, err := t.open(r.storeOf())
 	if err != nil {
 		return nil, t.explain(err)
 	}
@@ -116,10 +125,13 @@ func (r *runner) accumulator(t *task) (accumulator, error) {
 		defer f.close()
 		err = guarded(func() error { return t.restore(acc, f) })
 	}
+	if isSaveError(err) {
+		return nil, err
+	}
 	if err != nil { // what could be read of it is in the accumulator already
 		r.o.warn("%v; that layer starts afresh", err)
 		t.seen, t.stored = 0, nil
-		acc, err = t.open()
+		acc, err = t.open(r.storeOf())
 		return acc, err
 	}
 	t.seen = f.entry(t.name()).Seen // another run may have saved since this one began
@@ -251,7 +263,13 @@ func (r *runner) writeTask(w io.Writer, t *task, old *stateFile) error {
 		}
 		return err
 	}
-	if acc := r.accs[t]; acc != nil {
+	acc := r.accs[t]
+	if site, ok := acc.(*siteAccumulator); ok {
+		if large, ok := site.Accumulator.(measure.StateWriter); ok {
+			return large.WriteState(w)
+		}
+	}
+	if acc != nil {
 		raw, err := acc.MarshalBinary()
 		if err == nil {
 			_, err = w.Write(raw)

@@ -147,6 +147,7 @@ type runner struct {
 	started  time.Time
 	progress Progress
 	accs     map[*task]accumulator // of the current pass
+	store    *store                // of the current pass
 	saved    time.Time             // when states were last saved
 	missing  []scores.Missing      // what a merge could not complete
 	states   stateFiles            // of the folders that are merged; nil where none is
@@ -159,6 +160,7 @@ func (r *runner) runPass(ctx context.Context, p *pass) (err error) {
 	defer func() { end(pass, err) }()
 	r.peak = max(r.peak, machine.PeakMemory())
 	machine.ResetPeak()
+	defer func() { r.store.close() }()
 	after := r.progress.Done + p.forwards()
 	for p.dropFailed(); len(p.all()) > 0; p.dropFailed() {
 		f, err := r.feedPass(ctx, p)
@@ -187,6 +189,8 @@ func (r *runner) feedPass(ctx context.Context, p *pass) (*feeder, error) {
 		"views", len(p.views), "from", p.start(), "to", p.hi)
 	ctx, feed := span(ctx, "feed")
 	defer feed.End()
+	r.store.close()
+	r.store = &store{dir: r.folder.path("states")}
 	opened := r.stats.during(opening)
 	f, err := r.newFeeder(p)
 	opened()
@@ -286,7 +290,10 @@ func (r *runner) addAccumulator(t *task) error {
 		acc, err = r.accumulator(t)
 		return err
 	})
-	if err != nil {
+	switch {
+	case isSaveError(err):
+		return err
+	case err != nil:
 		return r.failCell(t.cell, t.layer(), nil, err)
 	}
 	r.accs[t] = acc

@@ -41,11 +41,13 @@ type outcome struct {
 // compute scores tasks side by side, and sends what came of each.
 func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
 	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where score has ended
-	next := make(chan *task, len(tasks))
-	accs := make(map[*task]accumulator, len(tasks)) // r.accs loses them one by one
+	type job struct {
+		task *task
+		acc  accumulator
+	}
+	next := make(chan job, len(tasks)) // which loses accumulators one by one, as r.accs does: they are large
 	for _, t := range tasks {
-		next <- t
-		accs[t] = r.accs[t]
+		next <- job{t, r.accs[t]}
 	}
 	close(next)
 	workers := min(r.o.cores(), len(tasks))
@@ -55,16 +57,16 @@ func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
 	for range workers {
 		go func() {
 			defer func() { r.shareBLAS(int(busy.Add(-1))) }() // the last layers take over the cores of those that are done
-			for t := range next {
+			for j := range next {
 				if ctx.Err() != nil {
 					return
 				}
 				var scored *finished
 				err := guarded(func() (err error) {
-					scored, err = t.compute(accs[t])
+					scored, err = j.task.compute(j.acc)
 					return err
 				})
-				outcomes <- outcome{t, scored, err}
+				outcomes <- outcome{j.task, scored, err}
 			}
 		}()
 	}
@@ -75,6 +77,9 @@ func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
 func (r *runner) take(p *pass, o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.cell
+	if isSaveError(o.err) {
+		return o.err
+	}
 	if o.err != nil {
 		if err := r.failCell(cell, o.task.layer(), nil, o.err); err != nil {
 			return err

@@ -17,6 +17,7 @@ type task struct {
 	cell *Cell
 	cost int64 // bytes that the accumulator may hold
 	loan int64 // bytes that it borrows while it is fed
+	full int64 // bytes that it may hold without a store
 
 	seen   int         // places from 0 that need not be fed again
 	scored *finished   // set once the task is finished
@@ -25,13 +26,13 @@ type task struct {
 
 // A target is what a task measures. Everything that differs between measures and comparisons is in it and in its accumulators.
 type target interface {
-	name() string               // tells the task from others of its cell
-	depth() int                 // by which tasks are sorted; scores.NoDepth for what is no layer
-	readings() []reading        // the tensors that its accumulator is fed with, in order
-	open() (accumulator, error) // an empty accumulator
-	layers() int                // how many layers, or pairs of layers, get scores
-	depends() []string          // what the scores depend on besides what the cell says: layers and their axes
-	where(err error) string     // what of which model an error of the accumulator concerns
+	name() string                              // tells the task from others of its cell
+	depth() int                                // by which tasks are sorted; scores.NoDepth for what is no layer
+	readings() []reading                       // the tensors that its accumulator is fed with, in order
+	open(s measure.Store) (accumulator, error) // an empty accumulator, with a store or without (nil)
+	layers() int                               // how many layers, or pairs of layers, get scores
+	depends() []string                         // what the scores depend on besides what the cell says: layers and their axes
+	where(err error) string                    // what of which model an error of the accumulator concerns
 }
 
 // An accumulator gathers what a task needs.
@@ -123,8 +124,10 @@ func (s *siteTarget) readings() []reading {
 	return []reading{clean, moved}
 }
 
-func (s *siteTarget) open() (accumulator, error) {
-	acc, err := s.measure.New(s.site)
+func (s *siteTarget) open(store measure.Store) (accumulator, error) {
+	site := s.site
+	site.Store = store
+	acc, err := s.measure.New(site)
 	return &siteAccumulator{acc, s}, err
 }
 

@@ -17,10 +17,13 @@ type accumulator struct {
 	plane   plane
 	chunks  chunks
 
-	total  *linalg.Scatter[float64]
-	null   *linalg.Cross              // of pairs that do not belong together; nil where no null is wanted
-	groups []*linalg.Scatter[float32] // of the jackknife; empty where there is none
+	total  *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
+	null   *linalg.Cross            // of pairs that do not belong together; nil where no null is wanted
+	groups *groups                  // of the jackknife; none where there is no interval
 	chunk  chunk
+
+	late      *linalg.Scatter[float32] // of a chunk that settled has added to the total, and not to its group; else nil
+	lateGroup int
 }
 
 // A chunk is the samples that are to be multiplied at once.
@@ -38,9 +41,7 @@ func newAccumulator(m *seis, s measure.Site, p plane) *accumulator {
 	if m.settings.Null {
 		a.null = linalg.NewCross(d)
 	}
-	for range m.groups(s, p) {
-		a.groups = append(a.groups, linalg.NewScatter[float32](2*d))
-	}
+	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
 	return a
 }
 
@@ -50,8 +51,10 @@ func (a *accumulator) Update(b *measure.Batch) error {
 		return err
 	}
 	for i, place := range b.Place {
-		if a.chunk.samples > 0 && place >= a.chunk.to {
-			a.flush() // of a sample that could not be read
+		if a.chunk.samples > 0 && place >= a.chunk.to { // the sample before could not be read
+			if err := a.flush(); err != nil {
+				return err
+			}
 		}
 		if err := a.chunk.take(place, a); err != nil {
 			return err
@@ -60,7 +63,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 			return err
 		}
 		if place == a.chunk.to-1 {
-			a.flush()
+			if err := a.flush(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -137,10 +142,11 @@ func (c *chunk) take(place int, a *accumulator) error {
 }
 
 // flush adds the pending chunk to the moments.
-func (a *accumulator) flush() {
-	a.add(a.chunk)
+func (a *accumulator) flush() error {
+	err := a.add(a.chunk)
 	a.measure.giveRows(a.chunk.rows)
 	a.chunk = chunk{}
+	return err
 }
 
 // rowsOf is how many values the observations of so many samples have.
@@ -149,30 +155,33 @@ func (a *accumulator) rowsOf(samples int) int {
 }
 
 // add adds the samples of a chunk to the moments; their rows are used up.
-func (a *accumulator) add(c chunk) {
+func (a *accumulator) add(c chunk) error {
 	if c.samples == 0 {
-		return
+		return nil
 	}
+	if n := a.groups.len(); n > 0 {
+		if err := a.groups.begin(groupOf(c.from, n, a.site.Layout)); err != nil {
+			return err
+		}
+	}
+	a.multiply(c, nil)
+	return nil
+}
+
+// multiply adds the samples of a chunk to the moments of all, to the null, and to a part if there is one.
+func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
 	block := linalg.CentreSummed(c.rows[:a.rowsOf(c.samples)], c.sum)
 	scratch, ok := a.measure.scratch.Get().(*linalg.Scratch)
 	if !ok {
 		scratch = new(linalg.Scratch)
 	}
 	defer a.measure.scratch.Put(scratch)
-	a.total.Add(block, a.group(c.from), scratch)
+	a.total.Add(block, part, scratch)
 	if a.null != nil {
 		if pairs := partners(a.site.Key, c.from, c.samples, a.plane.channels); pairs != nil {
 			a.null.Add(block, pairs, scratch)
 		}
 	}
-}
-
-// group is the group of the jackknife that the sample at a place belongs to; nil where there are none.
-func (a *accumulator) group(place int) *linalg.Scatter[float32] {
-	if len(a.groups) == 0 {
-		return nil
-	}
-	return a.groups[a.site.Layout.Group(place)%len(a.groups)]
 }
 
 // Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here,
@@ -182,24 +191,36 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	if !ok {
 		return fmt.Errorf("seis: merging a state of %T", other)
 	}
-	if o.plane.channels != a.plane.channels || o.total.P != a.total.P || len(o.groups) != len(a.groups) || (o.null == nil) != (a.null == nil) || o.site.Layout != a.site.Layout {
+	if o.plane.channels != a.plane.channels || o.total.P != a.total.P || o.groups.len() != a.groups.len() || (o.null == nil) != (a.null == nil) || o.site.Layout != a.site.Layout {
 		return fmt.Errorf("seis: merging states of different layers, layouts or settings")
 	}
-	a.total.Merge(o.total)
+	if err := a.groups.merge(o.groups); err != nil {
+		return err
+	}
+	if a.groups.len() == 0 {
+		a.total.Merge(o.total)
+	}
 	if a.null != nil {
 		a.null.Merge(o.null)
-	}
-	for i, g := range a.groups {
-		g.Merge(o.groups[i])
 	}
 	switch {
 	case o.chunk.samples == 0:
 	case a.chunk.samples == 0:
 		a.chunk = o.chunk.clone()
 	default:
-		a.add(o.chunk.clone())
+		return a.add(o.chunk.clone())
 	}
 	return nil
+}
+
+// eachGroup calls f for each group in turn. The scatter is valid during the call.
+func (a *accumulator) eachGroup(f func(s *linalg.Scatter[float32]) error) error {
+	return a.groups.each(func(group int, s *linalg.Scatter[float32]) error {
+		if a.late != nil && a.lateGroup == group {
+			s.Merge(a.late)
+		}
+		return f(s)
+	})
 }
 
 func (c chunk) clone() chunk {
@@ -207,22 +228,28 @@ func (c chunk) clone() chunk {
 	return c
 }
 
-// settled is the accumulator with nothing pending: itself, or a copy to which the pending chunk has been added.
-func (a *accumulator) settled() *accumulator {
-	if a.chunk.samples == 0 {
-		return a
+// settled is the accumulator with nothing pending and the moments of all observations in total: itself, or a copy to which the
+// pending chunk has been added.
+func (a *accumulator) settled() (*accumulator, error) {
+	if a.chunk.samples == 0 && a.groups.len() == 0 {
+		return a, nil
 	}
 	c := *a
-	c.total = a.total.Clone()
+	if a.groups.len() > 0 {
+		var err error
+		if c.total, err = a.groups.total(); err != nil || a.chunk.samples == 0 {
+			return &c, err
+		}
+	} else {
+		c.total = a.total.Clone()
+	}
 	if a.null != nil {
 		c.null = a.null.Clone()
 	}
-	c.groups = slices.Clone(a.groups)
-	if len(a.groups) > 0 {
-		i := a.site.Layout.Group(a.chunk.from) % len(a.groups)
-		c.groups[i] = a.groups[i].Clone()
+	if n := a.groups.len(); n > 0 {
+		c.late, c.lateGroup = linalg.NewScatter[float32](a.total.P), groupOf(a.chunk.from, n, a.site.Layout)
 	}
-	c.chunk = a.chunk.clone()
-	c.flush()
-	return &c
+	c.multiply(a.chunk.clone(), c.late)
+	c.chunk = chunk{}
+	return &c, nil
 }

@@ -21,7 +21,7 @@ func (a *accumulator) subspaces() (u, v linalg.Subspace, err error) {
 	if v, err = linalg.Leading(a.total.Square(d, 2*d), d, a.measure.settings.Variance); err != nil {
 		return u, v, fmt.Errorf("seis, moved view: %w", err)
 	}
-	if len(a.groups) == 0 {
+	if a.groups.len() == 0 {
 		return u.Bare(), v.Bare(), nil
 	}
 	return u, v, nil

@@ -22,7 +22,7 @@ func TestReplicatesMatchTheExactOnes(t *testing.T) {
 		}
 		left := 0
 		for p := range z.Shape[0] {
-			if site.Layout.Group(p)%maxGroups == group {
+			if groupOf(p, maxGroups, site.Layout) == group {
 				left++
 			} else if err := a.Update(&measure.Batch{Place: []int{p}, Index: []int{p}, Clean: z.Slice(p, p+1), Moved: zt.Slice(p, p+1)}); err != nil {
 				t.Fatal(err)

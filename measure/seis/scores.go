@@ -1,6 +1,7 @@
 package seis
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,10 +23,13 @@ const (
 
 // Scores computes the statistics of what has been seen.
 func (a *accumulator) Scores() ([]measure.Score, error) {
-	if a.total.N+a.chunk.samples*a.plane.channels < 2 {
+	a, err := a.settled()
+	if err != nil {
+		return nil, err
+	}
+	if a.total.N < 2 {
 		return nil, measure.ErrTooFew
 	}
-	a = a.settled()
 	u, v, err := a.subspaces()
 	if err != nil {
 		return nil, err
@@ -49,8 +53,10 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if err := a.shuffled(f, &t); err != nil {
 		return nil, fmt.Errorf("seis, null: %w", err)
 	}
-	if t.replicates, t.left, err = a.replicates(whole); err != nil {
+	if err := a.replicates(whole, &t); errors.Is(err, errSingular) {
 		t.warnings = append(t.warnings, warnSingular)
+	} else if err != nil {
+		return nil, err
 	}
 	return t.rows(a.null != nil), nil
 }
@@ -64,7 +70,7 @@ func (a *accumulator) warnings() []string {
 	if a.site.PerSample {
 		w = append(w, warnPerSample)
 	}
-	if a.measure.settings.Interval && len(a.groups) == 0 {
+	if a.measure.settings.Interval && a.groups.len() == 0 {
 		if jackknifeGroups(a.site.Layout) < 2 {
 			w = append(w, warnNoGroups)
 		} else {
@@ -89,31 +95,40 @@ func (a *accumulator) shuffled(f *linalg.Frame, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		p := f.Whole(a.null.Data).Leading()
 		// A sample that is alone in its chunk has no partner; the others stand for it.
-		p.XY.Scale(float64(a.total.N)/float64(a.null.N), p.XY)
-		t.null, err = scoresOfPair(p)
+		t.null, err = scoresOfPair(f.Single(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
 }
 
+// errSingular says that there are no replicates.
+var errSingular = errors.New(warnSingular)
+
 // replicates computes the scores with each group left out in turn, and the observations that each leaves out.
-func (a *accumulator) replicates(whole linalg.Whole) (scores []result, left []int, err error) {
-	for _, g := range a.groups {
+func (a *accumulator) replicates(whole linalg.Whole, t *table) error {
+	var scores []result
+	var left []int
+	leaving := whole.Leaving(a.total)
+	err := a.eachGroup(func(g *linalg.Scatter[float32]) error {
 		if g.N == 0 || g.N == a.total.N {
-			continue
+			return nil
 		}
-		p, err := whole.Without(a.total, g)
+		p, err := leaving.Without(g)
 		if err != nil {
-			return nil, nil, err
+			return fmt.Errorf("%w: %w", errSingular, err)
 		}
 		s, err := scoresOfPair(p)
 		if err != nil {
-			return nil, nil, err
+			return fmt.Errorf("%w: %w", errSingular, err)
 		}
 		scores, left = append(scores, s), append(left, g.N)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return scores, left, nil
+	t.replicates, t.left = scores, left
+	return nil
 }
 
 // A table is what the scores are made of.

@@ -54,7 +54,7 @@ func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
 
 func (*seis) Name() string { return "seis" }
 
-func (*seis) Version() int { return 1 }
+func (*seis) Version() int { return 2 }
 
 func (m *seis) Settings() any { return m.settings }
 
@@ -65,16 +65,16 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the jackknife where the budget allows them, and the chunk that is being filled.
-// Computing the scores takes some ten d x d matrices of float64 more for a moment.
+// Cost counts the moments, the groups of the jackknife where the budget allows them and no Store takes them, and the chunk that is
+// being filled. Computing the scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := planeOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
 		return 0
 	}
 	need := m.bytes(s, p)
-	if m.groups(s, p) > 0 {
-		return need.base + need.groups
+	if n := m.groups(s, p); n > 0 && s.Store == nil {
+		return need.base + need.groups + 2*need.groups/int64(n) // the total, in float64
 	}
 	return need.base
 }
@@ -88,15 +88,14 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.bytes(s, p).scratch
 }
 
-// bytes are what an accumulator holds in any case, what the groups of a jackknife add, and what a chunk is multiplied in.
-type bytes struct{ base, groups, scratch int64 }
+// A need is what an accumulator holds in any case, what the groups of a jackknife add, and what a chunk is multiplied in.
+type need struct{ base, groups, scratch int64 }
 
-func (m *seis) bytes(s measure.Site, p plane) bytes {
-	const single, double = 4, 8
+func (m *seis) bytes(s measure.Site, p plane) need {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1)
 	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
-	b := bytes{base: double * (triangle + 4*d)}
+	b := need{base: double * (triangle + 4*d)}
 	b.base += single * rows * 2 * d
 	b.scratch = linalg.ScratchSize(int(rows), int(2*d))
 	if m.settings.Null {

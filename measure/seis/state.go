@@ -1,7 +1,9 @@
 package seis
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/linalg"
@@ -9,15 +11,29 @@ import (
 
 // MarshalBinary returns the state, the samples of a chunk that is not full among it.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("seis", a.measure.Version())
-	w.Ints([]int{a.plane.channels, a.total.P, len(a.groups), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
+	var out bytes.Buffer
+	err := a.WriteState(&out)
+	return out.Bytes(), err
+}
+
+// WriteState implements measure.StateWriter.
+func (a *accumulator) WriteState(to io.Writer) error {
+	w := state.Stream(to, "seis", a.measure.Version())
+	w.Ints([]int{a.plane.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
 	w.Bool(a.null != nil)
-	a.total.Write(w)
+	total := a.total
+	if a.groups.len() > 0 {
+		var err error
+		if total, err = a.groups.total(); err != nil {
+			return err
+		}
+	}
+	total.Write(w)
 	if a.null != nil {
 		a.null.Write(w)
 	}
-	for _, g := range a.groups {
-		g.Write(w)
+	if err := a.groups.write(w); err != nil {
+		return err
 	}
 	c := a.chunk
 	w.Int(c.samples)
@@ -25,7 +41,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 		w.Int(c.last)
 		w.Float32s(c.rows[:c.samples*a.plane.channels*a.total.P])
 	}
-	return w.Bytes(), nil
+	return w.Close()
 }
 
 // UnmarshalBinary replaces the state by one that MarshalBinary of an accumulator of the same site has given. After an
@@ -36,18 +52,21 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("seis: %w", err)
 	}
 	header := r.Ints()
-	want := []int{a.plane.channels, a.total.P, len(a.groups), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
+	want := []int{a.plane.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
 	null := r.Bool()
 	if fmt.Sprint(header) != fmt.Sprint(want) || null != (a.null != nil) {
 		r.Fail(fmt.Errorf("a state of channels, variables, groups, samples, block and groups %v (null: %v) where %v (%v) are wanted", header, null, want, a.null != nil))
 		return fmt.Errorf("seis: %w", r.Close())
 	}
+	a.groups.ready()
 	a.total.Read(r)
 	if a.null != nil {
 		a.null.Read(r)
 	}
-	for _, g := range a.groups {
-		g.Read(r)
+	if a.groups.len() > 0 {
+		if err := a.groups.read(r, a.total); err != nil {
+			return err
+		}
 	}
 	a.readChunk(r)
 	if err := r.Close(); err != nil {

@@ -87,21 +87,24 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	}
 }
 
+// Groups that are in a Store count as if they were in memory, so that a score does not depend on where it is computed.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)
 	m, site := New(Defaults()), siteOf("NCHW", z)
-	cost := func() int64 { return m.Cost(site) + m.(measure.Borrower).Borrowed(site) }
-	full := cost()
-	site.Budget = full - 1
-	if lean := cost(); lean >= full {
-		t.Errorf("%d bytes where %d are allowed", lean, site.Budget)
-	}
-	if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != 0 {
-		t.Error("groups are kept beyond the budget")
-	}
-	site.Budget = full
-	if got := scoresOf(t, Defaults(), site, z, z); cost() != full || len(got["equivariance"].Replicates) != maxGroups {
-		t.Error("groups are given up within the budget")
+	lean := New(Settings{Variance: 0.99, Positions: 3136, Null: true})
+	p, _ := planeOf(site.Layer, 3136)
+	need := m.(*seis).bytes(site, p)
+	for budget, groups := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: maxGroups} {
+		site.Budget = budget
+		for _, site.Store = range []measure.Store{nil, new(drawer)} {
+			cost := m.Cost(site)
+			if groups == 0 && cost != lean.Cost(site) || groups > 0 && site.Store != nil && cost != lean.Cost(site) || groups > 0 && site.Store == nil && cost < lean.Cost(site)+need.groups {
+				t.Errorf("%d bytes for %d groups, where %d are allowed", cost, groups, budget)
+			}
+			if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != groups {
+				t.Errorf("%d groups, want %d where %d bytes are allowed", len(got["equivariance"].Replicates), groups, budget)
+			}
+		}
 	}
 }

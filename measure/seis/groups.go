@@ -1,0 +1,247 @@
+package seis
+
+import (
+	"sync"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+)
+
+// groups are the moments of the groups of a jackknife and of all samples, in a Store. Places are dealt to groups in runs, so one
+// group is open at a time: memory holds its moments alone, which are put away when another one is begun. A group of which all
+// samples have come is kept in float32. Others, which a shard ends in or a saved state, are kept in float64 until the rest joins
+// them, so that they end up as the same numbers.
+type groups struct {
+	store measure.Store
+	now   *linalg.Scatter[float64] // of the open group
+	open  int                      // which that is; negative: none
+	sizes []int                    // observations of each group, if all samples can be read
+	slots []slot
+	all   slot // of what has been put away
+
+	closing sync.Mutex // a run that is stopped saves what is being scored
+}
+
+// newGroups returns n empty groups of a layout.
+func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float64], store measure.Store) *groups {
+	if store == nil {
+		store = new(shelf)
+	}
+	g := &groups{store: store, now: now, open: -1, slots: make([]slot, n)}
+	for i := range n {
+		from, to := placesOf(i, n, l)
+		g.sizes = append(g.sizes, (to-from)*channels)
+	}
+	return g
+}
+
+// groupOf is the group, one of n, that the sample at a place belongs to. The order of places is random, so a group may be a
+// run of blocks.
+func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
+
+// placesOf are the places of a group.
+func placesOf(group, n int, l measure.Layout) (from, to int) {
+	first := func(group int) int { return min((group*l.Blocks()+n-1)/n*l.Block, l.N) }
+	return first(group), first(group + 1)
+}
+
+func (g *groups) len() int { return len(g.slots) }
+
+// begin makes ready for observations of a group.
+func (g *groups) begin(group int) error {
+	if group == g.open {
+		return nil
+	}
+	err := g.close()
+	g.open = group
+	g.ready()
+	return err
+}
+
+// ready makes sure of memory for the open group, which total may have taken.
+func (g *groups) ready() {
+	if g.now.Data == nil {
+		g.now.Data = linalg.NewScatter[float64](g.now.P).Data
+	}
+}
+
+// close puts away what the open group has, if there is one.
+func (g *groups) close() error {
+	g.closing.Lock()
+	defer g.closing.Unlock()
+	return g.putAway()
+}
+
+func (g *groups) putAway() error {
+	if g.now.N == 0 || g.open < 0 {
+		return nil
+	}
+	if err := g.join(g.open, g.now); err != nil {
+		return err
+	}
+	if err := g.enlarge(g.now); err != nil {
+		return err
+	}
+	g.now.Clear()
+	g.open = -1
+	return nil
+}
+
+// bandSize is about how many values of a triangle are worked on at once.
+const bandSize = 1 << 16
+
+// enlarge adds observations to all that have been put away.
+func (g *groups) enlarge(part *linalg.Scatter[float64]) error {
+	if g.all.n == 0 {
+		return put(g.store, &g.all, part)
+	}
+	all := linalg.Enlarge(g.all.n, g.all.mean, part)
+	values := make([]float64, bandSize+part.P)
+	for from := 0; from < part.P; {
+		to, start := from, part.Offset(from)
+		for to < part.P && part.Offset(to)-start < bandSize {
+			to++
+		}
+		band, at := bytesOf(values[:part.Offset(to)-start]), g.all.at+int64(start)*double
+		if _, err := g.store.ReadAt(band, at); err != nil {
+			return err
+		}
+		all.Rows(values, from, to)
+		if _, err := g.store.WriteAt(band, at); err != nil {
+			return err
+		}
+		from = to
+	}
+	g.all.n, g.all.mean = all.N, all.Mean
+	return nil
+}
+
+// total is the moments of all observations, in the memory of the open group, which there is none of then.
+func (g *groups) total() (*linalg.Scatter[float64], error) {
+	g.closing.Lock()
+	defer g.closing.Unlock()
+	if err := g.putAway(); err != nil {
+		return nil, err
+	}
+	g.ready()
+	all := &linalg.Scatter[float64]{P: g.now.P, Mean: make([]float64, g.now.P), Data: g.now.Data}
+	g.now.Data = nil
+	return all, take(g.store, &g.all, all)
+}
+
+// join adds observations to a group.
+func (g *groups) join(group int, part *linalg.Scatter[float64]) error {
+	s := &g.slots[group]
+	if part.N == 0 {
+		return nil
+	}
+	if s.n > 0 {
+		all := linalg.NewScatter[float64](part.P)
+		if err := take(g.store, s, all); err != nil {
+			return err
+		}
+		all.Merge(part)
+		part = all
+	}
+	if part.N == g.sizes[group] {
+		return putSingle(g.store, s, part)
+	}
+	return put(g.store, s, part)
+}
+
+// merge adds the groups of others.
+func (g *groups) merge(o *groups) error {
+	if err := g.close(); err != nil {
+		return err
+	}
+	if err := o.close(); err != nil {
+		return err
+	}
+	part := linalg.NewScatter[float64](g.now.P)
+	for i := range o.slots {
+		if err := take(o.store, &o.slots[i], part); err != nil {
+			return err
+		}
+		if err := g.join(i, part); err != nil {
+			return err
+		}
+	}
+	if err := take(o.store, &o.all, part); err != nil || part.N == 0 {
+		return err
+	}
+	return g.enlarge(part)
+}
+
+// each calls f for each group in turn. The scatter is valid during the call.
+func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error {
+	if err := g.close(); err != nil || g.len() == 0 {
+		return err
+	}
+	s := linalg.NewScatter[float32](g.now.P)
+	for i := range g.slots {
+		if err := take(g.store, &g.slots[i], s); err != nil {
+			return err
+		}
+		if err := f(i, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write puts the groups into a state, after total has been.
+func (g *groups) write(w *state.Writer) error {
+	var x32 *linalg.Scatter[float32]
+	var x64 *linalg.Scatter[float64]
+	for i := range g.slots {
+		s := &g.slots[i]
+		w.Bool(s.width == double)
+		err := error(nil)
+		if s.width == double {
+			err = writeSlot(w, g, s, &x64)
+		} else {
+			err = writeSlot(w, g, s, &x32)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeSlot[T float32 | float64](w *state.Writer, g *groups, s *slot, x **linalg.Scatter[T]) error {
+	if *x == nil {
+		*x = linalg.NewScatter[T](g.now.P)
+	}
+	err := take(g.store, s, *x)
+	(*x).Write(w)
+	return err
+}
+
+// read replaces the groups by those of a state that begins with all, which it leaves empty.
+func (g *groups) read(r *state.Reader, all *linalg.Scatter[float64]) error {
+	if err := put(g.store, &g.all, all); err != nil {
+		return err
+	}
+	all.Clear()
+	g.open = -1
+	for i := range g.slots {
+		var err error
+		if r.Bool() {
+			err = readSlot[float64](r, g, &g.slots[i])
+		} else {
+			err = readSlot[float32](r, g, &g.slots[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSlot[T float32 | float64](r *state.Reader, g *groups, s *slot) error {
+	x := linalg.NewScatter[T](g.now.P)
+	x.Read(r)
+	return put(g.store, s, x)
+}

@@ -1,0 +1,235 @@
+package seis
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A drawer is a Store that may be full.
+type drawer struct {
+	shelf
+	holds int64 // bytes that it has room for; 0: any
+}
+
+var errFull = errors.New("the drawer is full")
+
+func (s *drawer) WriteAt(p []byte, at int64) (int, error) {
+	if s.holds > 0 && at+int64(len(p)) > s.holds {
+		return 0, errFull
+	}
+	return s.shelf.WriteAt(p, at)
+}
+
+// Groups in a Store give the interval that groups in memory give, and leave the other scores as they are.
+func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 300, 3, 9, 9), smooth(2, 300, 3, 9, 9)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	s := Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true}
+	want := scoresOf(t, s, siteOf("NCHW", z), z, zt)
+	site := siteOf("NCHW", z)
+	store := new(drawer)
+	site.Store = store
+	got := scoresOf(t, s, site, z, zt)
+	for name, w := range want {
+		g := got[name]
+		near(t, name, g.Value, w.Value, 0)
+		if len(g.Replicates) != len(w.Replicates) {
+			t.Fatalf("%d replicates of %s, want %d", len(g.Replicates), name, len(w.Replicates))
+		}
+		for i, r := range w.Replicates {
+			near(t, name+" of a replicate", g.Replicates[i].Value, r.Value, 0)
+			if g.Replicates[i].Left != r.Left {
+				t.Errorf("%d observations left out, want %d", g.Replicates[i].Left, r.Left)
+			}
+		}
+	}
+	triangle := 162 * 163 / 2
+	if room := int64(triangle * (double + 10*single)); store.end != room {
+		t.Errorf("%d bytes are kept in the store, want %d", store.end, room)
+	}
+}
+
+// An accumulator with a Store takes the states of one without, and the other way round.
+func TestStatesDoNotTellWhereGroupsWere(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 60, 2, 4, 4), smooth(2, 60, 2, 4, 4)
+	plain := siteOf("NCHW", z)
+	stored := plain
+	stored.Store = new(drawer)
+	for name, sites := range map[string][2]measure.Site{"into a store": {plain, stored}, "out of a store": {stored, plain}, "from store to store": {stored, stored}} {
+		raw, err := feed(t, Defaults(), sites[0], z, zt, 7).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(Defaults()).New(sites[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.UnmarshalBinary(raw); err != nil {
+			t.Fatal(err)
+		}
+		again, err := a.MarshalBinary()
+		if err != nil || string(again) != string(raw) {
+			t.Errorf("%s: a state that was read is written as another (%v)", name, err)
+		}
+	}
+}
+
+// A group that came in parts, as shards and saved states have it, has the moments of one that came at once to the last digit but
+// one: where canonical correlations tie, replicates tell more.
+func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
+	site := siteOf("NCHW", z)
+	whole := feed(t, Defaults(), site, z, zt, 16).(*accumulator)
+	for _, cut := range []int{15, 40 * 3, 15 * 7, 15 * 19} {
+		merged, rest := empty(t, site), empty(t, site)
+		give(t, merged, z, zt, 0, cut)
+		give(t, rest, z, zt, cut, 300)
+		if err := merged.Merge(rest); err != nil {
+			t.Fatal(err)
+		}
+		saved := empty(t, site)
+		give(t, saved, z, zt, 0, cut)
+		raw, err := saved.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed := empty(t, site)
+		if err := resumed.UnmarshalBinary(raw); err != nil {
+			t.Fatal(err)
+		}
+		give(t, resumed, z, zt, cut, 300)
+		give(t, saved, z, zt, cut, 300)
+		want := groupsOf(t, whole)
+		for name, a := range map[string]*accumulator{"merged": merged, "resumed": resumed, "carried on": saved} {
+			for i, got := range groupsOf(t, a) {
+				different := 0
+				for j, v := range got.Data {
+					near(t, name, float64(v), float64(want[i].Data[j]), 1e-6*math.Abs(float64(v)))
+					if v != want[i].Data[j] {
+						different++
+					}
+				}
+				if got.N != want[i].N || different > len(got.Data)/1000 {
+					t.Errorf("%s at %d: group %d has %d observations, want %d, and %d numbers differ", name, cut, i, got.N, want[i].N, different)
+				}
+			}
+		}
+	}
+}
+
+func empty(t *testing.T, site measure.Site) *accumulator {
+	t.Helper()
+	a, err := New(Defaults()).New(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*accumulator)
+}
+
+// give feeds the samples from lo to hi.
+func give(t *testing.T, a *accumulator, z, zt tensor.Tensor, lo, hi int) {
+	t.Helper()
+	b := &measure.Batch{Clean: z.Slice(lo, hi), Moved: zt.Slice(lo, hi)}
+	for i := lo; i < hi; i++ {
+		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
+	}
+	if err := a.Update(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func groupsOf(t *testing.T, a *accumulator) (out []*linalg.Scatter[float32]) {
+	t.Helper()
+	err := a.eachGroup(func(s *linalg.Scatter[float32]) error {
+		out = append(out, s.Clone())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Every place is in the group that its places say.
+func TestGroupsPartitionPlaces(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := measure.NewLayout(rapid.IntRange(1, 900).Draw(t, "n"))
+		n := jackknifeGroups(l)
+		at := 0
+		for g := range n {
+			from, to := placesOf(g, n, l)
+			if from != at || to <= from {
+				t.Fatalf("group %d of %d is %d to %d, after %d", g, n, from, to, at)
+			}
+			for p := from; p < to; p++ {
+				if groupOf(p, n, l) != g {
+					t.Fatalf("place %d is in group %d, and group %d is %d to %d", p, groupOf(p, n, l), g, from, to)
+				}
+			}
+			at = to
+		}
+		if at != l.N {
+			t.Fatalf("groups end at %d of %d", at, l.N)
+		}
+	})
+}
+
+func TestKeepsThePromisesOfAnAccumulatorWithAStore(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 77, 3, 3, 3), smooth(2, 77, 3, 3, 3)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	site := siteOf("NCHW", z)
+	site.Layout = measure.Layout{N: 77, Block: 9, Groups: 5}
+	site.Store = new(drawer)
+	m := New(Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true})
+	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: zt, Tolerance: 1e-5})
+}
+
+// What a Store says when it fails is what the accumulator says.
+func TestAFullStoreIsAnError(t *testing.T) {
+	t.Parallel()
+	z := smooth(1, 60, 2, 4, 4)
+	whole := new(drawer)
+	site := siteOf("NCHW", z)
+	site.Store = whole
+	scoresOf(t, Defaults(), site, z, z)
+	for full := int64(1); full < whole.end; full += whole.end / 7 {
+		site.Store = &drawer{holds: full}
+		if err := fill(site, z.Shape[0], &measure.Batch{Clean: z, Moved: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v with room for %d bytes", err, full)
+		}
+	}
+}
+
+// fill feeds n samples at once and computes their scores.
+func fill(site measure.Site, n int, b *measure.Batch) error {
+	for i := range n {
+		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
+	}
+	a, err := New(Defaults()).New(site)
+	if err != nil {
+		return err
+	}
+	if err := a.Update(b); err != nil {
+		return err
+	}
+	_, err = a.Scores()
+	return err
+}
