@@ -103,11 +103,11 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 					t.Errorf("after step %d the mean loss is %v, PyTorch's %v", step, got, mean)
 				}
 			}
-			// In a contrast of normalised distances the steps are the longest by far in what they change: a unit at its kink that another
-			// processor's kernels put on the other side shows there, in the fourth digit.
-			last := 2e-5
-			if name == "normalised" {
-				last = 3e-4
+			// In contrasts the steps are the longest by far in what they change: a unit at its kink that other kernels, off by 1e-6 on the
+			// way there, put on the other side shows, in the fourth digit.
+			last, pixel := 2e-5, 1e-4
+			if name == "contrast" || name == "normalised" {
+				last, pixel = 3e-4, 2e-3
 			}
 			for i, want := range c.want.Keys[golden.Steps] {
 				if !near(found.Loss[i], want, last) {
@@ -118,7 +118,7 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 			for i, want := range c.want.Best {
 				off = max(off, math.Abs(float64(found.Pictures.Data[i*golden.Stride])-want))
 			}
-			if off > 1e-4 {
+			if off > pixel {
 				t.Errorf("a pixel of the best pictures is off by %v", off)
 			}
 			t.Logf("pixels are off by at most %.2g", off)

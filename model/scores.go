@@ -43,7 +43,12 @@ func (m *Model) findScores() error {
 		}
 	}
 	if m.options.Output == "" {
-		i = scoring(outputs)
+		i = scoring(m.graph)
+	} else {
+		var err error
+		if m.graph, err = m.graph.WithClassifier(m.options.Output); err != nil {
+			return err
+		}
 	}
 	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
 	if m.scores.kind == "" {
@@ -52,13 +57,23 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// scoring is the place of the first output that is declared with a number for each of two classes or more; else the first.
-func scoring(outputs []onnx.Port) int {
-	i := slices.IndexFunc(outputs, func(p onnx.Port) bool {
+// scoring is the place of the first output that is declared with a number for each of two classes or more and does not look like an
+// embedding; else of the first that is so declared; else the first.
+func scoring(graph *onnx.Model) int {
+	declared := -1
+	for i, p := range graph.Outputs() {
 		sizes := p.Sizes()
-		return len(sizes) == 2 && sizes[1] > 1 && (p.Type == onnx.Float || p.Type == onnx.Double)
-	})
-	return max(i, 0)
+		if len(sizes) != 2 || sizes[1] < 2 || p.Type != onnx.Float && p.Type != onnx.Double {
+			continue
+		}
+		if guessScores(graph, p.Name) != none {
+			return i
+		}
+		if declared < 0 {
+			declared = i
+		}
+	}
+	return max(declared, 0)
 }
 
 // settle takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number

@@ -3,6 +3,8 @@ package onnx
 import (
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/onnx/pb"
 )
 
 // The layouts of operators that compute across space and channels.
@@ -55,26 +57,15 @@ func (c *call) pool(x layout) layout {
 func (c *call) windows(x layout, kernel []int) layout {
 	out := slices.Clone(x)
 	n := len(x) - 2
-	at := func(name string, i, otherwise int) int {
-		if v := AttrInts(c.node, name); i < len(v) {
-			return v[i]
-		}
-		return otherwise
-	}
 	for i := range n {
 		size := x[2+i].size()
 		if i >= len(kernel) || kernel[i] < 0 || size < 0 {
 			out[2+i] = x[2+i].resized(-1)
 			continue
 		}
-		w := window{
-			kernel: kernel[i], stride: max(at("strides", i, 1), 1), dilation: max(at("dilations", i, 1), 1),
-			head: at("pads", i, 0), pad: at("pads", i, 0) + at("pads", n+i, 0), extra: at("output_padding", i, 0),
-			same: strings.HasPrefix(AttrString(c.node, "auto_pad", ""), "SAME"), ceil: AttrInt(c.node, "ceil_mode", 0) == 1,
-			inside: c.in.opset >= 22,
-		}
+		w := windowOf(c.node, kernel[i], i, n)
 		if c.node.GetOpType() == "ConvTranspose" {
-			size = at("output_shape", i, w.spread(size))
+			size = attrAt(c.node, "output_shape", i, w.spread(size))
 		} else {
 			size = w.slide(size)
 		}
@@ -89,7 +80,23 @@ type window struct {
 	head, pad                int // at the beginning, and at both ends together
 	extra                    int // output_padding of a transposed convolution
 	same, ceil               bool
-	inside                   bool // with ceil, a window that would begin in the padding behind is left out
+}
+
+// windowOf is the window of a node along axis i of n.
+func windowOf(node *pb.NodeProto, kernel, i, n int) window {
+	return window{
+		kernel: kernel, stride: max(attrAt(node, "strides", i, 1), 1), dilation: max(attrAt(node, "dilations", i, 1), 1),
+		head: attrAt(node, "pads", i, 0), pad: attrAt(node, "pads", i, 0) + attrAt(node, "pads", n+i, 0), extra: attrAt(node, "output_padding", i, 0),
+		same: strings.HasPrefix(AttrString(node, "auto_pad", ""), "SAME"), ceil: AttrInt(node, "ceil_mode", 0) == 1,
+	}
+}
+
+// attrAt is one number of a list.
+func attrAt(n *pb.NodeProto, name string, i, otherwise int) int {
+	if v := AttrInts(n, name); i < len(v) {
+		return v[i]
+	}
+	return otherwise
 }
 
 // slide is the number of places where the window fits on an axis.
@@ -101,11 +108,17 @@ func (w window) slide(size int) int {
 	if !w.ceil {
 		return room/w.stride + 1
 	}
-	places := (room+w.stride-1)/w.stride + 1
-	if w.inside && (places-1)*w.stride >= size+w.head {
+	places := w.ceilings(size)
+	if (places-1)*w.stride >= size+w.head { // it would begin in the padding behind: opset 22 leaves it out, and engines always do
 		places--
 	}
 	return places
+}
+
+// ceilings is the number of places with ceil_mode, where none is left out.
+func (w window) ceilings(size int) int {
+	room := size + w.pad - w.dilation*(w.kernel-1) - 1
+	return (room+w.stride-1)/w.stride + 1
 }
 
 // spread is the size of the axis that a transposed convolution makes.

@@ -31,6 +31,7 @@ type Model struct {
 	dir   string          // that external data is relative to
 	files []string        // that hold external data, in dir
 	given map[string]Axes // that the caller has said, by tensor
+	final string          // the output that the classifier ends in, where the caller has said so
 	half  Type            // what the weights were before they became float32; Undefined if they were not half precision
 }
 

@@ -10,6 +10,16 @@ import (
 // returns what stands for the outputs of the node that it is given, which keep their names; where it returns nothing the node stays.
 // Bodies of loops and branches are left as they are.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
+	b.Rewrite(func(n *pb.NodeProto) []Value {
+		if n.GetOpType() != op || !standard(n) {
+			return nil
+		}
+		return write(n)
+	})
+}
+
+// Rewrite is Replace for the nodes of all operators of any domain.
+func (b *Builder) Rewrite(write func(n *pb.NodeProto) []Value) {
 	if b.err != nil {
 		return
 	}
@@ -17,10 +27,6 @@ func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	old := g.Node
 	g.Node = make([]*pb.NodeProto, 0, len(old))
 	for _, n := range old {
-		if n.GetOpType() != op || !standard(n) {
-			g.Node = append(g.Node, n)
-			continue
-		}
 		values := write(n)
 		if len(values) == 0 {
 			g.Node = append(g.Node, n)

@@ -31,6 +31,30 @@ func opsOf(m *onnx.Model) []string {
 	return ops
 }
 
+// Nodes of several operators are written anew in one walk, in order.
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	b := onnx.Extend(chain(t))
+	var seen []string
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		seen = append(seen, n.GetOpType())
+		switch n.GetOpType() {
+		case "Relu":
+			return []onnx.Value{b.Exp(onnx.Value(n.Input[0]))}
+		case "Neg":
+			return []onnx.Value{b.Sqrt(onnx.Value(n.Input[0]))}
+		}
+		return nil
+	})
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := opsOf(m); !slices.Equal(got, []string{"Exp", "Abs", "Sqrt"}) || !slices.Equal(seen, []string{"Relu", "Abs", "Neg"}) {
+		t.Errorf("the nodes are %v, of %v", got, seen)
+	}
+}
+
 // Nodes that are written anew stand in their places, under the old names.
 func TestReplace(t *testing.T) {
 	t.Parallel()

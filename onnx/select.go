@@ -13,7 +13,7 @@ import (
 //
 //	all           every layer
 //	op:TYPE       what operators of the type produce, for instance op:Relu; case does not matter
-//	penultimate   the representation that the final classifier reads
+//	penultimate   the representation that the final classifier reads: see WithClassifier
 //	output        the model's outputs
 //	a name        of a tensor, where * stands for any characters (also "/") and ? for one
 //
@@ -80,13 +80,36 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// penultimate walks back from the first output, past what only reshapes, pools, scales or squashes, to the last
-// operator with weights (Gemm, MatMul, Conv), and takes what it reads.
+// WithClassifier returns a model whose penultimate layer is looked for before the named output. Without it, it is that of the first output
+// that has one: of an embedding that is scaled to unit length there is none.
+func (m *Model) WithClassifier(output string) (*Model, error) {
+	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
+		return nil, fmt.Errorf("the model has no output %q", output)
+	}
+	c := *m
+	c.final = output
+	return &c, nil
+}
+
+// penultimate is what the classifier before the chosen output reads, else the first output that has one.
 func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
-	if err != nil {
+	if m.final != "" {
+		outputs = []string{m.final}
+	} else if err != nil {
 		return nil, err
 	}
+	for _, output := range outputs {
+		if name := m.readByClassifier(layers, output); name != "" {
+			return []string{name}, nil
+		}
+	}
+	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
+}
+
+// readByClassifier walks back from an output, past what only reshapes, pools, scales or squashes, to the last operator with weights
+// (Gemm, MatMul, Conv), and takes what it reads; "" where there is no such operator.
+func (m *Model) readByClassifier(layers []Layer, name string) string {
 	depth := m.depths()
 	makers := map[string]*pb.NodeProto{}
 	for _, n := range m.proto.Graph.Node {
@@ -94,7 +117,6 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 			makers[out] = n
 		}
 	}
-	name := outputs[0]
 	for n := makers[name]; n != nil; n = makers[name] {
 		data := slices.DeleteFunc(slices.Clone(n.Input), func(in string) bool { _, ok := depth[in]; return !ok })
 		if len(data) != 1 {
@@ -102,10 +124,10 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 		}
 		name = data[0]
 		if weighted(n) && slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == name }) {
-			return data, nil
+			return name
 		}
 	}
-	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
+	return ""
 }
 
 func weighted(n *pb.NodeProto) bool {

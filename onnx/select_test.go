@@ -92,3 +92,40 @@ func TestNoPenultimate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of several outputs the penultimate layer is that of the first that ends in a classifier, or of the one that is said.
+func TestPenultimateOfSeveralOutputs(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(DefaultOpset)
+	x := b.Input("x", Float, -1, 3)
+	weights := func(name string) Value { return b.Const(name, tensor.New(3, 3)) }
+	first, second := b.Relu(x), b.Tanh(x)
+	b.Output("embedding", b.Div(x, b.Sqrt(b.ReduceMean(b.Mul(x, x), true, 1))))
+	b.Output("a", b.MatMul(first, weights("v")))
+	b.Output("b", b.MatMul(second, weights("w")))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for output, want := range map[string]Value{"": first, "a": first, "b": second} {
+		of := m
+		if output != "" {
+			if of, err = m.WithClassifier(output); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := of.Select("penultimate"); err != nil || len(got) != 1 || got[0].Name != string(want) {
+			t.Errorf("before %q: %v, %v; want %s", output, got, err, want)
+		}
+	}
+	of, err := m.WithClassifier("embedding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of.Select("penultimate"); err == nil || !strings.Contains(err.Error(), `no classifier is found before output "embedding"`) {
+		t.Errorf("an embedding has the error %v", err)
+	}
+	if _, err := m.WithClassifier("none"); err == nil {
+		t.Error("an output that is not there is none")
+	}
+}

@@ -11,11 +11,14 @@ static size_t over(size_t a, size_t b) { return (a + b - 1) / b; }
 
 int map_whole(const Map *m) { return m->top == 0 && m->left == 0 && m->rows == m->height && m->columns == m->width; }
 
+size_t map_parts(const Map *m) { return m->last ? m->samples : m->samples * m->channels; }
+
 void map_part(void *map, size_t part) {
 	const Map *m = map;
-	const float *from = m->data + part * m->height * m->width;
-	float *to = m->plane + part * m->rows * m->columns;
-	const ptrdiff_t width = m->width, columns = m->columns, before = m->left > 0 ? m->left : 0, cut = before - m->left;
+	const ptrdiff_t each = m->last ? m->channels : 1; // numbers of a place
+	const float *from = m->data + part * m->height * m->width * each;
+	float *to = m->plane + part * m->rows * m->columns * each;
+	const ptrdiff_t width = m->width * each, columns = m->columns * each, before = m->left > 0 ? m->left * each : 0, cut = before - m->left * each;
 	ptrdiff_t inside = width - cut < columns - before ? width - cut : columns - before; // columns of the plane that are of the picture
 	if (inside < 0)
 		inside = 0;
@@ -51,12 +54,21 @@ static void next(Place *p, const size_t places[2]) {
 
 // source_of is where a place's first tap would be if it were the plane's first.
 static size_t source_of(const Map *m, const Place *p, const size_t stride[2]) {
-	return p->sample * m->channels * m->rows * m->columns + p->y * stride[0] * m->columns + p->x * stride[1];
+	return p->sample * m->channels * m->rows * m->columns + (p->y * stride[0] * m->columns + p->x * stride[1]) * (m->last ? m->channels : 1);
 }
 
 size_t gather_panels(const Gather *g) { return over(g->out, g->tile->rows); }
 
 size_t gather_parts(const Gather *g) { return gather_panels(g) * over(g->source.samples, g->group); }
+
+// pack_last is gather_pack where the channels are last.
+static void pack_last(const Gather *g, size_t first, size_t some, float *to) {
+	const size_t channels = g->source.channels, rows = g->tile->rows;
+	for (size_t k = 0; k < g->taps; k++)
+		for (size_t s = 0; s < channels; s++, to += rows)
+			for (size_t r = 0; r < some; r++)
+				to[r] = g->w[(g->backward ? s * g->out + first + r : (first + r) * channels + s) * g->size + (g->taps == g->size ? k : g->tap[k])];
+}
 
 void gather_pack(void *gather, size_t panel) {
 	const Gather *g = gather;
@@ -65,6 +77,10 @@ void gather_pack(void *gather, size_t panel) {
 	float *to = g->panels + panel * depth * rows;
 	if (some < rows)
 		memset(to, 0, depth * rows * sizeof *to);
+	if (g->source.last) {
+		pack_last(g, first, some, to);
+		return;
+	}
 	if (!g->backward && g->taps == g->size) { // the taps of all channels are one row
 		transpose(g->w + first * depth, depth, to, rows, some, depth);
 		return;
@@ -105,20 +121,27 @@ void gather_part(void *gather, size_t part) {
 	float sums[PLACES * MOST_ROWS], start[MOST_ROWS] = {0};
 	const float *x[PLACES];
 	float *y[PLACES];
+	size_t at[PLACES];
+	const int last = g->source.last;
 	if (g->bias != NULL)
 		memcpy(start, g->bias + first, some * sizeof *start);
 	for (size_t i = from * g->places[0] * g->places[1]; i < end; i += PLACES) {
 		const size_t count = least(PLACES, end - i);
 		for (size_t j = 0; j < count; j++, next(&place, g->places)) {
 			x[j] = g->source.plane + source_of(&g->source, &place, g->stride);
-			y[j] = g->y + (place.sample * g->out + first) * apart + (g->first[0] + place.y * g->step[0]) * g->width + g->first[1] + place.x * g->step[1];
+			at[j] = (g->first[0] + place.y * g->step[0]) * g->width + g->first[1] + place.x * g->step[1];
+			at[j] = last ? (place.sample * apart + at[j]) * g->out + first : (place.sample * g->out + first) * apart + at[j];
+			y[j] = g->ending.y + at[j];
 		}
 		for (size_t j = count; j % COLUMNS != 0; j++)
 			x[j] = x[count - 1];
 		for (size_t k = 0; k < depth || k == 0; k += step)
 			for (size_t j = 0; j < count; j += COLUMNS)
 				g->tile->multiply(a + k * rows, least(step, depth - k), x + j, g->at + k, k == 0 ? start : NULL, sums + j * rows);
-		put(sums, rows, y, count, some, apart);
+		if (!last)
+			put(sums, rows, y, count, some, apart);
+		for (size_t j = 0; last && j < count; j++)
+			g->tile->finish(sums + j * rows, &g->ending, at[j], some);
 	}
 }
 

@@ -15,12 +15,14 @@ typedef struct Map {
 	ptrdiff_t top, left;
 	size_t rows, columns;
 	float *plane; // samples x channels x rows x columns; data itself where they are the same
+	int last;     // channels are the last axis of data and plane
 } Map;
 
 // map_whole reports whether nothing is around a picture, and nothing left out.
 int map_whole(const Map *m);
 
-// map_part fills one plane of samples x channels.
+// map_part fills one plane of samples x channels, or that of a sample where its channels are last.
+size_t map_parts(const Map *m);
 void map_part(void *map, size_t part);
 
 // A gather gives each place of a target a sum over the channels and some places of a source:
@@ -35,9 +37,9 @@ typedef struct Gather {
 	size_t size, taps;
 	int backward;
 	const size_t *tap;
-	ptrdiff_t *at;    // of channels x taps: those of the first channel, then of the next
-	float *panels;    // of w: panel x channels x taps x rows
-	float *y;         // samples x out x height x width
+	ptrdiff_t *at;    // of channels x taps: those of the first channel, then of the next; of taps x channels where these are last
+	float *panels;    // of w: panel x channels x taps x rows; taps x channels where the source has its channels last
+	Ending ending;    // of a result samples x out x height x width without an end, or samples x height x width x out where the source has its channels last
 	size_t out, height, width;
 	size_t first[2], step[2], places[2], stride[2];
 	size_t group;     // so many samples are done at once

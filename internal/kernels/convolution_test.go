@@ -197,6 +197,10 @@ func TestConvolutionWrong(t *testing.T) {
 		{kernels.Convolution, attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, -1, 0}), []tensor.Tensor{x, w}, "at least 0"},
 		{kernels.Convolution, attrs([]int{1, 1}, []int{1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "differ in number"},
 		{kernels.Convolution, attrs([]int{1, 1, 1}, []int{1, 1, 1}, make([]int, 6)), []tensor.Tensor{x, w}, "more than two axes"},
+		{kernels.ConvolutionLast, plain, []tensor.Tensor{x, w}, "other channels"},
+		{kernels.ConvolutionLast, plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "not as large"},
+		{kernels.ConvolutionLast, plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "not as large"},
+		{kernels.ConvolutionInputGradientLast, plain, []tensor.Tensor{filled(3, 2, 5, 5, 4), w, lastOf(x)}, "has not the shape"},
 		{kernels.ConvolutionInputGradient, plain, []tensor.Tensor{filled(3, 2, 4, 5, 5), w, x}, "has not the shape"},
 		{kernels.ConvolutionKernelGradient, plain, []tensor.Tensor{x, filled(3, 2, 4, 3, 4), w}, "has not the shape"},
 	} {
@@ -212,16 +216,16 @@ func TestConvolutionWrong(t *testing.T) {
 	}
 }
 
-// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-18 for pictures of 32 x 32.
+// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-20 and a ResNet-18 for pictures of 32 x 32.
 func BenchmarkConvolution(b *testing.B) {
-	for _, c := range []struct{ channels, size int }{{64, 32}, {128, 16}, {256, 8}, {512, 4}} {
+	for _, c := range []struct{ channels, size int }{{16, 32}, {32, 16}, {64, 8}, {64, 32}, {128, 16}, {256, 8}, {512, 4}} {
 		x, w := filled(1, 32, c.channels, c.size, c.size), filled(2, c.channels, c.channels, 3, 3)
-		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
+		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "side": 4}
 		for _, op := range []struct {
 			domain, name string
 			in           []tensor.Tensor
 		}{
-			{"", "Conv", []tensor.Tensor{x, w}}, {kernels.Domain, kernels.Convolution, []tensor.Tensor{x, w}},
+			{kernels.Domain, kernels.ConvolutionLast, []tensor.Tensor{lastOf(x), w}}, {"", "Conv", []tensor.Tensor{x, w}}, {kernels.Domain, kernels.Convolution, []tensor.Tensor{x, w}},
 			{kernels.Domain, kernels.ConvolutionInputGradient, []tensor.Tensor{x, w, x}}, {kernels.Domain, kernels.ConvolutionKernelGradient, []tensor.Tensor{x, x, w}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", op.name, c.channels, c.size), func(b *testing.B) {

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "convolution.h"
 #include "problem.h"
 #include "winograd.h"
@@ -8,21 +10,25 @@ static void lay_map(Map *m, Piece *piece) {
 		m->plane = part_of(piece, m->samples * m->channels * m->rows * m->columns, sizeof(float));
 }
 
-static Status *fill(const Problem *p, Map *m) { return map_whole(m) ? NULL : parallel(p->context, map_part, m->samples * m->channels, m); }
+static Status *fill(const Problem *p, Map *m) { return map_whole(m) ? NULL : parallel(p->context, map_part, map_parts(m), m); }
 
 // A convolution's picture lies in its padding.
 static Map padded(const Problem *p, const float *x) {
 	const Window *w = p->window;
 	return (Map){x, p->samples, p->in, p->size[0], p->size[1], w->before[0], w->before[1],
-		p->size[0] + w->before[0] + w->after[0], p->size[1] + w->before[1] + w->after[1], NULL};
+		p->size[0] + w->before[0] + w->after[0], p->size[1] + w->before[1] + w->after[1], NULL, p->last};
 }
-
-static ptrdiff_t plane_of(const Map *m) { return m->rows * m->columns; }
 
 // spread lists the places of the taps of all channels, given those of the first.
 static void spread(ptrdiff_t *at, size_t taps, const Map *m) {
-	for (size_t i = taps; i < taps * m->channels; i++)
-		at[i] = at[i - taps] + plane_of(m);
+	if (!m->last) {
+		for (size_t i = taps; i < taps * m->channels; i++)
+			at[i] = at[i - taps] + (ptrdiff_t)(m->rows * m->columns);
+		return;
+	}
+	for (size_t k = taps; k-- > 0;) // the last first, as they lie where those of others will
+		for (size_t c = m->channels; c-- > 0;)
+			at[k * m->channels + c] = at[k] * (ptrdiff_t)m->channels + (ptrdiff_t)c;
 }
 
 static void taps_forward(const Problem *p, const Map *m, ptrdiff_t *at) {
@@ -86,7 +92,7 @@ static int suits(const Window *w, const size_t kernel[2], size_t in, size_t out)
 	return in >= FULL && out >= FULL;
 }
 
-static int near(const Problem *p) { return suits(p->window, p->kernel, p->in, p->out); }
+static int near(const Problem *p) { return suits(p->window, p->kernel, p->last ? FULL : p->in, p->last ? FULL : p->out); }
 
 // prepare transforms weights once, where they are constant and convolved by squares.
 static Status *prepare(const Info *info, Kernel *k, int backward) {
@@ -97,9 +103,10 @@ static Status *prepare(const Info *info, Kernel *k, int backward) {
 	if (!constant)
 		return NULL;
 	TRY(content(value, &w.data, w.dims, &w.axes, &w.count));
-	if (w.axes != 4 || k->window.axes != 2 || !suits(&k->window, (size_t[2]){w.dims[2], w.dims[3]}, w.dims[1], w.dims[0]))
+	const int last = k->kind->last;
+	if (w.axes != 4 || k->window.axes != 2 || !suits(&k->window, (size_t[2]){w.dims[2], w.dims[3]}, last ? FULL : w.dims[1], last ? FULL : w.dims[0]))
 		return NULL;
-	Winograd g = {.tile = tile_of(k->window.lanes), .source = {.channels = w.dims[backward ? 0 : 1]}, .w = w.data, .backward = backward, .out = w.dims[backward ? 1 : 0]};
+	Winograd g = {.side = k->side, .tile = last ? tile_for(k->window.lanes, w.dims[backward ? 1 : 0]) : tile_of(k->window.lanes), .source = {.channels = w.dims[backward ? 0 : 1]}, .w = w.data, .backward = backward, .out = w.dims[backward ? 1 : 0]};
 	TRY(AllocatorAlloc(api)(k->memory, winograd_panel_floats(&g) * sizeof *g.panels + 64, &k->prepared));
 	g.panels = k->panels = (float *)(((uintptr_t)k->prepared + 63) & ~(uintptr_t)63);
 	for (size_t i = 0; i < winograd_panels(&g); i++)
@@ -112,14 +119,17 @@ Status *prepare_input_gradient(const Info *info, Kernel *k) { return prepare(inf
 
 // A field of a picture for so many squares of a result, with a border around these.
 static Field field_of(const Problem *p, const float *data, size_t channels, const size_t size[2], const ptrdiff_t before[2], const size_t places[2], size_t border) {
-	const size_t rows = p->tile->rows;
+	const size_t some = p->last ? p->tile->rows / 2 : p->tile->rows;
 	return (Field){data, p->samples, channels, size[0], size[1], before[0], before[1], (places[0] + 1) / 2 * 2 + border, (places[1] + 1) / 2 * 2 + border,
-		(channels + rows - 1) / rows * rows, NULL};
+		(channels + some - 1) / some * some, NULL, p->last};
 }
 
-static void lay_field(Field *f, Piece *piece) { f->places = part_of(piece, f->samples * f->rows * f->columns * f->wide, sizeof *f->places); }
+static void lay_field(Field *f, Piece *piece) {
+	if (!f->last)
+		f->places = part_of(piece, f->samples * f->rows * f->columns * f->wide, sizeof *f->places);
+}
 
-static Status *fill_field(const Problem *p, Field *f) { return parallel(p->context, field_part, f->samples * f->rows, f); }
+static Status *fill_field(const Problem *p, Field *f) { return f->last ? NULL : parallel(p->context, field_part, f->samples * f->rows, f); }
 
 static void lay_winograd(void *work, Piece *piece) {
 	Winograd *g = work;
@@ -127,12 +137,16 @@ static void lay_winograd(void *work, Piece *piece) {
 	if (!g->prepared)
 		g->panels = part_of(piece, winograd_panel_floats(g), sizeof *g->panels);
 	g->at = part_of(piece, g->source.channels, sizeof *g->at);
+	if (g->source.last && g->bias != NULL)
+		g->ending.bias = part_of(piece, winograd_panels(g) * g->tile->rows, sizeof *g->bias);
 }
 
 static Status *run_winograd(const Problem *p, void *work) {
 	Winograd *g = work;
 	for (size_t i = 0; i < g->source.channels; i++)
 		((ptrdiff_t *)g->at)[i] = i;
+	if (g->ending.bias != NULL)
+		memcpy((float *)g->ending.bias, g->bias, g->out * sizeof *g->bias);
 	TRY(fill_field(p, &g->source));
 	if (!g->prepared)
 		TRY(parallel(p->context, winograd_pack, winograd_panels(g), g));
@@ -156,13 +170,31 @@ static void results(const Problem *p, int64_t *dims) {
 		dims[i + n] = p->places[i];
 }
 
+// ending reads what follows the sums of a result, whose channels are last, from inputs 3 and 4.
+static Status *ending(const Kernel *k, Context *context, size_t count, Ending *e) {
+	if (!k->kind->last)
+		return NULL;
+	Tensor more, mask;
+	TRY(take(context, 3, &more));
+	TRY(take(context, 4, &mask));
+	if ((more.data != NULL && more.count != count) || (mask.data != NULL && mask.count != count))
+		return wrong("what is added to a convolution, or its mask, is not as large as its result");
+	e->more = more.data;
+	e->mask = mask.data;
+	e->relu = k->relu;
+	return NULL;
+}
+
 Status *CALL compute_convolution(void *kernel, Context *context) {
+	const Kernel *k = kernel;
 	Tensor x, w, bias;
-	TRY(take(context, 0, &x));
+	TRY(take_picture(k, context, 0, &x));
 	TRY(take(context, 1, &w));
 	TRY(take(context, 2, &bias));
 	Problem p;
-	TRY(problem(kernel, context, &x, &w, &p));
+	TRY(problem(k, context, &x, &w, &p));
+	if (p.last)
+		p.tile = tile_for(p.window->lanes, p.out);
 	if (bias.data != NULL && bias.count != p.out)
 		return wrong("a convolution's bias has not as many numbers as its result has channels");
 	Gather g = {.tile = p.tile, .source = padded(&p, x.data), .w = w.data, .bias = bias.data, .size = p.kernel[0] * p.kernel[1], .taps = p.kernel[0] * p.kernel[1],
@@ -170,15 +202,16 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 		.stride = {p.window->stride[0], p.window->stride[1]}};
 	int64_t dims[AXES];
 	results(&p, dims);
-	TRY(output(context, 0, dims, x.axes, &g.y));
+	TRY(ending(k, context, p.samples * p.out * p.places[0] * p.places[1], &g.ending));
+	TRY(give(k, context, dims, x.axes, &g.ending.y));
 	if (p.samples == 0)
 		return NULL;
 	if (!near(&p))
 		return with_memory(&p, lay_gather, run_convolution, &g);
 	Memory memory = memory_of(&p);
 	const ptrdiff_t before[2] = {p.window->before[0], p.window->before[1]};
-	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, x.data, p.in, p.size, before, p.places, 2), .w = w.data, .bias = bias.data,
-		.y = g.y, .out = p.out, .height = p.places[0], .width = p.places[1], .panels = ((Kernel *)kernel)->panels, .prepared = ((Kernel *)kernel)->panels != NULL};
+	Winograd quick = {.side = k->side, .tile = p.tile, .memory = &memory, .source = field_of(&p, x.data, p.in, p.size, before, p.places, 2), .w = w.data, .bias = bias.data,
+		.ending = g.ending, .out = p.out, .height = p.places[0], .width = p.places[1], .panels = k->panels, .prepared = k->panels != NULL};
 	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 
@@ -222,7 +255,7 @@ static void taps_backward(const Problem *p, Gather *g) {
 			if (!reads(p, 0, g->first[0], i, &down) || !reads(p, 1, g->first[1], j, &right))
 				continue;
 			tap[g->taps] = i * p->kernel[1] + j;
-			g->at[g->taps++] = (down + g->source.top) * (ptrdiff_t)g->source.columns + right + g->source.left;
+			g->at[g->taps++] = (down + g->source.top) * (ptrdiff_t)g->source.columns + right + g->source.left; // places, as yet
 		}
 }
 
@@ -242,29 +275,33 @@ static Status *run_input_gradient(const Problem *p, void *work) {
 }
 
 Status *CALL compute_input_gradient(void *kernel, Context *context) {
+	const Kernel *k = kernel;
 	Tensor dy, w, x;
-	TRY(take(context, 0, &dy));
+	TRY(take_picture(k, context, 0, &dy));
 	TRY(take(context, 1, &w));
-	TRY(take(context, 2, &x));
+	TRY(take_picture(k, context, 2, &x));
 	Problem p;
-	TRY(problem(kernel, context, &x, &w, &p));
+	TRY(problem(k, context, &x, &w, &p));
+	if (p.last)
+		p.tile = tile_for(p.window->lanes, p.in);
 	if (!fits(&p, &dy))
 		return wrong("a gradient has not the shape of what its convolution gives");
 	ptrdiff_t low[2], high[2];
 	for (size_t i = 0; i < 2; i++)
 		reach(&p, i, &low[i], &high[i]);
 	Gather g = {.tile = p.tile, .w = w.data, .size = p.kernel[0] * p.kernel[1], .backward = 1, .out = p.in, .height = p.size[0], .width = p.size[1],
-		.source = {dy.data, p.samples, p.out, p.places[0], p.places[1], -low[0], -low[1], high[0] - low[0] + 1, high[1] - low[1] + 1, NULL},
+		.source = {dy.data, p.samples, p.out, p.places[0], p.places[1], -low[0], -low[1], high[0] - low[0] + 1, high[1] - low[1] + 1, NULL, p.last},
 		.step = {p.window->stride[0], p.window->stride[1]}, .stride = {1, 1}};
-	TRY(output(context, 0, x.dims, x.axes, &g.y));
+	TRY(ending(k, context, x.count, &g.ending));
+	TRY(give(k, context, x.dims, x.axes, &g.ending.y));
 	if (x.count == 0)
 		return NULL;
 	if (!near(&p))
 		return with_memory(&p, lay_gather, run_input_gradient, &g);
 	Memory memory = memory_of(&p);
 	const ptrdiff_t before[2] = {2 - (ptrdiff_t)p.window->before[0], 2 - (ptrdiff_t)p.window->before[1]};
-	Winograd quick = {.tile = p.tile, .memory = &memory, .source = field_of(&p, dy.data, p.out, p.places, before, p.size, 2), .w = w.data, .backward = 1,
-		.y = g.y, .out = p.in, .height = p.size[0], .width = p.size[1], .panels = ((Kernel *)kernel)->panels, .prepared = ((Kernel *)kernel)->panels != NULL};
+	Winograd quick = {.side = k->side, .tile = p.tile, .memory = &memory, .source = field_of(&p, dy.data, p.out, p.places, before, p.size, 2), .w = w.data, .backward = 1,
+		.ending = g.ending, .out = p.in, .height = p.size[0], .width = p.size[1], .panels = k->panels, .prepared = k->panels != NULL};
 	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 

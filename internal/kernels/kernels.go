@@ -42,6 +42,24 @@
 //
 // G w G' is worked out once where weights are constant.
 //
+// ConvolutionLast(x, w, bias, more, mask) and ConvolutionInputGradientLast(dy, w, x, more, mask) are the same for pictures with their channels last, samples x height x width x
+// channels, with what often follows them in the same pass:
+//
+//	y = f(convolution + more), and 0 where mask is not above 0
+//
+// with f the identity, or max(0, .) where the attribute relu is 1. Bias, more and mask may be left out. Where the attribute side is 4, kernels of 3 x 3, with any channels, go by squares of
+// 4 x 4 places, which take 36 products in place of 144, and with the points 0, p, -p, q, -q and infinity, p = 5/8 and q = 3/2 (see Barabasz et al. 2020, "Error Analysis and Improving the Accuracy
+// of Winograd Convolution for Deep Neural Networks", on the choice of points) lose no more digits than some sums over taps do:
+//
+//	     | (pq)^2     0      -p^2-q^2      0      1  0 |      | 1/(pq)^2  0       0      |       | 1   1    1    1    1    0 |
+//	     | 0      -p q^2     -q^2          p      1  0 |      | a         a p     a p^2  |  A' = | 0   p   -p    q   -q    0 |
+//	B' = | 0       p q^2     -q^2         -p      1  0 |  G = | a        -a p     a p^2  |       | 0  p^2  p^2  q^2  q^2   0 |
+//	     | 0      -q p^2     -p^2          q      1  0 |      | b         b q     b q^2  |       | 0  p^3 -p^3  q^3 -q^3   1 |
+//	     | 0       q p^2     -p^2         -q      1  0 |      | b        -b q     b q^2  |
+//	     | 0      (pq)^2      0        -p^2-q^2   0  1 |      | 0         0       1      |
+//
+// with a = 1 / (2 p^2 (p^2 - q^2)) and b = 1 / (2 q^2 (q^2 - p^2)).
+//
 // The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
 //
 // s, e, k and a are tensors of one number; decay, beta1, beta2, momentum, nesterov and epsilon attributes, 0 where they are absent. p, g, m and v have one
@@ -75,6 +93,9 @@ const (
 	Convolution               = "Convolution"
 	ConvolutionInputGradient  = "ConvolutionInputGradient"
 	ConvolutionKernelGradient = "ConvolutionKernelGradient"
+
+	ConvolutionLast              = "ConvolutionLast"
+	ConvolutionInputGradientLast = "ConvolutionInputGradientLast"
 )
 
 // Convolves reports whether the convolutions are fast on this processor: it has AVX2 or AVX-512. On others they come to the same, slowly.

@@ -17,6 +17,7 @@ typedef struct Kind {
 	int inputs, needed, outputs, like[MOST];
 	// Of an update: inputs are p, g, so many arrays that it remembers, and so many rates.
 	int memory, rates;
+	int last; // channels are the last axis of pictures
 	// prepare does once what constant tensors allow.
 	Status *(*prepare)(const Info *info, struct Kernel *kernel);
 	Update (*update)(void);
@@ -36,6 +37,7 @@ typedef struct Kernel {
 	float epsilon;
 	Update update;
 	Window window;
+	int relu, side;
 	Allocator *memory;
 	void *prepared; // memory of panels
 	float *panels;  // of weights that are constant, transformed; NULL: there are none

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "layers.h"
-#include "node.h"
+#include "problem.h"
 
 const Api *api;
 static void *domain;
@@ -104,51 +104,54 @@ static Status *CALL compute_mirror(void *kernel, Context *context) {
 	return parallel(context, mirror_rows, (m.in + MIRROR_ROWS - 1) / MIRROR_ROWS, &m);
 }
 
+// take_normalised reads what is normalised, samples x channels x places.
+static Status *take_normalised(Context *context, Tensor *x, size_t *samples, size_t *channels, size_t *places) {
+	TRY(take(context, 0, x));
+	if (x->axes < 2)
+		return wrong("what is normalised has fewer than two axes");
+	*samples = x->dims[0];
+	*channels = x->dims[1];
+	*places = 1;
+	for (size_t i = 2; i < x->axes; i++)
+		*places *= x->dims[i];
+	return NULL;
+}
+
 static Status *CALL compute_norm_gradient(void *kernel, Context *context) {
 	NormGradient g = {.epsilon = ((const Kernel *)kernel)->epsilon};
-	int64_t dims[AXES], others[AXES];
-	size_t axes, n, count, other;
-	TRY(input(context, 0, &g.x, dims, &axes, &count));
-	if (axes < 2)
-		return wrong("what is normalised has fewer than two axes");
-	g.samples = dims[0];
-	g.channels = dims[1];
-	g.places = 1;
-	for (size_t i = 2; i < axes; i++)
-		g.places *= dims[i];
+	Tensor x;
+	int64_t others[AXES];
+	size_t n, other;
+	TRY(take_normalised(context, &x, &g.samples, &g.channels, &g.places));
+	g.x = x.data;
 	const float **vectors[] = {&g.dy, &g.scale, &g.mean, &g.variance};
 	for (int i = 0; i < 4; i++) {
 		TRY(input(context, 1 + i, vectors[i], others, &n, &other));
-		if (other != (i == 0 ? count : g.channels))
+		if (other != (i == 0 ? x.count : g.channels))
 			return wrong("a gradient or a statistic does not fit what is normalised");
 	}
-	TRY(output(context, 0, dims, axes, &g.dx));
-	TRY(output(context, 1, dims + 1, 1, &g.dscale));
-	TRY(output(context, 2, dims + 1, 1, &g.dbias));
+	TRY(output(context, 0, x.dims, x.axes, &g.dx));
+	TRY(output(context, 1, x.dims + 1, 1, &g.dscale));
+	TRY(output(context, 2, x.dims + 1, 1, &g.dbias));
 	return parallel(context, norm_gradient_channel, g.channels, &g);
 }
 
 static Status *CALL compute_norm(void *kernel, Context *context) {
 	Norm m = {.epsilon = ((const Kernel *)kernel)->epsilon};
-	int64_t dims[AXES], others[AXES];
-	size_t axes, n, count;
-	TRY(input(context, 0, &m.x, dims, &axes, &count));
-	if (axes < 2)
-		return wrong("what is normalised has fewer than two axes");
-	m.samples = dims[0];
-	m.channels = dims[1];
-	m.places = 1;
-	for (size_t i = 2; i < axes; i++)
-		m.places *= dims[i];
+	Tensor x;
+	int64_t others[AXES];
+	size_t n, count;
+	TRY(take_normalised(context, &x, &m.samples, &m.channels, &m.places));
+	m.x = x.data;
 	const float **vectors[] = {&m.scale, &m.bias};
 	for (int i = 0; i < 2; i++) {
 		TRY(input(context, 1 + i, vectors[i], others, &n, &count));
 		if (count != m.channels)
 			return wrong("scale or bias does not fit what is normalised");
 	}
-	TRY(output(context, 0, dims, axes, &m.y));
-	TRY(output(context, 1, dims + 1, 1, &m.mean));
-	TRY(output(context, 2, dims + 1, 1, &m.variance));
+	TRY(output(context, 0, x.dims, x.axes, &m.y));
+	TRY(output(context, 1, x.dims + 1, 1, &m.mean));
+	TRY(output(context, 2, x.dims + 1, 1, &m.variance));
 	return parallel(context, norm_channel, m.channels, &m);
 }
 
@@ -176,6 +179,15 @@ static void CALL destroy(void *kernel) {
 	free(k);
 }
 
+// whole is an attribute that is an integer, 0 where it is absent.
+static int64_t whole(const Info *info, const char *name) {
+	int64_t value = 0;
+	Status *s = KernelInfoGetAttribute_int64(api)(info, name, &value);
+	if (s != NULL)
+		ReleaseStatus(api)(s);
+	return value;
+}
+
 static Status *CALL create(const Operator *op, const Api *a, const Info *info, void **kernel) {
 	(void)a;
 	Kernel *k = calloc(1, sizeof *k);
@@ -193,6 +205,8 @@ static Status *CALL create(const Operator *op, const Api *a, const Info *info, v
 			ReleaseStatus(api)(s);
 	}
 	Status *s = read_window(info, &k->window);
+	k->relu = whole(info, "relu") != 0;
+	k->side = k->kind->last && whole(info, "side") == 4 ? 4 : 2;
 	if (s == NULL)
 		s = KernelInfoGetAllocator(api)(info, 0, &k->memory);
 	if (s != NULL) {
@@ -282,6 +296,8 @@ static const Kind kinds[] = {
 	{{SHAPED, .KernelComputeV2 = compute_relu_gradient}, "ReluGradient", 2, 2, 1, {0}},
 	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Convolution", 3, 2, 1, .prepare = prepare_convolution},
 	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}, .prepare = prepare_input_gradient},
+	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "ConvolutionLast", 5, 2, 1, .last = 1, .prepare = prepare_convolution},
+	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradientLast", 5, 3, 1, {2}, .last = 1, .prepare = prepare_input_gradient},
 	{{SHAPED, .KernelComputeV2 = compute_kernel_gradient}, "ConvolutionKernelGradient", 3, 3, 1, {2}},
 };
 

@@ -43,13 +43,31 @@ Status *read_window(const Info *info, Window *w) {
 
 Status *take(Context *context, size_t i, Tensor *t) { return input(context, i, &t->data, t->dims, &t->axes, &t->count); }
 
+Status *take_picture(const Kernel *k, Context *context, size_t i, Tensor *t) {
+	TRY(take(context, i, t));
+	if (!k->kind->last || t->axes < 3)
+		return NULL;
+	const int64_t channels = t->dims[t->axes - 1];
+	for (size_t a = t->axes - 1; a > 1; a--)
+		t->dims[a] = t->dims[a - 1];
+	t->dims[1] = channels;
+	return NULL;
+}
+
+Status *give(const Kernel *k, Context *context, const int64_t *dims, size_t axes, float **data) {
+	int64_t moved[AXES];
+	for (size_t a = 0; a < axes; a++)
+		moved[a] = dims[k->kind->last && a > 0 ? a % (axes - 1) + 1 : a];
+	return output(context, 0, moved, axes, data);
+}
+
 Status *problem(const Kernel *k, const Context *context, const Tensor *x, const Tensor *w, Problem *p) {
 	const size_t n = k->window.axes;
 	if (n == 0 || x->axes != n + 2 || w->axes != n + 2)
 		return wrong("a picture, the weights and the strides of a convolution have different axes");
 	if (x->dims[1] != w->dims[1])
 		return wrong("a picture has other channels than the weights of its convolution");
-	*p = (Problem){&k->window, context, k->memory, tile_of(k->window.lanes), x->dims[0], x->dims[1], w->dims[0], {1, 1}, {1, 1}, {1, 1}};
+	*p = (Problem){&k->window, context, k->memory, tile_of(k->window.lanes), x->dims[0], x->dims[1], w->dims[0], {1, 1}, {1, 1}, {1, 1}, k->kind->last};
 	for (size_t i = 2 - n; i < 2; i++) {
 		p->size[i] = x->dims[i + n];
 		p->kernel[i] = w->dims[i + n];

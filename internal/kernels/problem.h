@@ -13,6 +13,7 @@ typedef struct Problem {
 	Allocator *memory;
 	const Tile *tile;
 	size_t samples, in, out, size[2], kernel[2], places[2];
+	int last; // channels are the last axis of pictures
 } Problem;
 
 // A tensor that goes in.
@@ -23,6 +24,10 @@ typedef struct Tensor {
 } Tensor;
 
 Status *take(Context *context, size_t i, Tensor *t);
+
+// take_picture is take for a picture, whose channels become the second axis of its dims; give gives a result with such dims.
+Status *take_picture(const Kernel *k, Context *context, size_t i, Tensor *t);
+Status *give(const Kernel *k, Context *context, const int64_t *dims, size_t axes, float **data);
 
 // problem fits a picture and weights together.
 Status *problem(const Kernel *k, const Context *context, const Tensor *x, const Tensor *w, Problem *p);

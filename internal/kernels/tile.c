@@ -5,7 +5,7 @@
 #endif
 
 // What tile_of gives for one kind of processor.
-#define TILE static const Tile NAME(tile) = {2 * W, NAME(multiply), NAME(patch), NAME(weights), NAME(result), NAME(spread), NAME(taps)};
+#define TILE static const Tile NAME(tile) = {2 * W, NAME(multiply), NAME(patch), NAME(weights), NAME(result), NAME(spread), NAME(taps), NAME(product), {NAME(read2), NAME(weights), NAME(write2)}, {NAME(read4), NAME(weights4), NAME(write4)}, NAME(finish)};
 
 #define W 8
 #define NAME(x) x##_plain8
@@ -21,6 +21,8 @@ TILE
 TILE
 #undef W
 #undef NAME
+
+const Tile *tile_for(int lanes, size_t rows) { return tile_of(lanes == 0 && (rows + 15) / 16 % 2 == 1 ? 8 : lanes); }
 
 // corner transposes as many rows and columns as are left over.
 static void corner(const float *from, size_t stride, float *to, size_t apart, size_t rows, size_t columns) {

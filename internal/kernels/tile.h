@@ -10,6 +10,22 @@ enum { COLUMNS = 6, MOST_ROWS = 32 };
 // A transform takes squares of numbers down and right apart to others; n squares of floats lie side by side, a multiple of half the rows of a tile.
 typedef void Transform(const float *from, ptrdiff_t down, ptrdiff_t right, float *to, ptrdiff_t to_down, ptrdiff_t to_right, size_t n);
 
+// What follows a sum: y = f(sums + bias + more), with f the identity or max(0, .), and 0 where a mask is not above 0. All are tensors of the result's shape.
+typedef struct Ending {
+	const float *bias, *more, *mask; // NULL: none; bias has a number for each channel, and whole panels of them
+	int relu;
+	float *y;
+} Ending;
+
+// How pictures and results whose channels are last go by squares. patch takes the places from[row][column] of a square, n numbers each; where these are NULL
+// they are those from a corner on, down and right apart. result ends the sums of the n first rows of a panel, from channel first on: at some place of a result on, so many
+// rows, apart[0] apart, of so many places, apart[1] apart.
+typedef struct Squaring {
+	void (*patch)(const float *const *from, const float *corner, size_t down, size_t right, float *to, size_t to_apart, size_t n);
+	Transform *weights;
+	void (*result)(const float *from, size_t from_apart, const Ending *e, size_t first, size_t at, const size_t places[2], const size_t apart[2], size_t n);
+} Squaring;
+
 // How a processor multiplies.
 typedef struct Tile {
 	size_t rows; // of a panel: those of two vectors
@@ -21,10 +37,18 @@ typedef struct Tile {
 	void (*multiply)(const float *panel, size_t depth, const float *const *x, const ptrdiff_t *at, const float *start, float *sums);
 	// The transforms of winograd.h: of 4 x 4 places of a picture, 3 x 3 weights, to 2 x 2 places of a result, from these, and to the gradient by the weights.
 	Transform *patch, *weights, *result, *spread, *taps;
+	// product is multiply for a multiple of COLUMNS columns, from 0 on: each has depth numbers side by side, and from column to column they are apart.
+	void (*product)(const float *panel, size_t depth, const float *x, size_t apart, size_t columns, float *sums);
+	Squaring two, four; // to squares of 2 x 2 and 4 x 4 places of a result
+	// finish ends n sums, at most rows, that lie side by side from some place of the result on.
+	void (*finish)(const float *sums, const Ending *e, size_t at, size_t n);
 } Tile;
 
 // tile_of is for vectors of so many lanes, 8 or 16; 0: as many as suit this processor.
 const Tile *tile_of(int lanes);
+
+// tile_for is tile_of for so many rows: it is narrower where that leaves less of a panel empty.
+const Tile *tile_for(int lanes, size_t rows);
 
 // tile_fast reports whether this processor has vectors for which there is a tile.
 int tile_fast(void);

@@ -8,7 +8,7 @@
 
 // SQUARES are transformed at once, of channels that are CHANNELS at a time in a gradient; LINE keeps what belongs to the 16 numbers of a square from falling on
 // the same lines of a cache.
-enum { SQUARES = 8 * COLUMNS, CHANNELS = 64, CHANNEL_COLUMNS = 11 * COLUMNS, LINE = 16, NUMBERS = 16 };
+enum { SQUARES = 8 * COLUMNS, CHANNELS = 64, CHANNEL_COLUMNS = 11 * COLUMNS, LINE = 16, NUMBERS = 16, MOST_NUMBERS = 36 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t over(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -32,14 +32,31 @@ void field_part(void *field, size_t part) {
 			memset(to + x * f->wide + f->channels, 0, (f->wide - f->channels) * sizeof *to);
 }
 
-// Squares of 2 x 2 places of a result, counted over samples, rows and columns.
+// Squares of 2 x 2 or 4 x 4 places of a result, counted over samples, rows and columns.
 typedef struct Squares {
 	size_t down, right, all;
 } Squares;
 
-static Squares squares_of(size_t samples, size_t height, size_t width) {
-	const size_t down = over(height, 2), right = over(width, 2);
+static Squares squares_of(size_t side, size_t samples, size_t height, size_t width) {
+	const size_t down = over(height, side), right = over(width, side);
 	return (Squares){down, right, samples * down * right};
+}
+
+// A spot is a square as it is counted on.
+typedef struct Spot {
+	size_t sample, y, x;
+} Spot;
+
+static Spot spot_of(const Squares *s, size_t i) { return (Spot){i / (s->down * s->right), i / s->right % s->down, i % s->right}; }
+
+static void go_on(Spot *p, const Squares *s) {
+	if (++p->x < s->right)
+		return;
+	p->x = 0;
+	if (++p->y < s->down)
+		return;
+	p->y = 0;
+	p->sample++;
 }
 
 // corner_of is where a square begins in a field.
@@ -53,7 +70,12 @@ size_t winograd_panels(const Winograd *g) { return over(g->out, g->tile->rows); 
 // From number to number of the panels.
 static size_t panels_apart(const Winograd *g) { return winograd_panels(g) * g->source.channels * g->tile->rows + LINE; }
 
-size_t winograd_panel_floats(const Winograd *g) { return NUMBERS * panels_apart(g); }
+// Numbers that a square is transformed to.
+static size_t numbers(const Winograd *g) { return (g->side + 2) * (g->side + 2); }
+
+static const Squaring *squaring(const Winograd *g) { return g->side == 4 ? &g->tile->four : &g->tile->two; }
+
+size_t winograd_panel_floats(const Winograd *g) { return numbers(g) * panels_apart(g); }
 
 void winograd_pack(void *winograd, size_t panel) {
 	const Winograd *g = winograd;
@@ -65,7 +87,7 @@ void winograd_pack(void *winograd, size_t panel) {
 			transpose(g->w + (c * g->out + first) * 9, 9, taps, rows, some, 9);
 		else
 			transpose(g->w + (first * channels + c) * 9, channels * 9, taps, rows, some, 9);
-		g->tile->weights(taps + (g->backward ? 8 * rows : 0), 3 * next, next, to, 4 * apart, apart, rows);
+		squaring(g)->weights(taps + (g->backward ? 8 * rows : 0), 3 * next, next, to, (g->side + 2) * apart, apart, rows);
 	}
 }
 
@@ -75,18 +97,19 @@ static size_t shares(const Winograd *g, const Squares *s) {
 	return chunks >= 16 ? 1 : least(16 / chunks, most);
 }
 
-static Squares results_of(const Winograd *g) { return squares_of(g->source.samples, g->height, g->width); }
+static Squares results_of(const Winograd *g) { return squares_of(g->side, g->source.samples, g->height, g->width); }
 
 size_t winograd_parts(const Winograd *g) {
 	const Squares s = results_of(g);
 	return over(s.all, SQUARES) * shares(g, &s);
 }
 
-// Some squares and panels, with the products of both: 16 x panel x SQUARES x rows.
+// Some squares and panels, with the products of both: numbers x panel x SQUARES x rows.
 typedef struct Piece {
 	size_t first, count, panel, panels;
-	float *places, *sums; // transformed: 16 x SQUARES x wide
+	float *places, *sums; // transformed: numbers x SQUARES x wide
 	size_t places_apart, sums_apart;
+	float *around; // zeros for a place, and the places of a square
 } Piece;
 
 static void multiply(const Winograd *g, const Piece *p) {
@@ -109,6 +132,15 @@ static void multiply(const Winograd *g, const Piece *p) {
 		}
 }
 
+// multiply_last is multiply where the channels are last, without the bias.
+static void multiply_last(const Winograd *g, const Piece *p) {
+	const size_t rows = g->tile->rows, channels = g->source.channels, all = numbers(g), columns = over(p->count, COLUMNS) * COLUMNS;
+	for (size_t f = 0; f < all; f++)
+		for (size_t q = 0; q < p->panels; q++)
+			g->tile->product(g->panels + f * panels_apart(g) + (p->panel + q) * rows * channels, channels, p->places + f * p->places_apart, g->source.wide, columns,
+				p->sums + f * p->sums_apart + q * SQUARES * rows);
+}
+
 // put writes the results of one panel, squares of a row of them together.
 static void put(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
 	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), plane = g->height * g->width;
@@ -119,7 +151,80 @@ static void put(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
 		for (size_t k = 0; k < run; k++)
 			g->tile->result(p->sums + (q * SQUARES + i + k) * rows, 4 * p->sums_apart, p->sums_apart, row[0] + 2 * k * rows, 2 * SQUARES * MOST_ROWS, rows, rows);
 		for (size_t k = 0; k < 2 && y + k < g->height; k++)
-			transpose(row[k], rows, g->y + (sample * g->out + first) * plane + (y + k) * g->width + 2 * x, plane, least(2 * run, g->width - 2 * x), some);
+			transpose(row[k], rows, g->ending.y + (sample * g->out + first) * plane + (y + k) * g->width + 2 * x, plane, least(2 * run, g->width - 2 * x), some);
+	}
+}
+
+// put_last is put where the channels are last.
+static void put_last(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
+	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), side = g->side;
+	const size_t apart[2] = {g->width * g->out, g->out};
+	const Squaring *by = squaring(g);
+	Spot at = spot_of(s, p->first);
+	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
+		const size_t places[2] = {least(side, g->height - side * at.y), least(side, g->width - side * at.x)};
+		const size_t to = (at.sample * g->height + side * at.y) * apart[0] + side * at.x * apart[1] + first;
+		by->result(p->sums + (q * SQUARES + i) * rows, p->sums_apart, &g->ending, first, to, places, apart, some);
+	}
+}
+
+static void read_squares(const Winograd *g, const Piece *p, const Squares *s) {
+	const size_t wide = g->source.wide;
+	for (size_t i = 0; i < p->count; i++)
+		g->tile->patch(corner_of(&g->source, s, p->first + i), g->source.columns * wide, wide, p->places + i * wide, 4 * p->places_apart, p->places_apart, wide);
+}
+
+// surround lists size x size places of a picture with its channels last, from place (y, x) of a sample on, and zeros for what is outside.
+static void surround(const Field *f, size_t sample, ptrdiff_t y, ptrdiff_t x, ptrdiff_t size, const float *zeros, const float **from) {
+	const float *picture = f->data + sample * f->height * f->width * f->channels;
+	for (ptrdiff_t i = y; i < y + size; i++)
+		for (ptrdiff_t j = x; j < x + size; j++) {
+			const int inside = i >= 0 && j >= 0 && i < (ptrdiff_t)f->height && j < (ptrdiff_t)f->width;
+			*from++ = inside ? picture + (i * f->width + j) * f->channels : zeros;
+		}
+}
+
+// read_last is read_squares where the channels are last: straight from the picture, as far as squares lie inside of it.
+static void read_last(const Winograd *g, const Piece *p, const Squares *s) {
+	const Field *f = &g->source;
+	const Squaring *by = squaring(g);
+	const ptrdiff_t side = g->side, size = side + 2;
+	const float *from[MOST_NUMBERS];
+	Spot at = spot_of(s, p->first);
+	memset(p->around, 0, f->wide * sizeof *p->around);
+	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
+		const ptrdiff_t y = side * (ptrdiff_t)at.y - f->top, x = side * (ptrdiff_t)at.x - f->left;
+		float *to = p->places + i * f->wide;
+		if (f->wide == f->channels && y >= 0 && x >= 0 && y + size <= (ptrdiff_t)f->height && x + size <= (ptrdiff_t)f->width) {
+			const float *corner = f->data + ((at.sample * f->height + y) * f->width + x) * f->channels;
+			by->patch(NULL, corner, f->width * f->channels, f->wide, to, p->places_apart, f->wide);
+			continue;
+		}
+		surround(f, at.sample, y, x, size, p->around, from);
+		for (ptrdiff_t k = 0; f->wide != f->channels && k < size * size; k++) { // vectors would reach beyond
+			float *copy = p->around + (k + 1) * f->wide;
+			memcpy(copy, from[k], f->channels * sizeof *copy);
+			memset(copy + f->channels, 0, (f->wide - f->channels) * sizeof *copy);
+			from[k] = copy;
+		}
+		by->patch(from, NULL, 0, 0, to, p->places_apart, f->wide);
+	}
+}
+
+// expect has what follows the sums on its way into the cache.
+static void expect(const Winograd *g, const Piece *p, const Squares *s) {
+	const size_t side = g->side, row = g->width * g->out;
+	Spot at = spot_of(s, p->first);
+	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
+		const size_t down = least(side, g->height - side * at.y), some = least(side, g->width - side * at.x) * g->out;
+		const size_t from = (at.sample * g->height + side * at.y) * row + side * at.x * g->out;
+		for (size_t k = 0; k < down; k++)
+			for (size_t j = 0; j < some; j += 16) {
+				if (g->ending.more != NULL)
+					__builtin_prefetch(g->ending.more + from + k * row + j);
+				if (g->ending.mask != NULL)
+					__builtin_prefetch(g->ending.mask + from + k * row + j);
+			}
 	}
 }
 
@@ -132,15 +237,17 @@ void winograd_part(void *winograd, size_t part) {
 		return;
 	p.count = least(SQUARES, s.all - p.first);
 	p.panels = least(each, winograd_panels(g) - p.panel);
-	p.places = g->memory->take(g->memory, NUMBERS * (p.places_apart + p.sums_apart) * sizeof *p.places);
+	p.places = g->memory->take(g->memory, (numbers(g) * (p.places_apart + p.sums_apart) + (1 + numbers(g)) * wide) * sizeof *p.places);
 	if (p.places == NULL)
 		return;
-	p.sums = p.places + NUMBERS * p.places_apart;
-	for (size_t i = 0; i < p.count; i++)
-		g->tile->patch(corner_of(&g->source, &s, p.first + i), g->source.columns * wide, wide, p.places + i * wide, 4 * p.places_apart, p.places_apart, wide);
-	multiply(g, &p);
+	p.sums = p.places + numbers(g) * p.places_apart;
+	p.around = p.sums + numbers(g) * p.sums_apart;
+	if (g->ending.more != NULL || g->ending.mask != NULL)
+		expect(g, &p, &s);
+	(g->source.last ? read_last : read_squares)(g, &p, &s);
+	(g->source.last ? multiply_last : multiply)(g, &p);
 	for (size_t q = 0; q < p.panels; q++)
-		put(g, &p, q, &s);
+		(g->source.last ? put_last : put)(g, &p, q, &s);
 	g->memory->give(g->memory, p.places);
 }
 
@@ -154,7 +261,7 @@ typedef struct Blocks {
 } Blocks;
 
 static Blocks blocks_of(const WinogradKernel *g) {
-	Blocks b = {.squares = squares_of(g->dy.samples, g->dy.height, g->dy.width), .across = over(g->source.channels, CHANNELS), .panels = BLOCK / g->tile->rows};
+	Blocks b = {.squares = squares_of(2, g->dy.samples, g->dy.height, g->dy.width), .across = over(g->source.channels, CHANNELS), .panels = BLOCK / g->tile->rows};
 	b.all = b.across * over(g->dy.channels, BLOCK);
 	const size_t chunks = over(b.squares.all, SQUARES);
 	b.shares = least(chunks, b.all >= 16 ? 1 : 16 / b.all);

@@ -22,7 +22,8 @@ typedef struct Field {
 	size_t samples, channels, height, width;
 	ptrdiff_t top, left;
 	size_t rows, columns, wide;
-	float *places; // samples x rows x columns x wide
+	float *places; // samples x rows x columns x wide; none of one with its channels last
+	int last;      // data are samples x height x width x channels
 } Field;
 
 // field_part fills one row of samples x rows.
@@ -32,13 +33,14 @@ void field_part(void *field, size_t part);
 typedef struct Winograd {
 	const Tile *tile;
 	Memory *memory;
-	Field source;          // of 2 tiles + 2 rows and columns
+	size_t side;  // of squares of a result: 2, or 4 where channels are last
+	Field source; // of 2 tiles + 2 rows and columns
 	const float *w, *bias; // out x channels x 9, or channels x out x 9 where it is backward; no bias: NULL
 	int backward;
-	float *panels; // of w, transformed: 16 x panel x channels x rows
+	float *panels; // of w, transformed: 16 or 36 x panel x channels x rows
 	int prepared;  // they are there already
 	const ptrdiff_t *at; // 0, 1, ... of channels
-	float *y;      // samples x out x height x width
+	Ending ending; // of a result samples x out x height x width without an end, or samples x height x width x out where the source has its channels last
 	size_t out, height, width;
 } Winograd;
 

@@ -237,6 +237,7 @@ func (r *run) svcca(m *pair, x, y *representation) (estimate, error) {
 
 // cca computes a weighted mean of canonical correlations. weigh gets the representation that stands for x.
 func (r *run) cca(ctx context.Context, m *pair, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
+	p, q := m.x.all.P, m.y.all.P
 	a, err := x.conditioned(ctx, m.x)
 	if err != nil {
 		return estimate{}, err
@@ -262,7 +263,18 @@ func (r *run) cca(ctx context.Context, m *pair, x, y *representation, weigh func
 	if err != nil {
 		return estimate{}, err
 	}
-	return m.correlation(wa, wb, w)
+	e, err := m.correlation(wa, wb, w)
+	e.warnings = append(e.warnings, idleWarnings(p, wa, "first")...)
+	e.warnings = append(e.warnings, idleWarnings(q, wb, "second")...)
+	return e, err
+}
+
+// idleWarnings tell of variables that are constant or sums of others: programs that do not look take their rounding for a direction.
+func idleWarnings(p int, w whitening, which string) []string {
+	if !w.sure || w.rank == p {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}
 }
 
 // projectionWeights weighs by the variables of x, or of the representation that x stands for (weighing, unless nil). c is what stands

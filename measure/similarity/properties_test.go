@@ -11,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
 )
 
 // value is a statistic with few neighbours, so that small samples do.
@@ -314,6 +316,36 @@ func TestErrorsOfASourceAreReturned(t *testing.T) {
 	x := source(t, make([]float32, 60), 2)
 	if _, err := Compare(context.Background(), x, failing{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Variables that add no direction change nothing, and are told.
+func TestIdleVariables(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(4, 2))
+	x, y := normal(g, 60, 8), normal(g, 60, 5)
+	more := mat.NewDense(60, 10, nil)
+	more.Augment(x, mat.NewDense(60, 2, nil))
+	for i := range 60 {
+		more.Set(i, 8, 2.5)
+		more.Set(i, 9, x.At(i, 0)-2*x.At(i, 3))
+	}
+	s := Defaults()
+	s.Statistics = []string{CCA, SVCCA}
+	compare := func(x *mat.Dense, p int) []measure.Score {
+		scores, err := Compare(context.Background(), source(t, x.RawMatrix().Data, p), source(t, y.RawMatrix().Data, 5), Options{Settings: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scores
+	}
+	without, with := compare(x, 8), compare(more, 10)
+	if d := with[0].Value - without[0].Value; math.Abs(d) > 1e-9 {
+		t.Errorf("idle variables move cca by %g", d)
+	}
+	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction"}
+	if !slices.Equal(with[0].Warnings, want) || len(with[1].Warnings)+len(without[0].Warnings) > 0 {
+		t.Errorf("warnings %q, %q and %q", with[0].Warnings, with[1].Warnings, without[0].Warnings)
 	}
 }
 

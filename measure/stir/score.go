@@ -182,7 +182,11 @@ func (r *run) missed(common []measure.Score) []string {
 	if share == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.3g %% of the pictures did not get within %v of the reference model's representation (relative distance): take more steps, or optimiser adam", 100*share, r.settings.Delta)}
+	remedy := "take more steps"
+	if r.settings.Optimiser != string(invert.Adam) {
+		remedy += ", or optimiser adam"
+	}
+	return []string{fmt.Sprintf("%.3g %% of the pictures did not get within %v of the reference model's representation (relative distance): %s", 100*share, r.settings.Delta, remedy)}
 }
 
 func number(yes bool) float64 {

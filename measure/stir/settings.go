@@ -32,10 +32,12 @@ type Settings struct {
 	Batch      int      `key:"batch" json:"batch" min:"1" doc:"pictures that go through the engine together; by the model's size where not given"`
 }
 
+const defaultBeta = 0.1
+
 // Defaults are the paper's settings.
 func Defaults() Settings {
 	return Settings{Images: 1000, Inversions: []string{Arbitrary}, Similarity: []string{similarity.LinearCKA},
-		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: 0.1, Delta: 0.1}
+		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: defaultBeta, Delta: 0.1}
 }
 
 func (s Settings) check() error {
@@ -70,6 +72,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("delta is %v: it must be above 0", s.Delta)
 	case s.Normalised && !(s.Beta > 0):
 		return fmt.Errorf("beta is %v: it must be above 0", s.Beta)
+	case !s.Normalised && s.Beta != 0 && s.Beta != defaultBeta:
+		return fmt.Errorf("beta is %v and has no effect without normalised: true", s.Beta)
 	}
 	_, err := s.options().Resolved()
 	return err

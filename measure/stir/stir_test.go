@@ -375,6 +375,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		"1 images":            func(s *stir.Settings) { s.Images = 1 },
 		`start "dream"`:       func(s *stir.Settings) { s.Start = "dream" },
 		"delta is 0":          func(s *stir.Settings) { s.Delta = 0 },
+		"beta is 0.5":         func(s *stir.Settings) { s.Beta = 0.5 },
 		"beta is -1":          func(s *stir.Settings) { s.Normalised, s.Beta = true, -1 },
 		`optimiser "sgd"`:     func(s *stir.Settings) { s.Optimiser = "sgd" },
 		"-3 steps":            func(s *stir.Settings) { s.Steps = -3 },

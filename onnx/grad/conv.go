@@ -39,7 +39,7 @@ func (c *call) convolves(f filter) (onnx.Attrs, bool) {
 	}
 	pads, w := slices.Concat(f.before, f.after), c.x(1)
 	constant := c.static.Constant(string(w))
-	if slices.Min(pads) < 0 || constant && !quick(c.shape(w), f.strides, f.dilations, constant) {
+	if slices.Min(pads) < 0 || constant && !c.chosen[string(c.y(0))] && !quick(c.shape(w), f.strides, f.dilations, constant) {
 		return nil, false
 	}
 	return onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": pads}, true

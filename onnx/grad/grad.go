@@ -106,10 +106,20 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	return pullback(b, &tape{}, y, dy, by...)
 }
 
-// Convolved is Pullback with operators of package kernels for gradients of convolutions that are faster by them, with the conditions of Fused.
+// Convolved is Pullback with operators of package kernels for convolutions with constant weights, and their gradients, that are faster by them, with the conditions
+// of Fused. Where tensors of the graph are then computed with their channels last it leaves nodes that nobody needs: outputs are to be chosen by onnx.Model.WithOutputs.
 func Convolved(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
+	if b.Inline(); b.Err() != nil {
+		return nil, b.Err()
+	}
 	b.NeedDomain(kernels.Domain, 1)
-	return pullback(b, &tape{ours: true}, y, dy, by...)
+	before := b.Static()
+	chosen := grouped(b, before)
+	gradients, err := pullback(b, &tape{ours: true, chosen: chosen}, y, dy, by...)
+	if err == nil {
+		lay(b, before, chosen)
+	}
+	return gradients, err
 }
 
 func pullback(b *onnx.Builder, may *tape, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
@@ -123,7 +133,7 @@ func pullback(b *onnx.Builder, may *tape, y, dy []onnx.Value, by ...onnx.Value) 
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	t.pullback, t.ours, t.fused = Pullback, may.ours, may.fused
+	t.pullback, t.ours, t.fused, t.chosen = Pullback, may.ours, may.fused, may.chosen
 	for i := range y {
 		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)

@@ -74,17 +74,40 @@ func TestNets(t *testing.T) {
 	}
 	for _, path := range folders {
 		dir := filepath.Dir(path)
-		t.Run(filepath.Base(dir), func(t *testing.T) { checkNet(t, dir) })
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Run("standard", func(t *testing.T) {
+				checkNet(t, dir, func(m *onnx.Model) (*onnx.Model, error) {
+					return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
+				})
+			})
+			t.Run("ours", func(t *testing.T) { checkNet(t, dir, convolved) })
+		})
 	}
 }
 
-func checkNet(t *testing.T, dir string) {
+// convolved is a model with the gradient of y, weighed by r, by x, as searches compute it.
+func convolved(m *onnx.Model) (*onnx.Model, error) {
+	b := onnx.Extend(m)
+	r := b.InputLike("r", "y")
+	g, err := grad.Convolved(b, []onnx.Value{"y"}, []onnx.Value{r}, "x")
+	if err != nil {
+		return nil, err
+	}
+	b.Output("dx", g[0])
+	all, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return all.WithOutputs([]string{"y", "dx"})
+}
+
+func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.Model, error)) {
 	rt := engine(t)
 	m, err := onnx.Read(filepath.Join(dir, "model.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
+	g, err := differentiate(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -256,11 +256,11 @@ func drawPad(g *gen) trial {
 		modes = append(modes, "wrap")
 	}
 	mode := modes[g.trial%len(modes)]
-	shape := g.dims(g.between(2, 4), 3, 5)
+	shape := g.dims(g.between(2, 4), 4, 5)
 	pads := make([]int, 2*len(shape))
 	for i := range pads {
 		if i%len(shape) >= len(shape)-2 {
-			pads[i] = g.between(0, 2)
+			pads[i] = g.between(-1, 2)
 			if mode == "constant" || mode == "edge" {
 				pads[i] = g.between(-1, 4)
 			}

@@ -44,26 +44,10 @@ func (g *gen) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 			strides[i] = min(strides[i], kernel[i]) // else the engine finds a negative padding
 		}
 	}
-	if g.opset < 22 && beyond(shape, attrs, span) {
-		delete(attrs, "ceil_mode") // the engine averages nothing then, and the standard says nothing
+	if g.opset < 22 && attrs["ceil_mode"] != nil {
+		delete(attrs, "dilations") // the engine infers a size that it does not compute, and kernels with gaps cannot always be padded instead
 	}
 	return shape, attrs
-}
-
-// beyond reports whether a window that ceil_mode makes has nothing of the input in it.
-func beyond(shape []int, attrs onnx.Attrs, span []int) bool {
-	pads, ok := attrs["pads"].([]int)
-	if !ok {
-		pads = make([]int, 2*len(span))
-	}
-	for i, k := range span {
-		size, s := shape[2+i], stride(attrs, i)
-		last := (size + pads[i] + pads[len(span)+i] - k + s - 1) / s * s
-		if last-pads[i] >= size {
-			return true
-		}
-	}
-	return false
 }
 
 func drawMaxPool(g *gen) trial {

@@ -97,9 +97,13 @@ func (c *call) pads() ([]int, bool) {
 	return pads, true
 }
 
-// padSources is, for each place of a padded axis, the place of the axis of n elements that it repeats.
+// padSources is, for each place of a padded axis, the place of the axis of n elements that it repeats. What negative padding cuts off is not
+// repeated at the other end.
 func padSources(mode string, before, after, n int) []int {
 	sources := make([]int, max(0, n+before+after))
+	cut := max(0, -before)
+	n = max(1, n-cut-max(0, -after))
+	before = max(0, before)
 	for i := range sources {
 		at := i - before
 		switch mode {
@@ -116,7 +120,7 @@ func padSources(mode string, before, after, n int) []int {
 			at = ((at % period) + period) % period
 			at = min(at, period-at)
 		}
-		sources[i] = at
+		sources[i] = cut + at
 	}
 	return sources
 }

@@ -21,8 +21,13 @@ type program struct {
 
 func compile(t testing.TB, m *onnx.Model) *program {
 	t.Helper()
+	return compileWith(t, m, ort.Options{Threads: 1})
+}
+
+func compileWith(t testing.TB, m *onnx.Model, o ort.Options) *program {
+	t.Helper()
 	rt := orttest.Load(t)
-	s, err := rt.NewSession(m, ort.Options{Threads: 1})
+	s, err := rt.NewSession(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,9 @@ import (
 // made the input.
 func relu(c *call) {
 	c.give(0, func() onnx.Value {
+		if c.chosen[string(c.y(0))] {
+			return c.Node(kernels.Domain, kernels.ReluGradient, 1, nil, c.y(0), c.dy(0))[0]
+		}
 		dy := c.dyBeside(c.x(0))
 		if c.fused && c.single(c.y(0)) && c.sums[c.y(0)] != "" { // not one that has yet to be repeated
 			return c.Node(kernels.Domain, kernels.ReluGradient, 1, nil, c.y(0), dy)[0]

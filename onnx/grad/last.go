@@ -1,0 +1,162 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/internal/kernels"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Convolutions of our own are fastest with the channels of a place side by side, which is how they multiply, and with the sums,
+// activations and masks that follow written in the same pass. Putting channels last and back costs as much as a pass over
+// the feature map, so it is done around groups of nodes that are worth it: see groups.go.
+
+// sideOf is the side of the squares that a result goes by: those of 4 x 4 places take 36 products where four of 2 x 2 take 64, but weights that
+// are four times as large, in place of 16/9, which have to stay in the caches.
+func sideOf(result, w []int) int {
+	over := func(side int) int {
+		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
+	}
+	if len(result) == 4 && over(4) < over(2) && w[0]*w[1] <= mostWeights {
+		return 4
+	}
+	return 2
+}
+
+const mostWeights = 1 << 17
+
+// A layout is a graph while nodes are put to channels last.
+type layout struct {
+	b       *onnx.Builder
+	chosen  map[string]bool
+	last    map[string]onnx.Value // tensors with channels last
+	made    map[string]convolved  // of those, what a convolution ends with
+	readers map[string]int
+}
+
+// A convolved is a convolution and what follows it in the same pass: more is added, then max(0, .) taken, then kept where a mask is positive.
+type convolved struct {
+	op     string
+	attrs  onnx.Attrs
+	inputs []onnx.Value // x, w, bias or dy, w, x; then more and mask
+	relu   int
+	side   int // of the squares that it goes by, if it does
+}
+
+const more, mask = 3, 4
+
+// lay computes the chosen nodes, and their gradients, with channels last. Every tensor keeps its name in the usual order, made by a
+// node that nobody may need: WithOutputs leaves those out. before is what was known of the graph before the gradients.
+func lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool) {
+	if len(chosen) == 0 {
+		return
+	}
+	b.NeedDomain(kernels.Domain, 1)
+	l := &layout{b: b, chosen: chosen, last: map[string]onnx.Value{}, made: map[string]convolved{}, readers: map[string]int{}}
+	for _, n := range b.Nodes() {
+		for _, t := range onnx.Reads(n) {
+			l.readers[t]++
+		}
+	}
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		v := l.write(before, n)
+		if v == "" {
+			return nil
+		}
+		l.last[n.Output[0]] = v
+		return []onnx.Value{b.Transpose(v, 0, 3, 1, 2)}
+	})
+}
+
+// write computes a node with channels last, if it is one of those.
+func (l *layout) write(before *onnx.Static, n *pb.NodeProto) onnx.Value {
+	if n.GetDomain() == kernels.Domain {
+		return l.writeGradient(before, n)
+	}
+	in := n.Input
+	switch op := n.GetOpType(); {
+	case op == "Conv" && l.chosen[n.Output[0]]:
+		attrs, _ := windowOf(before, n)
+		inputs := []onnx.Value{l.of(in[0]), onnx.Value(in[1]), "", "", ""}
+		if len(in) > 2 {
+			inputs[2] = onnx.Value(in[2])
+		}
+		return l.convolve(n, convolved{op: kernels.ConvolutionLast, attrs: attrs, inputs: inputs, side: sideOf(before.Shape(n.Output[0]), before.Shape(in[1]))})
+	case op == "Relu" && l.chosen[n.Output[0]]:
+		if c, ok := l.ends(in[0], 0); ok {
+			c.relu = 1
+			return l.convolve(n, c)
+		}
+		return l.b.Relu(l.of(in[0]))
+	case op == "Add" && (l.chosen[n.Output[0]] || l.last[in[0]] != "" && l.last[in[1]] != "" && !before.Has(n.Output[0])):
+		return l.writeSum(n)
+	}
+	return ""
+}
+
+// writeSum adds in the pass of the convolution that made one of the terms.
+func (l *layout) writeSum(n *pb.NodeProto) onnx.Value {
+	for i, t := range n.Input {
+		if c, ok := l.ends(t, more); ok {
+			c.inputs[more] = l.of(n.Input[1-i])
+			return l.convolve(n, c)
+		}
+	}
+	return l.b.Add(l.of(n.Input[0]), l.of(n.Input[1]))
+}
+
+func (l *layout) writeGradient(before *onnx.Static, n *pb.NodeProto) onnx.Value {
+	in := n.Input
+	switch {
+	case n.GetOpType() == kernels.ConvolutionInputGradient && l.last[in[2]] != "":
+		attrs := onnx.Attrs{}
+		for _, name := range []string{"strides", "dilations", "pads"} {
+			attrs[name] = onnx.AttrInts(n, name)
+		}
+		return l.convolve(n, convolved{
+			op: kernels.ConvolutionInputGradientLast, attrs: attrs, side: sideOf(before.Shape(in[2]), before.Shape(in[1])),
+			inputs: []onnx.Value{l.of(in[0]), onnx.Value(in[1]), l.of(in[2]), "", ""},
+		})
+	case n.GetOpType() == kernels.ReluGradient && l.last[in[0]] != "":
+		if c, ok := l.ends(in[1], mask); ok {
+			c.inputs[mask] = l.of(in[0])
+			return l.convolve(n, c)
+		}
+		return l.b.Node(kernels.Domain, kernels.ReluGradient, 1, nil, l.of(in[0]), l.of(in[1]))[0]
+	}
+	return ""
+}
+
+// ends gives the convolution that made a tensor, if that has no other reader and can go on: with more, max(0, .) or a mask, in this order.
+func (l *layout) ends(t string, with int) (convolved, bool) {
+	c, ok := l.made[t]
+	if !ok || l.readers[t] != 1 || c.inputs[mask] != "" || with != mask && c.relu != 0 || with == more && c.inputs[more] != "" {
+		return c, false
+	}
+	c.inputs = slices.Clone(c.inputs)
+	return c, true
+}
+
+func (l *layout) convolve(n *pb.NodeProto, c convolved) onnx.Value {
+	l.made[n.Output[0]] = c
+	attrs := onnx.Attrs{"relu": c.relu, "side": c.side}
+	for name, v := range c.attrs {
+		attrs[name] = v
+	}
+	inputs := c.inputs
+	for inputs[len(inputs)-1] == "" {
+		inputs = inputs[:len(inputs)-1]
+	}
+	return l.b.Node(kernels.Domain, c.op, 1, attrs, inputs...)[0]
+}
+
+// of is a tensor with its channels last.
+func (l *layout) of(t string) onnx.Value {
+	v := l.last[t]
+	if v == "" {
+		v = l.b.Transpose(onnx.Value(t), 0, 2, 3, 1)
+		l.last[t] = v
+	}
+	return v
+}
