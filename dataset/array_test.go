@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +42,43 @@ func TestRowsOfAnArray(t *testing.T) {
 		for i, v := range got {
 			if want := whole.Data[order[i/width]*width+i%width]; float32(v) != want {
 				t.Fatalf("%s: value %d of row %d is %v, want %v", c.file, i%width, order[i/width], v, want)
+			}
+		}
+	}
+}
+
+// An array that is saved column by column is read as the same one saved row by row.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	shape := []int{3, 2, 4}
+	write := func(name, fortran string, at func(i, j, k int) int) string {
+		values := make([]float32, 24)
+		for i := range 24 {
+			values[at(i/8, i/4%2, i%4)] = float32(i)
+		}
+		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': %s, 'shape': (3, 2, 4), }", fortran)
+		raw := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), 0)
+		raw, err := binary.Append(append(raw, header...), binary.LittleEndian, values)
+		path := filepath.Join(t.TempDir(), name)
+		if err == nil {
+			err = os.WriteFile(path, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, path := range map[string]string{
+		"rows":    write("c.npy", "False", func(i, j, k int) int { return 8*i + 4*j + k }),
+		"columns": write("f.npy", "True", func(i, j, k int) int { return i + 3*j + 6*k }),
+	} {
+		x, err := ReadArray(t.Context(), path, "")
+		if err != nil || !slices.Equal(x.Shape, shape) {
+			t.Fatal(name, x.Shape, err)
+		}
+		for i, v := range x.Data {
+			if v != float32(i) {
+				t.Fatalf("%s: value %d is %v", name, i, v)
 			}
 		}
 	}

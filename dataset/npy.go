@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // An array is one array in NumPy's npy format that can be read anywhere without being loaded.
@@ -19,6 +22,8 @@ type array struct {
 	kind   byte // 'u', 'i', 'f' or 'b'
 	bytes  int  // of one value
 	order  binary.ByteOrder
+
+	columns bool // the first axis varies fastest
 }
 
 // maxNPYHeader bounds the text that describes an array; NumPy's own is about a hundred bytes.
@@ -44,7 +49,45 @@ func openNPY(b blob) (array, error) {
 	if err := a.parseShape(text); err != nil {
 		return a, err
 	}
-	return a, a.checkSize()
+	if err := a.checkSize(); err != nil || !a.columns {
+		return a, err
+	}
+	return a, a.toRows()
+}
+
+// mostColumns is the number of bytes up to which an array that is saved column by column is read whole and turned.
+const mostColumns = 256 << 20
+
+// toRows takes an array whose first axis varies fastest into memory, with the last one fastest.
+func (a *array) toRows() error {
+	n := tensor.Size(a.shape)
+	if n > mostColumns/a.bytes {
+		return fmt.Errorf("saved column by column, and larger than %d MiB: save numpy.ascontiguousarray(a)", mostColumns>>20)
+	}
+	from, err := a.read(0, n)
+	if err != nil {
+		return err
+	}
+	steps := make([]int, len(a.shape)) // of an axis, in values of the result
+	step := 1
+	for i := len(steps) - 1; i >= 0; i-- {
+		steps[i] = step
+		step *= a.shape[i]
+	}
+	to, place, at := make([]byte, len(from)), make([]int, len(steps)), 0
+	for i := range n {
+		copy(to[at*a.bytes:(at+1)*a.bytes], from[i*a.bytes:])
+		for k := range place {
+			at += steps[k]
+			if place[k]++; place[k] < a.shape[k] {
+				break
+			}
+			at -= steps[k] * a.shape[k]
+			place[k] = 0
+		}
+	}
+	a.ReaderAt, a.offset, a.columns = bytes.NewReader(to), 0, false
+	return nil
 }
 
 // npyHeader returns the dictionary that describes the array and where the values start.
@@ -86,7 +129,7 @@ func (a *array) parseType(header string) error {
 	a.bytes, _ = strconv.Atoi(m[3])
 	name := m[2] + m[3]
 	if !strings.Contains(" b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 ", " "+name+" ") {
-		return fmt.Errorf("values of type %s: integers, booleans and floats of 16, 32 or 64 bits are read", name)
+		return fmt.Errorf("values of NumPy's type %s: booleans, integers and floats of at most 8 bytes are read", name)
 	}
 	return nil
 }
@@ -106,9 +149,7 @@ func (a *array) parseShape(header string) error {
 		}
 		a.shape = append(a.shape, d)
 	}
-	if order[1] == "True" && len(a.shape) > 1 {
-		return fmt.Errorf("saved column by column: save numpy.ascontiguousarray(a)")
-	}
+	a.columns = order[1] == "True" && len(a.shape) > 1
 	return nil
 }
 

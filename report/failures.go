@@ -24,22 +24,24 @@ func Failures(w io.Writer, failed []scores.Failure, o Options) error {
 	return err
 }
 
-// failed prints a row for each failure: what, and beside it the error over as many lines as it wants.
+// failed prints a row for each error: what it befell first, and beside it the error over as many lines as it wants.
 func (p *printer) failed(failed []scores.Failure) {
 	if len(failed) == 0 {
 		return
 	}
 	p.line("")
 	p.line(p.style.title.Render("Failed"))
-	shown := failed[:min(len(failed), mostFailures)]
-	what := 0
-	for _, f := range shown {
-		what = max(what, ansi.StringWidth(printable(f.What())))
+	all := failureNotes(failed)
+	shown := all[:min(len(all), mostFailures)]
+	what, more := 0, len(failed)
+	for _, n := range shown {
+		what = max(what, ansi.StringWidth(befell(n)))
+		more -= n.Count
 	}
 	what = min(what, p.width*2/5)
-	for _, f := range shown {
-		left := strings.Split(ansi.Wrap(printable(f.What()), what, " /"), "\n")
-		right := strings.Split(ansi.Wrap(printable(f.Error), p.width-what-2, " /"), "\n")
+	for _, n := range shown {
+		left := strings.Split(ansi.Wrap(befell(n), what, " /"), "\n")
+		right := strings.Split(ansi.Wrap(printable(n.Text), p.width-what-2, " /"), "\n")
 		for i := range max(len(left), len(right)) {
 			l, r := "", ""
 			if i < len(left) {
@@ -52,7 +54,16 @@ func (p *printer) failed(failed []scores.Failure) {
 			p.line(strings.TrimRight(l+pad+"  "+p.style.warn.Render(r), " "))
 		}
 	}
-	if more := len(failed) - len(shown); more > 0 {
+	if more > 0 {
 		p.line(p.style.faint.Render(fmt.Sprintf("and %d more; the folder failures has a file for each", more)))
 	}
+}
+
+// befell says what an error befell: "seis of model a on data d under tilt 15, and 4 more".
+func befell(n note) string {
+	text := strings.Join(n.Where[:min(len(n.Where), 1)], "")
+	if n.Count > 1 {
+		text += fmt.Sprintf(", and %s more", count(n.Count-1))
+	}
+	return printable(text)
 }

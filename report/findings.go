@@ -77,12 +77,12 @@ func ranked(found []finding) []finding {
 	return found
 }
 
-// acrossLayers returns the statistics that compare across layers. One without bounds has the scale of each layer's
-// activations, so its curve over depth is of those; it is spoken of only where there is nothing else.
+// acrossLayers returns the statistics that compare across layers. One without an upper bound has the scale of each layer's
+// activations, so its curve over depth is of those; it is spoken of only where there is nothing else. Baselines are what others are read against.
 func acrossLayers(all []Statistic) []Statistic {
 	var bounded []Statistic
 	for _, s := range all {
-		if !math.IsNaN(s.Max - s.Min) {
+		if !math.IsNaN(s.Max) && !strings.HasPrefix(s.Name, "baseline-") {
 			bounded = append(bounded, s)
 		}
 	}
@@ -95,9 +95,12 @@ func acrossLayers(all []Statistic) []Statistic {
 // wording says which names a sentence must hold for a reader to know what it is about.
 type wording struct{ models, data bool }
 
-// where writes "of resnet20 under quarter on cifar10", as far as needed.
+// where writes "for hue of resnet20 under quarter on cifar10", as far as needed.
 func (w wording) where(s series) string {
 	var parts []string
+	if s.factor != "" {
+		parts = append(parts, "for "+shorten(strings.Replace(s.factor, "class=", "class ", 1), longestName))
+	}
 	if w.models {
 		parts = append(parts, "of "+shorten(s.model, longestName))
 	}
@@ -113,8 +116,11 @@ func (w wording) where(s series) string {
 	return strings.Join(parts, " ")
 }
 
-// steepest describes the model whose curve over depth has most happening in it.
+// steepest describes the model whose curve over depth has most happening in it, or compares models of a single layer each.
 func (w wording) steepest(models []series, about Statistic) finding {
+	if len(models) > 1 && !slices.ContainsFunc(models, func(s series) bool { return len(s.rows) > 1 || s.isGrid() }) {
+		return w.comparison(models, about)
+	}
 	best := w.depth(models[0], about)
 	for _, s := range models[1:] {
 		if f := w.depth(s, about); f.weight > best.weight {
@@ -137,6 +143,8 @@ func (w wording) depth(s series, about Statistic) finding {
 	switch rho := s.trend(); {
 	case len(s.rows) == 1:
 		said = fmt.Sprintf("is %s at %s", number(first.Value), layer(first))
+	case number(low.Value) == number(high.Value):
+		said = fmt.Sprintf("is %s at all %d layers", number(low.Value), len(s.rows))
 	case span <= steady*about.width(high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d layers", number(low.Value), number(high.Value), len(s.rows))
 	case rho <= -trend && first.Value > last.Value:
@@ -149,10 +157,13 @@ func (w wording) depth(s series, about Statistic) finding {
 	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
 }
 
-// width is the length of a statistic's range, or the size of a typical value where it has none.
+// width is the length of a statistic's range, from 0 where only the highest value is known, or the size of a typical value where it has none.
 func (s Statistic) width(typical float64) float64 {
 	if w := s.Max - s.Min; !math.IsNaN(w) {
 		return w
+	}
+	if s.Max > 0 {
+		return s.Max
 	}
 	return max(math.Abs(typical), math.SmallestNonzeroFloat64)
 }
@@ -203,15 +214,16 @@ func atChance(r scores.Row, d Direction) bool {
 // accuracy describes what the transformations cost: for one model from what to what accuracy goes, for several the one
 // that loses most and the one that loses least.
 func (w wording) accuracy(rows []scores.Row) []finding {
-	clean := make(map[string]float64)
+	subject := func(s series) [3]string { return [3]string{s.model, s.data, s.factor} }
+	clean := make(map[[3]string]float64)
 	for _, s := range seriesOf(rows, "accuracy", "clean") {
-		clean[s.model+"\x00"+s.data] = s.rows[0].Value
+		clean[subject(s)] = s.rows[0].Value
 	}
-	before := func(s series) float64 { return clean[s.model+"\x00"+s.data] }
+	before := func(s series) float64 { return clean[subject(s)] }
 	lost := func(s series) float64 { return before(s) - s.rows[0].Value }
 	var found []finding
 	for _, models := range byCase(seriesOf(rows, "accuracy", "moved")) {
-		models = slices.DeleteFunc(models, func(s series) bool { _, known := clean[s.model+"\x00"+s.data]; return !known })
+		models = slices.DeleteFunc(models, func(s series) bool { _, known := clean[subject(s)]; return !known })
 		if len(models) == 0 {
 			continue
 		}
@@ -249,7 +261,7 @@ func change(from, to float64) string {
 func (w wording) predictions(all []series, about Statistic) []finding {
 	groups := byCase(all)
 	if !w.models {
-		groups = grouped(all, func(s series) string { return s.variant + "\x00" + s.data })
+		groups = grouped(all, func(s series) string { return s.factor + "\x00" + s.variant + "\x00" + s.data })
 	}
 	var found []finding
 	for _, g := range groups {
@@ -271,10 +283,10 @@ func (w wording) comparison(group []series, about Statistic) finding {
 	h, l := high.rows[0], low.rows[0]
 	name, common := func(s series) string { return "for " + shorten(s.model, longestName) }, group[0]
 	if w.models {
-		common = series{transform: common.transform, data: common.data}
+		common = series{transform: common.transform, factor: common.factor, data: common.data, variant: common.variant}
 	} else {
 		name = func(s series) string { return "under " + shorten(s.transform, longestName) }
-		common = series{data: common.data}
+		common = series{factor: common.factor, data: common.data}
 	}
 	where := wording{data: w.data}.where(common)
 	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)",

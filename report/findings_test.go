@@ -117,6 +117,60 @@ func TestOverviewPrefersWhatIsDerived(t *testing.T) {
 	}
 }
 
+// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: of what probes read by the statistic that has an upper
+// bound, and of single units along each movement of gratings.
+func TestFindingsOfFactors(t *testing.T) {
+	t.Parallel()
+	row := func(layer string, depth int, measure, statistic, factor string, value float64) scores.Row {
+		return scores.Row{Model: "net", Layer: layer, Depth: depth, Data: "d", Measure: measure, Statistic: statistic, Factor: factor, Value: value, Low: nan, High: nan, Null: nan}
+	}
+	var rows []scores.Row
+	for i, layer := range []string{"first", "second", "third"} {
+		d := float64(i)
+		rows = append(rows,
+			row(layer, i, "informativeness", "r2", "hue", 0.9-0.3*d), row(layer, i, "informativeness", "r2", "scale", 0.5-0.1*d),
+			row(layer, i, "informativeness", "rmse", "hue", 0.1+d), row(layer, i, "informativeness", "baseline-accuracy", "shape", 0.3),
+			row(layer, i, "informativeness", "accuracy", "shape", 0.5), row(layer, i, "firing", "invariance", "phase", 10+5*d),
+			row(layer, i, "distance", "cosine", "", 0.1), row(layer, i, "distance", "cosine", "class=cat", 0.3*d))
+	}
+	want := []string{
+		"Cosine distance is 0.100 at all 3 layers.",
+		"Firing-rate invariance for phase rises from 10 at first to 20 at third.",
+		"R² for hue falls from 0.900 at first to 0.300 at third.",
+	}
+	got := Findings(rows)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	shown := overview(rows)
+	for _, m := range Describe(shown) {
+		if m.Name != "informativeness" {
+			continue
+		}
+		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}
+		if got := findingsOf(shown, m); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestFindingsOfSingleLayers compares models that have one layer each, and describes the curve where one of them has more.
+func TestFindingsOfSingleLayers(t *testing.T) {
+	t.Parallel()
+	row := func(model, layer string, depth int, value float64) scores.Row {
+		return scores.Row{Model: model, Layer: layer, Depth: depth, Transform: "turn", Variant: "v", Measure: "seis", Statistic: "equivariance", Value: value, Low: value - 0.01, High: value + 0.01, Null: nan}
+	}
+	rows := []scores.Row{row("oriented", "energy", 2, 0.66), row("invariant", "strongest", 3, 0.99)}
+	if got := Findings(rows); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
+		t.Errorf("%q", got)
+	}
+	rows = append(rows, row("oriented", "pooled", 3, 0.2))
+	if got := Findings(rows); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{

@@ -55,12 +55,23 @@ func choose(rows []scores.Row) chosen {
 	return c
 }
 
-// overview returns the rows to show first, without those of single classes, in their order.
+// overview returns the rows to show first, in their order. Rows of single classes and factors are among them where no row of all samples
+// stands for them: what a probe reads of a hue, or firing rates along the phase of gratings.
 func overview(rows []scores.Row) []scores.Row {
+	type subject struct{ measure, statistic, model, other, data, transform, variant string }
+	of := func(r *scores.Row) subject {
+		return subject{r.Measure, r.Statistic, r.Model, r.OtherModel, r.Data, r.Transform, r.Variant}
+	}
+	whole := map[subject]bool{}
+	for i := range rows {
+		if rows[i].Factor == "" {
+			whole[of(&rows[i])] = true
+		}
+	}
 	c := choose(rows)
 	var kept []scores.Row
 	for i, r := range rows {
-		if c.overview[i] && r.Factor == "" {
+		if c.overview[i] && (r.Factor == "" || !whole[of(&r)]) {
 			kept = append(kept, r)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 )
 
 // Overview returns the rows that summarise a run, in their order: for each score the mean over the values of its parameter and over
-// trials, where there is one. Rows of single classes and factors are left out.
+// trials, where there is one. Rows of single classes and factors are left out where a row of all samples stands for them.
 func Overview(rows []scores.Row) []scores.Row { return overview(rows) }
 
 // OverTrials returns the rows that stand for their trials, in their order: what is derived over them, or the first. Each value of a

@@ -15,25 +15,26 @@ type series struct {
 	model     string // with the other model, where there is one
 	data      string
 	transform string // with the value of its parameter, where no mean stands for the values
+	factor    string // "" for all samples
 	variant   string
 	rows      []scores.Row
 }
 
 // seriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
 func seriesOf(rows []scores.Row, measure, statistic string) []series {
-	type key struct{ model, other, data, transform, parameter, variant string }
+	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
 	var all []series
 	for _, r := range rows {
 		if r.Measure != measure || r.Statistic != statistic || !finite(r.Value) {
 			continue
 		}
-		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Variant}
+		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Factor, r.Variant}
 		i, seen := place[k]
 		if !seen {
 			i = len(all)
 			place[k] = i
-			all = append(all, series{model: modelLabel(&r), data: r.Data, transform: transformLabel(&r), variant: r.Variant})
+			all = append(all, series{model: modelLabel(&r), data: r.Data, transform: transformLabel(&r), factor: r.Factor, variant: r.Variant})
 		}
 		all[i].rows = append(all[i].rows, r)
 	}
@@ -46,9 +47,9 @@ func seriesOf(rows []scores.Row, measure, statistic string) []series {
 // finite reports whether a value can be said of: a divergence may be infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// byCase groups series by transformation, variant and data: what the series of a group differ in is the model.
+// byCase groups series by transformation, factor, variant and data: what the series of a group differ in is the model.
 func byCase(all []series) [][]series {
-	return grouped(all, func(s series) string { return strings.Join([]string{s.transform, s.variant, s.data}, "\x00") })
+	return grouped(all, func(s series) string { return strings.Join([]string{s.transform, s.factor, s.variant, s.data}, "\x00") })
 }
 
 // grouped brings the series of the same key together, in order of appearance.

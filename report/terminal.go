@@ -32,7 +32,7 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: withFactors(rows)}
+	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: overview(rows)}
 	p.heading(rec, rows)
 	for _, m := range Describe(p.shown) {
 		p.measure(m)
@@ -42,29 +42,6 @@ func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) erro
 	p.failed(rec.Failed)
 	_, err := io.WriteString(w, p.out.String())
 	return err
-}
-
-// withFactors is the overview with the rows of those statistics that are scored by factor alone, of a model on some data: what a probe
-// reads of a hue, or firing rates along the phase of gratings. The factor stands beside the transformation.
-func withFactors(rows []scores.Row) []scores.Row {
-	type subject struct{ measure, statistic, model, other, data, transform, variant string }
-	of := func(r scores.Row) subject {
-		return subject{r.Measure, r.Statistic, r.Model, r.OtherModel, r.Data, r.Transform, r.Variant}
-	}
-	c := choose(rows)
-	whole := map[subject]bool{}
-	for _, r := range rows {
-		whole[of(r)] = whole[of(r)] || r.Factor == ""
-	}
-	var kept []scores.Row
-	for i, r := range rows {
-		if !c.overview[i] || r.Factor != "" && whole[of(r)] {
-			continue
-		}
-		r.Transform = strings.TrimSpace(r.Transform + " " + r.Factor)
-		kept = append(kept, r)
-	}
-	return kept
 }
 
 // styles are the few ways of setting text. Only the terminal's own 16 colours are used, so that they fit its
@@ -174,10 +151,15 @@ func (p *printer) measure(m Measure) {
 	}
 }
 
-// predictions has a row for each model, transformation and data set, and a column for each statistic.
+// gridLabels head the columns of what series.labels returns.
+var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
+
+func (s series) labels() []string { return []string{s.model, s.data, s.transform, s.factor, s.variant} }
+
+// predictions has a row for each model, transformation, factor and data set, and a column for each statistic.
 func (p *printer) predictions(m Measure) grid {
-	type key struct{ model, data, transform, variant string }
-	g := grid{title: strings.ToUpper(m.Name), labels: []string{"model", "data", "transform", "variant"}}
+	type key struct{ model, data, transform, factor, variant string }
+	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
 	place := make(map[key]int)
 	statistics := m.Statistics
 	if len(statistics) > mostColumns {
@@ -186,13 +168,13 @@ func (p *printer) predictions(m Measure) grid {
 	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
 		for _, one := range seriesOf(p.shown, m.Name, s.Name) {
-			k := key{one.model, one.data, one.transform, one.variant}
+			k := key{one.model, one.data, one.transform, one.factor, one.variant}
 			i, seen := place[k]
 			if !seen {
 				i = len(g.rows)
 				place[k] = i
 				g.rows = append(g.rows, gridRow{
-					labels: []string{k.model, k.data, k.transform, k.variant},
+					labels: one.labels(),
 					values: make([]gridValue, len(statistics)),
 				})
 			}
@@ -206,11 +188,11 @@ func (p *printer) predictions(m Measure) grid {
 	return g
 }
 
-// layers has a row for each model, transformation and data set, with the best and the worst layer.
+// layers has a row for each model, transformation, factor and data set, with the best and the worst layer.
 func (p *printer) layers(m Measure, s Statistic) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
-		labels: []string{"model", "data", "transform", "variant"},
+		labels: slices.Clone(gridLabels),
 		values: []string{"best layer", "worst layer"},
 	}
 	if s.Direction == Neutral {
@@ -226,7 +208,7 @@ func (p *printer) layers(m Measure, s Statistic) grid {
 		}
 		fewest, most = min(fewest, len(one.rows)), max(most, len(one.rows))
 		g.rows = append(g.rows, gridRow{
-			labels: []string{one.model, one.data, one.transform, one.variant},
+			labels: one.labels(),
 			values: []gridValue{valueOf(one.best(s.Direction)), valueOf(one.worst(s.Direction))},
 			null:   nullOf(one),
 		})

@@ -110,9 +110,34 @@ func TestTerminalOfFactors(t *testing.T) {
 		row("informativeness", "r2", "hue", 0.75), row("informativeness", "r2", "scale", 0.25),
 		row("distance", "l2", "", 0.5), row("distance", "l2", "class=cat", 0.125),
 	}, scores.Record{Study: "s"}, Options{Width: 120})
+	if !strings.Contains(text, "factor  layer") {
+		t.Errorf("factors have no heading of their own in\n%s", text)
+	}
 	for want, is := range map[string]bool{"hue": true, "0.750": true, "scale": true, "0.250": true, "0.500": true, "cat": false, "0.125": false} {
 		if strings.Contains(text, want) != is {
 			t.Errorf("%q: %v in\n%s", want, !is, text)
 		}
+	}
+}
+
+// TestOneErrorOfManyCells prints an error once, with how many cells it befell.
+func TestOneErrorOfManyCells(t *testing.T) {
+	t.Parallel()
+	var failed []scores.Failure
+	for i := range 5 {
+		failed = append(failed, scores.Failure{Measure: "accuracy", Model: "net", Data: "d", Transform: "turn", Parameter: fmt.Sprint(i), Error: "the data have 5 classes"})
+	}
+	failed = append(failed, scores.Failure{Model: "other", Error: "truncated"})
+	var b bytes.Buffer
+	if err := Failures(&b, failed, Options{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"accuracy of model net on data d under turn 0,", "and 4 more", "model other"} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("no single %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Count(b.String(), "the data have 5 classes") != 1 || strings.Contains(b.String(), "failures has a file") {
+		t.Errorf("it prints\n%s", b.String())
 	}
 }

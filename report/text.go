@@ -82,12 +82,11 @@ func shorten(s string, width int) string {
 		return s
 	}
 	head := ansi.Truncate(s, (width-1)/2, "")
-	room := width - 1 - ansi.StringWidth(head)
-	tail := ansi.TruncateLeft(s, w-room, "")
-	if ansi.StringWidth(tail) > room { // a character of two cells sits across the cut
-		tail = ansi.TruncateLeft(s, w-room+1, "")
+	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ { // a character of two cells may sit across the cut, or one that joins its neighbour
+		if short := head + "…" + ansi.TruncateLeft(s, cut, ""); cut >= w || ansi.StringWidth(short) <= width {
+			return short
+		}
 	}
-	return head + "…" + tail
 }
 
 // some writes the first items: "a, b", or "a, b, …" where there are more than most.

@@ -40,6 +40,7 @@ func TestShorten(t *testing.T) {
 		want  string
 	}{
 		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 5, "a?b"},
+		{"AA\u0600Aः", 4, "A…"},
 	} {
 		if got := shorten(c.name, c.width); got != c.want {
 			t.Errorf("shorten(%q, %d) = %q, not %q", c.name, c.width, got, c.want)

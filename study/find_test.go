@@ -56,6 +56,7 @@ func TestModelsAndDataByURL(t *testing.T) {
 			for w.Write(make([]byte, 1<<16)); r.Context().Err() == nil; {
 				w.Write(make([]byte, 1<<16))
 			}
+			return
 		}
 		files.ServeHTTP(w, r)
 	}))

@@ -73,6 +73,12 @@ func (d Data) outputs(names []string, classes int) (to []int, restrict bool, err
 	return nil, false, fmt.Errorf("the data have %d classes and the model %d: say with classes: which output each class is (%s, ...)", len(names), classes, names[0])
 }
 
+// Placed reports whether it is known which of a model's outputs each class of the data is, without a word on it in the study.
+func Placed(names []string, classes int) bool {
+	_, _, err := Data{}.outputs(names, classes)
+	return err == nil
+}
+
 func (d Data) listedOutputs(names, synsets []string) ([]int, error) {
 	if len(d.Classes) != len(names) {
 		return nil, fmt.Errorf("classes: names %d outputs for the %d classes of the data", len(d.Classes), len(names))

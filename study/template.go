@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -20,12 +21,15 @@ type Guess struct {
 	DataHere   string // the same from the working directory
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
-	Size       int    // side of the model's input; 0: any
 	Space      bool   // some layer has positions
 	Rate       int    // of the sounds; 0: the data are pictures
 	Length     int    // samples of a sound that the model takes
-	Layers     string // pattern of the layers that show depth
-	Preprocess string
+	Layers     string // patterns of the layers that show depth, as YAML
+	Preprocess string // the file beside the model, or a preset
+	Config     bool   // Preprocess is a file
+
+	Labels   []string // the classes of the data; none: they have no labels
+	Unplaced bool     // which outputs these are is not known
 }
 
 // Template writes a commented study file for a model and data, to be run as it is and changed from there.
@@ -38,8 +42,21 @@ func Template(g Guess) (string, error) {
 	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
 		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
+		"Places":  countedTo(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
 	})
 	return b.String(), err
+}
+
+// countedTo writes "0, 1, 2" for three classes, and the first of many.
+func countedTo(n int) string {
+	text := ""
+	for i := range min(n, 10) {
+		text += ", " + strconv.Itoa(i)
+	}
+	if n > 10 {
+		text += ", ..."
+	}
+	return strings.TrimPrefix(text, ", ")
 }
 
 // NameOf is the name that a path suggests: its last part without its ending, or the folder's where that part says nothing.
@@ -127,16 +144,19 @@ data:
     {{.Kind}}: {{.G.Data}}
 {{- end}}
     limit: 1000              # leave it out for all samples
-{{- if eq .Kind "images"}}
+{{- if and (eq .Kind "images") .G.Labels}}
     stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
 {{- else}}
-    # shuffle: true          # before the limit is taken; without it, the first 1,000 of the file
+    # shuffle: true          # before the limit is taken; without it, the first 1,000 {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
+{{- end}}
+{{- if .G.Unplaced}}
+    # classes: [{{.Places}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.First}}, ...
 {{- end}}
 
 models:
   - name: {{.ModelName}}
     onnx: {{.G.Model}}
-{{- if .G.Preprocess}}
+{{- if .G.Config}}
     # preprocess: found in {{.G.Preprocess}}
 {{- else if .G.Rate}}
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
@@ -144,9 +164,9 @@ models:
 {{- else}}
     # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
     # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
-    preprocess: {{if ge .G.Size 128}}imagenet{{else if and (eq .G.Size 32) (eq .G.Channels 3)}}cifar10{{else}}none{{end}}
+    preprocess: {{.G.Preprocess}}
 {{- end}}
-    layers: [{{.G.Layers}}, penultimate]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
+    layers: [{{.G.Layers}}]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
     # tags: {family: resnet}           # carried to the report
 
 transforms:
@@ -166,8 +186,12 @@ transforms:
 {{- end}}
 
 measures:
-{{- if .G.Classes}}
+{{- if and .G.Classes .G.Unplaced}}
+  # - accuracy               # is the class right, on x and on T(x)? It wants classes: above
+{{- else if and .G.Classes .G.Labels}}
   - accuracy                 # is the class right, on x and on T(x)?
+{{- end}}
+{{- if .G.Classes}}
   - effective-invariance     # does the prediction hold, with confidence?
   - prediction-divergence    # how far do the probabilities move?
 {{- end}}

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -77,6 +78,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	if err != nil {
 		return study.Guess{}, err
 	}
+	labels := data.Classes()
 	if err := dataset.Close(data); err != nil {
 		return study.Guess{}, err
 	}
@@ -89,30 +91,55 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	if err != nil {
 		return study.Guess{}, err
 	}
-	g := study.Guess{Classes: m.Classes(), Channels: m.Frame().Channels, Size: m.Frame().Height, Rate: rate, Length: m.Frame().Length}
 	if m.Sound() != (rate > 0) {
 		return study.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
 	}
-	made := map[string]int{} // layers by operator
+	g := study.Guess{
+		Name: study.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
+		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: showingDepth(m), Preprocess: presetFor(m),
+		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !study.Placed(labels, m.Classes()),
+	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
-		made[l.Op]++
-	}
-	switch {
-	case made["Conv"] < 4 && made["Add"] > 0: // a transformer: the sums that end its blocks show depth
-		g.Layers = `"op:Add"`
-	case made["Conv"] > 0:
-		g.Layers = `"op:Conv"`
-	default:
-		g.Layers = "all"
 	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
 	if _, err := os.Stat(beside); err == nil {
-		g.Preprocess = beside
+		g.Preprocess, g.Config = beside, true
 	}
-	g.Model, g.Data, g.DataHere = relative(folder, modelPath), relative(folder, dataPath), dataPath
-	g.Name = study.NameOf(modelPath)
 	return g, nil
+}
+
+// showingDepth are patterns of the layers that show a model's depth, as YAML: of a transformer, the sums that end its blocks.
+func showingDepth(m *model.Model) string {
+	made := map[string]int{} // layers by operator
+	for _, l := range m.Layers() {
+		made[l.Op]++
+	}
+	patterns := "all"
+	switch {
+	case made["Conv"] < 4 && made["Add"] > 0:
+		patterns = `"op:Add"`
+	case made["Conv"] > 0:
+		patterns = `"op:Conv"`
+	}
+	if _, err := m.Graph().Select("penultimate"); err == nil {
+		patterns += ", penultimate"
+	}
+	return patterns
+}
+
+// presetFor is the preset that models of this size are mostly trained with. What takes bytes brings its own scaling.
+func presetFor(m *model.Model) string {
+	frame := m.Frame()
+	switch {
+	case m.Input().Type == onnx.Uint8:
+		return "none"
+	case frame.Height >= 128:
+		return "imagenet"
+	case frame.Height == 32 && frame.Channels == 3:
+		return "cifar10"
+	}
+	return "none"
 }
 
 func relative(folder, path string) string {

@@ -1,15 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // call runs the command as a shell would, and returns its exit code and what it says on the way out.
@@ -70,6 +79,89 @@ func TestInitWritesAStudyThatRuns(t *testing.T) {
 	if code, message := call(t, "run", filepath.Join(run, "study.yaml"), "-o", run); code != 0 {
 		t.Errorf("the resolved study does not run: %s", message)
 	}
+}
+
+// TestInitFitsModelAndData writes studies for models and data that want something else than the usual, which run as they are.
+func TestInitFitsModelAndData(t *testing.T) {
+	dir := t.TempDir()
+	classifier := testmodel.Write(t, dir, "net", testmodel.Options{})
+	odd := write(t, dir, "odd.onnx", twoOutputs(t))
+	for i := range 12 {
+		m := image.NewGray(image.Rect(0, 0, 16, 16))
+		for j := range m.Pix {
+			m.Pix[j] = uint8(j * (i + 3))
+		}
+		var coded bytes.Buffer
+		if err := png.Encode(&coded, m); err != nil {
+			t.Fatal(err)
+		}
+		picture := coded.Bytes()
+		write(t, dir, fmt.Sprintf("flat/%02d.png", i), picture)
+		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), picture)
+	}
+	for _, c := range []struct {
+		model, data string
+		has, lacks  []string
+	}{
+		{classifier, "flat", []string{"# shuffle: true", "- effective-invariance"}, []string{"stratified", "accuracy", "classes:"}},
+		{classifier, "classed", []string{"stratified: true", "# classes: [0, 1, 2]", "of the model's 8 outputs", "  # - accuracy"}, []string{"\n  - accuracy"}},
+		{odd, "flat", []string{"preprocess: none", "- effective-invariance", `"op:Conv", penultimate`}, nil},
+	} {
+		study := filepath.Join(dir, "study.yaml")
+		if code, message := call(t, "init", c.model, filepath.Join(dir, c.data), "--force", "-o", study); code != 0 {
+			t.Fatal(message)
+		}
+		text, err := os.ReadFile(study)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.has {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s on %s: no %q in\n%s", c.model, c.data, want, text)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(string(text), not) {
+				t.Errorf("%s on %s: %q in\n%s", c.model, c.data, not, text)
+			}
+		}
+		if code, message := call(t, "run", study, "-o", filepath.Join(t.TempDir(), "run")); code != 0 {
+			t.Errorf("%s on %s: %s", c.model, c.data, message)
+		}
+	}
+}
+
+// twoOutputs is a model of bytes with an embedding of unit length before its class scores.
+func twoOutputs(t *testing.T) []byte {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Cast(b.Input("x", onnx.Uint8, -1, 3, 32, 32), onnx.Float)
+	w, v := tensor.New(4, 3, 3, 3), tensor.New(4, 5)
+	for i := range w.Data {
+		w.Data[i] = float32(i%7) / 900
+	}
+	for i := range v.Data {
+		v.Data[i] = float32(i%3) - 1
+	}
+	z := b.Flatten(b.ReduceMean(b.Relu(b.Conv(x, b.Const("w", w), b.Const("b", tensor.New(4)), nil)), true, 2, 3), 1)
+	b.Output("vector", b.Div(z, b.Op("ReduceL2", onnx.Attrs{"axes": []int{1}, "keepdims": 1}, z)))
+	b.Output("scores", b.MatMul(z, b.Const("v", v)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, out := range m.Proto().Graph.Output { // as exporters declare them
+		size := func(n int64) *pb.TensorShapeProto_Dimension {
+			return &pb.TensorShapeProto_Dimension{Value: &pb.TensorShapeProto_Dimension_DimValue{DimValue: n}}
+		}
+		shape := &pb.TensorShapeProto{Dim: []*pb.TensorShapeProto_Dimension{{}, size(int64(4 + i))}}
+		out.Type = &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(int32(onnx.Float)), Shape: shape}}}
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 func TestCancelledRunSaysSo(t *testing.T) {

@@ -56,9 +56,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	if result == nil {
 		return err
 	}
-	if err := show(result, dirs[0], asJSON); err != nil {
-		return err
-	}
+	shown := show(result, dirs[0], asJSON)
 	var lack *study.Incomplete
 	if errors.As(err, &lack) {
 		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
@@ -68,7 +66,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 		}
 		t.Flush()
 	}
-	return err
+	return errors.Join(shown, err)
 }
 
 func reportCommand() *cobra.Command {

@@ -166,14 +166,20 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	return errors.Join(show(result, out, asJSON), err)
 }
 
-// show writes the report into the run folder and prints the scores.
+// show writes the report into the run folder and prints the scores, which a report that cannot be written does not keep back.
 func show(result *study.Result, out string, asJSON bool) error {
 	file := filepath.Join(out, "report.html")
-	if err := atomicfile.WriteFunc(file, func(w io.Writer) error {
+	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
 		return report.Run{Rows: result.Rows, Record: result.Record, Attachments: report.ReadAttachments(out)}.HTML(w, "")
-	}); err != nil {
-		return err
+	})
+	if failed != nil {
+		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
 	}
+	return errors.Join(printScores(result, out, asJSON, failed == nil), failed)
+}
+
+// printScores prints the scores, and where they are.
+func printScores(result *study.Result, out string, asJSON, reported bool) error {
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
@@ -185,7 +191,9 @@ func show(result *study.Result, out string, asJSON bool) error {
 	if result.Record.Finished != nil {
 		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
 	}
-	fmt.Println("report ", file)
+	if reported {
+		fmt.Println("report ", filepath.Join(out, "report.html"))
+	}
 	return nil
 }
 

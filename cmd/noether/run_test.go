@@ -76,6 +76,32 @@ func TestReportOfAHalfFinishedRun(t *testing.T) {
 	}
 }
 
+func TestAReportThatCannotBeWrittenKeepsNoScoresBack(t *testing.T) {
+	dir := brokenFolder(t)
+	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	run := filepath.Join(dir, "run")
+	report := filepath.Join(run, "report.html")
+	if err := os.MkdirAll(report, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text, err := output(t, "run", study, "-o", run)
+	if err == nil || !strings.Contains(oneLine(err.Error()), report+": it is a folder; the scores are kept, and noether report "+run) {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(text, "DISTANCE") || !strings.Contains(text, "scores.csv") || strings.Contains(text, "report.html") {
+		t.Errorf("it prints\n%s", text)
+	}
+	if len(readScores(t, run)) == 0 {
+		t.Error("there are no scores")
+	}
+	if err := os.Remove(report); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = output(t, "report", run); err != nil || !strings.Contains(text, report) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
