@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/steady"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 )
@@ -23,15 +25,19 @@ type gradientModel struct {
 	Of        string            `json:"of"`
 	Cotangent string            `json:"cotangent,omitempty"` // absent: all weights are 1
 	Gradients map[string]string `json:"gradients"`           // the output, by what it is the gradient by
+	By        []string          `json:"-"`                   // the keys of it, in the order of the outputs
 	Nodes     int               `json:"nodes"`
 	Added     int               `json:"added"` // of these, by differentiating
 	Inputs    []port            `json:"inputs"`
 	Outputs   []port            `json:"outputs"`
+
+	Tried map[string]steady.Report `json:"tried,omitempty"` // by what the gradient is by
 }
 
-func gradCommand() *cobra.Command {
+func gradCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var o grad.Options
+	var trial gradTrial
 	var sum, asJSON bool
 	c := &cobra.Command{
 		Use:   "grad MODEL",
@@ -40,9 +46,14 @@ func gradCommand() *cobra.Command {
 gradients of a tensor by inputs, weights or any tensor between. It runs wherever the model does.
 
 Unless the tensor is a single number, the new model has one more input, the cotangent: the derivative of
-some loss by each element of the tensor. --sum takes ones instead.`,
-		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight",
-		Args:    usageArgs(cobra.ExactArgs(1)),
+some loss by each element of the tensor. --sum takes ones instead.
+
+--try computes the gradients at arrays of yours and at others that differ from them by rounding, and tells how they move:
+where a relu's input is within rounding of 0, engines differ. --against holds them against what another program has
+computed, and fails if the difference is more than rounding explains.`,
+		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight\n" +
+			"  noether grad model.onnx -o out.onnx --cotangent r --try x=x.npy --try r=r.npy --against dx.npy",
+		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
 				return usagef(c, "say by -o where to write the model")
@@ -50,16 +61,26 @@ some loss by each element of the tensor. --sum takes ones instead.`,
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
 			}
-			written, err := differentiate(args[0], out, o, sum)
+			if err := trial.check(); err != nil {
+				return usagef(c, "%v", err)
+			}
+			written, g, err := differentiate(args[0], out, o, sum)
 			if err != nil {
 				return err
+			}
+			if len(trial.at) > 0 {
+				if err := trial.run(c.Context(), engine, g, written); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				e := json.NewEncoder(os.Stdout)
 				e.SetIndent("", " ")
-				return e.Encode(written)
+				err = e.Encode(written)
+			} else {
+				err = printGradients(os.Stdout, written)
 			}
-			return printGradients(os.Stdout, written)
+			return errors.Join(err, written.judge())
 		},
 	}
 	f := c.Flags()
@@ -68,21 +89,23 @@ some loss by each element of the tensor. --sum takes ones instead.`,
 	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, tensors between (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `the input, or a tensor of the model, that weighs the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
+	f.StringArrayVar(&trial.at, "try", nil, "compute the gradients at INPUT=FILE.npy (one for each input), and tell how rounding moves them")
+	f.StringArrayVar(&trial.against, "against", nil, "with --try: hold the gradient by TENSOR=FILE.npy against an array")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// differentiate writes the model with gradients.
-func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, error) {
+// differentiate writes the model with gradients, and returns it.
+func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, *onnx.Model, error) {
 	m, err := onnx.Read(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := besideWeights(m, path, out); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o, err = o.Defaults(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if o.Cotangent == "" && !sum && !isNumber(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
@@ -95,23 +118,23 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	}
 	g, err := grad.Add(m, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	raw, err := g.Bytes()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := atomicfile.Write(out, raw); err != nil {
-		return nil, fmt.Errorf("writing the model: %w", err)
+		return nil, nil, fmt.Errorf("writing the model: %w", err)
 	}
 	written := &gradientModel{
 		Path: out, Of: o.Of, Cotangent: o.Cotangent, Gradients: map[string]string{}, Nodes: len(g.Nodes()),
-		Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
+		By: o.By, Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
 	}
 	for _, by := range o.By {
 		written.Gradients[by] = o.Name(by)
 	}
-	return written, nil
+	return written, g, nil
 }
 
 // freeNames are names for gradients whose usual name the model has already, as one that computes gradients itself has.
@@ -191,5 +214,8 @@ func printGradients(w io.Writer, m *gradientModel) error {
 	for _, p := range m.Outputs {
 		fmt.Fprintf(t, "output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || m.Tried == nil {
+		return err
+	}
+	return printTrials(w, m)
 }

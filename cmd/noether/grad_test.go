@@ -3,11 +3,15 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
 )
 
 func TestGrad(t *testing.T) {
@@ -78,6 +82,96 @@ func portsOf(m *onnx.Model) string {
 		return strings.Join(list, ", ")
 	}
 	return names(m.Inputs()) + " -> " + names(m.Outputs())
+}
+
+// numbers writes an array of shape with a value for each place.
+func numbers(t *testing.T, path string, value func(i int) float32, shape ...int) string {
+	t.Helper()
+	x := tensor.New(shape...)
+	for i := range x.Data {
+		x.Data[i] = value(i)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := dataset.WriteNPY(f, x); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// hinge writes the model y = s relu(x - 1), x: 2 x 3, s: a number.
+func hinge(t *testing.T, path string) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x, s := b.Input("x", onnx.Float, 2, 3), b.Input("s", onnx.Float)
+	b.Output("y", b.Mul(b.Relu(b.Sub(x, b.Scalar(1))), s))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err == nil {
+		err = os.WriteFile(path, raw, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A relu's input at its kink is told from an error.
+func TestGradTry(t *testing.T) {
+	orttest.Load(t)
+	dir := t.TempDir()
+	model, out := hinge(t, filepath.Join(dir, "m.onnx")), filepath.Join(dir, "g.onnx")
+	steep := func(at ...int) func(int) float32 {
+		return func(i int) float32 {
+			if slices.Contains(at, i) {
+				return 2
+			}
+			return 0
+		}
+	}
+	x := numbers(t, filepath.Join(dir, "x.npy"), func(i int) float32 { return float32(i) / 2 }, 2, 3) // the third is at the kink
+	s := numbers(t, filepath.Join(dir, "s.npy"), func(int) float32 { return 2 }, 1)
+	for name, c := range map[string]struct {
+		places []int
+		want   string
+	}{
+		"as here":        {[]int{3, 4, 5}, "as expected"},
+		"the other side": {[]int{2, 3, 4, 5}, "kinks alone"},
+		"elsewhere":      {[]int{1, 3, 4}, "as far off as rounding moves it"},
+	} {
+		dx := numbers(t, filepath.Join(dir, "dx.npy"), steep(c.places...), 2, 3)
+		text, err := output(t, "grad", model, "-o", out, "--sum", "--by", "x,s", "--try", "x="+x, "--try", "s="+s, "--against", "x="+dx)
+		if err != nil || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %v, %s; want %q", name, err, text, c.want)
+		}
+	}
+	far := numbers(t, filepath.Join(dir, "far.npy"), func(i int) float32 { return float32(i) + 0.5 }, 2, 3) // no kink near
+	wrong := numbers(t, filepath.Join(dir, "wrong.npy"), steep(1, 2, 3, 4), 2, 3)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--try", "x=" + far, "--try", "s=" + s, "--against", wrong}, 1, "further off than rounding explains"},
+		{[]string{"--against", wrong}, 2, "--try"},
+		{[]string{"--try", "x=" + far}, 1, `input "s" has no array`},
+		{[]string{"--try", far, "--try", "s=" + s}, 1, "say NAME=FILE"},
+		{[]string{"--try", "x=" + far, "--try", "s=" + s, "--try", "x=" + far}, 1, "given twice"},
+		{[]string{"--try", "x=" + far, "--try", "z=" + s}, 1, `no "z"`},
+		{[]string{"--try", "x=" + far, "--try", "s=" + s, "--against", s}, 1, "has shape"},
+		{[]string{"--try", "x=" + s, "--try", "s=" + s}, 1, "x"},
+	} {
+		code, message := call(t, append([]string{"grad", model, "-o", out, "--sum", "--by", "x"}, c.args...)...)
+		if code != c.code || !strings.Contains(message, c.want) || strings.Contains(message, "\n") {
+			t.Errorf("%q: exit %d, %q; want %d and one line with %q", c.args, code, message, c.code, c.want)
+		}
+	}
 }
 
 func TestGradErrors(t *testing.T) {

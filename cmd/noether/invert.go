@@ -50,7 +50,11 @@ from x itself. A search that is stopped goes on where it was when the command is
 			"  noether invert a.onnx --data test_batch.bin --against b.onnx --controversial -o stimuli",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			err := f.idle(c.Flags().Changed)
+			if err == nil {
+				err = f.check()
+			}
+			if err != nil {
 				return usagef(c, "%v", err)
 			}
 			return f.run(c.Context(), engine, args[0])
@@ -103,8 +107,23 @@ func (f *invertFlags) check() error {
 		return fmt.Errorf("--limit is %d; take one picture at least", f.limit)
 	case f.normalised && f.against == "":
 		return errors.New("--normalised wants a second model: --against")
-	case f.normalised && !(f.beta > 0):
-		return fmt.Errorf("--beta is %v; it must be above 0", f.beta)
+	case f.normalised && !(f.beta > 0 && f.beta < 1e6):
+		return fmt.Errorf("--beta is %v; it is above 0 and below 1e6", f.beta)
+	}
+	return nil
+}
+
+// idle complains about a flag that is given and has no effect beside the others.
+func (f *invertFlags) idle(given func(flag string) bool) error {
+	for _, pair := range [][2]string{
+		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
+	} {
+		if given(pair[0]) && !given(pair[1]) {
+			return fmt.Errorf("--%s has no effect without --%s", pair[0], pair[1])
+		}
+	}
+	if f.controversial && given("start") && f.start != string(invert.Near) {
+		return errors.New("--controversial starts near x: leave out --start")
 	}
 	return nil
 }
@@ -181,6 +200,9 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 	}
 	if n := len(m.Layers()); n != 1 {
 		return nil, onnx.Layer{}, fmt.Errorf("model %s: layer %q matches %d layers; name one: see noether inspect", path, layer, n)
+	}
+	if shape := m.PictureShape(); f.size > 0 && (shape[1] != f.size || shape[2] != f.size) {
+		note(fmt.Sprintf("%s takes pictures of %d x %d: --size %d is for models of free size", path, shape[1], shape[2], f.size))
 	}
 	return m, m.Layers()[0], nil
 }
