@@ -37,6 +37,7 @@ type plan struct {
 	pictures, out string
 	scores        []string
 	copies        int
+	back          float64
 	quick         bool
 	rt            *ort.Runtime
 }
@@ -52,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
 	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
 	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")
+	flags.Float64Var(&p.back, "take-back", 0, "of depth and copies: take epochs back that made the validation error larger, or J where the decay is large, and go on with this share of the rate; 0: never")
 	flags.BoolVar(&p.quick, "quick", false, "little training, to try the way through")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

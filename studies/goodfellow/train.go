@@ -78,7 +78,7 @@ func (p plan) pick(usual, quick int) int {
 }
 
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}}
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, Back: p.back, BackByLoss: decay <= mild}
 }
 
 // ridge trains one layer with every target and every decay.
@@ -91,6 +91,7 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 			target, decay := targets[i/len(ridgeDecays)], ridgeDecays[i%len(ridgeDecays)]
 			s := p.settings(decay, 1)
 			s.Target, s.Weight = target, 100
+			s.Back, s.BackByLoss = 0, false
 			if decay <= mild {
 				s.Back, s.BackByLoss = 0.7, true
 			}
@@ -102,41 +103,23 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, b := range branches {
-		curve(b.Name, b.Layers[0])
+	var c curves
+	for i, b := range branches {
+		c.add(b.Name, 1, ridgeDecays[i%len(ridgeDecays)], b.Layers[0])
 		if err := p.sheet("ridge", strings.ReplaceAll(b.Name, "/", "-"), 8, 3, autoencoder.Images(side, 1, b.Layers[0])); err != nil {
 			return err
 		}
 	}
+	if err := p.curves("ridge", &c); err != nil {
+		return err
+	}
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
-}
-
-// curve prints how many epochs were taken back and, over those that stand, how the reconstruction and J fell, in how many epochs they rose, and
-// by how much at most.
-func curve(name string, l *autoencoder.Layer) {
-	var stands []autoencoder.Point
-	for _, p := range l.Curve {
-		if !p.TakenBack {
-			stands = append(stands, p)
-		}
-	}
-	fmt.Printf("%-28s %d taken back; error %s; J %s\n", name, len(l.Curve)-len(stands),
-		fall(stands, func(p autoencoder.Point) float64 { return p.Validation }), fall(stands, func(p autoencoder.Point) float64 { return p.Objective }))
-}
-
-func fall(points []autoencoder.Point, of func(autoencoder.Point) float64) string {
-	rises, most := 0, 0.0
-	for i, p := range points[1:] {
-		if rise := of(p) - of(points[i]); rise > 0 {
-			rises, most = rises+1, max(most, rise)
-		}
-	}
-	return fmt.Sprintf("%6.3f to %6.3f, %d rises of at most %.4f", of(points[0]), of(points[len(points)-1]), rises, most)
 }
 
 // A tree trains stacks with every decay at every layer; stacks with the same decays below share their lower layers.
 type tree struct {
 	plan
+	curves   curves
 	mu       sync.Mutex
 	branches []autoencoder.Branch
 }
@@ -151,6 +134,9 @@ func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if err := p.curves("depth", &t.curves); err != nil {
+		return err
+	}
 	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
 }
 
@@ -160,6 +146,7 @@ func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []
 	if err != nil {
 		return err
 	}
+	t.curves.add(path(decays), len(decays), decays[len(decays)-1], l)
 	layers := append(below[:len(below):len(below)], l)
 	if len(layers) == deep {
 		t.mu.Lock()
@@ -211,6 +198,7 @@ func (p plan) copy(ctx context.Context) error {
 		return err
 	}
 	patterns, held := divided(x)
+	var c curves
 	branches := make([]autoencoder.Branch, deep*p.copies)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
@@ -230,6 +218,7 @@ func (p plan) copy(ctx context.Context) error {
 				}
 				patterns, held = inner[0], inner[1]
 				b.Layers = append(b.Layers, l)
+				c.add(b.Name, k+1, decay, l)
 			}
 			branches[i] = b
 			return nil
@@ -241,12 +230,12 @@ func (p plan) copy(ctx context.Context) error {
 	for i := range deep {
 		b := branches[i*p.copies]
 		fmt.Printf("%s: %s\n", strings.Split(b.Name, "/")[0], path(best[i]))
-		for k := range b.Layers {
-			curve(fmt.Sprintf("  layer %d", k+1), b.Layers[k])
-		}
 		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
 			return err
 		}
+	}
+	if err := p.curves("copies", &c); err != nil {
+		return err
 	}
 	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
 }

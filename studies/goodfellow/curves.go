@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/noether-ml/noether/train/autoencoder"
+)
+
+// curves are the validation curves of the layers of a model's networks. Stacks that share a layer have one curve for it.
+type curves struct {
+	mu   sync.Mutex
+	list []curve
+}
+
+// A curve is what a layer of a network showed on the patterns that were held out, epoch by epoch.
+type curve struct {
+	network string
+	layer   int // from 1
+	decay   float64
+	points  []autoencoder.Point
+}
+
+func (c *curves) add(network string, layer int, decay float64, l *autoencoder.Layer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, curve{network, layer, decay, l.Curve})
+}
+
+// save writes all curves as MODEL.curves.csv, and prints what they show.
+func (p plan) curves(model string, c *curves) error {
+	slices.SortFunc(c.list, func(a, b curve) int {
+		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.decay, b.decay), cmp.Compare(a.network, b.network))
+	})
+	c.print()
+	rows := [][]string{{"network", "layer", "decay", "epoch", "validation_error", "objective", "taken_back"}}
+	for _, one := range c.list {
+		for i, p := range one.points {
+			rows = append(rows, []string{one.network, strconv.Itoa(one.layer), fmt.Sprint(one.decay), strconv.Itoa(i + 1), fmt.Sprint(p.Validation), fmt.Sprint(p.Objective), fmt.Sprint(p.TakenBack)})
+		}
+	}
+	f, err := os.Create(filepath.Join(p.out, model+".curves.csv"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// print prints for each layer and decay in how many networks the error of the reconstruction, and J, fall in every epoch that stands.
+func (c *curves) print() {
+	fmt.Println("| layer | decay | networks | epochs taken back | error always falls | largest rise | from | to | J always falls | largest rise |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for from := 0; from < len(c.list); {
+		to := from
+		for to < len(c.list) && c.list[to].layer == c.list[from].layer && c.list[to].decay == c.list[from].decay {
+			to++
+		}
+		same := c.list[from:to]
+		back, first, last := 0, 0.0, 0.0
+		for _, one := range same {
+			stand := one.stands()
+			back += len(one.points) - len(stand)
+			first += stand[0].Validation / float64(len(same))
+			last += stand[len(stand)-1].Validation / float64(len(same))
+		}
+		errors, rise := falling(same, func(p autoencoder.Point) float64 { return p.Validation })
+		objectives, high := falling(same, func(p autoencoder.Point) float64 { return p.Objective })
+		fmt.Printf("| %d | %g | %d | %d | %d | %.4f | %.3f | %.3f | %d | %.4f |\n", same[0].layer, same[0].decay, len(same), back, errors, rise, first, last, objectives, high)
+		from = to
+	}
+}
+
+// stands are the epochs that were not taken back.
+func (c *curve) stands() []autoencoder.Point {
+	return slices.DeleteFunc(slices.Clone(c.points), func(p autoencoder.Point) bool { return p.TakenBack })
+}
+
+// falling is how many curves fall in every epoch that stands, and by how much any rises at most.
+func falling(list []curve, of func(autoencoder.Point) float64) (fall int, rise float64) {
+	for _, one := range list {
+		points, falls := one.stands(), true
+		for i := range points[1:] {
+			if d := of(points[i+1]) - of(points[i]); d > 0 {
+				falls, rise = false, max(rise, d)
+			}
+		}
+		if falls {
+			fall++
+		}
+	}
+	return fall, rise
+}
