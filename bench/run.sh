@@ -106,7 +106,7 @@ for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 		firing)
 			ours measure/firing firing.test 'Gratings$'
 			ours measure/firing firing.test 'Thresholds$'
-			for n in all200 all800 all3200 last800 last3200 last10000; do # all10000 makes three passes of each kind, of all its layers
+			for n in all-64MiB-200 all-64MiB-800 all-64MiB-3200 all-16MiB-200 all-16MiB-800 all-16MiB-3200 last-8MiB-800 last-8MiB-3200 last-8MiB-10000 first-2MiB-800 first-2MiB-3200 first-2MiB-10000; do # those left out make many passes of all layers
 				ours measure/firing firing.test "Inputs/^$n\$"
 			done
 			;;
