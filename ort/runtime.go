@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	binding "github.com/yalue/onnxruntime_go"
 
@@ -16,6 +17,8 @@ import (
 type Runtime struct {
 	path, version string
 	providers     []string
+	entering      sync.Mutex  // is held while the first session is made
+	entered       atomic.Bool // a session has been made
 }
 
 // loaded is the one library of the process. The library itself allows for no more: its environment is global.

@@ -85,11 +85,27 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
 	defer options.Destroy()
-	session, err := open(options)
+	session, err := r.first(func() (*binding.DynamicAdvancedSession, error) { return open(options) })
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", oneLine(err))
 	}
 	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
+}
+
+// first calls open, one call at a time until one has succeeded: with the first session the engine enters the domain of our
+// operators into a table of the process. It looks first whether the domain is there, but holds no lock between the two, so
+// that of sessions made at once the second fails.
+func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
+	if r.entered.Load() {
+		return open()
+	}
+	r.entering.Lock()
+	defer r.entering.Unlock()
+	session, err := open()
+	if err == nil {
+		r.entered.Store(true)
+	}
+	return session, err
 }
 
 func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -239,6 +240,42 @@ func TestConcurrentRuns(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// The first sessions of a process may be made at once. Each try is a process of its own, since only its first sessions matter.
+func TestFirstSessionsAtOnce(t *testing.T) {
+	const child = "NOETHER_FIRST_SESSIONS"
+	if os.Getenv(child) == "" {
+		orttest.Load(t)
+		for range 10 {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFirstSessionsAtOnce$")
+			cmd.Env = append(os.Environ(), child+"=1")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		return
+	}
+	rt := orttest.Load(t)
+	graph, err := os.ReadFile("testdata/affine.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := make(chan struct{})
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			<-start
+			s, err := rt.NewSessionFromBytes(graph, []string{"x"}, []string{"y", "z"}, ort.Options{Threads: 1})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s.Close()
+		})
+	}
+	close(start)
+	group.Wait()
 }
 
 func TestSessionErrors(t *testing.T) {
