@@ -8,9 +8,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// PlainPools takes ceil_mode away from pools in which, at the sizes that are known, it would add a window that begins in the padding behind. Engines
+// PlainPools rewrites pools with ceil_mode of which, at the sizes that are known, the last window on some axis would begin in the padding behind. Engines
 // leave such a window out, as the standard says since opset 22; but of earlier operator sets they infer a size with it, and refuse a graph in
-// which both sizes come together. Axes on which ceil_mode does add a window are padded for it.
+// which both sizes come together. What no other window reads is taken away there: padding, and where strides are longer than kernels the end of
+// the input.
 func (b *Builder) PlainPools() {
 	ceils := func(n *pb.NodeProto) bool {
 		return standard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) && len(n.Input) == 1 && AttrInt(n, "ceil_mode", 0) == 1
@@ -19,48 +20,63 @@ func (b *Builder) PlainPools() {
 		return
 	}
 	s := b.Static()
-	nodes := slices.Clone(b.model.proto.Graph.Node)
-	for i, n := range nodes {
-		if !ceils(n) {
-			continue
+	g := b.model.proto.Graph
+	old := g.Node
+	g.Node = make([]*pb.NodeProto, 0, len(old))
+	for _, n := range old {
+		if ceils(n) {
+			n = b.withoutCeilings(n, s.Shape(n.Input[0]))
 		}
-		if pads, ok := padsOfCeilings(n, s.Shape(n.Input[0])); ok {
-			nodes[i] = withPads(n, pads)
-		}
+		g.Node = append(g.Node, n)
 	}
-	b.model.proto.Graph.Node = nodes
 }
 
-// padsOfCeilings are pads with which a pool makes the same without ceil_mode, where the inferred size would be wrong with it. A mean that counts padding
-// does not count what is added, so its pads stay as they are.
-func padsOfCeilings(n *pb.NodeProto, x []int) (pads []int64, ok bool) {
+// withoutCeilings is a pool, of an input of shape x, without what only windows that are left out read.
+func (b *Builder) withoutCeilings(n *pb.NodeProto, x []int) *pb.NodeProto {
 	kernel := AttrInts(n, "kernel_shape")
 	rank := len(kernel)
 	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
-		return nil, false
+		return n
 	}
-	pads = make([]int64, 2*rank)
+	pads, longer, cut := make([]int64, 2*rank), make([]int64, 2*rank), make([]int, rank)
 	wrong := false
 	for i, k := range kernel {
 		w := windowOf(n, k, i, rank)
-		size := x[2+i]
-		places := w.slide(size)
-		wrong = wrong || places < w.ceilings(size)
-		needs := (places-1)*w.stride + w.dilation*(k-1) + 1 - size - w.pad // beyond the padding
-		if w.same || needs > 0 && AttrInt(n, "count_include_pad", 0) == 1 || w.pad-w.head+needs >= k {
-			return nil, false
+		if w.same {
+			return n
 		}
-		pads[i], pads[rank+i] = int64(w.head), int64(w.pad-w.head+max(needs, 0))
+		size, tail := x[2+i], w.pad-w.head
+		places := w.slide(size)
+		unread := size + w.pad - ((places-1)*w.stride + w.dilation*(k-1) + 1) // negative where the last window ends beyond the padding
+		pads[i], pads[rank+i] = int64(w.head), int64(tail)
+		longer[i], longer[rank+i] = int64(w.head), int64(tail-min(unread, 0))
+		if places < w.ceilings(size) {
+			wrong = true
+			pads[rank+i], cut[i] = int64(max(tail-unread, 0)), max(unread-tail, 0)
+		}
 	}
-	return pads, wrong
+	switch {
+	case !wrong:
+		return n
+	case slices.Max(cut) > 0 && len(n.Output) > 1: // indices of maxima count what would be cut, but padding never
+		return withPads(n, longer, 0)
+	}
+	n = withPads(n, pads, 1)
+	for i, c := range cut {
+		if c > 0 {
+			n.Input = []string{string(b.Slice(Value(n.Input[0]), 2+i, 0, x[2+i]-c, 1))}
+		}
+	}
+	return n
 }
 
-// withPads is a pool with other pads and without ceil_mode.
-func withPads(n *pb.NodeProto, pads []int64) *pb.NodeProto {
+// withPads is a pool with other pads.
+func withPads(n *pb.NodeProto, pads []int64, ceilMode int64) *pb.NodeProto {
 	n = shallow(n)
 	n.Attribute = slices.DeleteFunc(slices.Clone(n.Attribute), func(a *pb.AttributeProto) bool {
 		return slices.Contains([]string{"ceil_mode", "pads", "auto_pad"}, a.GetName())
 	})
-	n.Attribute = append(n.Attribute, &pb.AttributeProto{Name: proto.String("pads"), Type: pb.AttributeProto_INTS.Enum(), Ints: pads})
+	n.Attribute = append(n.Attribute, intAttribute("ceil_mode", ceilMode),
+		&pb.AttributeProto{Name: proto.String("pads"), Type: pb.AttributeProto_INTS.Enum(), Ints: pads})
 	return n
 }

@@ -44,9 +44,6 @@ func (g *gen) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 			strides[i] = min(strides[i], kernel[i]) // else the engine finds a negative padding
 		}
 	}
-	if g.opset < 22 && attrs["ceil_mode"] != nil {
-		delete(attrs, "dilations") // the engine infers a size that it does not compute, and kernels with gaps cannot always be padded instead
-	}
 	return shape, attrs
 }
 
