@@ -75,7 +75,7 @@ func fromWebP(img image.Image) image.Image {
 	default:
 		return img
 	}
-	pix := chroma.RGB(lossy, chroma.Studio)
+	pix := chroma.WebP.RGB(lossy)
 	out := image.NewNRGBA(image.Rect(0, 0, lossy.Bounds().Dx(), lossy.Bounds().Dy()))
 	for i := range len(pix) / 3 {
 		copy(out.Pix[i*4:i*4+3], pix[i*3:])

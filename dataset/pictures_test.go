@@ -6,6 +6,7 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/tensor"
@@ -108,27 +109,33 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 	}
 }
 
+// All formats are PIL's to the bit but for JPEG, whose inverse cosine transform rounds otherwise now and then.
 func TestDecodeEqualsPIL(t *testing.T) {
 	t.Parallel()
-	cases := []struct {
-		name  string
-		bound float64 // levels: the inverse cosine transform of JPEG may round differently
-	}{
-		{"444.jpg", 3}, {"422.jpg", 3}, {"420.jpg", 3}, {"even.jpg", 3}, {"narrow.jpg", 3}, {"progressive.jpg", 3}, {"grey.jpg", 1}, {"cmyk.jpg", 2},
-		{"alpha.png", 0}, {"palette.png", 0}, {"grey.png", 0}, {"bits.png", 0},
-		{"palette.gif", 0}, {"colour.bmp", 0}, {"colour.tif", 0}, {"lossless.webp", 0}, {"lossy.webp", 2},
+	references, err := filepath.Glob("testdata/pictures/*.rgb.png")
+	if err != nil || len(references) < 30 {
+		t.Fatalf("%d pictures, %v", len(references), err)
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			want, err := Frame{Channels: 3}.Image(picture(t, c.name+".rgb.png"))
+	for _, path := range references {
+		name := strings.TrimSuffix(filepath.Base(path), ".rgb.png")
+		t.Run(name, func(t *testing.T) {
+			want, err := Frame{Channels: 3}.Image(picture(t, name+".rgb.png"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Frame{Channels: 3}.Image(picture(t, c.name))
+			got, err := Frame{Channels: 3}.Image(picture(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if worst, mean := levels(t, got.Data, want.Data); worst > c.bound+0.01 || mean > 0.1 {
+			bound, mostMean := 0.0, 0.0
+			switch {
+			case name == "ycck.jpg": // the standard library has made colours of it, and rounds down
+				bound, mostMean = 2, 0.25
+			case strings.HasSuffix(name, ".jpg"):
+				bound, mostMean = 3, 0.1
+			}
+			worst, mean := levels(t, got.Data, want.Data)
+			if worst > bound+0.01 || mean > mostMean+0.001 {
 				t.Errorf("off by %v levels, %v in the mean", worst, mean)
 			}
 		})

@@ -89,9 +89,11 @@ func rasterOf(img image.Image) raster[uint8] {
 		}
 		return r
 	case *image.YCbCr:
-		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.RGB(img, chroma.JFIF)}
+		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(img)}
 	case *image.NYCbCrA:
-		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.RGB(&img.YCbCr, chroma.JFIF)}
+		return raster[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(&img.YCbCr)}
+	case *image.CMYK:
+		return inked(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
 	case *image.NRGBA:
 		return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
 	case *image.RGBA:
@@ -121,6 +123,22 @@ func dropAlpha(h, w int, row func(y int) []uint8) raster[uint8] {
 		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
 		for x := range w {
 			copy(dst[x*3:x*3+3], src[x*4:x*4+3])
+		}
+	}
+	return r
+}
+
+// inked turns cyan, magenta, yellow and black to colours, rounded as PIL does.
+func inked(h, w int, row func(y int) []uint8) raster[uint8] {
+	r := newRaster[uint8](h, w, 3)
+	for y := range h {
+		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
+		for x := range w {
+			white := 255 - uint32(src[x*4+3])
+			for c := range 3 {
+				ink := uint32(src[x*4+c])*white + 128
+				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8)
+			}
 		}
 	}
 	return r

@@ -128,7 +128,7 @@ func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	switch {
 	case n == 0:
 	case c == 3:
-		for i, v := range chroma.RGB(viaJPEG(colours(src.Data, h, w), quality).(*image.YCbCr), chroma.JFIF) {
+		for i, v := range chroma.JPEG.RGB(viaJPEG(colours(src.Data, h, w), quality).(*image.YCbCr)) {
 			dst.Data[i%3*n+i/3] = float32(v) / 255
 		}
 	default: // each channel is a grey picture of its own

@@ -59,6 +59,53 @@ save(small, "lossless.webp", lossless=True)
 save(scene(32, 24), "lossy.webp", quality=90)
 Image.fromarray(rng.integers(0, 65536, (5, 7), dtype=np.uint16)).save(os.path.join(out, "deep.png"))
 
+
+
+def patched(img, name, patch, **kw):
+    """A kind of JPEG that PIL does not write, made of one that it does."""
+    path = os.path.join(out, name)
+    img.save(path, quality=90, **kw)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    with open(path, "wb") as f:
+        f.write(patch(data))
+    Image.open(path).convert("RGB").save(path + ".rgb.png", optimize=True)
+
+
+def sampled(factors, w, h):
+    """Other factors for as many blocks: a scrambled picture, which is as good."""
+    def patch(data):
+        at = data.index(b"\xff\xc0")
+        data[at + 5:at + 9] = bytes([h >> 8, h & 255, w >> 8, w & 255])
+        data[at + 11] = factors
+        return data
+    return patch
+
+
+def as_rgb(data):
+    """Components that are red, green and blue, by Adobe's marker."""
+    data[2:20] = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"  # in place of JFIF's
+    return data
+
+
+def as_ycck(data):
+    data[data.index(b"Adobe") + 11] = 2
+    return data
+
+
+patched(scene(64, 24), "440.jpg", sampled(0x12, 47, 28), subsampling=1)  # 12 units of two blocks: 6 x 2
+patched(scene(48, 8), "440-narrow.jpg", sampled(0x12, 4, 42), subsampling=1)
+patched(scene(64, 32), "411.jpg", sampled(0x41, 61, 29), subsampling=2)  # 8 units of four blocks
+patched(small, "adobe-rgb.jpg", as_rgb, subsampling=0)
+patched(small.convert("CMYK"), "ycck.jpg", as_ycck)
+for (w, h) in [(1, 1), (1, 7), (2, 3), (5, 4), (33, 21)]:
+    save(scene(w, h), f"lossy-{w}x{h}.webp", quality=90)
+blended = scene(31, 18)
+blended.putalpha(Image.fromarray(rng.integers(0, 256, (18, 31), dtype=np.uint8)))
+save(blended, "lossy-alpha.webp", quality=60)
+for (w, h) in [(1, 1), (3, 2), (5, 3)]:
+    save(scene(w, h), f"tiny-{w}x{h}.jpg", quality=90, subsampling=2)
+
 framings = []
 
 

@@ -1,32 +1,42 @@
-// Package chroma turns the luma and chroma of decoded JPEG and WebP pictures to red, green and blue as libjpeg does, which PIL
-// reads with.
+// Package chroma turns the luma and chroma of decoded JPEG and WebP pictures to red, green and blue as libjpeg-turbo and libwebp
+// do, which PIL and torchvision read with.
 package chroma
 
 import "image"
 
+// A Codec is how a library makes colours of planes.
+type Codec struct {
+	roundRight int32 // what a right one of two interpolated pixels is rounded with, in 16ths
+	narrow     int   // pixels of chroma in a row up to which they are repeated rather than interpolated
+	convert    func(dst, luma, cb, cr []uint8)
+}
+
+// The libraries that PIL decodes with.
+var (
+	JPEG = Codec{roundRight: 7, narrow: 2, convert: full}
+	WebP = Codec{roundRight: 8, narrow: 0, convert: studio}
+)
+
 // RGB is a picture as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated with triangle weights ("fancy
 // upsampling"), where the standard library would repeat it. At coloured edges the two differ by tens of levels, which is
 // enough to turn predictions.
-func RGB(img *image.YCbCr, convert Conversion) []uint8 {
+func (c Codec) RGB(img *image.YCbCr) []uint8 {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
 	pix := make([]uint8, w*h*3)
 	cb, cr := make([]uint8, w+1), make([]uint8, w+1)
-	rows := chromaRows(img)
+	rows := c.rows(img)
 	for y := range h {
 		rows(cb, img.Cb, y)
 		rows(cr, img.Cr, y)
 		luma := img.Y[img.YOffset(b.Min.X, b.Min.Y+y):][:w]
-		convert(pix[y*w*3:(y+1)*w*3], luma, cb, cr)
+		c.convert(pix[y*w*3:(y+1)*w*3], luma, cb, cr)
 	}
 	return pix
 }
 
-// A Conversion writes a row of red, green and blue.
-type Conversion func(dst, luma, cb, cr []uint8)
-
-// JFIF is the conversion of JPEG, in 16-bit fixed point: luma spans 0 to 255.
-func JFIF(dst, luma, cb, cr []uint8) {
+// full converts a row in which luma spans 0 to 255, as JPEG has it, in 16-bit fixed point.
+func full(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
 	cb, cr = cb[:len(luma)], cr[:len(luma)]
 	for x := range luma {
@@ -38,8 +48,8 @@ func JFIF(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// Studio is the conversion of lossy WebP, in the fixed point of libwebp: luma spans 16 to 235.
-func Studio(dst, luma, cb, cr []uint8) {
+// studio converts a row in which luma spans 16 to 235, as lossy WebP has it, in the fixed point of libwebp.
+func studio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
 		p := dst[x*3 : x*3+3 : x*3+3]
@@ -57,33 +67,48 @@ func clamp(v int32) uint8 {
 	return ^uint8(v >> 31)
 }
 
-// chromaRows returns a function that fills row y of a chroma plane at full width. Its dst has room for one value more
-// than the width.
-func chromaRows(img *image.YCbCr) func(dst, plane []uint8, y int) {
+// rows returns a function that fills row y of a chroma plane at full width. Its dst has room for one value more than the
+// width.
+func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
 	halfW, halfH := (w+1)/2, (h+1)/2
-	aligned := b.Min.X%2 == 0 && b.Min.Y%2 == 0
 	start := img.COffset(b.Min.X, b.Min.Y)
-	switch {
-	case img.SubsampleRatio == image.YCbCrSubsampleRatio420 && aligned && halfW > 2:
-		sums := make([]int32, halfW)
-		return func(dst, plane []uint8, y int) {
-			near := y / 2
-			far := min(max(0, near-1+2*(y%2)), halfH-1)
-			a, b := plane[start+near*img.CStride:], plane[start+far*img.CStride:]
-			for i := range sums {
-				sums[i] = 3*int32(a[i]) + int32(b[i])
-			}
-			triangle(dst, sums, 8, 7, 4)
+	ratio := img.SubsampleRatio
+	if b.Min.X%2 != 0 || b.Min.Y%2 != 0 || halfW <= c.narrow && ratio != image.YCbCrSubsampleRatio440 {
+		ratio = -1 // repeated
+	}
+	sums := make([]int32, w)
+	down := func(plane []uint8, y int) {
+		near := y / 2
+		far := min(max(0, near-1+2*(y%2)), halfH-1)
+		a, b := plane[start+near*img.CStride:], plane[start+far*img.CStride:]
+		for i := range sums {
+			sums[i] = 3*int32(a[i]) + int32(b[i])
 		}
-	case img.SubsampleRatio == image.YCbCrSubsampleRatio422 && aligned && halfW > 2:
-		values := make([]int32, halfW)
+	}
+	switch ratio {
+	case image.YCbCrSubsampleRatio420:
+		sums = sums[:halfW]
+		return func(dst, plane []uint8, y int) {
+			down(plane, y)
+			triangle(dst, sums, 8, c.roundRight, 4)
+		}
+	case image.YCbCrSubsampleRatio422:
+		sums = sums[:halfW]
 		return func(dst, plane []uint8, y int) {
 			for i, v := range plane[start+y*img.CStride:][:halfW] {
-				values[i] = int32(v)
+				sums[i] = int32(v)
 			}
-			triangle(dst, values, 1, 2, 2)
+			triangle(dst, sums, 1, 2, 2)
+		}
+	case image.YCbCrSubsampleRatio440:
+		return func(dst, plane []uint8, y int) {
+			down(plane, y)
+			round := int32(1 + y%2)
+			for i, s := range sums {
+				dst[i] = uint8((s + round) >> 2)
+			}
 		}
 	}
 	if img.SubsampleRatio == image.YCbCrSubsampleRatio444 {
