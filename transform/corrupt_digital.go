@@ -1,10 +1,6 @@
 package transform
 
 import (
-	"bytes"
-	"image"
-	"image/color"
-	"image/jpeg"
 	"math"
 	"math/rand/v2"
 )
@@ -166,45 +162,6 @@ func boxed(plane []float32, h, w, n int, across bool) []float32 {
 }
 
 // jpegQuality writes the picture as JPEG (4:2:0) and reads it again.
-func jpegQuality(p canvas, s settings, _ *rand.Rand) { compress(p, int(math.Round(s[0]))) }
-
-func compress(p canvas, quality int) {
-	n := p.h * p.w
-	quantised := func(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 255)) }
-	pages := 1
-	if p.c != 3 { // each channel is a grey picture of its own
-		pages = p.c
-	}
-	for page := range pages {
-		var m image.Image
-		if p.c == 3 {
-			rgba := image.NewRGBA(image.Rect(0, 0, p.w, p.h))
-			for i := range n {
-				rgba.SetRGBA(i%p.w, i/p.w, color.RGBA{quantised(p.data[i]), quantised(p.data[n+i]), quantised(p.data[2*n+i]), 255})
-			}
-			m = rgba
-		} else {
-			g := image.NewGray(image.Rect(0, 0, p.w, p.h))
-			for i := range n {
-				g.Pix[i] = quantised(p.data[page*n+i])
-			}
-			m = g
-		}
-		var file bytes.Buffer
-		if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {
-			panic(err) // a buffer takes all, and the picture is no larger than the format allows
-		}
-		back, err := jpeg.Decode(&file)
-		if err != nil {
-			panic(err)
-		}
-		for i := range n {
-			r, g, b, _ := back.At(i%p.w, i/p.w).RGBA()
-			if p.c != 3 {
-				p.data[page*n+i] = float32(r>>8) / 255
-				continue
-			}
-			p.data[i], p.data[n+i], p.data[2*n+i] = float32(r>>8)/255, float32(g>>8)/255, float32(b>>8)/255
-		}
-	}
+func jpegQuality(p canvas, s settings, _ *rand.Rand) {
+	throughJPEG(p.data, p.data, p.c, p.h, p.w, s[0])
 }

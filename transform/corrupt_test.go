@@ -37,8 +37,8 @@ func TestCorruptGolden(t *testing.T) {
 			for _, severity := range []int{1, 3, 5} {
 				name := fmt.Sprintf("%s-%s-%d", size, kind, severity)
 				got := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(1, 2))), x)
-				if kind == "jpeg-compression" { // decoders differ in how they enlarge colour
-					sampled(t, arrays, name, got, 0.2, 0.02)
+				if kind == "jpeg-compression" { // encoders differ in rounding
+					sampled(t, arrays, name, got, 0.13, 0.003)
 				} else {
 					sampled(t, arrays, name, got, 2e-5, 2e-6)
 				}

@@ -1,13 +1,9 @@
 package transform
 
 import (
-	"bytes"
-	"image"
-	"image/jpeg"
 	"math"
 	"math/rand/v2"
 
-	"github.com/noether-ml/noether/internal/chroma"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -24,20 +20,11 @@ type Saturation struct {
 	Factor Law
 }
 
-// JPEG writes a picture as a JPEG of a quality from 0 to 100, rounded, with the colours at half the size (4:2:0), and reads it again. Its
-// values are rounded to 8 bits before. Colours are enlarged again as libjpeg does. Qualities 0 and 1 are the same.
-type JPEG struct {
-	Quality Law
-}
-
 // Draw implements Transform.
 func (t Hue) Draw(r *rand.Rand) Op { return hueOp{factor{t.Shift.Draw(r)}} }
 
 // Draw implements Transform.
 func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{factor{t.Factor.Draw(r)}} }
-
-// Draw implements Transform.
-func (t JPEG) Draw(r *rand.Rand) Op { return jpegOp{factor{t.Quality.Draw(r)}} }
 
 // Random reports whether the shift is drawn.
 func (t Hue) Random() bool { return anyDrawn(t.Shift) }
@@ -45,13 +32,9 @@ func (t Hue) Random() bool { return anyDrawn(t.Shift) }
 // Random reports whether the factor is drawn.
 func (t Saturation) Random() bool { return anyDrawn(t.Factor) }
 
-// Random reports whether the quality is drawn.
-func (t JPEG) Random() bool { return anyDrawn(t.Quality) }
-
 type (
 	hueOp        struct{ factor }
 	saturationOp struct{ factor }
-	jpegOp       struct{ factor }
 )
 
 // Apply implements Op.
@@ -119,53 +102,4 @@ func (o saturationOp) Apply(dst, src tensor.Tensor) {
 			dst.Data[k*n+i] = clip(f*src.Data[k*n+i] + rest)
 		}
 	}
-}
-
-// Apply implements Op.
-func (o jpegOp) Apply(dst, src tensor.Tensor) {
-	c, h, w := sides(dst, src)
-	quality, n := max(1, int(math.Round(o.value))), h*w
-	switch {
-	case n == 0:
-	case c == 3:
-		for i, v := range chroma.JPEG.RGB(viaJPEG(colours(src.Data, h, w), quality).(*image.YCbCr)) {
-			dst.Data[i%3*n+i/3] = float32(v) / 255
-		}
-	default: // each channel is a grey picture of its own
-		for k := range c {
-			grey := image.NewGray(image.Rect(0, 0, w, h))
-			for i, v := range src.Data[k*n : (k+1)*n] {
-				grey.Pix[i] = level(v)
-			}
-			back := viaJPEG(grey, quality).(*image.Gray)
-			for i := range n {
-				dst.Data[k*n+i] = float32(back.Pix[i/w*back.Stride+i%w]) / 255
-			}
-		}
-	}
-}
-
-// colours is a picture of 3 planes with 8 bits a value.
-func colours(planes []float32, h, w int) image.Image {
-	n := h * w
-	m := image.NewRGBA(image.Rect(0, 0, w, h))
-	for i := range n {
-		m.Pix[4*i], m.Pix[4*i+1], m.Pix[4*i+2], m.Pix[4*i+3] = level(planes[i]), level(planes[n+i]), level(planes[2*n+i]), 255
-	}
-	return m
-}
-
-func level(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 255)) }
-
-// viaJPEG writes and reads a picture.
-func viaJPEG(m image.Image, quality int) image.Image {
-	var file bytes.Buffer
-	if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {
-		panic(err) // a buffer takes all, and the picture is no larger than the format allows
-	}
-	back, err := jpeg.Decode(&file)
-	if err != nil {
-		panic(err)
-	}
-	return back
 }
