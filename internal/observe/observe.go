@@ -13,6 +13,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -146,12 +147,9 @@ func Trace(ctx context.Context, version string, warn func(string)) (stop func(),
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("sending traces: %w", err)
 	}
-	warned := false
+	var warned sync.Once // what sends spans and what stops it have goroutines of their own
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		if !warned {
-			warned = true
-			warn("traces are lost: " + err.Error())
-		}
+		warned.Do(func() { warn("traces are lost: " + err.Error()) })
 	}))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	otel.SetTracerProvider(provider)

@@ -3,10 +3,12 @@ package observe
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -122,8 +124,8 @@ func TestTracesArrive(t *testing.T) {
 	}
 
 	server.Close() // nobody listens now
-	warned := ""
-	stop, err = Trace(t.Context(), "1", func(text string) { warned = text })
+	var warned atomic.Int64
+	stop, err = Trace(t.Context(), "1", func(string) { warned.Add(1) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +135,13 @@ func TestTracesArrive(t *testing.T) {
 	}
 	_, span = otel.Tracer("test").Start(t.Context(), "pass")
 	span.End()
+	var group sync.WaitGroup
+	for range 64 { // what sends spans has a goroutine of its own
+		group.Go(func() { otel.Handle(errors.New("lost")) })
+	}
+	group.Wait()
 	stop()
-	if warned == "" {
-		t.Error("traces that are lost are lost silently")
+	if warned.Load() != 1 {
+		t.Errorf("%d warnings of traces that are lost, not one", warned.Load())
 	}
 }
