@@ -3,7 +3,6 @@ package study
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
@@ -14,8 +13,10 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // so that the others stop where one fails
 	tasks := p.all()
-	outcomes := r.compute(ctx, tasks)
-	for range tasks {
+	workers := min(r.o.cores(), len(tasks))
+	r.shareBLAS(workers)
+	outcomes := r.compute(ctx, tasks, workers)
+	for i := range tasks {
 		var o outcome
 		start := time.Now()
 		select {
@@ -24,6 +25,7 @@ func (r *runner) score(ctx context.Context, p *pass) error {
 			return context.Cause(ctx)
 		}
 		r.stats.add(scoring, start)
+		r.shareBLAS(min(workers, len(tasks)-1-i)) // the last layers take over the cores of those that are done
 		if err := r.take(p, o); err != nil {
 			return err
 		}
@@ -38,8 +40,8 @@ type outcome struct {
 	err    error
 }
 
-// compute scores tasks side by side, and sends what came of each.
-func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
+// compute scores tasks, so many side by side, and sends what came of each.
+func (r *runner) compute(ctx context.Context, tasks []*task, workers int) <-chan outcome {
 	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where score has ended
 	type job struct {
 		task *task
@@ -50,13 +52,8 @@ func (r *runner) compute(ctx context.Context, tasks []*task) <-chan outcome {
 		next <- job{t, r.accs[t]}
 	}
 	close(next)
-	workers := min(r.o.cores(), len(tasks))
-	r.shareBLAS(workers)
-	var busy atomic.Int32
-	busy.Store(int32(workers))
 	for range workers {
 		go func() {
-			defer func() { r.shareBLAS(int(busy.Add(-1))) }() // the last layers take over the cores of those that are done
 			for j := range next {
 				if ctx.Err() != nil {
 					return
