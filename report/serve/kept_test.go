@@ -121,3 +121,27 @@ func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 		t.Error("the report is not made again of a picture that was added")
 	}
 }
+
+// A record that takes the place of another between two ticks of the clock that stamps files is read anew.
+func TestRecordReplacedWithinATick(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFolder(t, dir, "net")
+	l, err := openLibrary([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	run := l.runs()[0]
+	stamp := time.Now()
+	for seed := uint64(1); seed < 4; seed++ {
+		f.record.Seed = seed
+		f.save()
+		if err := os.Chtimes(filepath.Join(dir, "run.json"), stamp, stamp); err != nil {
+			t.Fatal(err)
+		}
+		if record, err := run.record(); err != nil || record.Seed != seed {
+			t.Errorf("the record of seed %d has seed %d, %v", seed, record.Seed, err)
+		}
+	}
+}

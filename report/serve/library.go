@@ -137,7 +137,7 @@ type run struct {
 	started time.Time
 
 	mutex sync.Mutex
-	seen  time.Time // when run.json was written that is known
+	seen  os.FileInfo // of the run.json that is known
 	known scores.Record
 }
 
@@ -173,7 +173,7 @@ func (r *run) record() (scores.Record, error) {
 	if err != nil {
 		return scores.Record{}, err
 	}
-	if r.known.Study != "" && info.ModTime().Equal(r.seen) {
+	if r.seen != nil && sameFile(r.seen, info) {
 		return r.known, nil
 	}
 	data, err := r.read("run.json")
@@ -184,8 +184,14 @@ func (r *run) record() (scores.Record, error) {
 	if err != nil {
 		return scores.Record{}, err
 	}
-	r.known, r.seen = record, info.ModTime()
+	r.known, r.seen = record, info
 	return record, nil
+}
+
+// sameFile reports whether a file is what it was. Records are replaced, never changed, and two may be written between two ticks of
+// the clock that stamps them.
+func sameFile(before, now os.FileInfo) bool {
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
 // cells reads the finished cells of the study as it is now, without what is derived from them.
