@@ -207,12 +207,15 @@ func TestCancel(t *testing.T) {
 	x = value(t, x, err)
 	y, err := rt.NewValue(onnx.Float, 512, 512)
 	y = value(t, y, err)
+	last := y.Tensor().Data
+	last[0] = float32(math.NaN())
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	start := time.Now()
-	err = s.Run(ctx, []*ort.Value{x}, []*ort.Value{y})
-	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 2*time.Second {
-		t.Errorf("a run cancelled after 0.1 s returns after %v with %v", took, err)
+	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run cancelled after 0.1 s returns %v", err)
+	}
+	if last[0] == last[0] {
+		t.Error("a run that was cancelled has come to its last operator")
 	}
 	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a run under a cancelled context returns %v", err)
