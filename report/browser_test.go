@@ -62,10 +62,13 @@ func openUntil(t *testing.T, run Run, width, height int64, fragment, condition s
 	return v
 }
 
+// patience is how long the browser and a page may take for one thing: seconds by themselves, minutes where a machine is busy.
+const patience = 5 * time.Minute
+
 // until waits for a condition to hold.
 func until(condition string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(50*time.Millisecond))(ctx, target)
+		_, err := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience))(ctx, target)
 		return chromedp.Void{}, err
 	}
 }
@@ -94,7 +97,7 @@ var theBrowser = sync.OnceValue(func() context.Context {
 		panic(err)
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromiumPath()), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.UserDataDir(profile))
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(patience))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, leave := chromedp.NewContext(ctx)
 	if err := chromedp.Do(ctx); err != nil {

@@ -140,12 +140,11 @@ func TestSaving(t *testing.T) {
 	saved := func(button, name string) string {
 		t.Helper()
 		v.do(t, script(button+".click()"))
-		for range 200 {
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err == nil && len(data) > 0 {
 				return string(data)
 			}
-			time.Sleep(50 * time.Millisecond)
 		}
 		v.mu.Lock()
 		defer v.mu.Unlock()

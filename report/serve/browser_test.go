@@ -51,16 +51,19 @@ type tab struct {
 	problems []string
 }
 
+// enough is how long a test of pages may take: seconds by itself, minutes where a machine is busy.
+const enough = 5 * time.Minute
+
 // newTab starts a browser, to which any request beside those to url is a problem.
 func newTab(t *testing.T, url string) *tab {
 	t.Helper()
 	path := chromium(t)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(enough))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(ctx)
 	t.Cleanup(leave)
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, enough)
 	t.Cleanup(cancel)
 	b := &tab{ctx: ctx}
 	if err := chromedp.Listen(ctx, func(event any) { b.hear(url, event) }); err != nil {

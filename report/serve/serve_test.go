@@ -194,7 +194,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	if page := good(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
 		t.Fatalf("the list: %s", page)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/events", nil)
 	if err != nil {
@@ -223,6 +223,9 @@ func TestProgressIsStreamed(t *testing.T) {
 		case 1:
 			f.finish()
 		}
+	}
+	if len(seen) == 0 {
+		t.Fatal("nothing is streamed: ", lines.Err())
 	}
 	last := seen[len(seen)-1]
 	if seen[0].Done != 0 || seen[0].State != running || last.Done != 2 || last.State != finished {
@@ -283,7 +286,7 @@ func TestStopsGracefully(t *testing.T) {
 		if err != nil {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(enough):
 		t.Fatal("it does not stop")
 	}
 }
