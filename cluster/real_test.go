@@ -202,7 +202,7 @@ func (b *bench) outOfTime(t *testing.T) {
 		t.Fatal(out)
 	}
 	status = b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return s.Merge == cluster.Done && !s.Active() })
-	if status.Tasks[0].Job == job || status.Tasks[0].Start != 2 {
+	if status.Tasks[0].Job == job || status.Tasks[0].Start < 2 {
 		t.Errorf("the task that was held up: %+v", status.Tasks[0])
 	}
 	b.sameScores(t, run)

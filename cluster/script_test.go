@@ -107,8 +107,8 @@ func TestBatchScript(t *testing.T) {
 		"failed":          {"exit 1", false, "start\n", 1},
 		"killed once":     {"[ $n = 1 ] && kill -KILL $$; exit 0", false, "start\nstart\n", 0},
 		"always killed":   {"kill -KILL $$", false, "start\nstart\nstart\n", 137},
-		"out of time":     {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 100); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
-		"done just then":  {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 100); do sleep 0.05; done", true, "start\nup\n", 0},
+		"out of time":     {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
+		"done just then":  {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\n", 0},
 		"deaf, then done": {"trap '' TERM; echo up >> $log; sleep 0.3; exit 0", true, "start\nup\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +149,9 @@ func TestBatchScript(t *testing.T) {
 
 func executable(t *testing.T, path, body string) {
 	t.Helper()
+	// A child of another test, forked meanwhile, would hold the file open for writing, and nobody can execute it then.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestCluster(t *testing.T) {
 	c.Run("sbatch", "--output=/dev/null", "--wrap=sleep 2; echo one >> "+out)
 	c.Run("sbatch", "--output=/dev/null", "--exclusive", "--wrap=echo two >> "+out)
 	c.RestartController()
-	for end := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		raw, _ := os.ReadFile(out)
 		if string(raw) == "one\ntwo\n" {
 			return

@@ -98,11 +98,19 @@ func TestInvertResumes(t *testing.T) {
 		_, err := os.Stat(checkpoint)
 		return err == nil
 	}
-	for patience := 200 * time.Millisecond; !there(); patience += patience / 2 { // until the stop comes in the middle of the search
+	for patience := 200 * time.Millisecond; !there(); { // until the stop comes in the middle of the search
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := execute(ctx, args(stopped))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
+		switch {
+		case err == nil: // it came to its end before
+			patience -= patience / 4
+			if err := os.RemoveAll(stopped); err != nil {
+				t.Fatal(err)
+			}
+		case errors.Is(err, context.DeadlineExceeded):
+			patience += patience / 2
+		default:
 			t.Fatalf("stopped after %v: %v", patience, err)
 		}
 	}

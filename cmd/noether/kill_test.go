@@ -54,21 +54,27 @@ batch: 4
 		t.Fatal(err)
 	}
 	const enough = 6
-	kills := 0
-	for kills < enough {
+	pause := 30 * time.Millisecond
+	for kills := 0; kills < enough; {
 		cmd := run(got)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		if killAfterSaves(cmd, ended, filepath.Join(got, "states"), 1+rand.IntN(3)) {
-			break
+		finished, err := killAfterSaves(cmd, ended, filepath.Join(got, "states"), 1+rand.IntN(3), pause)
+		if err != nil {
+			t.Fatal(err)
 		}
-		kills++
-	}
-	if kills < 2 {
-		t.Fatalf("%d kills: the test tests too little", kills)
+		if !finished {
+			kills++
+			continue
+		}
+		sameRows(t, want, got) // it was too fast for us: once more from the start
+		if err := os.RemoveAll(got); err != nil {
+			t.Fatal(err)
+		}
+		pause /= 2
 	}
 	if err := run(got).Run(); err != nil {
 		t.Fatal(err)
@@ -103,23 +109,23 @@ func sameRows(t *testing.T, want, got string) {
 	}
 }
 
-// killAfterSaves kills a run once it has saved its states so many times, at any moment of the next 30 ms. It reports
-// whether the run ended by itself before.
-func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int) (finished bool) {
+// killAfterSaves kills a run once it has saved its states so many times, at any moment of a pause. It reports whether the
+// run ended by itself before, and how.
+func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int, pause time.Duration) (finished bool, err error) {
 	last := newest(states)
 	for {
 		select {
-		case <-ended:
-			return true
+		case err := <-ended:
+			return true, err
 		case <-time.After(2 * time.Millisecond):
 		}
 		if now := newest(states); now.After(last) {
 			last = now
 			if saves--; saves == 0 {
-				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+				time.Sleep(rand.N(pause + 1))
 				cmd.Process.Kill()
 				<-ended
-				return false
+				return false, nil
 			}
 		}
 	}

@@ -60,7 +60,7 @@ batch: 8
 		time.Sleep(time.Duration(rand.Int64N(int64(within))))
 		signal := []os.Signal{syscall.SIGKILL, syscall.SIGTERM}[i%2]
 		cmd.Process.Signal(signal)
-		late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 		err := cmd.Wait()
 		if !late.Stop() {
 			t.Fatalf("the run does not end on %v", signal)

@@ -30,12 +30,15 @@ func TestServe(t *testing.T) {
 	t.Setenv("NOETHER_TOKEN", "")
 	go func() { done <- runServe(c, []string{t.TempDir()}, "127.0.0.1:0", nil) }()
 	address := ""
-	for range 500 {
+	for address == "" {
+		select {
+		case err := <-done:
+			t.Fatalf("it ends before it serves: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
 		if raw, _ := os.ReadFile(file); strings.HasSuffix(string(raw), "\n") {
 			address = strings.TrimSpace(string(raw))
-			break
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	res, err := http.Get(address + "api/v1/runs")
 	if err != nil || res.StatusCode != http.StatusOK {
