@@ -2,12 +2,12 @@ package invert_test
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -20,18 +20,7 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	t.Helper()
 	b := onnx.NewBuilder(opset)
 	b.Output("z", b.Flatten(b.Input("x", onnx.Float, -1, c, h, w), 1))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "flat.onnx")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "flat.onnx"), b)
 	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,13 +1,10 @@
 package invert_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/invert"
@@ -34,18 +32,7 @@ func buildOf(t testing.TB, opset, batch int, make func(b *onnx.Builder, x onnx.V
 	t.Helper()
 	b := onnx.NewBuilder(opset)
 	b.Output("z", make(b, b.Input("x", onnx.Float, batch, 1, 2, 2)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "net.onnx")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 	return open(t, path, "z")
 }
 
@@ -230,26 +217,6 @@ func random(r *rand.Rand, shape ...int) tensor.Tensor {
 	return t
 }
 
-// memory is a checkpoint.
-type memory struct {
-	state []byte
-	saves int
-}
-
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	err := write(&state)
-	m.state, m.saves = state.Bytes(), m.saves+1
-	return err
-}
-
 // A search that is stopped anywhere and goes on gives the bits of one that was not.
 func TestResume(t *testing.T) {
 	t.Parallel()
@@ -265,7 +232,7 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			saved := &memory{}
+			saved := &checkpoint.Memory{}
 			ctx, cancel := context.WithCancel(t.Context())
 			ticks := 0
 			p := invert.Problem{Pictures: x, Start: start, Checkpoint: saved, Progress: func(invert.Progress) {
@@ -295,13 +262,13 @@ func TestResume(t *testing.T) {
 func TestCheckpointOfAnotherSearch(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
-	stopped := func(start tensor.Tensor) *memory {
+	stopped := func(start tensor.Tensor) *checkpoint.Memory {
 		s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		saved := &memory{}
+		saved := &checkpoint.Memory{}
 		ctx, cancel := context.WithCancel(t.Context())
 		_, _ = s.Run(ctx, invert.Problem{Pictures: inside, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
 			if p.Done >= 6 {
@@ -313,7 +280,7 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 	o := invert.Options{Steps: 9}
 	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
 	other := stopped(pictures(0, 0, 0, 0, 1, 1, 1, 1))
-	if other.saves == 0 {
+	if other.Saves == 0 {
 		t.Fatal("nothing was saved")
 	}
 	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
@@ -325,7 +292,7 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 	}
 	defer s.Close()
 	damaged := stopped(grey)
-	damaged.state[len(damaged.state)/2] ^= 1
+	damaged.State[len(damaged.State)/2] ^= 1
 	if _, err := s.Run(t.Context(), invert.Problem{Pictures: inside, Start: grey, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("a damaged checkpoint: %v", err)
 	}

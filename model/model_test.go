@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -25,19 +26,7 @@ func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
 	make(b)
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "net.onnx")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
 // TestClaimedBatch opens a model that declares an open batch and reshapes to one picture.

@@ -2,13 +2,13 @@ package model_test
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/logmel"
@@ -23,19 +23,7 @@ func saveSound(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Valu
 	b := onnx.NewBuilder(17)
 	y := build(b, b.Input("x", onnx.Float, shape...))
 	b.Output("y", y)
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "m.onnx")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b)
 }
 
 // echo passes its input on, twice itself.

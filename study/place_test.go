@@ -1,7 +1,6 @@
 package study
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,17 +51,7 @@ func saveGraph(t *testing.T, path string, make func(b *onnx.Builder)) {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	make(b)
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err == nil {
-		err = os.WriteFile(path, raw, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testmodel.Save(t, path, b)
 }
 
 func TestAModelOfAnySizeWantsDataOfOne(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/sound"
@@ -55,20 +56,7 @@ func writeListener(t *testing.T, path string, mels int) {
 	}
 	b.Output("pooled", b.Op("Identity", nil, pooled))
 	b.Output("logits", b.MatMul(pooled, b.Const("w", w)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err = m.WithOutputs([]string{"logits"}); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmodel.Save(t, path, b, "logits")
 }
 
 const soundStudy = `name: sounds

@@ -2,7 +2,6 @@ package study
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,17 +27,7 @@ func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	plane := b.Conv(x, b.Const("w", tensor.Tensor{Shape: []int{1, 3, 1, 1}, Data: weights}), "", nil)
 	pooled := b.Op("AveragePool", onnx.Attrs{"kernel_shape": []int{4, 4}, "strides": []int{4, 4}}, plane)
 	b.Output("logits", b.Gemm(b.Flatten(pooled, 1), b.Const("v", readout), b.Const("c", tensor.New(5)), nil))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".onnx"), raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testmodel.Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
 // Grey pictures are alike in every plane, so two models that look at one plane each see the data alike and CKA is 1. But

@@ -68,12 +68,7 @@ func TestTakeBack(t *testing.T) {
 	}
 	// Stopped anywhere, it goes on to the same bits.
 	for _, stop := range []int{2, 7, 15} {
-		kept := &memory{stop: func(n int) error {
-			if n == stop {
-				return errStop
-			}
-			return nil
-		}}
+		kept := &stopped{at: stop}
 		f.Checkpoint = kept
 		if _, _, err := fit(f); !errors.Is(err, errStop) {
 			t.Fatal(err)

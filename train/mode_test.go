@@ -149,12 +149,7 @@ func TestTrainingModeResumes(t *testing.T) {
 		return tr.Weights()
 	}
 	whole := fit(Fitting{Epochs: 4, Batch: 16})
-	kept := &memory{stop: func(n int) error {
-		if n == 2 {
-			return errStop
-		}
-		return nil
-	}}
+	kept := &stopped{at: 2}
 	fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
 	resumed := fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
 	for name, w := range whole {
@@ -162,8 +157,8 @@ func TestTrainingModeResumes(t *testing.T) {
 			t.Errorf("%s differs", name)
 		}
 	}
-	if kept.saves != 4 {
-		t.Errorf("%d saves", kept.saves)
+	if kept.Saves != 4 {
+		t.Errorf("%d saves", kept.Saves)
 	}
 	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
 	if _, err := other.Fit(t.Context(), pictures(50, 1), nil, Fitting{Epochs: 4, Batch: 16, Checkpoint: kept}); err == nil || !strings.Contains(err.Error(), "another network") {

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -170,29 +170,18 @@ func TestFit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// memory is a checkpoint that stops the training at an epoch.
-type memory struct {
-	state []byte
-	saves int
-	stop  func(saves int) error
+// stopped is a checkpoint that stops the training as it is saved for the nth time.
+type stopped struct {
+	checkpoint.Memory
+	at int
 }
 
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	if err := write(&state); err != nil {
+func (s *stopped) Save(write func(io.Writer) error) error {
+	if err := s.Memory.Save(write); err != nil {
 		return err
 	}
-	m.state = state.Bytes()
-	m.saves++
-	if m.stop != nil {
-		return m.stop(m.saves)
+	if s.Saves == s.at {
+		return errStop
 	}
 	return nil
 }
@@ -211,12 +200,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &memory{stop: func(n int) error {
-		if n == 3 {
-			return errStop
-		}
-		return nil
-	}}
+	kept := &stopped{at: 3}
 	fitting.Checkpoint = kept
 	if _, _, err := fit(fitting); !errors.Is(err, errStop) {
 		t.Fatalf("the training did not stop: %v", err)
@@ -245,13 +229,13 @@ func TestResume(t *testing.T) {
 	if _, _, err := fit(fitting); err == nil || !strings.Contains(err.Error(), "another training") {
 		t.Errorf("a checkpoint of another seed: %v", err)
 	}
-	for cut := range kept.state {
-		fitting.Seed, fitting.Checkpoint = 9, &memory{state: kept.state[:cut]}
+	for cut := range kept.State {
+		fitting.Seed, fitting.Checkpoint = 9, &checkpoint.Memory{State: kept.State[:cut]}
 		if cut%97 != 0 {
 			continue
 		}
 		if _, _, err := fit(fitting); err == nil {
-			t.Fatalf("%d bytes of a checkpoint of %d are taken", cut, len(kept.state))
+			t.Fatalf("%d bytes of a checkpoint of %d are taken", cut, len(kept.State))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/train"
 )
@@ -61,24 +62,7 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 func (d *folder) in(name string) string { return filepath.Join(d.path, name) }
 
 // checkpoint is kept in a file.
-func (d *folder) checkpoint() train.Checkpoint { return fileCheckpoint(d.in(checkpointFile)) }
-
-type fileCheckpoint string
-
-func (c fileCheckpoint) Load() (io.ReadCloser, error) {
-	f, err := os.Open(string(c))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err // and no file that is nil and an io.ReadCloser
-	}
-	return f, nil
-}
-
-func (c fileCheckpoint) Save(write func(io.Writer) error) error {
-	return atomicfile.WriteFunc(string(c), write)
-}
+func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(checkpointFile)) }
 
 // writeLog writes a row for each epoch.
 func (d *folder) writeLog(epochs []train.Epoch) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -197,13 +198,13 @@ func (l *layering) caption(layer, units int) map[string]string {
 }
 
 // checkpoint of a layer.
-func (l *layering) checkpoint(layer int) train.Checkpoint {
-	return fileCheckpoint(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
+func (l *layering) checkpoint(layer int) checkpoint.File {
+	return checkpoint.File(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
 }
 
 func (l *layering) dropCheckpoints(layers int) error {
 	for i := range layers {
-		if err := os.Remove(string(l.checkpoint(i).(fileCheckpoint))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(string(l.checkpoint(i))); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

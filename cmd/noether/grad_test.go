@@ -108,18 +108,7 @@ func hinge(t *testing.T, path string) string {
 	b := onnx.NewBuilder(17)
 	x, s := b.Input("x", onnx.Float, 2, 3), b.Input("s", onnx.Float)
 	b.Output("y", b.Mul(b.Relu(b.Sub(x, b.Scalar(1))), s))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err == nil {
-		err = os.WriteFile(path, raw, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testmodel.Save(t, path, b)
 }
 
 // A relu's input at its kink is told from an error.

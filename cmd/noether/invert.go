@@ -16,6 +16,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
@@ -269,7 +270,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	}
 	progress, done := watch(os.Stderr)
 	defer done()
-	return s.Run(ctx, invert.Problem{Pictures: x, Start: start, Names: names, Checkpoint: fileCheckpoint(f.checkpoint()),
+	return s.Run(ctx, invert.Problem{Pictures: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
 			progress(study.Progress{Done: p.Done, Total: p.Total, Model: study.NameOf(objective[0].Model.Graph().Path()),
 				Data: study.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
@@ -277,24 +278,6 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 }
 
 func (f *invertFlags) checkpoint() string { return filepath.Join(f.out, "checkpoint.bin") }
-
-// A fileCheckpoint is kept in a file.
-type fileCheckpoint string
-
-func (c fileCheckpoint) Load() (io.ReadCloser, error) {
-	f, err := os.Open(string(c))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err // and no file that is nil and an io.ReadCloser
-	}
-	return f, nil
-}
-
-func (c fileCheckpoint) Save(write func(io.Writer) error) error {
-	return atomicfile.WriteFunc(string(c), write)
-}
 
 // write leaves pictures, arrays and summary in the folder, and removes the checkpoint.
 func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {

@@ -49,9 +49,15 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	b.Output("conv", conv)
 	flat := b.Flatten(b.Relu("conv"), 1)
 	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*(o.Size/2)*(o.Size/2), o.Classes)), b.Const("c", random(o.Classes)), nil))
+	return Save(t, filepath.Join(dir, name+".onnx"), b, "logits")
+}
+
+// Save writes what was built as a file, with the given outputs alone where any are given, and returns its path.
+func Save(t testing.TB, path string, b *onnx.Builder, outputs ...string) string {
+	t.Helper()
 	m, err := b.Model()
-	if err == nil {
-		m, err = m.WithOutputs([]string{"logits"})
+	if err == nil && len(outputs) > 0 {
+		m, err = m.WithOutputs(outputs)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +66,6 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, name+".onnx")
 	if err := os.WriteFile(path, raw, 0o666); err != nil {
 		t.Fatal(err)
 	}

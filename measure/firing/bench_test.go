@@ -3,17 +3,16 @@ package firing_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/model"
@@ -87,7 +86,7 @@ func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
 	}
 	for b.Loop() {
 		j := newJob(m, dataset.Limit(images, inputs), nil)
-		j.Memory, j.Transform, j.Curves, j.Checkpoint = memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
+		j.Memory, j.Transform, j.Curves, j.Checkpoint = memory, turns(180), nil, checkpoint.File(filepath.Join(b.TempDir(), "state"))
 		j.Units = func([]measure.UnitScore) error { return nil }
 		s := firing.Defaults()
 		s.References = 1
@@ -150,7 +149,7 @@ func BenchmarkMillion(b *testing.B) {
 			for b.Loop() {
 				rows := 0
 				j := newJob(m, noises(c.inputs), nil)
-				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, file(filepath.Join(b.TempDir(), "state"))
+				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, checkpoint.File(filepath.Join(b.TempDir(), "state"))
 				j.Units = func(u []measure.UnitScore) error { rows += len(u); return nil }
 				j.Progress = told(c.inputs)
 				runJob(b, s, j)
@@ -183,18 +182,7 @@ func million(b *testing.B) *model.Model {
 	}
 	g := onnx.NewBuilder(onnx.DefaultOpset)
 	g.Output("units", g.Conv(g.Input("x", onnx.Float, -1, 1, 125, 125), g.Const("w", w), "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
-	built, err := g.Model()
-	if err != nil {
-		b.Fatal(err)
-	}
-	raw, err := built.Bytes()
-	path := filepath.Join(b.TempDir(), "million.onnx")
-	if err == nil {
-		err = os.WriteFile(path, raw, 0o666)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := testmodel.Save(b, filepath.Join(b.TempDir(), "million.onnx"), g)
 	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"all"}, Scores: "none"})
 	if err != nil {
 		b.Fatal(err)
@@ -219,17 +207,4 @@ func (noises) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, err
 		}
 	}
 	return dataset.Sample{Index: i, Input: t, Label: dataset.NoLabel}, nil
-}
-
-// file is a checkpoint in a file.
-type file string
-
-func (f file) Save(write func(io.Writer) error) error { return atomicfile.WriteFunc(string(f), write) }
-
-func (f file) Load() (io.ReadCloser, error) {
-	saved, err := os.Open(string(f))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	return saved, err
 }

@@ -1,11 +1,7 @@
 package firing_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -15,29 +11,13 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
-
-// memory is a checkpoint.
-type memory struct{ state []byte }
-
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	err := write(&state)
-	m.state = state.Bytes()
-	return err
-}
 
 // kept is what a job hands over of single units.
 type kept struct {
@@ -46,23 +26,11 @@ type kept struct {
 }
 
 func newJob(m *model.Model, data dataset.Source, to *kept) *procedure.Job {
-	return &procedure.Job{A: procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, Data: data, Key: measure.Key{Seed: 1, Data: "data"},
-		Checkpoint: &memory{}, Memory: 1 << 30, Progress: func(int64, string) {},
-		Units:  func(u []measure.UnitScore) error { to.units = append(to.units, u...); return nil },
-		Curves: func(c []measure.UnitResponse) error { to.curves = append(to.curves, c...); return nil },
-		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-			var list []dataset.Sample
-			for s, err := range dataset.Read(ctx, data, places, f, dataset.ReadOptions{}) {
-				var bad *dataset.BadSample
-				if err != nil && !errors.As(err, &bad) {
-					return nil, err
-				}
-				if err == nil {
-					list = append(list, s)
-				}
-			}
-			return list, nil
-		}}
+	j := measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, data)
+	j.Key.Data = "data"
+	j.Units = func(u []measure.UnitScore) error { to.units = append(to.units, u...); return nil }
+	j.Curves = func(c []measure.UnitResponse) error { to.curves = append(to.curves, c...); return nil }
+	return j
 }
 
 func openModel(t testing.TB, o testmodel.Options) *model.Model {

@@ -7,6 +7,8 @@
 //
 //	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: moved})
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
+//
+// A measure that works in steps, a procedure.Procedure, is given a Job.
 package measuretest
 
 import (

@@ -4,12 +4,13 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -75,18 +76,7 @@ func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 1, 2, 2)
 	b.Output("z", b.MatMul(b.Reshape(x, -1, 4), b.Const("w", w)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "linear.onnx")
-	if err := os.WriteFile(path, raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "linear.onnx"), b)
 	out, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Scores: "none"})
 	if err != nil {
 		t.Fatal(err)
@@ -110,25 +100,10 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := factorPictures{shapes}
-	j := &procedure.Job{
-		A: procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, Pairs: [][2]int{{0, 0}}, Transform: tr,
-		Key: measure.Key{Seed: 1, Data: "factors"}, Data: src, Runtime: orttest.Load(t), Memory: 1 << 28,
-		Store: &represent.Store{Dir: t.TempDir()}, Progress: func(int64, string) {},
-	}
+	j := measuretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorPictures{shapes})
+	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &represent.Store{Dir: t.TempDir()}
 	if tr != nil {
 		j.Key.Transform = tr.Name
-	}
-	j.Read = func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-		var out []dataset.Sample
-		for _, p := range places {
-			s, err := src.At(ctx, p, f)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, s)
-		}
-		return out, nil
 	}
 	return j
 }

@@ -1,11 +1,9 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -177,23 +176,6 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// memory is a checkpoint that counts how often it was saved.
-type memory struct{ state []byte }
-
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	err := write(&state)
-	m.state = state.Bytes()
-	return err
-}
-
 // A job that is stopped goes on where it was, without the store's help, and comes to the same bits; so does one with other threads.
 func TestStoppedJobGoesOn(t *testing.T) {
 	t.Parallel()
@@ -208,7 +190,7 @@ func TestStoppedJobGoesOn(t *testing.T) {
 	whole.Threads = 1
 	want := mustRun(t, m, nil, whole)
 	j := factorJob(t, 300, net, nil)
-	kept := &memory{}
+	kept := &checkpoint.Memory{}
 	j.Checkpoint, j.Threads = kept, 2
 	ctx, cancel := context.WithCancel(t.Context())
 	j.Progress = func(_ int64, note string) {
@@ -219,7 +201,7 @@ func TestStoppedJobGoesOn(t *testing.T) {
 	if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if kept.state == nil {
+	if kept.State == nil {
 		t.Fatal("what was stopped has saved nothing")
 	}
 	earliest := math.MaxInt
@@ -241,9 +223,9 @@ func TestStoppedJobGoesOn(t *testing.T) {
 			t.Errorf("%s: %v, %v; undisturbed %v, %v", name, g.Value, g.Null, w.Value, w.Null)
 		}
 	}
-	for cut := 0; cut < len(kept.state); cut += 1 + len(kept.state)/20 {
-		if _, err := readKept(&memory{kept.state[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
-			t.Fatalf("%d of %d bytes of a checkpoint are taken", cut, len(kept.state))
+	for cut := 0; cut < len(kept.State); cut += 1 + len(kept.State)/20 {
+		if _, err := readKept(&checkpoint.Memory{State: kept.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
+			t.Fatalf("%d of %d bytes of a checkpoint are taken", cut, len(kept.State))
 		}
 	}
 }

@@ -1,21 +1,21 @@
 package robust_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/measure/robust"
 	"github.com/noether-ml/noether/model"
@@ -38,18 +38,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, 2, 2)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "net.onnx")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 	opened, err := model.Open(orttest.Load(t), path, model.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,37 +60,8 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Name: fmt.Sprint("picture ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
 }
 
-// memory is a checkpoint.
-type memory struct{ state []byte }
-
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	err := write(&state)
-	m.state = state.Bytes()
-	return err
-}
-
 func job(m *model.Model, s dataset.Source) *procedure.Job {
-	return &procedure.Job{A: procedure.Subject{Name: "net", Model: m}, Data: s, Key: measure.Key{Seed: 1}, Checkpoint: &memory{},
-		Progress: func(int64, string) {},
-		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-			var list []dataset.Sample
-			for _, i := range places {
-				sample, err := s.At(ctx, i, f)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, sample)
-			}
-			return list, nil
-		}}
+	return measuretest.Job(procedure.Subject{Name: "net", Model: m}, s)
 }
 
 func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean measure.Score) {
@@ -218,7 +178,7 @@ func TestResume(t *testing.T) {
 	for _, stop := range []int{1, 5, 8, 14} {
 		ctx, cancel := context.WithCancel(t.Context())
 		ticks := 0
-		j.Checkpoint = &memory{}
+		j.Checkpoint = &checkpoint.Memory{}
 		j.Progress = func(int64, string) {
 			if ticks++; ticks == stop {
 				cancel()

@@ -1,13 +1,13 @@
 package stir_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/measure/stir"
@@ -27,18 +27,7 @@ func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Build
 	t.Helper()
 	b := onnx.NewBuilder(opset)
 	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, side, side)))
-	m, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), name+".onnx")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), name+".onnx"), b)
 	return open(t, name, path, "z")
 }
 

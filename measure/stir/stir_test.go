@@ -1,18 +1,17 @@
 package stir_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/measure/stir"
 	"github.com/noether-ml/noether/onnx"
@@ -244,23 +243,6 @@ func TestGridOfLayers(t *testing.T) {
 	}
 }
 
-// memory is a checkpoint.
-type memory struct{ state []byte }
-
-func (m *memory) Load() (io.ReadCloser, error) {
-	if m.state == nil {
-		return nil, nil
-	}
-	return io.NopCloser(bytes.NewReader(m.state)), nil
-}
-
-func (m *memory) Save(write func(io.Writer) error) error {
-	var state bytes.Buffer
-	err := write(&state)
-	m.state = state.Bytes()
-	return err
-}
-
 // A job that is stopped anywhere and done again gives the scores of one that was not, and does nothing twice.
 func TestResume(t *testing.T) {
 	t.Parallel()
@@ -302,16 +284,9 @@ func TestResume(t *testing.T) {
 }
 
 func job(a, b procedure.Subject, x tensor.Tensor) *procedure.Job {
-	return &procedure.Job{A: a, B: b, Pairs: [][2]int{{0, 0}}, Key: measure.Key{Seed: 1}, Checkpoint: &memory{}, Data: source{x},
-		Progress: func(int64, string) {},
-		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-			var list []dataset.Sample
-			for _, i := range places {
-				s, _ := source{x}.At(ctx, i, f)
-				list = append(list, s)
-			}
-			return list, nil
-		}}
+	j := measuretest.Job(a, source{x})
+	j.B, j.Pairs = b, [][2]int{{0, 0}}
+	return j
 }
 
 type source struct{ x tensor.Tensor }
@@ -335,10 +310,10 @@ func TestSharedInversion(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := random(20)
-	files := map[string]*memory{}
+	files := map[string]*checkpoint.Memory{}
 	shared := func(key string) procedure.Checkpoint {
 		if files[key] == nil {
-			files[key] = &memory{}
+			files[key] = &checkpoint.Memory{}
 		}
 		return files[key]
 	}
