@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -34,7 +34,7 @@ measures: [%s]
 func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.Accelerate()
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
-	debug.SetGCPercent(20) // as the command does
+	machine.BoundGarbage(int64(s.Memory)) // as the command does
 	for b.Loop() {
 		start := time.Now()
 		if _, err := Run(b.Context(), s, filepath.Join(b.TempDir(), "run"), o); err != nil {

@@ -13,19 +13,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/machine"
 )
 
 func main() {
-	// Nearly all memory is a few large buffers without pointers: collecting often costs next to nothing, and letting the
-	// heap grow to twice what lives, as is the default, costs that much memory.
-	debug.SetGCPercent(20)
+	machine.BoundGarbage(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/study"
 )
@@ -55,6 +56,7 @@ on where it was, and a study that has grown costs what is new.`,
 			if err != nil {
 				return watching.logged(err)
 			}
+			machine.BoundGarbage(int64(s.Memory))
 			o, err := engine.open()
 			if err != nil {
 				return watching.logged(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
@@ -23,7 +22,7 @@ import (
 
 // BenchmarkGratings runs both grating tests on every unit of every layer of a ResNet-20 for CIFAR-10.
 func BenchmarkGratings(b *testing.B) {
-	asCommand()
+	machine.BoundGarbage(0)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
 	if err != nil {
 		b.Fatal(err)
@@ -46,9 +45,6 @@ func BenchmarkGratings(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/test")
 	reportPeak(b)
 }
-
-// asCommand collects garbage as the command does.
-func asCommand() { debug.SetGCPercent(20) }
 
 // reportPeak tells what the process has taken until now.
 func reportPeak(b *testing.B) {
@@ -75,7 +71,7 @@ func BenchmarkInputs(b *testing.B) {
 }
 
 func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
-	asCommand()
+	machine.BoundGarbage(memory)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{layers}, Preprocess: cifar})
 	if err != nil {
 		b.Fatal(err)
@@ -139,7 +135,7 @@ func BenchmarkMillion(b *testing.B) {
 		memory     int64
 	}{{1_000, firing.Exact, 256 << 20}, {10_000, firing.Exact, 256 << 20}, {100_000, firing.Sketched, 256 << 20}, {100_000, firing.Sketched, 1280 << 20}} {
 		b.Run(fmt.Sprintf("%d-%s-%dMiB", c.inputs, c.thresholds, c.memory>>20), func(b *testing.B) {
-			asCommand()
+			machine.BoundGarbage(c.memory)
 			m := million(b)
 			s := firing.Defaults()
 			s.Thresholds, s.References = c.thresholds, 1

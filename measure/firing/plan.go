@@ -95,7 +95,7 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 	return bytes
 }
 
-// batchFor is how many pictures the engine runs at once: as many as a quarter of the memory holds the layers of, 32 at most.
+// batchFor is how many pictures the engine runs at once: as many as a quarter of the memory holds the layers of, or mostActivations, 32 at most.
 func batchFor(j *procedure.Job) int {
 	var bytes int64
 	for _, l := range j.A.Layers {
@@ -104,10 +104,13 @@ func batchFor(j *procedure.Job) int {
 	if j.Memory == 0 {
 		return mostBatch
 	}
-	return int(max(1, min(mostBatch, j.Memory/4/max(1, bytes))))
+	return int(max(1, min(mostBatch, min(j.Memory/4, mostActivations)/max(1, bytes))))
 }
 
-const mostBatch = 32
+const (
+	mostBatch       = 32
+	mostActivations = 64 << 20 // bytes of the layers of a batch; the engine takes as much again. More pictures at once are no faster.
+)
 
 // whyNot tells why a job cannot be done, "" where it can.
 func (m *firing) whyNot(j *procedure.Job) string {
