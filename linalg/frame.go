@@ -15,6 +15,7 @@ type Frame struct {
 	overlap1 blas32.General // the same in float32
 	square   []float32      // D x D and D x (K + margin): what reduce works with
 	half     []float32
+	work     workspace // what comes of one group of observations after the other
 }
 
 // NewFrame makes a frame of two subspaces of one space, neither of dimension 0.
@@ -60,17 +61,18 @@ func (w Whole) Leading() Principal {
 }
 
 // Single is Whole(cross).Leading() in float32 and with cross multiplied by a factor: for observations that do not belong together,
-// of whose correlations a few digits are enough.
+// of whose correlations a few digits are enough. It is valid until the frame is used again.
 func (f *Frame) Single(cross []float64, factor float64) PrincipalSingle {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
 	for i, v := range cross {
 		between.Data[i] = float32(factor * v)
 	}
-	half, xy := f.halfOf(d, q), newSingle(p, q)
+	f.work.reset(0)
+	half, xy := f.halfOf(d, q), f.work.matrix(p, q)
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, part(f.v, 0, d, 0, q), 0, half)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, part(f.u, 0, d, 0, p), half, 0, xy)
-	return PrincipalSingle{XX: f.x.Values[:p], YY: f.y.Values[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q)}
+	return PrincipalSingle{XX: f.x.Values[:p], YY: f.y.Values[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
 // coordinates is Uᵀ x.
@@ -80,14 +82,16 @@ func coordinates(u blas32.General, x []float32) []float32 {
 	return y.Data
 }
 
-// reduce returns the scatters of the coordinates of some observations.
+// reduce returns the scatters of the coordinates of some observations, valid until the frame is used again.
 func (f *Frame) reduce(s *Scatter[float32]) PairSingle {
 	d := s.P / 2
+	f.work.reset(0)
 	return PairSingle{
 		XX:      f.reduceSquare(s, 0, f.u),
 		YY:      f.reduceSquare(s, d, f.v),
 		XY:      f.reduceBetween(s),
 		Overlap: f.overlap1,
+		work:    &f.work,
 	}
 }
 
@@ -100,7 +104,7 @@ func (f *Frame) reduceBetween(s *Scatter[float32]) blas32.General {
 	}
 	half := f.halfOf(d, f.v.Cols)
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, f.v, 0, half)
-	out := newSingle(f.u.Cols, f.v.Cols)
+	out := f.work.matrix(f.u.Cols, f.v.Cols)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, f.u, half, 0, out)
 	return out
 }
@@ -114,7 +118,7 @@ func (f *Frame) halfOf(rows, cols int) blas32.General {
 const strip = 128
 
 // reduceSquare is Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the upper triangle of S
-// and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose.
+// and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose. The upper triangle is what counts.
 func (f *Frame) reduceSquare(s *Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)
@@ -131,13 +135,14 @@ func (f *Frame) reduceSquare(s *Scatter[float32], lo int, u blas32.General) blas
 		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, t, below, 0,
 			blas32.General{Rows: rows, Cols: u.Cols, Stride: half.Stride, Data: half.Data[top*half.Stride:]})
 	}
-	out := newSingle(u.Cols, u.Cols)
+	out := f.work.matrix(u.Cols, u.Cols)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, u, half, 0, out)
 	addTranspose(out)
 	return out
 }
 
-// addTranspose adds its transpose to a square matrix, tile by tile so that both sides stay in the cache.
+// addTranspose adds its transpose to a square matrix, above the diagonal and on it, tile by tile so that both sides stay in the
+// cache.
 func addTranspose(a blas32.General) {
 	const side = 32
 	n := a.Rows
@@ -145,8 +150,7 @@ func addTranspose(a blas32.General) {
 		for j0 := i0; j0 < n; j0 += side {
 			for i := i0; i < min(i0+side, n); i++ {
 				for j := max(j0, i); j < min(j0+side, n); j++ {
-					sum := a.Data[i*a.Stride+j] + a.Data[j*a.Stride+i]
-					a.Data[i*a.Stride+j], a.Data[j*a.Stride+i] = sum, sum
+					a.Data[i*a.Stride+j] += a.Data[j*a.Stride+i]
 				}
 			}
 		}

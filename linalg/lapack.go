@@ -101,24 +101,25 @@ func columns(rows []float64, n, k int) *mat.Dense {
 }
 
 // cholesky implements singleLAPACK.
-func (f fastLAPACK) cholesky(a []float32, n int) bool {
+func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 	if n == 0 {
 		return true
 	}
-	fits("A", a, n, n, n)
+	fits("A", a, n, n, stride)
 	var info int32
-	f.lib.spotrf(flip(blas.Upper), i32(n), &a[0], i32(n), &info, charLen)
+	f.lib.spotrf(flip(blas.Upper), i32(n), &a[0], i32(stride), &info, charLen)
 	return info == 0
 }
 
 // eigen implements singleLAPACK. What the library has as columns are the rows here.
-func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
+func (f fastLAPACK) eigen(a []float32, n int, memory *workspace) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {
 		return values, true
 	}
 	fits("A", a, n, n, n)
-	work, iwork := make([]float32, 1+6*n+2*n*n), make([]int32, 3+5*n)
+	defer memory.reset(memory.given)
+	work, iwork := memory.values(1+6*n+2*n*n), make([]int32, 3+5*n)
 	var info int32
 	f.lib.ssyevd(letter(lapack.EVCompute), flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &work[0], i32(len(work)), &iwork[0], i32(len(iwork)), &info, charLen, charLen)
 	return values, info == 0

@@ -1,6 +1,10 @@
 package linalg
 
-import "gonum.org/v1/gonum/blas/blas32"
+import (
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/noether-ml/noether/internal/huge"
+)
 
 // A Leaving leaves parts of the observations of a Whole out, one part at a time. It is not for several goroutines at a time.
 type Leaving struct {
@@ -22,7 +26,7 @@ func (w Whole) Leaving(all *Scatter[float64]) *Leaving { return &Leaving{whole: 
 // eigenvectors of all observations stay, and the last of them, with those of the margin, are turned to the
 // eigenvectors of S among them and cut off anew at the fraction of the variance.
 //
-// Without the last part, what remains is the sum of the others, which need not be computed again.
+// They are valid until the next part is left out. Without the last part, what remains is the sum of the others, which need not be computed again.
 func (l *Leaving) Without(part *Scatter[float32]) (PairSingle, error) {
 	f, all := l.whole.frame, l.all
 	n, m := float64(all.N), float64(part.N)
@@ -41,11 +45,11 @@ func (l *Leaving) Without(part *Scatter[float32]) (PairSingle, error) {
 	}
 	l.seen += part.N
 	tx, ty := remaining(all, part, factor, delta)
-	ex, err := f.x.end(rest.XX, tx)
+	ex, err := f.x.end(rest.XX, tx, rest.work)
 	if err != nil {
 		return PairSingle{}, err
 	}
-	ey, err := f.y.end(rest.YY, ty)
+	ey, err := f.y.end(rest.YY, ty, rest.work)
 	if err != nil {
 		return PairSingle{}, err
 	}
@@ -55,11 +59,11 @@ func (l *Leaving) Without(part *Scatter[float32]) (PairSingle, error) {
 // remaining turns the scatters of the coordinates of a part of m observations into those of the others, and adds them to the sum.
 func (l *Leaving) remaining(part PairSingle, factor, m float64, dx, dy []float32) PairSingle {
 	if l.sum.XX.Data == nil {
-		l.sum = PairSingle{XX: alike(part.XX), YY: alike(part.YY), XY: alike(part.XY), Overlap: part.Overlap}
+		l.sum = PairSingle{XX: alike(part.XX), YY: alike(part.YY), XY: alike(part.XY), Overlap: part.Overlap, work: part.work}
 	}
-	remain(part.XX, l.sum.XX, float32(factor), float32(m), dx, dx)
-	remain(part.YY, l.sum.YY, float32(factor), float32(m), dy, dy)
-	remain(part.XY, l.sum.XY, float32(factor), float32(m), dx, dy)
+	remain(part.XX, l.sum.XX, float32(factor), float32(m), dx, dx, true)
+	remain(part.YY, l.sum.YY, float32(factor), float32(m), dy, dy, true)
+	remain(part.XY, l.sum.XY, float32(factor), float32(m), dx, dy, false)
 	addDiagonal(part.XX, l.whole.xx)
 	addDiagonal(part.YY, l.whole.yy)
 	for i := range part.XY.Rows {
@@ -80,6 +84,7 @@ func (l *Leaving) remaining(part PairSingle, factor, m float64, dx, dy []float32
 func (l *Leaving) others(factor float64, dx, dy []float32) PairSingle {
 	rest := l.sum
 	l.sum = PairSingle{}
+	rest.work.reset(0)
 	subtract(rest.XX, float32(factor), dx, dx)
 	subtract(rest.YY, float32(factor), dy, dy)
 	subtract(rest.XY, float32(factor), dx, dy)
@@ -100,11 +105,15 @@ func remaining(all *Scatter[float64], part *Scatter[float32], factor float64, de
 	return x, y
 }
 
-// remain replaces s by -(s + factor a bᵀ), and adds s + m a bᵀ to a sum.
-func remain(s, sum blas32.General, factor, m float32, a, b []float32) {
+// remain replaces s by -(s + factor a bᵀ), and adds s + m a bᵀ to a sum; where triangle is set, on and above the diagonal.
+func remain(s, sum blas32.General, factor, m float32, a, b []float32, triangle bool) {
 	for i := range s.Rows {
-		row, to, by, add := rowOf(s, i), rowOf(sum, i), factor*a[i], m*a[i]
-		for j, v := range b {
+		from := 0
+		if triangle {
+			from = i
+		}
+		row, to, by, add := rowOf(s, i)[from:], rowOf(sum, i)[from:], factor*a[i], m*a[i]
+		for j, v := range b[from:] {
 			to[j] += row[j] + add*v
 			row[j] = -row[j] - by*v
 		}
@@ -128,4 +137,6 @@ func addDiagonal(s blas32.General, values []float64) {
 	}
 }
 
-func alike(m blas32.General) blas32.General { return newSingle(m.Rows, m.Cols) }
+func alike(m blas32.General) blas32.General {
+	return blas32.General{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: huge.Make[float32](m.Rows * m.Cols)}
+}

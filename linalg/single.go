@@ -14,30 +14,33 @@ import (
 // A PairSingle is a Pair in float32, for replicates: they differ from the whole by far more than float32 rounds, and
 // many are wanted.
 type PairSingle struct {
-	XX, YY  blas32.General // p x p and q x q, symmetric, both triangles
+	XX, YY  blas32.General // p x p and q x q, symmetric, of which the upper triangles count
 	XY      blas32.General // p x q
 	Overlap blas32.General // p x q: the inner products of the axes of x with those of y
+
+	work *workspace // where there is one
 }
 
 // Correlations returns what Pair.Correlations does. The variables are scaled to unit variance
 // first, so that rounding is as small beside a pattern of little variance as beside one of much. XX, YY and XY are used up.
 func (p PairSingle) Correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.XX), scales(p.YY)
-	l, okx := factorSingle(scale(p.XX, sx, sx))
-	m, oky := factorSingle(scale(p.YY, sy, sy))
+	l, okx := factorSingle(scaleTriangle(p.XX, sx))
+	m, oky := factorSingle(scaleTriangle(p.YY, sy))
 	if !okx || !oky {
 		return nil, nil, notDefinite(p.XX.Rows, p.YY.Rows)
 	}
 	k := scale(p.XY, sx, sy)
 	blas32.Trsm(blas.Left, blas.Trans, 1, l, k)
 	blas32.Trsm(blas.Right, blas.NoTrans, 1, m, k)
-	left, rho, right, err := decomposeSingle(k)
+	work := orNew(p.work)
+	left, rho, right, err := decomposeSingle(k, work)
 	if err != nil {
 		return nil, nil, fmt.Errorf("canonical correlations of %d and %d variables: %w", p.XX.Rows, p.YY.Rows, err)
 	}
 	blas32.Trsm(blas.Right, blas.Trans, 1, l, left)
 	blas32.Trsm(blas.Right, blas.Trans, 1, m, right)
-	rho, cos = turned(left, rho, right, sx, sy, p.Overlap)
+	rho, cos = turned(left, rho, right, sx, sy, p.Overlap, work)
 	return rho, cos, nil
 }
 
@@ -45,26 +48,35 @@ func (p PairSingle) Correlations() (rho, cos []float64, err error) {
 type PrincipalSingle struct {
 	XX, YY      []float64
 	XY, Overlap blas32.General
+
+	work *workspace // where there is one
 }
 
 // Correlations returns what Pair.Correlations does. XY is used up.
 func (p PrincipalSingle) Correlations() (rho, cos []float64, err error) {
 	sx, sy := scalesOf(p.XX), scalesOf(p.YY)
-	scale(p.XY, sx, sy)
-	left, rho, right, err := decomposeSingle(p.XY)
+	work := orNew(p.work)
+	left, rho, right, err := decomposeSingle(scale(p.XY, sx, sy), work)
 	if err != nil {
 		return nil, nil, fmt.Errorf("canonical correlations of %d and %d variables: %w", len(sx), len(sy), err)
 	}
-	rho, cos = turned(left, rho, right, sx, sy, p.Overlap)
+	rho, cos = turned(left, rho, right, sx, sy, p.Overlap, work)
 	return rho, cos, nil
+}
+
+func orNew(w *workspace) *workspace {
+	if w == nil {
+		return new(workspace)
+	}
+	return w
 }
 
 // turned are the correlations, descending, and the cosines of the vectors, which are rows and in the order of ascending
 // correlations, once their variables are scaled back.
-func turned(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General) (descending, cos []float64) {
+func turned(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General, work *workspace) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)
-	turned := newSingle(right.Rows, overlap.Rows)
+	turned := work.matrix(right.Rows, overlap.Rows)
 	blas32.Gemm(blas.NoTrans, blas.Trans, 1, right, overlap, 0, turned)
 	cos = make([]float64, len(rho))
 	for i := range cos {
@@ -81,32 +93,44 @@ func turned(left blas32.General, rho []float64, right blas32.General, sx, sy []f
 
 // decomposeSingle is decompose in float32, with the singular values ascending and the vectors as rows: r x rows and r x
 // cols.
-func decomposeSingle(k blas32.General) (p blas32.General, rho []float64, q blas32.General, err error) {
-	if k.Rows < k.Cols {
-		q, rho, p, err = decomposeSingle(transposed(k))
-		return p, rho, q, err
+func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho []float64, q blas32.General, err error) {
+	wide := k.Rows < k.Cols
+	inner, outer := blas.Trans, blas.Trans
+	if wide {
+		inner, outer = blas.NoTrans, blas.NoTrans
 	}
-	q = newSingle(k.Cols, k.Cols)
-	blas32.Syrk(blas.Trans, 1, k, 0, blas32.Symmetric{Uplo: blas.Upper, N: q.Cols, Stride: q.Stride, Data: q.Data})
-	values, ok := lapack32.eigen(q.Data, q.Cols)
+	r, other := min(k.Rows, k.Cols), max(k.Rows, k.Cols)
+	small := work.matrix(r, r)
+	blas32.Syrk(inner, 1, k, 0, blas32.Symmetric{Uplo: blas.Upper, N: r, Stride: r, Data: small.Data})
+	values, ok := lapack32.eigen(small.Data, r, work)
 	if !ok {
 		return p, nil, q, ErrNotConverged
 	}
-	p = newSingle(q.Rows, k.Rows)
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, q, k, 0, p)
-	rho = make([]float64, len(values))
-	for i, v := range values {
-		rho[i] = math.Sqrt(max(float64(v), 0))
+	large := work.matrix(r, other)
+	blas32.Gemm(blas.NoTrans, outer, 1, small, k, 0, large)
+	rho = unscale(large, values)
+	if wide {
+		return small, rho, large, nil
 	}
-	floor := smallestSingle * rho[len(rho)-1]
-	for i, r := range rho {
+	return large, rho, small, nil
+}
+
+// unscale divides rows by the roots of their squared lengths, ascending, and returns the roots. Rows that are too short to have a
+// direction become zero.
+func unscale(rows blas32.General, squares []float32) []float64 {
+	lengths := make([]float64, len(squares))
+	for i, v := range squares {
+		lengths[i] = math.Sqrt(max(float64(v), 0))
+	}
+	floor := smallestSingle * lengths[len(lengths)-1]
+	for i, r := range lengths {
 		var scale float32
 		if r > floor {
 			scale = float32(1 / r)
 		}
-		blas32.Scal(scale, blas32.Vector{N: p.Cols, Inc: 1, Data: rowOf(p, i)})
+		blas32.Scal(scale, blas32.Vector{N: rows.Cols, Inc: 1, Data: rowOf(rows, i)})
 	}
-	return p, rho, q, nil
+	return lengths
 }
 
 // smallestSingle is smallest in float32.
@@ -114,11 +138,12 @@ const smallestSingle = 1e-3
 
 // singleLAPACK are the decompositions in float32, which gonum does not have.
 type singleLAPACK interface {
-	// cholesky replaces the upper triangle of an n x n matrix by its factor T, A = Tᵀ T; false where there is none.
-	cholesky(a []float32, n int) bool
+	// cholesky replaces the upper triangle of an n x n matrix, its rows stride apart, by its factor T, A = Tᵀ T; false where
+	// there is none.
+	cholesky(a []float32, n, stride int) bool
 	// eigen returns the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and
 	// puts its eigenvectors in the place of its rows.
-	eigen(a []float32, n int) (values []float32, ok bool)
+	eigen(a []float32, n int, work *workspace) (values []float32, ok bool)
 }
 
 // lapack32 is what computes; Accelerate sets it.
@@ -127,14 +152,21 @@ var lapack32 singleLAPACK = byDouble{}
 // byDouble computes in float64, by what is registered there.
 type byDouble struct{}
 
-func (byDouble) cholesky(a []float32, n int) bool {
-	wide := widened(a)
+func (byDouble) cholesky(a []float32, n, stride int) bool {
+	wide := make([]float64, n*n)
+	for i := range n {
+		for j := i; j < n; j++ {
+			wide[i*n+j] = float64(a[i*stride+j])
+		}
+	}
 	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: wide})
-	narrow(a, wide)
+	for i := range n {
+		narrow(a[i*stride+i:i*stride+n], wide[i*n+i:(i+1)*n])
+	}
 	return ok
 }
 
-func (byDouble) eigen(a []float32, n int) ([]float32, bool) {
+func (byDouble) eigen(a []float32, n int, _ *workspace) ([]float32, bool) {
 	wide := widened(a)
 	values, err := eigen(wide, n)
 	if err != nil {
@@ -169,7 +201,7 @@ func rowOf(m blas32.General, i int) []float32 { return m.Data[i*m.Stride : i*m.S
 
 // factorSingle replaces a square matrix by its Cholesky factor as factor has it.
 func factorSingle(a blas32.General) (t blas32.Triangular, ok bool) {
-	ok = lapack32.cholesky(a.Data, a.Cols)
+	ok = lapack32.cholesky(a.Data, a.Cols, a.Stride)
 	return blas32.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: a.Cols, Stride: a.Stride, Data: a.Data}, ok
 }
 
@@ -203,6 +235,17 @@ func scale(a blas32.General, rows, cols []float32) blas32.General {
 	return a
 }
 
+// scaleTriangle replaces the upper triangle of A by that of diag(by) A diag(by), and returns it.
+func scaleTriangle(a blas32.General, by []float32) blas32.General {
+	for i, s := range by {
+		row := rowOf(a, i)[i:]
+		for j, v := range row {
+			row[j] = s * v * by[i+j]
+		}
+	}
+	return a
+}
+
 func scaleColumns(a blas32.General, by []float32) {
 	for i := range a.Rows {
 		row := rowOf(a, i)
@@ -210,21 +253,6 @@ func scaleColumns(a blas32.General, by []float32) {
 			row[j] *= s
 		}
 	}
-}
-
-func transposed(a blas32.General) blas32.General {
-	out := newSingle(a.Cols, a.Rows)
-	const side = 32 // tiles that stay in the cache on both sides
-	for i0 := 0; i0 < a.Rows; i0 += side {
-		for j0 := 0; j0 < a.Cols; j0 += side {
-			for i := i0; i < min(i0+side, a.Rows); i++ {
-				for j := j0; j < min(j0+side, a.Cols); j++ {
-					out.Data[j*out.Stride+i] = a.Data[i*a.Stride+j]
-				}
-			}
-		}
-	}
-	return out
 }
 
 func dot(a, b []float32) float64 {
