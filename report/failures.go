@@ -40,8 +40,8 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 	what = min(what, p.width*2/5)
 	for _, n := range shown {
-		left := strings.Split(ansi.Wrap(befell(n), what, " /"), "\n")
-		right := strings.Split(ansi.Wrap(printable(n.Text), p.width-what-2, " /"), "\n")
+		left := folded(befell(n), what)
+		right := folded(printable(n.Text), p.width-what-2)
 		for i := range max(len(left), len(right)) {
 			l, r := "", ""
 			if i < len(left) {

@@ -11,6 +11,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -55,25 +57,37 @@ func choose(rows []scores.Row) chosen {
 	return c
 }
 
-// overview returns the rows to show first, in their order. Rows of single classes and factors are among them where no row of all samples
+// overview returns the rows to show first, in the order of the study: a mean over values stands where the first of its values does, which
+// comes before the means in a run's scores. Rows of single classes and factors are among them where no row of all samples
 // stands for them: what a probe reads of a hue, or firing rates along the phase of gratings.
 func overview(rows []scores.Row) []scores.Row {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
-	of := func(r *scores.Row) subject {
-		return subject{r.Measure, r.Statistic, r.Model, r.OtherModel, r.Data, r.Transform, r.Variant}
+	type standing struct {
+		place int // of its first row
+		whole bool
 	}
-	whole := map[subject]bool{}
+	of := make([]*standing, len(rows))
+	subjects := map[subject]*standing{}
 	for i := range rows {
-		if rows[i].Factor == "" {
-			whole[of(&rows[i])] = true
+		r := &rows[i]
+		s := subject{r.Measure, r.Statistic, r.Model, r.OtherModel, r.Data, r.Transform, r.Variant}
+		if subjects[s] == nil {
+			subjects[s] = &standing{place: i}
 		}
+		of[i] = subjects[s]
+		of[i].whole = of[i].whole || r.Factor == ""
 	}
 	c := choose(rows)
-	var kept []scores.Row
-	for i, r := range rows {
-		if c.overview[i] && (r.Factor == "" || !whole[of(&r)]) {
-			kept = append(kept, r)
+	var shown []int
+	for i := range rows {
+		if c.overview[i] && (rows[i].Factor == "" || !of[i].whole) {
+			shown = append(shown, i)
 		}
+	}
+	slices.SortStableFunc(shown, func(a, b int) int { return of[a].place - of[b].place })
+	kept := make([]scores.Row, len(shown))
+	for at, i := range shown {
+		kept[at] = rows[i]
 	}
 	return kept
 }

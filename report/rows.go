@@ -4,7 +4,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Overview returns the rows that summarise a run, in their order: for each score the mean over the values of its parameter and over
+// Overview returns the rows that summarise a run, in the order of the study: for each score the mean over the values of its parameter and over
 // trials, where there is one. Rows of single classes and factors are left out where a row of all samples stands for them.
 func Overview(rows []scores.Row) []scores.Row { return overview(rows) }
 

@@ -70,12 +70,12 @@ func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
 // wrapped prints text over as many lines as the width asks for, the later ones indented.
 func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
-	for i, l := range strings.Split(p.style.plain.Width(p.width-indent).Render(text), "\n") {
+	for i, l := range folded(text, p.width-indent) {
 		pad := ""
 		if i > 0 {
 			pad = strings.Repeat(" ", indent)
 		}
-		p.line(pad + style.Render(strings.TrimRight(l, " ")))
+		p.line(pad + style.Render(l))
 	}
 }
 

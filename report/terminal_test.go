@@ -65,6 +65,24 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
+// TestTerminalKeepsOrder checks that a transformation with a list of values, whose mean is among the last scores of a run, has its place of the study.
+func TestTerminalKeepsOrder(t *testing.T) {
+	t.Parallel()
+	at := func(transform, parameter string) scores.Row {
+		return scores.Row{Model: "m", Data: "d", Transform: transform, Parameter: parameter, Measure: "effective-invariance", Statistic: "ei", Value: 0.5, Low: nan, High: nan, Null: nan, N: 5}
+	}
+	text := printed(t, []scores.Row{at("gray", ""), at("turn", "15"), at("turn", "30"), at("blur", ""), at("turn", "")}, scores.Record{}, Options{})
+	var order []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "0.500") {
+			order = append(order, strings.Fields(line)[0])
+		}
+	}
+	if got := strings.Join(order, " "); got != "gray turn blur" {
+		t.Errorf("the rows are of %s in\n%s", got, text)
+	}
+}
+
 // TestTerminalFits checks that no line is wider than asked for, for runs of any shape, and that nothing in a name
 // reaches the terminal as an order.
 func TestTerminalFits(t *testing.T) {

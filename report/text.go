@@ -89,6 +89,30 @@ func shorten(s string, width int) string {
 	}
 }
 
+// folded breaks a text between its words into lines of at most width cells. Names stay whole, hyphens and all, but for those that are
+// longer than a line.
+func folded(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case ansi.StringWidth(line+" "+word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		if ansi.StringWidth(line) > width {
+			pieces := strings.Split(ansi.Wrap(line, width, "/"), "\n")
+			lines = append(lines, pieces[:len(pieces)-1]...)
+			line = pieces[len(pieces)-1]
+		}
+	}
+	return append(lines, line)
+}
+
 // some writes the first items: "a, b", or "a, b, …" where there are more than most.
 func some(items []string, most int) string {
 	if len(items) > most {

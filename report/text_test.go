@@ -2,6 +2,8 @@ package report
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
@@ -50,6 +52,39 @@ func TestShorten(t *testing.T) {
 		name, width := rapid.String().Draw(t, "name"), rapid.IntRange(3, 40).Draw(t, "width")
 		if got := shorten(name, width); ansi.StringWidth(got) > width {
 			t.Fatalf("shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
+		}
+	})
+}
+
+// Lines are as full as they can be, and words are whole unless they are longer than a line.
+func TestFolded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}}, {"one two", 7, []string{"one two"}}, {"one  two", 6, []string{"one", "two"}},
+		{"of vit-tiny-patch16 or", 16, []string{"of", "vit-tiny-patch16", "or"}},
+		{"in /models/vit-tiny/model.onnx", 16, []string{"in", "/models/vit-", "tiny/model.onnx"}},
+	} {
+		if got := folded(c.text, c.width); !slices.Equal(got, c.want) {
+			t.Errorf("folded(%q, %d) = %q, not %q", c.text, c.width, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([a-z/-]{1,12} ){0,9}[a-z長-]{1,6}`).Draw(t, "text")
+		lines := folded(text, 12)
+		if got := strings.Join(lines, " "); got != text {
+			t.Fatalf("%q becomes %q", text, lines)
+		}
+		for i, l := range lines {
+			if ansi.StringWidth(l) > 12 {
+				t.Fatalf("%q is longer than 12 cells", l)
+			}
+			if i > 0 && ansi.StringWidth(lines[i-1]+" "+strings.Fields(l)[0]) <= 12 {
+				t.Fatalf("%q would have fitted on the line before", l)
+			}
 		}
 	})
 }
