@@ -2,8 +2,10 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,8 +96,14 @@ func (f Folder) state(c *Cell, p Part) string {
 // shared is where cells of a procedure keep what they have in common.
 func (f Folder) shared(name string) string { return f.path("shared", name+".bin") }
 
-// removeShared removes what cells had in common, once all are done.
-func (f Folder) removeShared() error { return os.RemoveAll(f.path("shared")) }
+// removeShared removes what cells had in common, once all are done. Where another run of the study saves there meanwhile, that
+// one removes it when it ends.
+func (f Folder) removeShared() error {
+	if err := os.RemoveAll(f.path("shared")); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
 
 // hasCell reports whether the folder holds a whole record of the cell.
 func (f Folder) hasCell(c *Cell) bool {

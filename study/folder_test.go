@@ -1,10 +1,13 @@
 package study
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What is old is decided by the clock that stamps the files, whatever this machine's says.
@@ -29,6 +32,26 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A run that ends removes what its procedures had in common while another run of the study saves there.
+func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
+	t.Parallel()
+	f, err := createFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &checkpoint{c: &Cell{Data: &openData{unreadable: &unreadable{}}}, path: f.shared("x")}
+	for range 100 {
+		var group errgroup.Group
+		group.Go(f.removeShared)
+		group.Go(func() error {
+			return k.Save(func(w io.Writer) error { _, err := io.WriteString(w, "state"); return err })
+		})
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
