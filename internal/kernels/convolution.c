@@ -59,6 +59,8 @@ static size_t source_of(const Map *m, const Place *p, const size_t stride[2]) {
 
 size_t gather_panels(const Gather *g) { return over(g->out, g->tile->rows); }
 
+size_t gather_panel_floats(const Gather *g) { return gather_panels(g) * g->tile->rows * g->source.channels * g->size; }
+
 size_t gather_parts(const Gather *g) { return gather_panels(g) * over(g->source.samples, g->group); }
 
 // pack_last is gather_pack where the channels are last.

@@ -39,6 +39,7 @@ typedef struct Gather {
 	const size_t *tap;
 	ptrdiff_t *at;    // of channels x taps: those of the first channel, then of the next; of taps x channels where these are last
 	float *panels;    // of w: panel x channels x taps x rows; taps x channels where the source has its channels last
+	int prepared;     // panels are filled
 	Ending ending;    // of a result samples x out x height x width without an end, or samples x height x width x out where the source has its channels last
 	size_t out, height, width;
 	size_t first[2], step[2], places[2], stride[2];
@@ -46,6 +47,7 @@ typedef struct Gather {
 } Gather;
 
 size_t gather_panels(const Gather *g);
+size_t gather_panel_floats(const Gather *g);
 
 // gather_pack does one panel, and gather_part as many samples as are a group by one panel.
 void gather_pack(void *gather, size_t panel);

@@ -53,13 +53,15 @@ static void lay_gather(void *work, Piece *piece) {
 	lay_map(&g->source, piece);
 	g->at = part_of(piece, g->source.channels * g->size, sizeof *g->at);
 	g->tap = part_of(piece, g->size, sizeof *g->tap);
-	g->panels = part_of(piece, gather_panels(g) * g->tile->rows * g->source.channels * g->size, sizeof *g->panels);
+	if (!g->prepared)
+		g->panels = part_of(piece, gather_panel_floats(g), sizeof *g->panels);
 }
 
 static Status *gathered(const Problem *p, Gather *g) {
 	spread(g->at, g->taps, &g->source);
 	g->group = group_of(g->places);
-	TRY(parallel(p->context, gather_pack, gather_panels(g), g));
+	if (!g->prepared)
+		TRY(parallel(p->context, gather_pack, gather_panels(g), g));
 	return parallel(p->context, gather_part, gather_parts(g), g);
 }
 
@@ -94,7 +96,14 @@ static int suits(const Window *w, const size_t kernel[2], size_t in, size_t out)
 
 static int near(const Problem *p) { return suits(p->window, p->kernel, p->last ? FULL : p->in, p->last ? FULL : p->out); }
 
-// prepare transforms weights once, where they are constant and convolved by squares.
+// keep_panels takes memory for so many numbers, which lives as long as a kernel.
+static Status *keep_panels(Kernel *k, size_t floats) {
+	TRY(AllocatorAlloc(api)(k->memory, floats * sizeof *k->panels + 64, &k->prepared));
+	k->panels = (float *)(((uintptr_t)k->prepared + 63) & ~(uintptr_t)63);
+	return NULL;
+}
+
+// prepare transforms or lays out weights once, where they are constant and convolved by squares, or with the channels last.
 static Status *prepare(const Info *info, Kernel *k, int backward) {
 	int constant;
 	const Value *value;
@@ -103,12 +112,23 @@ static Status *prepare(const Info *info, Kernel *k, int backward) {
 	if (!constant)
 		return NULL;
 	TRY(content(value, &w.data, w.dims, &w.axes, &w.count));
-	const int last = k->kind->last;
-	if (w.axes != 4 || k->window.axes != 2 || !suits(&k->window, (size_t[2]){w.dims[2], w.dims[3]}, last ? FULL : w.dims[1], last ? FULL : w.dims[0]))
+	const int last = k->kind->last, squares = w.axes == 4 && k->window.axes == 2 &&
+		suits(&k->window, (size_t[2]){w.dims[2], w.dims[3]}, last ? FULL : w.dims[1], last ? FULL : w.dims[0]);
+	if (w.axes != 4 || k->window.axes != 2 || (!squares && (backward || !last)))
 		return NULL;
-	Winograd g = {.side = k->side, .tile = last ? tile_for(k->window.lanes, w.dims[backward ? 1 : 0]) : tile_of(k->window.lanes), .source = {.channels = w.dims[backward ? 0 : 1]}, .w = w.data, .backward = backward, .out = w.dims[backward ? 1 : 0]};
-	TRY(AllocatorAlloc(api)(k->memory, winograd_panel_floats(&g) * sizeof *g.panels + 64, &k->prepared));
-	g.panels = k->panels = (float *)(((uintptr_t)k->prepared + 63) & ~(uintptr_t)63);
+	const size_t out = w.dims[backward ? 1 : 0], in = w.dims[backward ? 0 : 1];
+	const Tile *tile = last ? tile_for(k->window.lanes, out) : tile_of(k->window.lanes);
+	if (!squares) {
+		Gather g = {.tile = tile, .source = {.channels = in, .last = 1}, .w = w.data, .size = w.dims[2] * w.dims[3], .taps = w.dims[2] * w.dims[3], .out = out};
+		TRY(keep_panels(k, gather_panel_floats(&g)));
+		g.panels = k->panels;
+		for (size_t i = 0; i < gather_panels(&g); i++)
+			gather_pack(&g, i);
+		return NULL;
+	}
+	Winograd g = {.side = k->side, .tile = tile, .source = {.channels = in}, .w = w.data, .backward = backward, .out = out};
+	TRY(keep_panels(k, winograd_panel_floats(&g)));
+	g.panels = k->panels;
 	for (size_t i = 0; i < winograd_panels(&g); i++)
 		winograd_pack(&g, i);
 	return NULL;
@@ -199,7 +219,7 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 		return wrong("a convolution's bias has not as many numbers as its result has channels");
 	Gather g = {.tile = p.tile, .source = padded(&p, x.data), .w = w.data, .bias = bias.data, .size = p.kernel[0] * p.kernel[1], .taps = p.kernel[0] * p.kernel[1],
 		.out = p.out, .height = p.places[0], .width = p.places[1], .step = {1, 1}, .places = {p.places[0], p.places[1]},
-		.stride = {p.window->stride[0], p.window->stride[1]}};
+		.stride = {p.window->stride[0], p.window->stride[1]}, .panels = k->panels, .prepared = k->panels != NULL};
 	int64_t dims[AXES];
 	results(&p, dims);
 	TRY(ending(k, context, p.samples * p.out * p.places[0] * p.places[1], &g.ending));

@@ -60,6 +60,8 @@
 //
 // with a = 1 / (2 p^2 (p^2 - q^2)) and b = 1 / (2 q^2 (q^2 - p^2)).
 //
+// ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last one to the second place.
+//
 // The attribute lanes is how wide vectors are, 8 or 16, and 0 as this processor has them.
 //
 // s, e, k and a are tensors of one number; decay, beta1, beta2, momentum, nesterov and epsilon attributes, 0 where they are absent. p, g, m and v have one
@@ -96,6 +98,9 @@ const (
 
 	ConvolutionLast              = "ConvolutionLast"
 	ConvolutionInputGradientLast = "ConvolutionInputGradientLast"
+
+	ChannelsLast  = "ChannelsLast"
+	ChannelsFirst = "ChannelsFirst"
 )
 
 // Convolves reports whether the convolutions are fast on this processor: it has AVX2 or AVX-512. On others they come to the same, slowly.

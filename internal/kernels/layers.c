@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "tile.h"
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
 #endif
@@ -16,6 +18,21 @@ void mirror_rows(void *mirror, size_t part) {
 			for (size_t k = 0; k < m->taps; k++)
 				to_taps[k] = w[m->taps - 1 - k];
 		}
+}
+
+// Parts have so many rows, and go by as many columns as fill a line of a cache.
+enum { TURN_ROWS = 64, TURN_COLUMNS = 16 };
+
+size_t turn_parts(const Turn *t) { return (t->rows + TURN_ROWS - 1) / TURN_ROWS; }
+
+void turn_part(void *turn, size_t part) {
+	const Turn *t = turn;
+	const size_t parts = turn_parts(t), sample = part / parts * t->rows * t->columns, row = part % parts * TURN_ROWS;
+	const size_t rows = row + TURN_ROWS < t->rows ? TURN_ROWS : t->rows - row;
+	const float *from = t->x + sample + row * t->columns;
+	float *to = t->y + sample + row;
+	for (size_t c = 0; c < t->columns; c += TURN_COLUMNS)
+		transpose(from + c, t->columns, to + c * t->rows, t->rows, rows, c + TURN_COLUMNS < t->columns ? TURN_COLUMNS : t->columns - c);
 }
 
 #define INSIDE static inline __attribute__((always_inline))

@@ -48,4 +48,15 @@ typedef struct ReluGradient {
 enum { RELU_BLOCK = 1 << 14 };
 void relu_gradient_block(void *gradient, size_t block);
 
+// A turn of x, samples x rows x columns, to samples x columns x rows.
+typedef struct Turn {
+	const float *x;
+	float *y;
+	size_t rows, columns;
+} Turn;
+
+// turn_part does one of so many parts of a sample.
+size_t turn_parts(const Turn *t);
+void turn_part(void *turn, size_t part);
+
 #endif

@@ -168,6 +168,22 @@ static Status *CALL compute_relu_gradient(void *kernel, Context *context) {
 	return parallel(context, relu_gradient_block, (count + RELU_BLOCK - 1) / RELU_BLOCK, &g);
 }
 
+static Status *CALL compute_turn(void *kernel, Context *context) {
+	const int last = ((const Kernel *)kernel)->kind->last;
+	Tensor x;
+	TRY(take(context, 0, &x));
+	if (x.axes < 2)
+		return wrong("what has channels has fewer than two axes");
+	int64_t dims[AXES];
+	Turn t = {.x = x.data, .rows = 1, .columns = 1};
+	for (size_t i = 0; i < x.axes; i++)
+		dims[i] = i == 0 ? x.dims[0] : x.dims[last ? i % (x.axes - 1) + 1 : (i + x.axes - 3) % (x.axes - 1) + 1];
+	for (size_t i = 1; i < x.axes; i++)
+		*((last ? i == 1 : i < x.axes - 1) ? &t.rows : &t.columns) *= x.dims[i];
+	TRY(output(context, 0, dims, x.axes, &t.y));
+	return x.count == 0 ? NULL : parallel(context, turn_part, x.dims[0] * turn_parts(&t), &t);
+}
+
 static void CALL destroy(void *kernel) {
 	Kernel *k = kernel;
 	if (k->prepared != NULL) {
@@ -298,6 +314,8 @@ static const Kind kinds[] = {
 	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}, .prepare = prepare_input_gradient},
 	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "ConvolutionLast", 5, 2, 1, .last = 1, .prepare = prepare_convolution},
 	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradientLast", 5, 3, 1, {2}, .last = 1, .prepare = prepare_input_gradient},
+	{{OPERATOR, .KernelComputeV2 = compute_turn}, "ChannelsLast", 1, 1, 1, .last = 1},
+	{{OPERATOR, .KernelComputeV2 = compute_turn}, "ChannelsFirst", 1, 1, 1},
 	{{SHAPED, .KernelComputeV2 = compute_kernel_gradient}, "ConvolutionKernelGradient", 3, 3, 1, {2}},
 };
 
