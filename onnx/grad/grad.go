@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 )
@@ -114,10 +115,10 @@ func Convolved(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Va
 	}
 	b.NeedDomain(kernels.Domain, 1)
 	before := b.Static()
-	chosen := grouped(b, before)
+	chosen := channelslast.Groups(b, before)
 	gradients, err := pullback(b, &tape{ours: true, chosen: chosen}, y, dy, by...)
 	if err == nil {
-		lay(b, before, chosen)
+		channelslast.Lay(b, before, chosen)
 	}
 	return gradients, err
 }

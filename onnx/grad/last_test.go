@@ -63,7 +63,7 @@ func TestResidualIsFused(t *testing.T) {
 		count[n.GetOpType()]++
 	}
 	for op, want := range map[string]int{
-		kernels.ConvolutionLast: 6, kernels.ConvolutionInputGradientLast: 6, "Transpose": 4, kernels.ReluGradient: 1, "Relu": 0, "Add": 0, "Conv": 0,
+		kernels.ConvolutionLast: 6, kernels.ConvolutionInputGradientLast: 6, kernels.ChannelsLast: 2, kernels.ChannelsFirst: 2, kernels.ReluGradient: 1, "Relu": 0, "Add": 0, "Conv": 0,
 	} {
 		if count[op] != want {
 			t.Errorf("there are %d nodes %s, want %d", count[op], op, want)

@@ -1,52 +1,81 @@
-package grad
+package channelslast
 
 import (
+	"cmp"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
-	"github.com/noether-ml/noether/tensor"
 )
 
-// worth is how many products in convolutions by squares pay for a number whose layout changes on the way into a group or out of it.
-const worth = 100
+// terms are when a group is computed with channels last.
+type terms struct {
+	worth  int // so many products in convolutions by squares pay for a number whose layout changes on the way into a group or out of it,
+	others int // so many for one in another convolution, which may be the engine's quicker,
+	most   int // and in all groups their transformed weights are at most so many numbers
+}
+
+// withGradients are those where gradients are computed too.
+var withGradients = terms{worth: 100, most: math.MaxInt}
 
 // A group is nodes that hand feature maps on to one another, and could all be computed with channels last.
 type group struct {
+	name     string          // the tensor that stands for it
 	products int             // of convolutions by squares
+	others   int             // of other convolutions
+	weights  int             // of these, transformed
 	crossing map[string]bool // tensors that come in or go out
 }
 
 // A grouping is the groups of a graph.
 type grouping struct {
 	static *onnx.Static
+	apart  map[string]bool   // what nodes make that are not to be in groups
 	of     map[string]string // what the nodes of groups make, and another such tensor that leads to the one that stands for the group
 	groups map[string]*group // by that
 }
 
-// grouped are the outputs of the nodes, of those so far, that are to be computed with channels last: convolutions with constant weights, ReLUs and sums.
-func grouped(b *onnx.Builder, static *onnx.Static) map[string]bool {
+// Groups are the outputs of the nodes, of those so far, that are to be computed with channels last: convolutions with constant weights, ReLUs and sums.
+func Groups(b *onnx.Builder, static *onnx.Static) map[string]bool {
+	return grouped(b.Nodes(), static, nil, withGradients)
+}
+
+// grouped are the outputs of nodes in groups that pay, the largest groups first. What is to stay apart is in none.
+func grouped(nodes []*pb.NodeProto, static *onnx.Static, apart map[string]bool, t terms) map[string]bool {
 	if !kernels.Convolves() {
 		return nil
 	}
-	g := &grouping{static: static, of: map[string]string{}, groups: map[string]*group{}}
-	for _, n := range b.Nodes() {
+	g := &grouping{static: static, apart: apart, of: map[string]string{}, groups: map[string]*group{}}
+	for _, n := range nodes {
 		g.join(n)
 	}
 	for t := range g.of {
 		if root := g.find(t); g.groups[root] == nil {
-			g.groups[root] = &group{crossing: map[string]bool{}}
+			g.groups[root] = &group{name: root, crossing: map[string]bool{}}
 		}
 	}
-	g.count(b.Nodes())
+	g.count(nodes)
 	chosen := map[string]bool{}
-	for t := range g.of {
-		if g.pays(g.groups[g.find(t)]) {
-			chosen[t] = true
+	for _, of := range slices.SortedFunc(maps.Values(g.groups), larger) {
+		if g.pays(of, t) && of.weights <= t.most {
+			t.most -= of.weights
+			chosen[of.name] = true
 		}
 	}
+	for x := range g.of {
+		chosen[x] = chosen[g.find(x)]
+	}
+	maps.DeleteFunc(chosen, func(_ string, is bool) bool { return !is })
 	return chosen
+}
+
+// larger puts groups of more products first.
+func larger(a, b *group) int {
+	return cmp.Or(cmp.Compare(b.products, a.products), strings.Compare(a.name, b.name))
 }
 
 // find is the tensor that stands for the group of another.
@@ -59,7 +88,7 @@ func (g *grouping) find(t string) string {
 
 // join makes one group of a node and those whose feature maps it reads.
 func (g *grouping) join(n *pb.NodeProto) {
-	if !groupable(g.static, n) {
+	if !groupable(g.static, n) || g.apart[n.Output[0]] {
 		return
 	}
 	out := n.Output[0]
@@ -81,7 +110,7 @@ func (g *grouping) count(nodes []*pb.NodeProto) {
 			}
 			continue
 		}
-		g.groups[g.find(n.Output[0])].products += bySquares(g.static, n)
+		g.groups[g.find(n.Output[0])].add(g.static, n)
 		for _, t := range mapsOf(n) {
 			read[t] = true
 			if g.of[t] == "" {
@@ -103,12 +132,27 @@ func (g *grouping) cross(t, of string) {
 	}
 }
 
-func (g *grouping) pays(of *group) bool {
+func (g *grouping) pays(of *group, t terms) bool {
 	cost := 0
-	for t := range of.crossing {
-		cost += elements(g.static.Shape(t))
+	for x := range of.crossing {
+		cost += elements(g.static.Shape(x))
 	}
-	return of.products > worth*cost
+	return of.products > t.others*of.others+t.worth*cost
+}
+
+// add counts what a convolution of a group multiplies.
+func (of *group) add(static *onnx.Static, n *pb.NodeProto) {
+	if n.GetOpType() != "Conv" {
+		return
+	}
+	result, w := static.Shape(n.Output[0]), static.Shape(n.Input[1])
+	products := elements(result) * elements(w[1:])
+	if !bySquares(static, n) {
+		of.others += products
+		return
+	}
+	of.products += products
+	of.weights += transformed(result, w)
 }
 
 // mapsOf are the feature maps that a node reads.
@@ -117,15 +161,6 @@ func mapsOf(n *pb.NodeProto) []string {
 		return n.Input[:1]
 	}
 	return n.Input
-}
-
-// elements is the size of a shape, with 1 for what is not known.
-func elements(shape []int) int {
-	size := 1
-	for _, d := range shape {
-		size *= max(1, d)
-	}
-	return size
 }
 
 // groupable reports whether a node can be computed with channels last.
@@ -139,7 +174,7 @@ func groupable(static *onnx.Static, n *pb.NodeProto) bool {
 	}
 	switch n.GetOpType() {
 	case "Conv":
-		_, ok := windowOf(static, n)
+		_, ok := Window(static, n)
 		return ok && static.Constant(n.Input[1])
 	case "Relu":
 		return true
@@ -147,16 +182,4 @@ func groupable(static *onnx.Static, n *pb.NodeProto) bool {
 		return slices.Equal(static.Shape(n.Input[0]), shape) && slices.Equal(static.Shape(n.Input[1]), shape)
 	}
 	return false
-}
-
-// bySquares is the number of products of a convolution that goes by squares of 3 x 3 places, and 0 for other nodes.
-func bySquares(static *onnx.Static, n *pb.NodeProto) int {
-	if n.GetOpType() != "Conv" {
-		return 0
-	}
-	w := static.Shape(n.Input[1])
-	if attrs, _ := windowOf(static, n); !squares(w, attrs["strides"].([]int), attrs["dilations"].([]int)) || w[1] < 8 {
-		return 0
-	}
-	return elements(static.Shape(n.Output[0])) * tensor.Size(w[1:])
 }

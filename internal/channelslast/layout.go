@@ -1,4 +1,4 @@
-package grad
+package channelslast
 
 import (
 	"slices"
@@ -7,24 +7,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 )
-
-// Convolutions of our own are fastest with the channels of a place side by side, which is how they multiply, and with the sums,
-// activations and masks that follow written in the same pass. Putting channels last and back costs as much as a pass over
-// the feature map, so it is done around groups of nodes that are worth it: see groups.go.
-
-// sideOf is the side of the squares that a result goes by: those of 4 x 4 places take 36 products where four of 2 x 2 take 64, but weights that
-// are four times as large, in place of 16/9, which have to stay in the caches.
-func sideOf(result, w []int) int {
-	over := func(side int) int {
-		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
-	}
-	if len(result) == 4 && over(4) < over(2) && w[0]*w[1] <= mostWeights {
-		return 4
-	}
-	return 2
-}
-
-const mostWeights = 1 << 17
 
 // A layout is a graph while nodes are put to channels last.
 type layout struct {
@@ -46,9 +28,10 @@ type convolved struct {
 
 const more, mask = 3, 4
 
-// lay computes the chosen nodes, and their gradients, with channels last. Every tensor keeps its name in the usual order, made by a
-// node that nobody may need: WithOutputs leaves those out. before is what was known of the graph before the gradients.
-func lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool) {
+// Lay computes the chosen nodes, and their gradients, with channels last. Every tensor keeps its name in the usual order, made by a
+// node that nobody may need: onnx.Model.WithOutputs leaves those out. before is what was known of the graph before the gradients; tensors that
+// are going to be outputs, as far as that is known, are made once.
+func Lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool, outputs ...string) {
 	if len(chosen) == 0 {
 		return
 	}
@@ -59,13 +42,16 @@ func lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool) {
 			l.readers[t]++
 		}
 	}
+	for _, t := range outputs {
+		l.readers[t]++
+	}
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
 		v := l.write(before, n)
 		if v == "" {
 			return nil
 		}
 		l.last[n.Output[0]] = v
-		return []onnx.Value{b.Transpose(v, 0, 3, 1, 2)}
+		return b.Node(kernels.Domain, kernels.ChannelsFirst, 1, nil, v)
 	})
 }
 
@@ -77,7 +63,7 @@ func (l *layout) write(before *onnx.Static, n *pb.NodeProto) onnx.Value {
 	in := n.Input
 	switch op := n.GetOpType(); {
 	case op == "Conv" && l.chosen[n.Output[0]]:
-		attrs, _ := windowOf(before, n)
+		attrs, _ := Window(before, n)
 		inputs := []onnx.Value{l.of(in[0]), onnx.Value(in[1]), "", "", ""}
 		if len(in) > 2 {
 			inputs[2] = onnx.Value(in[2])
@@ -155,7 +141,7 @@ func (l *layout) convolve(n *pb.NodeProto, c convolved) onnx.Value {
 func (l *layout) of(t string) onnx.Value {
 	v := l.last[t]
 	if v == "" {
-		v = l.b.Transpose(onnx.Value(t), 0, 2, 3, 1)
+		v = l.b.Node(kernels.Domain, kernels.ChannelsLast, 1, nil, onnx.Value(t))[0]
 		l.last[t] = v
 	}
 	return v
