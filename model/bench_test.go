@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -52,9 +53,11 @@ func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 		}
 	}
 	run()
+	before := machine.CPUTime()
 	for b.Loop() {
 		run()
 	}
+	b.ReportMetric(float64((machine.CPUTime()-before).Microseconds())/float64(batch*b.N)/1e3, "cpu-ms/image")
 	b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "images/s")
 	b.ReportMetric(float64(len(m.Layers())), "layers")
 }
