@@ -70,13 +70,16 @@ func (m *Model) EngineOptions() ort.Options {
 // than processors.
 func (m *Model) Lanes() int {
 	switch {
-	case m.options.Device != "" && m.options.Device != "cpu":
+	case !m.onProcessor():
 		return 1
 	case m.options.Threads > 0:
 		return m.options.Threads
 	}
 	return runtime.NumCPU()
 }
+
+// onProcessor reports whether the model runs on the processor.
+func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.Device == "cpu" }
 
 // Runtime is the engine's library.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }

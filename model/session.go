@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -107,7 +108,7 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	return nil
 }
 
-// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank.
+// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank, with convolutions of our own on the processor.
 func (m *Model) cut(s *Session) (*onnx.Model, error) {
 	whole, err := m.whole()
 	if err != nil {
@@ -126,7 +127,10 @@ func (m *Model) cut(s *Session) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return graph.WithOutputs(names)
+	if graph, err = graph.WithOutputs(names); err != nil || !m.onProcessor() {
+		return graph, err
+	}
+	return channelslast.Forward(graph)
 }
 
 // Close frees the session and its buffers. The activations, being in Go's memory, stay with whoever has them.
