@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups are the moments of the groups of a jackknife and of all samples, in a Store. Places are dealt to groups in runs, so one
+// groups are the moments of the groups of a jackknife, in a Store; those of all samples are their sum. Places are dealt to groups in runs, so one
 // group is open at a time: memory holds its moments alone, which are put away when another one is begun. A group of which all
 // samples have come is kept in float32. Others, which a shard ends in or a saved state, are kept in float64 until the rest joins
 // them, so that they end up as the same numbers.
@@ -18,7 +18,6 @@ type groups struct {
 	open  int                      // which that is; negative: none
 	sizes []int                    // observations of each group, if all samples can be read
 	slots []slot
-	all   slot // of what has been put away
 
 	closing sync.Mutex // a run that is stopped saves what is being scored
 }
@@ -80,44 +79,13 @@ func (g *groups) putAway() error {
 	if err := g.join(g.open, g.now); err != nil {
 		return err
 	}
-	if err := g.enlarge(g.now); err != nil {
-		return err
-	}
 	g.now.Clear()
 	g.open = -1
 	return nil
 }
 
-// bandSize is about how many values of a triangle are worked on at once.
-const bandSize = 1 << 16
-
-// enlarge adds observations to all that have been put away.
-func (g *groups) enlarge(part *linalg.Scatter[float64]) error {
-	if g.all.n == 0 {
-		return put(g.store, &g.all, part)
-	}
-	all := linalg.Enlarge(g.all.n, g.all.mean, part)
-	values := make([]float64, bandSize+part.P)
-	for from := 0; from < part.P; {
-		to, start := from, part.Offset(from)
-		for to < part.P && part.Offset(to)-start < bandSize {
-			to++
-		}
-		band, at := bytesOf(values[:part.Offset(to)-start]), g.all.at+int64(start)*double
-		if _, err := g.store.ReadAt(band, at); err != nil {
-			return err
-		}
-		all.Rows(values, from, to)
-		if _, err := g.store.WriteAt(band, at); err != nil {
-			return err
-		}
-		from = to
-	}
-	g.all.n, g.all.mean = all.N, all.Mean
-	return nil
-}
-
-// total is the moments of all observations, in the memory of the open group, which there is none of then.
+// total is the moments of all observations, in the memory of the open group, which there is none of then. They are summed in the
+// order of the groups, each as it is kept, so that they depend on nothing but the samples.
 func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.closing.Lock()
 	defer g.closing.Unlock()
@@ -127,7 +95,12 @@ func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.ready()
 	all := &linalg.Scatter[float64]{P: g.now.P, Mean: make([]float64, g.now.P), Data: g.now.Data}
 	g.now.Data = nil
-	return all, take(g.store, &g.all, all)
+	for i := range g.slots {
+		if err := merge(g.store, &g.slots[i], all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // join adds observations to a group.
@@ -167,10 +140,7 @@ func (g *groups) merge(o *groups) error {
 			return err
 		}
 	}
-	if err := take(o.store, &o.all, part); err != nil || part.N == 0 {
-		return err
-	}
-	return g.enlarge(part)
+	return nil
 }
 
 // each calls f for each group in turn. The scatter is valid during the call.
@@ -190,8 +160,11 @@ func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error
 	return nil
 }
 
-// write puts the groups into a state, after total has been.
+// write puts the groups into a state.
 func (g *groups) write(w *state.Writer) error {
+	if err := g.close(); err != nil {
+		return err
+	}
 	var x32 *linalg.Scatter[float32]
 	var x64 *linalg.Scatter[float64]
 	for i := range g.slots {
@@ -219,12 +192,10 @@ func writeSlot[T float32 | float64](w *state.Writer, g *groups, s *slot, x **lin
 	return err
 }
 
-// read replaces the groups by those of a state that begins with all, which it leaves empty.
-func (g *groups) read(r *state.Reader, all *linalg.Scatter[float64]) error {
-	if err := put(g.store, &g.all, all); err != nil {
-		return err
-	}
-	all.Clear()
+// read replaces the groups by those of a state.
+func (g *groups) read(r *state.Reader) error {
+	g.ready()
+	g.now.Clear()
 	g.open = -1
 	for i := range g.slots {
 		var err error

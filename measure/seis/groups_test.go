@@ -56,7 +56,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 		}
 	}
 	triangle := 162 * 163 / 2
-	if room := int64(triangle * (double + 10*single)); store.end != room {
+	if room := int64(triangle * 10 * single); store.end != room {
 		t.Errorf("%d bytes are kept in the store, want %d", store.end, room)
 	}
 }
@@ -232,4 +232,32 @@ func fill(site measure.Site, n int, b *measure.Batch) error {
 	}
 	_, err = a.Scores()
 	return err
+}
+
+// The sum of the groups, which are kept in float32, is what is gathered without an interval, to seven digits.
+func TestGroupsAddUpToAll(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
+	site := siteOf("NCHW", z)
+	got, err := feed(t, Defaults(), site, z, zt, 16).(*accumulator).settled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := Defaults()
+	plain.Interval = false
+	want, err := feed(t, plain, site, z, zt, 16).(*accumulator).settled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.total.N != want.total.N {
+		t.Fatalf("%d observations, want %d", got.total.N, want.total.N)
+	}
+	variances := want.total.Variances()
+	at := 0
+	for i, vi := range variances {
+		for _, vj := range variances[i:] {
+			near(t, "a moment", got.total.Data[at], want.total.Data[at], 1e-7*math.Sqrt(vi*vj))
+			at++
+		}
+	}
 }

@@ -73,8 +73,8 @@ func (m *seis) Cost(s measure.Site) int64 {
 		return 0
 	}
 	need := m.bytes(s, p)
-	if n := m.groups(s, p); n > 0 && s.Store == nil {
-		return need.base + need.groups + 2*need.groups/int64(n) // the total, in float64
+	if m.groups(s, p) > 0 && s.Store == nil {
+		return need.base + need.groups
 	}
 	return need.base
 }

@@ -10,6 +10,9 @@ import (
 
 const single, double = 4, 8 // bytes of a number
 
+// bandSize is how many values are converted at once.
+const bandSize = 1 << 16
+
 // A slot is where a scatter lies in a Store.
 type slot struct {
 	n     int // observations
@@ -85,6 +88,24 @@ func takeAs[S, T float32 | float64](store measure.Store, s *slot, dst []T) error
 		}
 	}
 	return nil
+}
+
+// merge adds what is in a slot to a scatter.
+func merge(store measure.Store, s *slot, x *linalg.Scatter[float64]) error {
+	switch {
+	case s.n == 0:
+		return nil
+	case s.width == double:
+		return mergeAs[float64](store, s, x)
+	}
+	return mergeAs[float32](store, s, x)
+}
+
+func mergeAs[S float32 | float64](store measure.Store, s *slot, x *linalg.Scatter[float64]) error {
+	return linalg.MergeFrom(x, s.n, s.mean, func(values []S, at int) error {
+		_, err := store.ReadAt(bytesOf(values), s.at+int64(at)*s.width)
+		return err
+	})
 }
 
 func sizeOf[T float32 | float64]() int64 {

@@ -21,14 +21,9 @@ func (a *accumulator) WriteState(to io.Writer) error {
 	w := state.Stream(to, "seis", a.measure.Version())
 	w.Ints([]int{a.plane.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
 	w.Bool(a.null != nil)
-	total := a.total
-	if a.groups.len() > 0 {
-		var err error
-		if total, err = a.groups.total(); err != nil {
-			return err
-		}
+	if a.groups.len() == 0 {
+		a.total.Write(w)
 	}
-	total.Write(w)
 	if a.null != nil {
 		a.null.Write(w)
 	}
@@ -58,13 +53,14 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		r.Fail(fmt.Errorf("a state of channels, variables, groups, samples, block and groups %v (null: %v) where %v (%v) are wanted", header, null, want, a.null != nil))
 		return fmt.Errorf("seis: %w", r.Close())
 	}
-	a.groups.ready()
-	a.total.Read(r)
+	if a.groups.len() == 0 {
+		a.total.Read(r)
+	}
 	if a.null != nil {
 		a.null.Read(r)
 	}
 	if a.groups.len() > 0 {
-		if err := a.groups.read(r, a.total); err != nil {
+		if err := a.groups.read(r); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,48 @@
+package linalg
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A scatter that is read band by band is added as one in memory, in either precision.
+func TestMergingFromElsewhereIsMerging(t *testing.T) {
+	t.Parallel()
+	const p, n = 500, 20 // two bands
+	g := rand.New(rand.NewPCG(3, 4))
+	wide, narrowed, own := NewScatter[float64](p), NewScatter[float32](p), NewScatter[float64](p)
+	wide.Add(Centre(gaussian(g, n, p, 3), p), narrowed, new(Scratch))
+	own.Add(Centre(gaussian(g, 2*n, p, 1), p), nil, new(Scratch))
+	want, got, got32 := own.Clone(), own.Clone(), own.Clone()
+	want.Merge(wide)
+	calls := 0
+	if err := MergeFrom(got, wide.N, wide.Mean, func(values []float64, at int) error {
+		calls++
+		copy(values, wide.Data[at:])
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := MergeFrom(got32, narrowed.N, narrowed.Mean, func(values []float32, at int) error {
+		copy(values, narrowed.Data[at:])
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if calls < 2 || got.N != want.N || got32.N != want.N {
+		t.Errorf("%d calls, %d and %d observations, want %d", calls, got.N, got32.N, want.N)
+	}
+	equal(t, "mean", got.Mean, want.Mean, 0)
+	equal(t, "scatter", got.Data, want.Data, 0)
+	for i, v := range got32.Data {
+		if math.Abs(v-want.Data[i]) > 1e-4 {
+			t.Fatalf("scatter[%d] = %v from float32, want %v", i, v, want.Data[i])
+		}
+	}
+	full := errors.New("unreadable")
+	if err := MergeFrom(got, 1, wide.Mean, func([]float64, int) error { return full }); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}
