@@ -186,22 +186,13 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 	case *ast.IntegerNode:
 		return b.integer(n, a)
 	case *ast.FloatNode:
-		n.Kind, n.Float, n.Text = Float, a.Value, a.Token.Value
-		return n, nil
+		return n.float(a.Value, a.Token), nil
 	case *ast.InfinityNode:
-		n.Kind, n.Float, n.Text = Float, a.Value, a.Token.Value
-		return n, nil
+		return n.float(a.Value, a.Token), nil
 	case *ast.NanNode:
-		n.Kind, n.Float, n.Text = Float, math.NaN(), a.Token.Value
-		return n, nil
+		return n.float(math.NaN(), a.Token), nil
 	case *ast.StringNode:
-		if a.Token.Type == token.StringType && scientific.MatchString(a.Value) {
-			return b.scientific(n, a.Value)
-		}
-		if a.Token.Type == token.StringType && oneVariable.MatchString(a.Value) {
-			return b.variable(n, a.Value)
-		}
-		return b.text(n, a.Value)
+		return b.plain(n, a)
 	case *ast.LiteralNode:
 		return b.text(n, a.Value.Value)
 	case *ast.TagNode:
@@ -213,30 +204,55 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 		}
 		return v, err
 	case *ast.AliasNode:
-		name := a.Value.GetToken().Value
-		if v, ok := b.anchors[name]; ok {
-			if b.count += v.size(); b.count > maxNodes {
-				return nil, n.Errorf("the file is too large: aliases of aliases")
-			}
-			return v, nil
-		}
-		return nil, n.Errorf("the alias *%s has no anchor above it", name)
+		return b.alias(n, a.Value.GetToken().Value)
 	case *ast.SequenceNode:
-		n.Kind = List
-		for _, v := range a.Values {
-			item, err := b.build(v, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			n.Items = append(n.Items, item)
-		}
-		return n, nil
+		return b.sequence(n, a.Values, depth)
 	case *ast.MappingNode:
 		return b.mapping(n, a.Values, depth)
 	case *ast.MappingValueNode:
 		return b.mapping(n, []*ast.MappingValueNode{a}, depth)
 	}
 	return nil, n.Errorf("this YAML is not understood here")
+}
+
+func (n *Node) float(v float64, t *token.Token) *Node {
+	n.Kind, n.Float, n.Text = Float, v, t.Value
+	return n
+}
+
+// plain is text, or what the YAML parser takes for text: a number with an exponent, a variable.
+func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
+	switch {
+	case a.Token.Type == token.StringType && scientific.MatchString(a.Value):
+		return b.scientific(n, a.Value)
+	case a.Token.Type == token.StringType && oneVariable.MatchString(a.Value):
+		return b.variable(n, a.Value)
+	}
+	return b.text(n, a.Value)
+}
+
+// alias is what an anchor above holds.
+func (b *builder) alias(n *Node, name string) (*Node, error) {
+	v, ok := b.anchors[name]
+	if !ok {
+		return nil, n.Errorf("the alias *%s has no anchor above it", name)
+	}
+	if b.count += v.size(); b.count > maxNodes {
+		return nil, n.Errorf("the file is too large: aliases of aliases")
+	}
+	return v, nil
+}
+
+func (b *builder) sequence(n *Node, values []ast.Node, depth int) (*Node, error) {
+	n.Kind = List
+	for _, v := range values {
+		item, err := b.build(v, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.Items = append(n.Items, item)
+	}
+	return n, nil
 }
 
 func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
