@@ -22,20 +22,7 @@ const mostCells = 400
 // drawHeat draws matrices in colours: layers by layers where layers are compared, models by models where models are, else layers
 // or transformations by models.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
-	all := report.OverTrials(rows)
-	rows = numbersOnly(summary(rows))
-	if o.Across == "" && o.Down == "" && areInParts(all) {
-		o.Across, o.Down = "part", "pair"
-	}
-	switch {
-	case o.Across == "part" || o.Down == "part":
-		rows = inParts(numbersOnly(all))
-	case o.Across == "parameter" || o.Down == "parameter":
-		rows = numbersOnly(slices.DeleteFunc(all, func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
-	}
-	if !o.Every {
-		rows = headlines(rows)
-	}
+	rows = matrixRows(rows, &o)
 	if len(rows) == 0 {
 		return nil, errEmpty
 	}
@@ -82,6 +69,27 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 		f.height = f.headHeight() + vg.Length(f.down())*each
 	}
 	return f, nil
+}
+
+// matrixRows are the rows that a heat map shows. Scores in parts, such as those by the quarters of a range, settle what is across and down
+// where nobody has said.
+func matrixRows(rows []scores.Row, o *Options) []scores.Row {
+	all := report.OverTrials(rows)
+	if o.Across == "" && o.Down == "" && areInParts(all) {
+		o.Across, o.Down = "part", "pair"
+	}
+	switch {
+	case o.Across == "part" || o.Down == "part":
+		rows = inParts(numbersOnly(all))
+	case o.Across == "parameter" || o.Down == "parameter":
+		rows = numbersOnly(slices.DeleteFunc(all, func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
+	default:
+		rows = numbersOnly(summary(rows))
+	}
+	if o.Every {
+		return rows
+	}
+	return headlines(rows)
 }
 
 // matrixFoot is what titles and the names of columns take of a panel.
