@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -34,9 +33,7 @@ study again then does what is missing. Exits with 1 if something is wrong and wa
 				if found == nil {
 					found = []study.Finding{}
 				}
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", " ")
-				err = e.Encode(found)
+				err = printJSON(found)
 			} else {
 				err = printFound(found)
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -74,12 +73,6 @@ func clusterStatusCommand() *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "list every task, those too that are queued or done")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", " ")
-	return e.Encode(v)
 }
 
 // printStatus prints the tasks that somebody may want to look at, and how many there are of each state.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -221,9 +220,7 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 		for _, c := range cells {
 			rows = append(rows, c.Rows("compare")...)
 		}
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", " ")
-		return e.Encode(rows)
+		return printJSON(rows)
 	}
 	for i, c := range cells {
 		if len(cells) > 1 {

@@ -62,12 +62,10 @@ in a column for each.`,
 					return err
 				}
 			}
-			if asJSON {
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", " ")
-				return e.Encode(results)
-			}
-			if len(relations) > 1 {
+			switch {
+			case asJSON:
+				return printJSON(results)
+			case len(relations) > 1:
 				return printBeside(results)
 			}
 			return printCorrelations(results)

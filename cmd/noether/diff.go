@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -243,12 +242,10 @@ func (d runsDifference) printJSON(all bool) error {
 			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Beyond()})
 		}
 	}
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", " ")
 	if d.shared == nil {
-		return e.Encode(lines)
+		return printJSON(lines)
 	}
-	return e.Encode(struct {
+	return printJSON(struct {
 		Differences []line       `json:"differences"`
 		STIR        []scores.Row `json:"stir"`
 	}{lines, d.shared.Rows})

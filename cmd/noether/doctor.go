@@ -35,9 +35,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			found := examine(engine)
 			if asJSON {
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", " ")
-				if err := e.Encode(found); err != nil {
+				if err := printJSON(found); err != nil {
 					return err
 				}
 			} else {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -26,9 +25,7 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 		return err
 	}
 	if asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", " ")
-		return e.Encode(cost)
+		return printJSON(cost)
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tengine time")

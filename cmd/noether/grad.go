@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,9 +73,7 @@ computed, and fails if the difference is more than rounding explains.`,
 				}
 			}
 			if asJSON {
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", " ")
-				err = e.Encode(written)
+				err = printJSON(written)
 			} else {
 				err = printGradients(os.Stdout, written)
 			}

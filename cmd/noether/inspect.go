@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,9 +66,7 @@ T token or time). The names and operators are what layers: in a study file takes
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", " ")
-				return e.Encode(found)
+				return printJSON(found)
 			}
 			return printInspection(os.Stdout, found)
 		},

@@ -179,9 +179,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 		return err
 	}
 	if f.json {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", " ")
-		return e.Encode(summary)
+		return printJSON(summary)
 	}
 	return summary.print(os.Stdout, f.out)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -76,9 +75,7 @@ func runTraining(c *cobra.Command, f *training.File, out string, o study.Options
 		return err
 	}
 	if asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", " ")
-		return e.Encode(s)
+		return printJSON(s)
 	}
 	return printTraining(os.Stdout, s, out)
 }
