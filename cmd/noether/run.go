@@ -22,11 +22,7 @@ import (
 )
 
 func runCommand(engine *engineFlags) *cobra.Command {
-	var out, shard, memory string
-	var vars, only []string
-	var every time.Duration
-	var dry, complete, failFast, asJSON bool
-	var watching *observeFlags
+	var f runFlags
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Measure what a study file asks for",
@@ -38,56 +34,77 @@ on where it was, and a study that has grown costs what is new.`,
   noether run study.yaml --var DATA=/data/cifar10 -o runs/one
   noether run study.yaml -o runs/one --shard 3/16      # then: noether merge runs/one`,
 		Args: usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			if every < 0 {
-				return usagef(c, "--save-every is %v; it is a time such as 1m", every)
-			}
-			if complete && shard == "" {
-				return usagef(c, "--complete goes with --shard")
-			}
-			part := study.Part{}
-			if shard != "" {
-				var err error
-				if part, err = study.ParsePart(shard); err != nil {
-					return &usageError{c, err}
-				}
-			}
-			s, err := loadStudy(c, args[0], vars, memory)
-			if err != nil {
-				return watching.logged(err)
-			}
-			machine.BoundGarbage(int64(s.Memory))
-			o, err := engine.open()
-			if err != nil {
-				return watching.logged(err)
-			}
-			o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, only, complete, every, failFast
-			if out == "" {
-				out = defaultFolder(s.Name)
-			}
-			if dry {
-				return dryRun(c.Context(), s, out, o, asJSON)
-			}
-			stop, err := watching.start(c, &o)
-			if err != nil {
-				return err
-			}
-			return stop(runStudy(c.Context(), s, out, o, asJSON))
-		},
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0], engine) },
 	}
-	watching = addObserveFlags(c)
-	f := c.Flags()
-	f.StringVarP(&out, "out", "o", "", "the run folder (default: runs/NAME)")
-	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
-	f.BoolVar(&dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
-	f.StringVar(&shard, "shard", "", "run one part of the samples, such as 3/16")
-	f.StringArrayVar(&only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
-	f.BoolVar(&complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
-	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
-	f.DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
-	f.BoolVar(&failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.add(c)
 	return c
+}
+
+type runFlags struct {
+	out, shard, memory      string
+	vars, only              []string
+	every                   time.Duration
+	dry, complete, failFast bool
+	json                    bool
+	watching                *observeFlags
+}
+
+func (r *runFlags) add(c *cobra.Command) {
+	r.watching = addObserveFlags(c)
+	f := c.Flags()
+	f.StringVarP(&r.out, "out", "o", "", "the run folder (default: runs/NAME)")
+	f.StringArrayVar(&r.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
+	f.BoolVar(&r.dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
+	f.StringVar(&r.shard, "shard", "", "run one part of the samples, such as 3/16")
+	f.StringArrayVar(&r.only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
+	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
+	f.StringVar(&r.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
+	f.DurationVar(&r.every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
+	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
+	f.BoolVar(&r.json, "json", false, "print JSON")
+}
+
+func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error {
+	part, err := r.part(c)
+	if err != nil {
+		return err
+	}
+	s, err := loadStudy(c, path, r.vars, r.memory)
+	if err != nil {
+		return r.watching.logged(err)
+	}
+	machine.BoundGarbage(int64(s.Memory))
+	o, err := engine.open()
+	if err != nil {
+		return r.watching.logged(err)
+	}
+	o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, r.only, r.complete, r.every, r.failFast
+	out := cmp.Or(r.out, defaultFolder(s.Name))
+	if r.dry {
+		return dryRun(c.Context(), s, out, o, r.json)
+	}
+	stop, err := r.watching.start(c, &o)
+	if err != nil {
+		return err
+	}
+	return stop(runStudy(c.Context(), s, out, o, r.json))
+}
+
+// part checks the flags, and is the part of the samples that --shard asks for.
+func (r *runFlags) part(c *cobra.Command) (study.Part, error) {
+	switch {
+	case r.every < 0:
+		return study.Part{}, usagef(c, "--save-every is %v; it is a time such as 1m", r.every)
+	case r.complete && r.shard == "":
+		return study.Part{}, usagef(c, "--complete goes with --shard")
+	case r.shard == "":
+		return study.Part{}, nil
+	}
+	part, err := study.ParsePart(r.shard)
+	if err != nil {
+		return study.Part{}, &usageError{c, err}
+	}
+	return part, nil
 }
 
 // defaultFolder is the run folder of a study where none is given: a folder in runs, whatever the study calls itself.
