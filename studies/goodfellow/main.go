@@ -5,6 +5,7 @@
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
 //	go run ./studies/goodfellow copies -pictures photos -o models -scores runs/goodfellow-2009/scores.csv
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
+//	go run ./studies/goodfellow gabor -pictures photos                     # what Gabor functions explain of filters
 //	go run ./studies/goodfellow tables -scores runs/goodfellow-2009/scores.csv,runs/goodfellow-2009-cdbn/scores.csv
 //
 // The networks learn from whitened patches of one half of the pictures; the studies measure on the other half and on videos. All of the
@@ -44,7 +45,7 @@ type plan struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say grid, ridge, depth, cdbn, copies or tables")
+		return errors.New("say grid, ridge, depth, cdbn, copies, gabor or tables")
 	}
 	var p plan
 	var list string
@@ -53,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
 	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
 	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")
-	flags.Float64Var(&p.back, "take-back", 0, "of depth and copies: take epochs back that made the validation error larger, or J where the decay is large, and go on with this share of the rate; 0: never")
+	flags.Float64Var(&p.back, "take-back", 0.7, "take epochs back that made the validation error larger, or in depth and copies J where the decay is large, and go on with this share of the rate; 0: never")
 	flags.BoolVar(&p.quick, "quick", false, "little training, to try the way through")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -84,6 +85,8 @@ func run(ctx context.Context, args []string) error {
 		return p.belief(ctx)
 	case "copies":
 		return p.copy(ctx)
+	case "gabor":
+		return p.gabor(ctx)
 	}
-	return fmt.Errorf("%q is not known: grid, ridge, depth, cdbn, copies or tables", args[0])
+	return fmt.Errorf("%q is not known: grid, ridge, depth, cdbn, copies, gabor or tables", args[0])
 }

@@ -91,9 +91,8 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 			target, decay := targets[i/len(ridgeDecays)], ridgeDecays[i%len(ridgeDecays)]
 			s := p.settings(decay, 1)
 			s.Target, s.Weight = target, 100
-			s.Back, s.BackByLoss = 0, false
-			if decay <= mild {
-				s.Back, s.BackByLoss = 0.7, true
+			if decay > mild {
+				s.Back = 0
 			}
 			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
 			branches[i] = autoencoder.Branch{Name: fmt.Sprintf("target%g/decay%g", target, decay), Layers: []*autoencoder.Layer{l}}
