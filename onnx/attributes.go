@@ -9,7 +9,8 @@ import (
 )
 
 // Attrs are attributes for a node that a Builder makes. A value is an int, []int, float64 or float32 (both stored as
-// float32), []float32, string, []string, bool (stored as 0 or 1), Type, *pb.TensorProto or *pb.GraphProto.
+// float32), []float32, string, []string, bool (stored as 0 or 1), Type, *pb.TensorProto or *pb.GraphProto, or the *pb.AttributeProto of
+// another node.
 type Attrs map[string]any
 
 // protos are the attributes in the order of their names, so that equal graphs have equal bytes.
@@ -64,6 +65,8 @@ func attribute(name string, value any) (*pb.AttributeProto, error) {
 		a.Type, a.T = pb.AttributeProto_TENSOR.Enum(), v
 	case *pb.GraphProto:
 		a.Type, a.G = pb.AttributeProto_GRAPH.Enum(), v
+	case *pb.AttributeProto:
+		return v, nil
 	default:
 		return nil, fmt.Errorf("attribute %s cannot hold a %T", name, value)
 	}

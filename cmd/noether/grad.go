@@ -26,15 +26,16 @@ type gradientModel struct {
 	Gradients map[string]string `json:"gradients"`           // the output, by what it is the gradient by
 	By        []string          `json:"-"`                   // the keys of it, in the order of the outputs
 	Nodes     int               `json:"nodes"`
-	Added     int               `json:"added"` // of these, by differentiating
+	Added     int               `json:"added"` // more than the model has
 	Inputs    []port            `json:"inputs"`
 	Outputs   []port            `json:"outputs"`
+	Forward   string            `json:"forward,omitempty"` // float64 where the model itself is computed so
 
 	Tried map[string]steady.Report `json:"tried,omitempty"` // by what the gradient is by
 }
 
 func gradCommand(engine *engineFlags) *cobra.Command {
-	var out string
+	var out, forward string
 	var o grad.Options
 	var trial gradTrial
 	var sum, asJSON bool
@@ -49,8 +50,11 @@ some loss by each element of the tensor. --sum takes ones instead.
 
 --try computes the gradients at arrays of yours and at others that differ from them by rounding, and tells how they move:
 where a relu's input is within rounding of 0, engines differ. --against holds them against what another program has
-computed, and fails if the difference is more than rounding explains.`,
-		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight\n" +
+computed, and fails if the difference is more than rounding explains.
+
+--forward float64 computes what MODEL does in float64, and with it on which side of its kink each unit is; the gradients
+stay in float32. It takes several times as long, and needs opset 11 or later.`,
+		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --forward float64\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight\n" +
 			"  noether grad model.onnx -o out.onnx --cotangent r --try x=x.npy --try r=r.npy --against dx.npy",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -63,6 +67,10 @@ computed, and fails if the difference is more than rounding explains.`,
 			if err := trial.check(); err != nil {
 				return usagef(c, "%v", err)
 			}
+			if forward != "float32" && forward != "float64" {
+				return usagef(c, "--forward is float32 or float64, not %q", forward)
+			}
+			o.Double = forward == "float64"
 			written, g, err := differentiate(args[0], out, o, sum)
 			if err != nil {
 				return err
@@ -86,6 +94,7 @@ computed, and fails if the difference is more than rounding explains.`,
 	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, tensors between (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `the input, or a tensor of the model, that weighs the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
+	f.StringVar(&forward, "forward", "float32", "the precision in which the model itself is computed: float32 or float64")
 	f.StringArrayVar(&trial.at, "try", nil, "compute the gradients at INPUT=FILE.npy (one for each input), and tell how rounding moves them")
 	f.StringArrayVar(&trial.against, "against", nil, "with --try: hold the gradient by TENSOR=FILE.npy against an array")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
@@ -127,6 +136,9 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	written := &gradientModel{
 		Path: out, Of: o.Of, Cotangent: o.Cotangent, Gradients: map[string]string{}, Nodes: len(g.Nodes()),
 		By: o.By, Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
+	}
+	if o.Double {
+		written.Forward = "float64"
 	}
 	for _, by := range o.By {
 		written.Gradients[by] = o.Name(by)
@@ -195,7 +207,11 @@ func isNumber(m *onnx.Model, name string) bool {
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {
-	fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
+	if m.Forward == "" {
+		fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
+	} else {
+		fmt.Fprintf(w, "wrote %s: %d nodes, those of the model itself in %s\n\n", m.Path, m.Nodes, m.Forward)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {

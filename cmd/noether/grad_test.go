@@ -39,6 +39,32 @@ func TestGrad(t *testing.T) {
 	}
 }
 
+// A relu whose input float32 takes for 0 is on where the model is computed in float64.
+func TestGradForward(t *testing.T) {
+	orttest.Load(t)
+	dir := t.TempDir()
+	b := onnx.NewBuilder(17)
+	b.Output("y", b.Relu(b.Sub(b.Add(b.Input("x", onnx.Float, 2, 3), b.Scalar(1)), b.Scalar(1))))
+	model, out := testmodel.Save(t, filepath.Join(dir, "m.onnx"), b), filepath.Join(dir, "g.onnx")
+	x := numbers(t, filepath.Join(dir, "x.npy"), func(int) float32 { return 1e-9 }, 2, 3)
+	dx := numbers(t, filepath.Join(dir, "dx.npy"), func(int) float32 { return 1 }, 2, 3)
+	args := []string{"grad", model, "-o", out, "--sum", "--try", x, "--against", dx}
+	if code, message := call(t, args...); code != 1 || !strings.Contains(message, "further off than rounding explains") {
+		t.Errorf("in float32: exit %d, %q", code, message)
+	}
+	text, err := output(t, append(args, "--forward", "float64")...)
+	if err != nil || !strings.Contains(text, "as expected") || !strings.Contains(text, "in float64") {
+		t.Errorf("in float64: %v, %s", err, text)
+	}
+	g, err := onnx.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x -> y, grad/x" {
+		t.Errorf("inputs and outputs: %s", got)
+	}
+}
+
 // The model that was written can be differentiated again.
 func TestGradAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -174,6 +200,7 @@ func TestGradErrors(t *testing.T) {
 	}{
 		{model, 2, "-o"},
 		{model + " -o " + out + " --sum --cotangent r", 2, "exclude"},
+		{model + " -o " + out + " --forward float16", 2, "float32 or float64"},
 		{model + " -o " + out + " --of logitz", 1, `near it: ["logits"`},
 		{model + " -o " + model, 1, "another file"},
 		{model + " -o " + dir, 1, "is a folder"},

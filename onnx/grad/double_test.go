@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -86,6 +87,43 @@ func TestDouble(t *testing.T) {
 			for i := range want {
 				if d := distance(got[i].Data, want[i].Data); !(d <= 1e-5*max(1, largest(want[i].Data))) || math.IsNaN(d) {
 					t.Errorf("result %d: %v in float64, %v in float32", i, got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+// Where the model is computed in float64 and its gradients are not, they are what they are.
+func TestDoubleForward(t *testing.T) {
+	t.Parallel()
+	for _, c := range cases {
+		t.Run(c.op, func(t *testing.T) {
+			t.Parallel()
+			for _, opset := range c.opsets {
+				if opset < double.MinOpset {
+					continue
+				}
+				for i := range trials() {
+					g := &gen{Rand: keyed.Rand(13, c.op, opset, i), opset: opset, trial: i}
+					tr := c.draw(g)
+					feed := tr.feed()
+					y := tr.forward(t, c.op, opset).run(t, feed)[0]
+					dy := tensor.New(y.Shape...)
+					for k := range dy.Data {
+						dy.Data[k] = float32(g.NormFloat64())
+					}
+					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
+					m := tr.gradients(t, c.op, opset, []tensor.Tensor{dy})
+					wide, err := double.Decide(m, "y")
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := compile(t, wide).run(t, feed)
+					for k, want := range compile(t, m).run(t, feed) {
+						if d := distance(got[k].Data, want.Data); !(d <= 1e-5*max(1, largest(want.Data))) || !slices.Equal(got[k].Shape, want.Shape) {
+							t.Errorf("opset %d, result %d: %v, in float32 %v: %v", opset, k, got[k], want, tr)
+						}
+					}
 				}
 			}
 		})

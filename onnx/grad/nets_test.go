@@ -80,6 +80,11 @@ func TestNets(t *testing.T) {
 					return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
 				})
 			})
+			t.Run("double", func(t *testing.T) {
+				checkNet(t, dir, func(m *onnx.Model) (*onnx.Model, error) {
+					return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}, Double: true})
+				})
+			})
 			t.Run("ours", func(t *testing.T) { checkNet(t, dir, convolved) })
 		})
 	}

@@ -1,0 +1,180 @@
+package double_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A slide is a window that slides over two axes, written out.
+type slide struct {
+	kernel, strides, dilations, pads []int // pads: before both, after both
+	size, out                        [2]int
+}
+
+// each calls f with every place, and every place of the input that its window reads; at is -1 in the padding, and -2 beyond it.
+func (s slide) each(f func(place, tap, at int)) {
+	for p := range s.out[0] * s.out[1] {
+		for k := range s.kernel[0] * s.kernel[1] {
+			place, tap := [2]int{p / s.out[1], p % s.out[1]}, [2]int{k / s.kernel[1], k % s.kernel[1]}
+			at, inside := [2]int{}, 0
+			for i := range 2 {
+				at[i] = place[i]*s.strides[i] + tap[i]*s.dilations[i] - s.pads[i]
+				if at[i] < 0 || at[i] >= s.size[i] {
+					inside = min(inside, -1)
+				}
+				if at[i] >= s.size[i]+s.pads[2+i] {
+					inside = -2
+				}
+			}
+			if inside == 0 {
+				inside = at[0]*s.size[1] + at[1]
+			}
+			f(p, k, inside)
+		}
+	}
+}
+
+func TestConv(t *testing.T) {
+	t.Parallel()
+	one := []int{1, 1}
+	for _, c := range []struct {
+		name            string
+		groups, in, out int // channels of a group
+		slide
+		auto string
+		free bool
+		bias bool
+	}{
+		{"plain", 1, 3, 4, slide{[]int{3, 3}, one, one, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{6, 5}}, "", false, true},
+		{"of free size", 1, 3, 4, slide{[]int{3, 2}, []int{2, 1}, []int{1, 2}, []int{1, 0, 2, 1}, [2]int{6, 5}, [2]int{4, 4}}, "", true, false},
+		{"one place", 1, 3, 4, slide{one, one, one, []int{0, 0, 0, 0}, [2]int{6, 5}, [2]int{6, 5}}, "", false, false},
+		{"one place, strides", 1, 3, 4, slide{one, []int{2, 3}, one, []int{0, 0, 0, 0}, [2]int{6, 5}, [2]int{3, 2}}, "", true, true},
+		{"groups", 2, 3, 2, slide{[]int{2, 3}, []int{2, 2}, one, []int{0, 1, 1, 1}, [2]int{6, 5}, [2]int{3, 3}}, "", false, true},
+		{"groups of free size", 3, 1, 2, slide{[]int{2, 3}, one, []int{2, 1}, []int{0, 1, 1, 0}, [2]int{6, 5}, [2]int{5, 4}}, "", true, true},
+		{"depthwise", 4, 1, 1, slide{[]int{3, 3}, []int{2, 2}, one, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{3, 3}}, "", false, true},
+		{"depthwise of free size", 4, 1, 1, slide{[]int{3, 2}, one, []int{1, 2}, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{6, 5}}, "", true, false},
+		{"same, upper", 1, 2, 2, slide{[]int{2, 3}, []int{2, 2}, one, []int{0, 0, 0, 1}, [2]int{6, 4}, [2]int{3, 2}}, "SAME_UPPER", false, true},
+		{"same, lower", 1, 2, 2, slide{[]int{2, 3}, []int{2, 2}, one, []int{0, 1, 0, 0}, [2]int{6, 4}, [2]int{3, 2}}, "SAME_LOWER", false, true},
+		{"valid", 1, 2, 2, slide{[]int{2, 3}, one, one, []int{0, 0, 0, 0}, [2]int{6, 4}, [2]int{5, 2}}, "VALID", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := keyed.Rand(1, c.name)
+			channels, filters := c.groups*c.in, c.groups*c.out
+			x := normal(r, 2, channels, c.size[0], c.size[1])
+			w, bias := normal(r, filters, c.in, c.kernel[0], c.kernel[1]), normal(r, filters)
+			area, places, taps := c.size[0]*c.size[1], c.places(), c.kernel[0]*c.kernel[1]
+			want := make([]float64, 2*filters*places)
+			for n := range 2 {
+				for o := range filters {
+					y := want[(n*filters+o)*places:][:places]
+					if c.bias {
+						for p := range y {
+							y[p] = float64(bias.Data[o])
+						}
+					}
+					for i := range c.in {
+						from := x.Data[(n*channels+o/c.out*c.in+i)*area:][:area]
+						c.each(func(p, k, at int) {
+							if at >= 0 {
+								y[p] += float64(from[at]) * float64(w.Data[(o*c.in+i)*taps+k])
+							}
+						})
+					}
+				}
+			}
+			attrs := onnx.Attrs{"group": c.groups, "strides": c.strides, "dilations": c.dilations, "pads": c.pads}
+			if c.auto != "" {
+				delete(attrs, "pads")
+				attrs["auto_pad"] = c.auto
+			}
+			checkExact(t, 11, x, c.free, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+				var shift onnx.Value
+				if c.bias {
+					shift = b.Const("bias", bias)
+				}
+				return b.Conv(x, b.Const("w", w), shift, attrs)
+			}, want, 2, filters, c.slide.out[0], c.slide.out[1])
+		})
+	}
+}
+
+func (s slide) places() int { return s.out[0] * s.out[1] }
+
+func TestAveragePool(t *testing.T) {
+	t.Parallel()
+	one, zero := []int{1, 1}, []int{0, 0, 0, 0}
+	for _, c := range []struct {
+		name  string
+		opset int
+		slide
+		more onnx.Attrs
+		free bool
+	}{
+		{"plain", 11, slide{[]int{2, 3}, one, one, zero, [2]int{6, 5}, [2]int{5, 3}}, nil, true},
+		{"strides", 11, slide{[]int{3, 3}, []int{2, 2}, one, zero, [2]int{6, 5}, [2]int{2, 2}}, nil, false},
+		{"padding", 11, slide{[]int{3, 3}, []int{2, 1}, one, []int{1, 1, 0, 1}, [2]int{6, 5}, [2]int{3, 5}}, nil, false},
+		{"padding that counts", 11, slide{[]int{3, 3}, []int{2, 1}, one, []int{1, 1, 0, 1}, [2]int{6, 5}, [2]int{3, 5}}, onnx.Attrs{"count_include_pad": 1}, false},
+		{"windows that end beyond", 11, slide{[]int{3, 2}, []int{2, 2}, one, []int{0, 1, 0, 0}, [2]int{6, 5}, [2]int{3, 3}}, onnx.Attrs{"ceil_mode": 1}, false},
+		{"windows that end beyond padding that counts", 11, slide{[]int{3, 2}, []int{2, 2}, one, []int{1, 1, 0, 0}, [2]int{5, 5}, [2]int{3, 3}},
+			onnx.Attrs{"ceil_mode": 1, "count_include_pad": 1}, false},
+		{"gaps", 19, slide{[]int{2, 2}, one, []int{2, 3}, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{6, 4}}, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := normal(keyed.Rand(1, c.name), 2, 3, c.size[0], c.size[1])
+			area, places := c.size[0]*c.size[1], c.places()
+			include := c.more["count_include_pad"] == 1
+			var want []float64
+			for m := range 6 {
+				y, counts := make([]float64, places), make([]float64, places)
+				c.each(func(p, _, at int) {
+					if at >= 0 {
+						y[p] += float64(x.Data[m*area+at])
+					}
+					if at >= 0 || include && at == -1 {
+						counts[p]++
+					}
+				})
+				for p := range y {
+					y[p] /= counts[p]
+				}
+				want = append(want, y...)
+			}
+			attrs := onnx.Attrs{"kernel_shape": c.kernel, "strides": c.strides, "pads": c.pads}
+			if !slices.Equal(c.dilations, one) {
+				attrs["dilations"] = c.dilations
+			}
+			for k, v := range c.more {
+				attrs[k] = v
+			}
+			checkExact(t, c.opset, x, c.free, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("AveragePool", attrs, x) }, want, 2, 3, c.out[0], c.out[1])
+		})
+	}
+}
+
+func TestGlobalPools(t *testing.T) {
+	t.Parallel()
+	x := normal(keyed.Rand(7), 2, 3, 4, 5)
+	for op, pool := range map[string]func(z []float64) float64{
+		"GlobalAveragePool": func(z []float64) (mean float64) {
+			for _, v := range z {
+				mean += v / float64(len(z))
+			}
+			return mean
+		},
+		"GlobalMaxPool": slices.Max[[]float64],
+	} {
+		var want []float64
+		for m := range 6 {
+			want = append(want, pool(widened(x.Data[m*20:m*20+20])))
+		}
+		for _, free := range []bool{false, true} {
+			t.Run(fmt.Sprint(op, free), func(t *testing.T) {
+				checkExact(t, 11, x, free, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op(op, nil, x) }, want, 2, 3, 1, 1)
+			})
+		}
+	}
+}
