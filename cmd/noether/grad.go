@@ -34,15 +34,7 @@ type gradientModel struct {
 	Tried map[string]steady.Report `json:"tried,omitempty"` // by what the gradient is by
 }
 
-func gradCommand(engine *engineFlags) *cobra.Command {
-	var out, forward string
-	var o grad.Options
-	var trial gradTrial
-	var sum, asJSON bool
-	c := &cobra.Command{
-		Use:   "grad MODEL",
-		Short: "Write a model that also computes its gradients",
-		Long: `Differentiates a model: writes an ONNX model that computes what MODEL does and, as further outputs, the
+const gradLong = `Differentiates a model: writes an ONNX model that computes what MODEL does and, as further outputs, the
 gradients of a tensor by inputs, weights or any tensor between. It runs wherever the model does.
 
 Unless the tensor is a single number, the new model has one more input, the cotangent: the derivative of
@@ -53,7 +45,17 @@ where a relu's input is within rounding of 0, engines differ. --against holds th
 computed, and fails if the difference is more than rounding explains.
 
 --forward float64 computes what MODEL does in float64, and with it on which side of its kink each unit is; the gradients
-stay in float32. It takes several times as long, and needs opset 11 or later.`,
+stay in float32. It takes several times as long, and needs opset 11 or later.`
+
+func gradCommand(engine *engineFlags) *cobra.Command {
+	var out, forward string
+	var o grad.Options
+	var trial gradTrial
+	var sum, asJSON bool
+	c := &cobra.Command{
+		Use:   "grad MODEL",
+		Short: "Write a model that also computes its gradients",
+		Long:  gradLong,
 		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --forward float64\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight\n" +
 			"  noether grad model.onnx -o out.onnx --cotangent r --try x=x.npy --try r=r.npy --against dx.npy",
 		Args: usageArgs(cobra.ExactArgs(1)),

@@ -43,6 +43,9 @@ func Decide(m *onnx.Model, of ...string) (*onnx.Model, error) {
 		outputs = append(outputs, string(v))
 	}
 	all, err := b.Model()
+	if w.err != nil {
+		err = w.err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("computing in float64: %w", err)
 	}
@@ -56,6 +59,7 @@ type writer struct {
 	wanted  map[string]bool       // what is computed from wide forms, and has one if it is float32
 	wide    map[string]onnx.Value // wide forms so far
 	numbers map[float64]onnx.Value
+	err     error
 }
 
 // decides are operators whose result jumps where their input changes a little.
@@ -108,7 +112,7 @@ func (w *writer) write(n *pb.NodeProto) []onnx.Value {
 		return nil
 	}
 	values := w.form(n)
-	if len(values) == 0 || values[0] == "" {
+	if len(values) < len(n.Output) || len(values) == 0 || values[0] == "" {
 		return nil
 	}
 	results := slices.Clone(values)
@@ -121,8 +125,14 @@ func (w *writer) write(n *pb.NodeProto) []onnx.Value {
 	return results
 }
 
-// form writes the wide form of a node; nothing where there is none.
-func (w *writer) form(n *pb.NodeProto) []onnx.Value {
+// form writes the wide form of a node; nothing where there is none. Forms take a node to be as its operator is defined; one that lacks an input, or has
+// too few numbers in a list, makes them reach out of bounds.
+func (w *writer) form(n *pb.NodeProto) (values []onnx.Value) {
+	defer func() {
+		if e := recover(); e != nil && w.err == nil {
+			w.err = fmt.Errorf("%s: it is not as its operator is defined: check the axes, lists and shapes that it has (%v)", onnx.Label(n), e)
+		}
+	}()
 	if write := forms[n.GetOpType()]; write != nil {
 		return []onnx.Value{write(w, n)}
 	}

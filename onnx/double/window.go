@@ -6,7 +6,6 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // A window is how a kernel slides over the spatial axes: what it reads at place p of the output, tap k, is place
@@ -61,6 +60,21 @@ func space(rank int) []int {
 	return axes
 }
 
+// mostTaps and mostPlaces are how many slices, and how many counts, are written out for a node at most.
+const mostTaps, mostPlaces = 1 << 12, 1 << 24
+
+// size is how many taps there are.
+func (win window) size() int { return product(win.kernel) }
+
+// product is that of sizes, none of them negative, or more than anything that is written out.
+func product(sizes []int) int {
+	p := 1
+	for _, n := range sizes {
+		p = min(p*min(n, 1<<30), 1<<30)
+	}
+	return p
+}
+
 // reach is how far the last tap is from the first.
 func (win window) reach(i int) int { return win.dilations[i] * (win.kernel[i] - 1) }
 
@@ -70,11 +84,11 @@ func (w *writer) taps(x onnx.Value, win window) []onnx.Value {
 	if slices.Max(win.before) > 0 || slices.Max(win.after) > 0 {
 		x = w.Op("Pad", nil, x, w.Ints(slices.Concat([]int{0, 0}, win.before, []int{0, 0}, win.after)...))
 	}
-	if tensor.Size(win.kernel) == 1 && slices.Max(win.strides) == 1 {
+	if win.size() == 1 && slices.Max(win.strides) == 1 {
 		return []onnx.Value{x}
 	}
 	const end = 1 << 40
-	list := make([]onnx.Value, tensor.Size(win.kernel))
+	list := make([]onnx.Value, win.size())
 	for t := range list {
 		starts, ends := make([]int, rank), make([]int, rank)
 		for i, rest := rank-1, t; i >= 0; i-- {
@@ -98,7 +112,7 @@ func conv(w *writer, n *pb.NodeProto) onnx.Value {
 		return ""
 	}
 	win, ok := w.windowOf(n, k[2:])
-	if !ok {
+	if !ok || win.size() > mostTaps {
 		return ""
 	}
 	groups := onnx.AttrInt(n, "group", 1)
@@ -107,7 +121,7 @@ func conv(w *writer, n *pb.NodeProto) onnx.Value {
 	if k[1] == 1 && k[0] == groups {
 		y = w.tapByTap(taps, w.x(n, 1), k)
 	} else {
-		y = w.product(taps, w.x(n, 1), k, groups)
+		y = w.multiply(taps, w.x(n, 1), k, groups)
 		y = w.ReshapeTo(y, w.mapShape(n, taps[0], k[0]))
 	}
 	if bias := w.x(n, 2); bias != "" {
@@ -132,8 +146,8 @@ func (w *writer) tapByTap(taps []onnx.Value, kernels onnx.Value, k []int) (y onn
 	return y
 }
 
-// product is, for each group, kernels (out x taps channels) times taps (batch x taps channels x places).
-func (w *writer) product(taps []onnx.Value, kernels onnx.Value, k []int, groups int) onnx.Value {
+// multiply is, for each group, kernels (out x taps channels) times taps (batch x taps channels x places).
+func (w *writer) multiply(taps []onnx.Value, kernels onnx.Value, k []int, groups int) onnx.Value {
 	out, in := k[0]/groups, k[1]
 	columns := make([]onnx.Value, len(taps))
 	for t, x := range taps {
@@ -169,14 +183,14 @@ func (w *writer) mapShape(n *pb.NodeProto, tap onnx.Value, channels int) onnx.Va
 // averagePool is the sum over taps divided by how many of them count.
 func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	win, ok := w.windowOf(n, onnx.AttrInts(n, "kernel_shape"))
-	if !ok || len(win.kernel) == 0 {
+	if !ok || len(win.kernel) == 0 || win.size() > mostTaps {
 		return ""
 	}
-	count := w.num(float64(tensor.Size(win.kernel)))
+	count := w.num(float64(win.size()))
 	padded := slices.Max(win.before) > 0 || slices.Max(win.after) > 0
 	if ceil := onnx.AttrInt(n, "ceil_mode", 0) == 1; padded || ceil {
 		x, y := w.static.Shape(n.Input[0]), w.static.Shape(n.Output[0])
-		if !fixed(x) || !fixed(y) {
+		if !fixed(x) || !fixed(y) || product(y[2:]) > mostPlaces {
 			return ""
 		}
 		count = w.counts(win, x[2:], y[2:], onnx.AttrInt(n, "count_include_pad", 0) == 1)

@@ -1,0 +1,37 @@
+package double_test
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/double"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// A relu and its mask are computed in float64, and the product with the mask in float32.
+func ExampleDecide() {
+	b := onnx.NewBuilder(17)
+	b.Output("y", b.Relu(b.Sub(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
+	m, err := b.Model()
+	if err != nil {
+		panic(err)
+	}
+	g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "dy", By: []string{"x"}})
+	if err != nil {
+		panic(err)
+	}
+	if g, err = double.Decide(g, "y"); err != nil {
+		panic(err)
+	}
+	s := g.Static()
+	for _, n := range g.Nodes() {
+		if n.GetOpType() != "Cast" {
+			fmt.Println(n.GetOpType(), s.Type(n.Input[0]))
+		}
+	}
+	// Output:
+	// Sub double
+	// Relu double
+	// Greater double
+	// Mul float
+}

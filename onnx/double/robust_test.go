@@ -1,0 +1,26 @@
+package double_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/testgraph"
+	"github.com/noether-ml/noether/onnx/double"
+)
+
+// Any graph, right or wrong, is rewritten or refused, without a panic.
+func anyGraph(t *rapid.T) {
+	m := testgraph.Any(t, []string{
+		"Conv", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "Hardmax", "Clip", "PRelu", "Mean", "HardSwish", "Elu",
+		"Relu", "Add", "MaxPool", "MatMul", "Cast", "Shape", "Greater", "Reshape", "Concat", "ConvTranspose",
+	})
+	_, _ = double.Decide(m, "y")
+}
+
+func TestAnyGraph(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, anyGraph)
+}
+
+func FuzzGraph(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyGraph)) }
