@@ -167,6 +167,9 @@ func (byDouble) cholesky(a []float32, n, stride int) bool {
 }
 
 func (byDouble) eigen(a []float32, n int, _ *workspace) ([]float32, bool) {
+	if n == 0 {
+		return nil, true
+	}
 	wide := widened(a)
 	values, err := eigen(wide, n)
 	if err != nil {
