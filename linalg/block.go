@@ -34,8 +34,8 @@ const tile = 1024
 // ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables in float32, without a kernel
 // of package gram, which lays out the observations instead.
 func ScratchSize(n, p int) int64 {
-	side := int64(min(p, tile))
-	return 4 * (side*side + int64(n)*int64(p)/2)
+	side, half := int64(min(p, tile)), int64(min(p/2, tile))
+	return 4 * (side*side + max(int64(n)*int64(p)/2, half*half))
 }
 
 // grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.

@@ -176,11 +176,15 @@ func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
 		scratch = new(linalg.Scratch)
 	}
 	defer a.measure.scratch.Put(scratch)
-	a.total.Add(block, part, scratch)
-	if a.null != nil {
-		if pairs := partners(a.site.Key, c.from, c.samples, a.plane.channels); pairs != nil {
-			a.null.Add(block, pairs, scratch)
-		}
+	pairs, ok := partners(a.site.Key, c.from, c.samples, a.plane.channels)
+	switch {
+	case a.null == nil || !ok:
+		a.total.Add(block, part, scratch)
+	case part == nil:
+		linalg.AddPaired(a.total, a.null, block, pairs, scratch)
+	default:
+		a.total.Add(block, part, scratch)
+		a.null.Add(block, pairs.Of, scratch)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -46,18 +47,37 @@ func (c chunks) longest() int {
 }
 
 // partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples
-// and other channels, for the null. It is nil for a single sample. The draw is keyed by the study and the chunk.
-func partners(key measure.Key, from, samples, channels int) []int {
+// and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the chunk. Where samples
+// come in fours and channels in twos they are Quarters, which cost less: samples are in random order already.
+func partners(key measure.Key, from, samples, channels int) (p linalg.Partners, ok bool) {
 	if samples < 2 {
-		return nil
+		return p, false
 	}
 	g := keyed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
+	if samples%4 == 0 && channels%2 == 0 {
+		match := make([]int, 0, samples/4*channels)
+		channel := matching(g, channels)
+		for s := range samples / 4 {
+			for c := range channels {
+				match = append(match, s*channels+channel[c])
+			}
+		}
+		return linalg.Quarters(match), true
+	}
 	other, channel := cycle(g, samples), cycle(g, channels)
-	out := make([]int, 0, samples*channels)
 	for s := range samples {
 		for c := range channels {
-			out = append(out, other[s]*channels+channel[c])
+			p.Of = append(p.Of, other[s]*channels+channel[c])
 		}
+	}
+	return p, true
+}
+
+// matching pairs an even number n of things, uniformly drawn: a permutation that is its own inverse and leaves nothing in its place.
+func matching(g *rand.Rand, n int) []int {
+	order, out := g.Perm(n), make([]int, n)
+	for i := 0; i < n; i += 2 {
+		out[order[i]], out[order[i+1]] = order[i+1], order[i]
 	}
 	return out
 }

@@ -40,7 +40,11 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
-		pairs := partners(key, 64, samples, channels)
+		drawn, ok := partners(key, 64, samples, channels)
+		pairs := drawn.Of
+		if !ok || len(pairs) != samples*channels {
+			t.Fatalf("%d partners of %d samples with %d channels, %t", len(pairs), samples, channels, ok)
+		}
 		sorted := slices.Clone(pairs)
 		slices.Sort(sorted)
 		for i, j := range pairs {
@@ -54,15 +58,18 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 				t.Fatalf("channel %d is its own partner", i%channels)
 			}
 		}
-		if !slices.Equal(pairs, partners(key, 64, samples, channels)) {
+		if again, _ := partners(key, 64, samples, channels); !slices.Equal(pairs, again.Of) {
 			t.Fatal("another draw for the same key")
 		}
 	})
-	many := func(seed uint64, from int) []int { return partners(measure.Key{Seed: seed}, from, 32, 16) }
+	many := func(seed uint64, from int) []int {
+		p, _ := partners(measure.Key{Seed: seed}, from, 32, 16)
+		return p.Of
+	}
 	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
 		t.Error("the draw does not depend on the seed and the chunk")
 	}
-	if partners(measure.Key{}, 0, 1, 5) != nil {
+	if _, ok := partners(measure.Key{}, 0, 1, 5); ok {
 		t.Error("a sample alone has a partner")
 	}
 }
