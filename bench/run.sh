@@ -39,7 +39,7 @@ for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 				export NOETHER_BENCH_MODEL=$work/resnet18/model.onnx
 			fi
 			for _ in $(seq "$rounds"); do
-				BENCHTIME=10x ours model model.test 'Bare|TapsAll|TapsRelu'
+				BENCHTIME=10x ours model model.test 'Engine|Bare|TapsAll|TapsRelu'
 				peer taps resnet18 224 8 all
 				peer taps resnet18 224 8 relu
 			done
