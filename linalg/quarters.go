@@ -33,6 +33,9 @@ func Quarters(match []int) Partners {
 	return Partners{Of: of, match: match}
 }
 
+// InQuarters reports whether they are Quarters.
+func (p Partners) InQuarters() bool { return p.match != nil }
+
 // AddPaired adds a block to a scatter, and its pairs of partners to a cross. It may use the block up.
 //
 // For Quarters it takes the products of both together. Let z_0 ... z_3 be the observations of a cycle, each one's partner being the
@@ -48,7 +51,7 @@ func Quarters(match []int) Partners {
 //
 // of which half is computed once for the two.
 func AddPaired(s *Scatter[float64], c *Cross, b Block, p Partners, scratch *Scratch) {
-	if p.match == nil || !vectors || b.late != nil || b.wide != nil {
+	if !p.InQuarters() || !vectors || b.late != nil || b.wide != nil {
 		s.Add(b, nil, scratch)
 		c.Add(b, p.Of, scratch)
 		return

@@ -182,19 +182,24 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 // Unrelated activations score at their null, and the null of related ones is where unrelated ones score.
 func TestTheNullIsWhereChanceIs(t *testing.T) {
 	t.Parallel()
-	z, unrelated := smooth(1, 300, 4, 5, 5), smooth(2, 300, 4, 5, 5)
-	site := siteOf("NCHW", z)
-	chance := scoresOf(t, Defaults(), site, z, unrelated)
-	for _, name := range []string{"equivariance", "invariance"} {
-		s := chance[name]
-		if s.Null != chance["null-"+name].Value {
-			t.Errorf("%s: null %v on the score and %v in its own row", name, s.Null, chance["null-"+name].Value)
+	for _, n := range []int{300, 640} { // pairs in long cycles and in cycles of four
+		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
+		site := siteOf("NCHW", z)
+		if p, _ := partners(site.Key, 0, site.Layout.Block, 4); p.InQuarters() != (n == 640) {
+			t.Fatalf("%d samples are in quarters: %t", n, p.InQuarters())
 		}
-		near(t, name+" of unrelated activations", s.Value, s.Null, 0.02)
+		chance := scoresOf(t, Defaults(), site, z, unrelated)
+		for _, name := range []string{"equivariance", "invariance"} {
+			s := chance[name]
+			if s.Null != chance["null-"+name].Value {
+				t.Errorf("%s: null %v on the score and %v in its own row", name, s.Null, chance["null-"+name].Value)
+			}
+			near(t, name+" of unrelated activations", s.Value, s.Null, 0.02)
+		}
+		same := scoresOf(t, Defaults(), site, z, z)
+		near(t, "null-equivariance of the identity", same["null-equivariance"].Value, chance["equivariance"].Value, 0.02)
+		near(t, "null-invariance of the identity", same["null-invariance"].Value, chance["invariance"].Value, 0.02)
 	}
-	same := scoresOf(t, Defaults(), site, z, z)
-	near(t, "null-equivariance of the identity", same["null-equivariance"].Value, chance["equivariance"].Value, 0.02)
-	near(t, "null-invariance of the identity", same["null-invariance"].Value, chance["invariance"].Value, 0.02)
 }
 
 func TestNaNIsReportedWithItsSample(t *testing.T) {
