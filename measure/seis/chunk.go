@@ -55,14 +55,7 @@ func partners(key measure.Key, from, samples, channels int) (p linalg.Partners, 
 	}
 	g := keyed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
 	if samples%4 == 0 && channels%2 == 0 {
-		match := make([]int, 0, samples/4*channels)
-		channel := matching(g, channels)
-		for s := range samples / 4 {
-			for c := range channels {
-				match = append(match, s*channels+channel[c])
-			}
-		}
-		return linalg.Quarters(match), true
+		return linalg.Quarters(matching(g, samples/4*channels, channels)), true
 	}
 	other, channel := cycle(g, samples), cycle(g, channels)
 	for s := range samples {
@@ -73,9 +66,19 @@ func partners(key measure.Key, from, samples, channels int) (p linalg.Partners, 
 	return p, true
 }
 
-// matching pairs an even number n of things, uniformly drawn: a permutation that is its own inverse and leaves nothing in its place.
-func matching(g *rand.Rand, n int) []int {
+// matching pairs n observations, of an even number of channels one after the other, with others of another channel, at random: a
+// permutation that is its own inverse. It does not keep to samples, since two samples that were paired in all channels would
+// correlate by what their channels have in common.
+func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
+	alike := func(i, j int) bool { return order[i]%channels == order[j]%channels }
+	for i := 0; i < n; i += 2 {
+		for k := 0; alike(i, i+1); k++ { // ends: at most half are of a channel, so some pair has none of it
+			if !alike(i, k) && !alike(i, k^1) {
+				order[i+1], order[k] = order[k], order[i+1]
+			}
+		}
+	}
 	for i := 0; i < n; i += 2 {
 		out[order[i]], out[order[i+1]] = order[i+1], order[i]
 	}
