@@ -57,8 +57,8 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// scoring is the place of the first output that is declared with a number for each of two classes or more and does not look like an
-// embedding; else of the first that is so declared; else the first.
+// scoring is the place of the first output that is declared with a number for each of two classes or more, does not look like an
+// embedding and feeds no layer that ends in another; else of the first that is so declared; else the first.
 func scoring(graph *onnx.Model) int {
 	declared := -1
 	for i, p := range graph.Outputs() {
@@ -66,7 +66,7 @@ func scoring(graph *onnx.Model) int {
 		if len(sizes) != 2 || sizes[1] < 2 || p.Type != onnx.Float && p.Type != onnx.Double {
 			continue
 		}
-		if guessScores(graph, p.Name) != none {
+		if guessScores(graph, p.Name) != none && !feeds(graph, p.Name) {
 			return i
 		}
 		if declared < 0 {
@@ -74,6 +74,28 @@ func scoring(graph *onnx.Model) int {
 		}
 	}
 	return max(declared, 0)
+}
+
+// feeds tells whether a layer with weights computes another output from this one, as a classifier does from an embedding. Scores that
+// are only scaled into another output, as logits are into probabilities, do not.
+func feeds(graph *onnx.Model, output string) bool {
+	layered := map[string]bool{output: false} // of what is computed from it, whether a layer with weights is between
+	for _, n := range graph.Nodes() {
+		for _, in := range n.Input {
+			behind, ok := layered[in]
+			if !ok {
+				continue
+			}
+			switch n.GetOpType() {
+			case "Gemm", "MatMul", "Conv":
+				behind = true
+			}
+			for _, out := range n.Output {
+				layered[out] = layered[out] || behind
+			}
+		}
+	}
+	return slices.ContainsFunc(graph.Outputs(), func(p onnx.Port) bool { return layered[p.Name] })
 }
 
 // settle takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number

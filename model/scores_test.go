@@ -47,6 +47,7 @@ func TestScores(t *testing.T) {
 	norm := func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Div(x, b.Clip(b.Sqrt(b.ReduceSum(b.Pow(x, b.Scalar(2)), true, 1)), b.Scalar(1e-9), ""))
 	}
+	declare := func(b *onnx.Builder, name string, v onnx.Value) { b.OutputLike(name, v, v) }
 	for name, c := range map[string]struct {
 		make    func(b *onnx.Builder)
 		options model.Options
@@ -66,7 +67,22 @@ func TestScores(t *testing.T) {
 		"one number":     {make: func(b *onnx.Builder) { b.Output("y", b.ReduceSum(vector(b), true, 1)) }, kind: "none"},
 		"maps":           {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(vector(b), -1, 3, 1, 1)) }, kind: "logits", classes: 3},
 		"integers":       {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Int64)) }, kind: "none"},
-		"double":         {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
+		"beside another head": {make: func(b *onnx.Builder) {
+			x := vector(b)
+			declare(b, "y", b.Relu(x))
+			declare(b, "z", b.MatMul(x, b.Full(1, 3, 5)))
+		}, kind: "logits", classes: 3},
+		"after what it reads": {make: func(b *onnx.Builder) {
+			x := b.Relu(vector(b))
+			declare(b, "pooled", x)
+			declare(b, "y", b.MatMul(x, b.Full(1, 3, 5)))
+		}, kind: "logits", classes: 5},
+		"with probabilities": {make: func(b *onnx.Builder) {
+			x := b.Mul(vector(b), b.Scalar(2))
+			declare(b, "y", x)
+			declare(b, "p", b.Softmax(x, -1))
+		}, kind: "logits", classes: 3},
+		"double": {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
 	} {
 		m, err := model.Open(rt, save(t, c.make), c.options)
 		if err != nil {
