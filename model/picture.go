@@ -258,10 +258,12 @@ func arrange[T float32 | float64 | uint8](dst []T, src []float32, p picture, con
 
 // check reports a picture of the wrong size.
 func (p picture) check(t tensor.Tensor) error {
-	if !slices.Equal(t.Shape, p.shape()) {
-		return fmt.Errorf("wants pictures of %s, not of %s", by(p.shape()), by(t.Shape))
+	if slices.Equal(t.Shape, p.shape()) {
+		return nil
 	}
-	return nil
+	open := !p.sound && (p.frame.Height == 0 || p.frame.Width == 0)
+	return fmt.Errorf("wants pictures of %s, not of %s%s", by(p.shape()), by(t.Shape),
+		when(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
 // by writes a shape as "3 x 32 x 32".

@@ -197,3 +197,13 @@ func TestGivenAxes(t *testing.T) {
 		t.Error("axes of a tensor that does not exist are taken")
 	}
 }
+
+func TestResidualOfNets(t *testing.T) {
+	t.Parallel()
+	for net, n := range map[string]int{"cifar_resnet20": 9, "tiny_mobilenet": 2, "tiny_convnext": 4, "tiny_swin": 8, "tiny_vit": 4} {
+		layers, err := readNet(t, net).Select("residual")
+		if err != nil || len(layers) != n {
+			t.Errorf("%s: %d residual sums, %v; want %d", net, len(layers), err, n)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 //
 //	all           every layer
 //	op:TYPE       what operators of the type produce, for instance op:Relu; case does not matter
+//	residual      the sums that end residual blocks
 //	penultimate   the representation that the final classifier reads: see WithClassifier
 //	output        the model's outputs
 //	a name        of a tensor, where * stands for any characters (also "/") and ? for one
@@ -41,6 +42,8 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 		return Names(layers), nil
 	case pattern == "penultimate":
 		return m.penultimate(layers)
+	case pattern == "residual":
+		return m.residual(layers)
 	case pattern == "output":
 		return m.outputLayers(layers)
 	case isOp:

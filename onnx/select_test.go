@@ -41,6 +41,37 @@ func twoBlocks(t testing.TB) *Model {
 	return m
 }
 
+// TestResidual holds a stem, a block whose branches differ by a layer, and GELU by tanh, which sums two of one layer.
+func TestResidual(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(DefaultOpset)
+	layer := func(s *Builder, x Value) Value { return s.MatMul(x, s.Full(0.1, 3, 3)) }
+	bias := func(s *Builder, x Value) Value { return s.Add(x, s.Full(1, 3)) }
+	input := b.Input("x", Float, -1, 3)
+	x := b.Scope("raw").Add(input, layer(b.Scope("raw"), input)) // the input has no layers with weights
+	x = bias(b.Scope("stem"), layer(b.Scope("stem"), x))
+	for _, name := range []string{"block1", "block2"} {
+		s := b.Scope(name)
+		y := bias(s.Scope("mlp"), layer(s.Scope("mlp"), s.Relu(x)))
+		g := s.Scope("gelu")
+		y = g.Mul(y, g.Op("Tanh", nil, g.Add(y, g.Pow(y, g.Scalar(3)))))
+		x = s.Add(x, y)
+	}
+	x = b.Scope("end").Op("Sum", nil, x, layer(b.Scope("left"), x), layer(b.Scope("right"), x))
+	b.Output("y", b.Relu(x))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := m.Select("residual")
+	if got, want := strings.Join(Names(layers), " "), "block1/Add block2/Add end/Sum"; err != nil || got != want {
+		t.Errorf("residual sums %s, %v; want %s", got, err, want)
+	}
+	if _, err := twoBlocks(t).Select("residual"); err == nil || !strings.Contains(err.Error(), "sum of two branches") {
+		t.Errorf("a model without residual blocks: %v", err)
+	}
+}
+
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	m := twoBlocks(t)

@@ -23,7 +23,7 @@ type Model struct {
 	ONNX       Path              `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
 	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
 	Preprocess Preprocess        `key:"preprocess" doc:"what stands between a picture in [0, 1] and the model's input"`
-	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | penultimate | output"`
+	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
 	Tags       map[string]string `key:"tags" doc:"carried to the report and the record of the run"`
 	Input      string            `key:"input" doc:"name of the picture input, where there are several"`
 	Inputs     map[string]Value  `key:"inputs" doc:"values of the model's further inputs: a number or a list"`

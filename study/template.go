@@ -27,6 +27,7 @@ type Guess struct {
 	Layers     string // patterns of the layers that show depth, as YAML
 	Preprocess string // the file beside the model, or a preset
 	Config     bool   // Preprocess is a file
+	Side       int    // of the squares to which pictures of many sizes are brought for a model that takes any size; 0: there is no need
 
 	Labels   []string // the classes of the data; none: they have no labels
 	Unplaced bool     // which outputs these are is not known
@@ -164,9 +165,14 @@ models:
 {{- else}}
     # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
     # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
+{{- if .G.Side}}
+    # The model takes any size, but one for all, and these pictures are of several.
+    preprocess: {resize: {{.G.Side}}, crop: {{.G.Side}}}
+{{- else}}
     preprocess: {{.G.Preprocess}}
 {{- end}}
-    layers: [{{.G.Layers}}]   # all | op:TYPE | a glob on tensor names | penultimate | output; see: noether inspect
+{{- end}}
+    layers: [{{.G.Layers}}]   # all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
     # tags: {family: resnet}           # carried to the report
 
 transforms:

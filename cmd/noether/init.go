@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,10 +80,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	if err != nil {
 		return study.Guess{}, err
 	}
-	labels := data.Classes()
-	if err := dataset.Close(data); err != nil {
-		return study.Guess{}, err
-	}
+	defer dataset.Close(data) // read from alone
 	o, err := engine.open()
 	if err != nil {
 		return study.Guess{}, err
@@ -94,6 +93,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	if m.Sound() != (rate > 0) {
 		return study.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
 	}
+	labels := data.Classes()
 	g := study.Guess{
 		Name: study.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: showingDepth(m), Preprocess: presetFor(m),
@@ -102,6 +102,11 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}
+	if rate == 0 && slices.Contains(m.Input().Sizes()[1:], -1) {
+		if g.Side, err = sideFor(ctx, data); err != nil {
+			return study.Guess{}, err
+		}
+	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
 	if _, err := os.Stat(beside); err == nil {
 		g.Preprocess, g.Config = beside, true
@@ -109,20 +114,49 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	return g, nil
 }
 
+// sideFor looks at sixteen pictures from all over the data: where they are of several sizes, the largest multiple of 32 pixels, as
+// strides of networks want it, that enlarges none of them, and 224 at most; else 0. Pictures that do not decode are the run's to tell.
+func sideFor(ctx context.Context, data dataset.Source) (int, error) {
+	var first []int
+	short, several := 224, false
+	for i := range min(data.Len(), 16) {
+		s, err := data.At(ctx, i*data.Len()/min(data.Len(), 16), dataset.Frame{})
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		size := s.Input.Shape[1:]
+		if first == nil {
+			first = size
+		}
+		several = several || !slices.Equal(size, first)
+		short = min(short, size[0], size[1])
+	}
+	if !several {
+		return 0, nil
+	}
+	return max(short/32, 1) * 32, nil
+}
+
 // showingDepth are patterns of the layers that show a model's depth, as YAML: of a transformer, the sums that end its blocks.
 func showingDepth(m *model.Model) string {
-	made := map[string]int{} // layers by operator
-	for _, l := range m.Layers() {
-		made[l.Op]++
+	has := func(pattern string) int {
+		layers, err := m.Graph().Select(pattern)
+		if err != nil {
+			return 0
+		}
+		return len(layers)
 	}
 	patterns := "all"
-	switch {
-	case made["Conv"] < 4 && made["Add"] > 0:
-		patterns = `"op:Add"`
-	case made["Conv"] > 0:
+	switch convolutions := has("op:Conv"); {
+	case convolutions < 4 && has("residual") > 0:
+		patterns = "residual"
+	case convolutions > 0:
 		patterns = `"op:Conv"`
 	}
-	if _, err := m.Graph().Select("penultimate"); err == nil {
+	if has("penultimate") > 0 {
 		patterns += ", penultimate"
 	}
 	return patterns

@@ -71,7 +71,7 @@ T token or time). The names and operators are what layers: in a study file takes
 			return printInspection(os.Stdout, found)
 		},
 	}
-	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, penultimate, output")
+	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the pictures, for a model of free size")
 	c.Flags().IntVar(&length, "length", 0, "samples of the sounds, for a model that takes them at any length")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

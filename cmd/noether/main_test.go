@@ -86,18 +86,11 @@ func TestInitFitsModelAndData(t *testing.T) {
 	dir := t.TempDir()
 	classifier := testmodel.Write(t, dir, "net", testmodel.Options{})
 	odd := write(t, dir, "odd.onnx", twoOutputs(t))
+	open := write(t, dir, "open.onnx", anySize(t))
 	for i := range 12 {
-		m := image.NewGray(image.Rect(0, 0, 16, 16))
-		for j := range m.Pix {
-			m.Pix[j] = uint8(j * (i + 3))
-		}
-		var coded bytes.Buffer
-		if err := png.Encode(&coded, m); err != nil {
-			t.Fatal(err)
-		}
-		picture := coded.Bytes()
-		write(t, dir, fmt.Sprintf("flat/%02d.png", i), picture)
-		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), picture)
+		write(t, dir, fmt.Sprintf("flat/%02d.png", i), picture(t, 16, i))
+		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), picture(t, 16, i))
+		write(t, dir, fmt.Sprintf("sizes/%02d.png", i), picture(t, 70+i, i))
 	}
 	for _, c := range []struct {
 		model, data string
@@ -106,6 +99,8 @@ func TestInitFitsModelAndData(t *testing.T) {
 		{classifier, "flat", []string{"# shuffle: true", "- effective-invariance"}, []string{"stratified", "accuracy", "classes:"}},
 		{classifier, "classed", []string{"stratified: true", "# classes: [0, 1, 2]", "of the model's 8 outputs", "  # - accuracy"}, []string{"\n  - accuracy"}},
 		{odd, "flat", []string{"preprocess: none", "- effective-invariance", `"op:Conv", penultimate`}, nil},
+		{open, "flat", []string{"preprocess: none", "layers: [residual]"}, []string{"resize: 64"}},
+		{open, "sizes", []string{"preprocess: {resize: 64, crop: 64}"}, []string{"preprocess: none"}},
 	} {
 		study := filepath.Join(dir, "study.yaml")
 		if code, message := call(t, "init", c.model, filepath.Join(dir, c.data), "--force", "-o", study); code != 0 {
@@ -129,6 +124,37 @@ func TestInitFitsModelAndData(t *testing.T) {
 			t.Errorf("%s on %s: %s", c.model, c.data, message)
 		}
 	}
+}
+
+// picture is a grey square as a PNG.
+func picture(t *testing.T, side, seed int) []byte {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, side, side))
+	for j := range m.Pix {
+		m.Pix[j] = uint8(j * (seed + 3))
+	}
+	var coded bytes.Buffer
+	if err := png.Encode(&coded, m); err != nil {
+		t.Fatal(err)
+	}
+	return coded.Bytes()
+}
+
+// anySize is a model of maps, of one residual block, for pictures of any size.
+func anySize(t *testing.T) []byte {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Relu(b.Conv(b.Input("x", onnx.Float, -1, 3, -1, -1), b.Full(0.1, 4, 3, 1, 1), "", onnx.Attrs{"strides": []int{8, 8}}))
+	b.Output("maps", b.Relu(b.Add(x, b.Conv(x, b.Full(0.2, 4, 4, 1, 1), "", nil))))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // twoOutputs is a model of bytes with an embedding of unit length before its class scores.
