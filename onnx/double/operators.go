@@ -10,8 +10,8 @@ import (
 // native are the operators that ONNX Runtime computes in float64 on the processor.
 var native = set(`
 Add Sub Mul Div Pow Sqrt Exp Log Abs Neg Reciprocal Min Max Sum Relu Sigmoid Tanh Sin Cos Sign Floor Ceil Round
-Greater GreaterOrEqual Less LessOrEqual Equal Where Cast Identity Dropout
-Softmax LogSoftmax LayerNormalization BatchNormalization MaxPool Gemm MatMul Einsum
+Mod Greater GreaterOrEqual Less LessOrEqual Equal Where Cast Identity Dropout
+Softmax LogSoftmax LpNormalization LayerNormalization BatchNormalization MaxPool Gemm MatMul Einsum
 ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
 Reshape Flatten Transpose Squeeze Unsqueeze Concat Split Slice Expand Tile Pad DepthToSpace SpaceToDepth CumSum Trilu
 Gather GatherElements GatherND ScatterElements ScatterND TopK ArgMax ArgMin`)
@@ -26,8 +26,11 @@ func set(names string) map[string]bool {
 
 // forms write operators that it computes in float32 alone by native ones. They return nothing where they cannot.
 var forms = map[string]func(w *writer, n *pb.NodeProto) onnx.Value{
-	"Conv": conv, "AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalMaxPool": globalMaxPool, // window.go
-	"InstanceNormalization": instanceNormalization, "Mean": mean, "Hardmax": hardmax,
+	"Conv": conv, "ConvTranspose": convTranspose, "Resize": resize,
+	"AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalMaxPool": globalMaxPool, "LpPool": lpPool, "GlobalLpPool": globalLpPool,
+	"InstanceNormalization": instanceNormalization, "GroupNormalization": groupNormalization, "LRN": lrn,
+	"Mean": mean, "Hardmax": hardmax, "Erf": erf, "Gelu": gelu,
+	"Tan": tan, "Asin": asin, "Acos": acos, "Atan": atan, "Sinh": sinh, "Cosh": cosh, "Asinh": asinh, "Acosh": acosh, "Atanh": atanh,
 	"Clip": clip, "HardSigmoid": hardSigmoid, "HardSwish": hardSwish, "LeakyRelu": leakyRelu, "PRelu": pRelu, "ThresholdedRelu": thresholdedRelu,
 	"Elu": elu, "Selu": selu, "Celu": celu, "Softplus": softplus, "Softsign": softsign, "Mish": mish,
 }
@@ -144,22 +147,4 @@ func hardmax(w *writer, n *pb.NodeProto) onnx.Value {
 	places := w.Op("Range", nil, w.Int(0), size, w.Int(1))
 	first := w.Op("ArgMax", onnx.Attrs{"axis": rank - 1, "keepdims": 1}, x)
 	return w.Cast(w.Op("Equal", nil, first, places), onnx.Double)
-}
-
-// instanceNormalization: scale (x - mean) / sqrt(variance + epsilon) + shift, over space.
-func instanceNormalization(w *writer, n *pb.NodeProto) onnx.Value {
-	rank := len(w.static.Shape(n.Input[0]))
-	if rank < 3 {
-		return ""
-	}
-	column := make([]int, rank-1) // of a number for each channel
-	for i := range column {
-		column[i] = 1
-	}
-	column[0] = -1
-	x := w.x(n, 0)
-	d := w.Sub(x, w.ReduceMean(x, true, space(rank)...))
-	variance := w.ReduceMean(w.Mul(d, d), true, space(rank)...)
-	unit := w.Div(d, w.Sqrt(w.Add(variance, w.attr(n, "epsilon", 1e-5))))
-	return w.Add(w.Mul(unit, w.Reshape(w.x(n, 1), column...)), w.Reshape(w.x(n, 2), column...))
 }

@@ -13,7 +13,8 @@ import (
 func anyGraph(t *rapid.T) {
 	m := testgraph.Any(t, []string{
 		"Conv", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "Hardmax", "Clip", "PRelu", "Mean", "HardSwish", "Elu",
-		"Relu", "Add", "MaxPool", "MatMul", "Cast", "Shape", "Greater", "Reshape", "Concat", "ConvTranspose",
+		"Relu", "Add", "MaxPool", "MatMul", "Cast", "Shape", "Greater", "Reshape", "Concat",
+		"ConvTranspose", "Resize", "LpPool", "GlobalLpPool", "LRN", "GroupNormalization", "Erf", "Gelu", "Atan",
 	})
 	_, _ = double.Decide(m, "y")
 }

@@ -12,11 +12,17 @@ import (
 // p stride + k dilation of the padded input.
 type window struct {
 	kernel, strides, dilations []int
-	before, after              []int // padding
+	padding
 }
 
-// windowOf is the window of a node that reads x; ok is false where its padding is not known.
-func (w *writer) windowOf(n *pb.NodeProto, kernel []int) (win window, ok bool) {
+// A padding is how much is added before each spatial axis, and then after each; less than 0 takes away.
+type padding struct {
+	known []int      // nil where it is
+	value onnx.Value // worked out when the graph runs: int64
+}
+
+// given is the window of a node, with the padding that it has unless it asks for what sizes need.
+func given(n *pb.NodeProto, kernel []int) window {
 	rank := len(kernel)
 	each := func(name string, count, otherwise int) []int {
 		if list := onnx.AttrInts(n, name); len(list) == count {
@@ -24,26 +30,114 @@ func (w *writer) windowOf(n *pb.NodeProto, kernel []int) (win window, ok bool) {
 		}
 		return slices.Repeat([]int{otherwise}, count)
 	}
-	pads := each("pads", 2*rank, 0)
-	win = window{kernel: kernel, strides: each("strides", rank, 1), dilations: each("dilations", rank, 1), before: pads[:rank], after: pads[rank:]}
-	auto := onnx.AttrString(n, "auto_pad", "NOTSET")
-	if !strings.HasPrefix(auto, "SAME") {
-		return win, true
+	win := window{kernel: kernel, strides: each("strides", rank, 1), dilations: each("dilations", rank, 1)}
+	win.known = each("pads", 2*rank, 0)
+	if onnx.AttrString(n, "auto_pad", "NOTSET") != "NOTSET" {
+		win.known = make([]int, 2*rank)
 	}
-	x := w.static.Shape(n.Input[0])
-	if !fixed(x) {
-		return win, false
+	return win
+}
+
+// same reports whether a node's padding is what sizes need.
+func same(n *pb.NodeProto) bool {
+	return strings.HasPrefix(onnx.AttrString(n, "auto_pad", "NOTSET"), "SAME")
+}
+
+// windowOf is the window of a convolution or a pool.
+func (w *writer) windowOf(n *pb.NodeProto, kernel []int) window {
+	win := given(n, kernel)
+	if same(n) {
+		win.padding = w.samePadding(win, w.x(n, 0), w.static.Shape(n.Input[0]), onnx.AttrString(n, "auto_pad", "") == "SAME_LOWER")
 	}
-	win.before, win.after = make([]int, rank), make([]int, rank)
+	return win
+}
+
+// samePadding makes as many places as x is long by the stride, rounded up. lower has the larger part of an odd number before.
+func (w *writer) samePadding(win window, x onnx.Value, shape []int, lower bool) padding {
+	rank := len(win.kernel)
+	if !fixed(shape) {
+		sizes := w.sizes(x, rank)
+		places := w.Op("Ceil", nil, w.Div(sizes, w.vector(win.strides)))
+		total := w.Relu(w.Sub(w.reached(win, places), sizes))
+		less := w.Op("Floor", nil, w.Mul(total, w.num(0.5)))
+		more := w.Sub(total, less)
+		if lower {
+			less, more = more, less
+		}
+		return padding{value: w.Cast(w.Concat(0, less, more), onnx.Int64)}
+	}
+	pads := make([]int, 2*rank)
 	for i, s := range win.strides {
-		places := (x[2+i] + s - 1) / s
-		total := max((places-1)*s+win.reach(i)+1-x[2+i], 0)
-		win.before[i], win.after[i] = total/2, total-total/2
-		if auto == "SAME_LOWER" {
-			win.before[i], win.after[i] = win.after[i], win.before[i]
+		places := (shape[2+i] + s - 1) / s
+		total := max((places-1)*s+win.reach(i)+1-shape[2+i], 0)
+		pads[i], pads[rank+i] = total/2, total-total/2
+		if lower {
+			pads[i], pads[rank+i] = pads[rank+i], pads[i]
 		}
 	}
-	return win, true
+	return padding{known: pads}
+}
+
+// sizes are those of the spatial axes when the graph runs, in float64.
+func (w *writer) sizes(x onnx.Value, rank int) onnx.Value {
+	return w.Cast(w.Slice(w.Shape(x), 0, 2, 2+rank, 1), onnx.Double)
+}
+
+// reached is how much of each axis so many places read, in float64: (places - 1) stride + reach + 1.
+func (w *writer) reached(win window, places onnx.Value) onnx.Value {
+	rest := make([]int, len(win.kernel))
+	for i := range rest {
+		rest[i] = win.reach(i) + 1 - win.strides[i]
+	}
+	return w.Add(w.Mul(places, w.vector(win.strides)), w.vector(rest))
+}
+
+// vector is a list of whole numbers in float64.
+func (w *writer) vector(list []int) onnx.Value {
+	values := make([]float64, len(list))
+	for i, v := range list {
+		values[i] = float64(v)
+	}
+	return w.doubles([]int64{int64(len(list))}, values...)
+}
+
+// none reports whether nothing is added or taken away.
+func (p padding) none() bool {
+	return p.value == "" && !slices.ContainsFunc(p.known, func(v int) bool { return v != 0 })
+}
+
+// amounts are a padding as a tensor.
+func (w *writer) amounts(p padding) onnx.Value {
+	if p.value != "" {
+		return p.value
+	}
+	return w.Ints(p.known...)
+}
+
+// padded is x with a number around it.
+func (w *writer) padded(x onnx.Value, p padding, around float64) onnx.Value {
+	if p.none() {
+		return x
+	}
+	if p.value == "" {
+		rank := len(p.known) / 2
+		return w.Op("Pad", nil, x, w.Ints(slices.Concat([]int{0, 0}, p.known[:rank], []int{0, 0}, p.known[rank:])...), w.num(around))
+	}
+	half := func(i int) onnx.Value { return w.Squeeze(w.Slice(w.Reshape(p.value, 2, -1), 0, i, i+1, 1), 0) }
+	outside := w.Ints(0, 0)
+	return w.Op("Pad", nil, x, w.Concat(0, outside, half(0), outside, half(1)), w.num(around))
+}
+
+// less is what one padding has more than another.
+func (w *writer) less(p, q padding) padding {
+	if p.value != "" || q.value != "" {
+		return padding{value: w.Sub(w.amounts(p), w.amounts(q))}
+	}
+	known := slices.Clone(p.known)
+	for i, v := range q.known {
+		known[i] -= v
+	}
+	return padding{known: known}
 }
 
 // fixed reports whether all sizes of space are known.
@@ -60,8 +154,8 @@ func space(rank int) []int {
 	return axes
 }
 
-// mostTaps and mostPlaces are how many slices, and how many counts, are written out for a node at most.
-const mostTaps, mostPlaces = 1 << 12, 1 << 24
+// mostTaps is how many slices are written out for a node at most.
+const mostTaps = 1 << 12
 
 // size is how many taps there are.
 func (win window) size() int { return product(win.kernel) }
@@ -78,23 +172,28 @@ func product(sizes []int) int {
 // reach is how far the last tap is from the first.
 func (win window) reach(i int) int { return win.dilations[i] * (win.kernel[i] - 1) }
 
-// taps are what each tap of the window reads, the last axis fastest: slices of x with the size of the output.
+// tap is how far the t-th tap is from the first, the last axis fastest.
+func (win window) tap(t int) []int {
+	at := make([]int, len(win.kernel))
+	for i := len(at) - 1; i >= 0; i-- {
+		at[i] = t % win.kernel[i] * win.dilations[i]
+		t /= win.kernel[i]
+	}
+	return at
+}
+
+// taps are what each tap of the window reads: slices of x with the size of the output.
 func (w *writer) taps(x onnx.Value, win window) []onnx.Value {
 	rank := len(win.kernel)
-	if slices.Max(win.before) > 0 || slices.Max(win.after) > 0 {
-		x = w.Op("Pad", nil, x, w.Ints(slices.Concat([]int{0, 0}, win.before, []int{0, 0}, win.after)...))
-	}
+	x = w.padded(x, win.padding, 0)
 	if win.size() == 1 && slices.Max(win.strides) == 1 {
 		return []onnx.Value{x}
 	}
 	const end = 1 << 40
 	list := make([]onnx.Value, win.size())
 	for t := range list {
-		starts, ends := make([]int, rank), make([]int, rank)
-		for i, rest := rank-1, t; i >= 0; i-- {
-			tap := rest % win.kernel[i]
-			rest /= win.kernel[i]
-			starts[i] = tap * win.dilations[i]
+		starts, ends := win.tap(t), make([]int, rank)
+		for i := range ends {
 			ends[i] = starts[i] - win.reach(i) // from the end
 			if ends[i] == 0 {
 				ends[i] = end
@@ -111,8 +210,8 @@ func conv(w *writer, n *pb.NodeProto) onnx.Value {
 	if len(k) < 3 || slices.Min(k) < 1 {
 		return ""
 	}
-	win, ok := w.windowOf(n, k[2:])
-	if !ok || win.size() > mostTaps {
+	win := w.windowOf(n, k[2:])
+	if win.size() > mostTaps {
 		return ""
 	}
 	groups := onnx.AttrInt(n, "group", 1)
@@ -125,9 +224,14 @@ func conv(w *writer, n *pb.NodeProto) onnx.Value {
 		y = w.ReshapeTo(y, w.mapShape(n, taps[0], k[0]))
 	}
 	if bias := w.x(n, 2); bias != "" {
-		y = w.Add(y, w.Reshape(bias, append([]int{k[0]}, ones(len(k)-2)...)...))
+		y = w.Add(y, w.column(bias, len(k)))
 	}
 	return y
+}
+
+// column is a number for each channel of a feature map.
+func (w *writer) column(v onnx.Value, rank int) onnx.Value {
+	return w.Reshape(v, append([]int{-1}, ones(rank-2)...)...)
 }
 
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
@@ -178,67 +282,4 @@ func (w *writer) mapShape(n *pb.NodeProto, tap onnx.Value, channels int) onnx.Va
 	}
 	rank := len(w.static.Shape(n.Input[1]))
 	return w.Concat(0, w.Ints(0, channels), w.Slice(w.Shape(tap), 0, 2, rank, 1))
-}
-
-// averagePool is the sum over taps divided by how many of them count.
-func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
-	win, ok := w.windowOf(n, onnx.AttrInts(n, "kernel_shape"))
-	if !ok || len(win.kernel) == 0 || win.size() > mostTaps {
-		return ""
-	}
-	count := w.num(float64(win.size()))
-	padded := slices.Max(win.before) > 0 || slices.Max(win.after) > 0
-	if ceil := onnx.AttrInt(n, "ceil_mode", 0) == 1; padded || ceil {
-		x, y := w.static.Shape(n.Input[0]), w.static.Shape(n.Output[0])
-		if !fixed(x) || !fixed(y) || product(y[2:]) > mostPlaces {
-			return ""
-		}
-		count = w.counts(win, x[2:], y[2:], onnx.AttrInt(n, "count_include_pad", 0) == 1)
-		win.after = slices.Clone(win.after)
-		for i := range win.after {
-			win.after[i] = max(win.after[i], (y[2+i]-1)*win.strides[i]+win.reach(i)+1-x[2+i]-win.before[i])
-		}
-	}
-	return w.Div(w.Op("Sum", nil, w.taps(w.x(n, 0), win)...), count)
-}
-
-// counts are how many taps count at each place: those on the input, and those on padding that is given if it is included.
-func (w *writer) counts(win window, x, y []int, include bool) onnx.Value {
-	counts, shape := []float64{1}, []int64{1, 1}
-	for i, places := range y {
-		low, high := win.before[i], win.before[i]+x[i]
-		if include {
-			low, high = 0, high+win.after[i]
-		}
-		var longer []float64
-		for _, c := range counts {
-			for p := range places {
-				inside := 0.0
-				for k := range win.kernel[i] {
-					if at := p*win.strides[i] + k*win.dilations[i]; at >= low && at < high {
-						inside++
-					}
-				}
-				longer = append(longer, c*inside)
-			}
-		}
-		counts, shape = longer, append(shape, int64(places))
-	}
-	return w.doubles(shape, counts...)
-}
-
-func globalAveragePool(w *writer, n *pb.NodeProto) onnx.Value {
-	rank := len(w.static.Shape(n.Input[0]))
-	if rank < 3 {
-		return ""
-	}
-	return w.ReduceMean(w.x(n, 0), true, space(rank)...)
-}
-
-func globalMaxPool(w *writer, n *pb.NodeProto) onnx.Value {
-	rank := len(w.static.Shape(n.Input[0]))
-	if rank < 3 {
-		return ""
-	}
-	return w.ReduceMax(w.x(n, 0), true, space(rank)...)
 }
