@@ -8,9 +8,8 @@
 //	g, err = double.Decide(g, "y")          // activations in float64, gradients in float32
 //
 // The result has the inputs and outputs of the old model, with their types, and consists of standard operators. ONNX Runtime lacks float64 kernels for
-// many on the processor: convolutions are written as matrix products, pools as sums, activations by what they are made of.
-// An operator for which there is neither is computed in float32 on float32 casts: ConvTranspose, Resize, Erf and Gelu, LRN, recurrent layers and
-// others that networks rarely decide by.
+// many on the processor: convolutions are written as matrix products, pools as sums, activations by what they are made of,
+// recurrent layers step by step. An operator for which there is neither is computed in float32 on float32 casts.
 package double
 
 import (
@@ -135,6 +134,9 @@ func (w *writer) form(n *pb.NodeProto) (values []onnx.Value) {
 	}()
 	if write := forms[n.GetOpType()]; write != nil {
 		return []onnx.Value{write(w, n)}
+	}
+	if recurrent[n.GetOpType()] {
+		return w.recurrent(n)
 	}
 	if !native[n.GetOpType()] {
 		return nil

@@ -114,8 +114,9 @@ func (w *writer) softplus(x onnx.Value) onnx.Value {
 	return w.Add(w.Relu(x), w.Log(w.Add(w.Exp(w.Neg(w.Abs(x))), w.num(1))))
 }
 
-func softsign(w *writer, n *pb.NodeProto) onnx.Value {
-	x := w.x(n, 0)
+func softsign(w *writer, n *pb.NodeProto) onnx.Value { return w.softsign(w.x(n, 0)) }
+
+func (w *writer) softsign(x onnx.Value) onnx.Value {
 	return w.Div(x, w.Add(w.Abs(x), w.num(1)))
 }
 

@@ -43,8 +43,7 @@ var rules = map[string]rule{
 	// einsum.go
 	"Einsum": einsum,
 	// recurrent.go
-	"GRU": recurrent(gruStep, "Sigmoid", "Tanh"), "LSTM": recurrent(lstmStep, "Sigmoid", "Tanh", "Tanh"),
-	"RNN": recurrent(rnnStep, "Tanh"),
+	"GRU": recurrent, "LSTM": recurrent, "RNN": recurrent,
 	// gather.go
 	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
 	// scatter.go
