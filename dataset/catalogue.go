@@ -45,6 +45,11 @@ func (l *catalogue) wanted(name string) bool {
 	return slices.Contains(l.endings, strings.ToLower(path.Ext(name)))
 }
 
+// has reports whether there are files of an ending.
+func (l *catalogue) has(ending string) bool {
+	return slices.ContainsFunc(l.files, func(f listedFile) bool { return strings.EqualFold(path.Ext(f.name), ending) })
+}
+
 // list finds the files and labels them.
 func (l *catalogue) list(ctx context.Context, by labelling) error {
 	if by.table != "" {

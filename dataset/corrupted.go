@@ -24,6 +24,9 @@ type corrupted struct {
 func Corrupt(src Source, how transform.Transform, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), fmt.Sprintf("%#v", how), seed, name)
+	if v := transform.Version(how); v > 1 { // fingerprints from before there were versions stay as they are
+		d.add(v)
+	}
 	return corrupted{src, how, seed, name, d.String()}
 }
 

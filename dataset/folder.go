@@ -34,13 +34,17 @@ type Folder struct {
 // start with a dot are passed over.
 //
 // The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last 64 KiB of up to 10,000
-// of them, evenly spaced: reading every byte of ImageNet would take longer than many a study.
+// of them, evenly spaced: reading every byte of ImageNet would take longer than many a study. With WebP files among them it
+// also says in which version they are decoded.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{catalogue: catalogue{dir: o.Dir, what: "pictures", endings: pictureExtensions}}
 	err := f.list(ctx, labelling{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {
 		err = f.hash(ctx, d)
+	}
+	if f.has(".webp") {
+		d.add("webp", webpVersion)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, err)

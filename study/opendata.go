@@ -35,7 +35,7 @@ func (s *Study) openData(ctx context.Context, spec Data) (*openData, error) {
 		return nil, spec.node.Errorf("there are no samples")
 	}
 	if f := src.Fingerprint(); spec.Fingerprint != "" && spec.Fingerprint != f {
-		return nil, spec.node.Get("fingerprint").Errorf("the samples have the fingerprint %s: they are others than the study was made for", f)
+		return nil, spec.node.Get("fingerprint").Errorf("the samples have the fingerprint %s: they are others than the study was made for, or an older program read them otherwise", f)
 	}
 	return newOpenData(spec, src, s.Seed), nil
 }

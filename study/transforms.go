@@ -136,7 +136,11 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 		if err != nil {
 			return nil, errorAt(value, kind).Errorf("%v", err)
 		}
-		out = append(out, variant{c.parameter, law, []any{k.Name, canonicalArgs(c.args)}, numberOf(k, c.args, law)})
+		canonical := []any{k.Name, canonicalArgs(c.args)}
+		if v := transform.Version(law); v > 1 { // cells that were measured before there were versions stay valid
+			canonical = append(canonical, v)
+		}
+		out = append(out, variant{c.parameter, law, canonical, numberOf(k, c.args, law)})
 	}
 	return out, nil
 }

@@ -66,6 +66,26 @@ func TestTransformsThatDifferHaveKeysThatDiffer(t *testing.T) {
 	}
 }
 
+// A transformation of version 1 has the key that it had before there were versions.
+func TestTransformVersionsAreInKeys(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"{rotate: 30}":                                     `["rotate",{"angle":[30,30]}]`,
+		"{corrupt: {kind: fog, severity: 2}}":              `["corrupt",{"kind":"fog","severity":[2,2]}]`,
+		"{corrupt: {kind: jpeg-compression, severity: 2}}": `["corrupt",{"kind":"jpeg-compression","severity":[2,2]},2]`,
+		"{sequence: [{rotate: 30}]}":                       `[["rotate",{"angle":[30,30]}]]`,
+		"{sequence: [{rotate: 30}, {corrupt: {kind: jpeg-compression, severity: 2}}]}": `[["rotate",{"angle":[30,30]}],["corrupt",{"kind":"jpeg-compression","severity":[2,2]},2]]`,
+	} {
+		tr, err := decodeTransform(t, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := canonicalJSON(tr.Cells[0].Canonical); got != want {
+			t.Errorf("%s has the key %s, want %s", src, got, want)
+		}
+	}
+}
+
 func TestTransformErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ src, want string }{

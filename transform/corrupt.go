@@ -108,6 +108,14 @@ func (t Corrupt) is(c corruption) bool { return c.name == t.Kind }
 // Random is true: nearly all corruptions draw something.
 func (t Corrupt) Random() bool { return true }
 
+// Version is 2 for jpeg-compression, which used to repeat colours rather than interpolate them.
+func (t Corrupt) Version() int {
+	if t.Kind == "jpeg-compression" {
+		return 2
+	}
+	return 1
+}
+
 type corruptOp struct {
 	at       int // in corruptions
 	severity float64

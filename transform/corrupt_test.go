@@ -164,6 +164,19 @@ func TestCorruptSizes(t *testing.T) {
 	}
 }
 
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	old, changed := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}
+	for _, c := range []struct {
+		transform Transform
+		want      int
+	}{{Identity{}, 1}, {old, 1}, {changed, 2}, {Sequence{}, 1}, {Sequence{old, Identity{}}, 1}, {Sequence{changed, old, changed}, 3}} {
+		if got := Version(c.transform); got != c.want {
+			t.Errorf("%+v has the version %d, want %d", c.transform, got, c.want)
+		}
+	}
+}
+
 func TestCorruptArguments(t *testing.T) {
 	t.Parallel()
 	kind, ok := Lookup("corrupt")

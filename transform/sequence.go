@@ -56,6 +56,15 @@ func (t Sequence) Random() bool {
 	return false
 }
 
+// Version rises with that of any member.
+func (t Sequence) Version() int {
+	version := 1
+	for _, member := range t {
+		version += Version(member) - 1
+	}
+	return version
+}
+
 // OnMaps reports whether all members are fit for feature maps.
 func (t Sequence) OnMaps() bool {
 	for _, member := range t {

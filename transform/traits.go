@@ -18,6 +18,15 @@ func Random(t Transform) bool {
 	return !ok || r.Random()
 }
 
+// Version counts the changes of what a transform makes of an input, as that of a measure counts the changes of its scores: what was
+// measured with an earlier one is not taken over. It is 1 for a transform that does not say (by a method Version() int).
+func Version(t Transform) int {
+	if v, ok := t.(interface{ Version() int }); ok {
+		return v.Version()
+	}
+	return 1
+}
+
 // OnMaps reports whether the transform makes sense on feature maps, which have any number of channels and any values:
 // the geometric ones, blur, identity and replacement by noise do; those that recolour or clip a picture do not. It
 // is false for a transform that does not say (by a method OnMaps() bool).

@@ -1,0 +1,47 @@
+package dataset
+
+import (
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/transform"
+)
+
+// Sources whose samples are what they always were keep the fingerprint that they had before there were versions, so that what
+// was measured on them stays valid; those that are damaged or decoded in another way since have a new one.
+func TestVersionsAreInFingerprints(t *testing.T) {
+	t.Parallel()
+	shapes, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	corrupted := func(kind string) Source {
+		return Corrupt(shapes, transform.Corrupt{Kind: kind, Severity: transform.Fixed(3)}, 1, "a")
+	}
+	folder := func(name string) Source {
+		raw, err := os.ReadFile("testdata/pictures/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := OpenFolder(t.Context(), FolderOptions{Dir: folderOf(t, map[string][]byte{name: raw})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
+	for _, c := range []struct {
+		what   string
+		source Source
+		before string // the fingerprint
+		stays  bool
+	}{
+		{"gaussian-noise", corrupted("gaussian-noise"), "c29dbecb9f694fc27c6564d6a83587e6efb89551d7ee82e1274a23dbe31838f8", true},
+		{"jpeg-compression", corrupted("jpeg-compression"), "3bee021e007a79da2b499fc2bbbbbe7aa27ab1120bf38a071b6c7435b1ed2036", false},
+		{"JPEG", folder("444.jpg"), "4c5d5d400181c385392845966254d931153fb83be7ef91f7ae7edaf78de0ad65", true},
+		{"WebP", folder("lossy.webp"), "f702915264ac7fb8292f76437d024d4bb133b4f18df6ab8aed710ff2aaa32c2d", false},
+	} {
+		if got := c.source.Fingerprint(); (got == c.before) != c.stays {
+			t.Errorf("%s: the fingerprint is %s and was %s", c.what, got, c.before)
+		}
+	}
+}
