@@ -2,16 +2,22 @@ package scores_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/compress/snappy"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/measure"
@@ -164,8 +170,12 @@ func TestParquetRoundTrip(t *testing.T) {
 
 func TestDamagedParquetIsAnError(t *testing.T) {
 	t.Parallel()
+	written := make([]scores.Row, 40)
+	for i := range written {
+		written[i] = scores.Row{Model: "m", Layer: strconv.Itoa(i), Value: float64(i)}
+	}
 	var b bytes.Buffer
-	if err := scores.WriteParquet(&b, []scores.Row{{Model: "m", Value: 1}}); err != nil {
+	if err := scores.WriteParquet(&b, written); err != nil {
 		t.Fatal(err)
 	}
 	data := b.Bytes()
@@ -174,10 +184,23 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes are read without error", n, len(data))
 		}
 	}
-	for i := 0; i < len(data); i += 13 { // may be read or refused, but not panic
+	outOfStep := 0
+	for i := 0; i < len(data); {
 		bad := slices.Clone(data)
-		bad[i] ^= 0x55
-		scores.ReadParquet(bytes.NewReader(bad), int64(len(bad)))
+		bad[i] ^= 0x10
+		rows, err := scores.ReadParquet(bytes.NewReader(bad), int64(len(bad)))
+		switch {
+		case err == nil && len(rows) != len(written):
+			t.Errorf("with byte %d damaged, %d rows of %d are read without error", i, len(rows), len(written))
+		case err != nil && strings.Contains(err.Error(), "out of step"):
+			outOfStep++
+		}
+		if i++; i > 200 { // which is beyond the first pages and their heads
+			i += 12
+		}
+	}
+	if outOfStep == 0 {
+		t.Error("no damaged byte puts columns out of step")
 	}
 	var other bytes.Buffer
 	if err := scores.NewSampleWriter(&other).Close(); err != nil {
@@ -185,6 +208,39 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 	}
 	if _, err := scores.ReadParquet(bytes.NewReader(other.Bytes()), int64(other.Len())); err == nil || !strings.Contains(err.Error(), `no column "depth"`) {
 		t.Errorf("another table: %v", err)
+	}
+}
+
+// Files that the library would read, and which nobody here has written.
+func TestForeignParquetIsAnError(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Study string `parquet:"study"`
+		Model int64  `parquet:"model"`
+	}
+	write := func(codec compress.Codec) []byte {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[row](&b, parquet.Compression(codec))
+		if _, err := w.Write([]row{{"s", 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	good := write(&zstd.Codec{})
+	long := slices.Clone(good)
+	binary.LittleEndian.PutUint32(long[len(long)-8:], uint32(len(long)))
+	for want, file := range map[string][]byte{
+		"too short":                        []byte("PAR1"),
+		"footer does not fit":              long,
+		"compressed by SNAPPY, not ZSTD":   write(&snappy.Codec{}),
+		`column "model" of the Parquet fi`: good,
+	} {
+		if _, err := scores.ReadParquet(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -73,20 +74,27 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 			err = fmt.Errorf("the Parquet file is damaged: %v", p)
 		}
 	}()
-	file, err := parquet.OpenFile(r, size)
+	file, err := openParquet(r, size)
 	if err != nil {
-		return fmt.Errorf("no Parquet file: %w", err)
+		return err
 	}
-	for _, c := range columns {
-		if _, ok := file.Schema().Lookup(c); !ok {
-			return fmt.Errorf("the Parquet file has no column %q", c)
-		}
+	schema := parquet.SchemaOf(new(T))
+	if err := sameColumns(file.Schema(), schema, columns); err != nil {
+		return err
 	}
 	reader := parquet.NewGenericReader[T](file)
 	defer reader.Close()
-	batch := make([]T, 256)
+	fields, rows, batch := schema.Fields(), make([]parquet.Row, 256), make([]T, 256)
 	for {
-		n, err := reader.Read(batch)
+		n, err := reader.ReadRows(rows)
+		for i, row := range rows[:n] {
+			if err := checkRow(row, fields); err != nil {
+				return fmt.Errorf("the Parquet file is damaged: %w", err)
+			}
+			if err := schema.Reconstruct(&batch[i], row); err != nil {
+				return fmt.Errorf("the Parquet file is damaged: %w", err)
+			}
+		}
 		each(batch[:n])
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -100,8 +108,72 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 	}
 }
 
+// checkRow checks that a row has one value of each column, of the column's type: where the head of a page lies about how many
+// values it holds, columns fall out of step, and the library would take a number for the address of a text.
+func checkRow(row parquet.Row, fields []parquet.Field) error {
+	if len(row) != len(fields) {
+		return fmt.Errorf("its %d columns are out of step: a row has %d values", len(fields), len(row))
+	}
+	for i, v := range row {
+		f := fields[i]
+		fits := v.Kind() == f.Type().Kind()
+		if v.IsNull() {
+			fits = f.Optional()
+		}
+		if v.Column() != i || !fits {
+			return fmt.Errorf("column %q is out of step", f.Name())
+		}
+	}
+	return nil
+}
+
+// openParquet opens a file whose footer fits into it: the library makes room for what the footer is said to take before it
+// reads it. Indexes and filters, which nobody here asks for, are left alone.
+func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
+	var end [8]byte // length of the footer, magic number
+	if size < int64(len(end)) {
+		return nil, errors.New("no Parquet file: it is too short")
+	}
+	if _, err := r.ReadAt(end[:], size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if int64(binary.LittleEndian.Uint32(end[:])) > size-int64(len(end)) {
+		return nil, errors.New("no Parquet file: its footer does not fit into it")
+	}
+	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("no Parquet file: %w", err)
+	}
+	for _, group := range file.Metadata().RowGroups {
+		for _, chunk := range group.Columns {
+			if got := chunk.MetaData.Codec; got != compression.CompressionCodec() { // that of LZ4 asks for ever more memory where it is the wrong one
+				return nil, fmt.Errorf("the Parquet file is compressed by %v, not %v", got, compression)
+			}
+		}
+	}
+	return file, nil
+}
+
+// sameColumns checks that the columns of a file that are wanted have the types with which they were written: the library takes the
+// values of one type for those of another.
+func sameColumns(have, want *parquet.Schema, columns []string) error {
+	for _, c := range columns {
+		got, ok := have.Lookup(c)
+		if !ok {
+			return fmt.Errorf("the Parquet file has no column %q", c)
+		}
+		if wanted, _ := want.Lookup(c); !parquet.EqualNodes(got.Node, wanted.Node) {
+			return fmt.Errorf("column %q of the Parquet file is %v, not %v", c, got.Node, wanted.Node)
+		}
+	}
+	return nil
+}
+
 // rowGroup is how many rows are kept in memory before they are written.
 const rowGroup = 1 << 18
+
+// compression is that of all files.
+var compression = &zstd.Codec{}
 
 // A parquetWriter writes rows of one kind, some at a time.
 type parquetWriter[T any] struct {
@@ -111,7 +183,7 @@ type parquetWriter[T any] struct {
 }
 
 func newParquetWriter[T any](w io.Writer) parquetWriter[T] {
-	return parquetWriter[T]{parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{})), make([]T, 1), new(int)}
+	return parquetWriter[T]{parquet.NewGenericWriter[T](w, parquet.Compression(compression)), make([]T, 1), new(int)}
 }
 
 func (p parquetWriter[T]) write(row T) error {
