@@ -281,17 +281,20 @@ func (w wording) comparison(group []series, about Statistic) finding {
 	high := slices.MaxFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
 	low := slices.MinFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
 	h, l := high.rows[0], low.rows[0]
-	name, common := func(s series) string { return "for " + shorten(s.model, longestName) }, group[0]
+	name, common, all := func(s series) string { return "for " + shorten(s.model, longestName) }, group[0], "for each of %d models"
 	if w.models {
 		common = series{transform: common.transform, factor: common.factor, data: common.data, variant: common.variant}
 	} else {
-		name = func(s series) string { return "under " + shorten(s.transform, longestName) }
+		name, all = func(s series) string { return "under " + shorten(s.transform, longestName) }, "under each of %d transformations"
 		common = series{factor: common.factor, data: common.data}
 	}
-	where := wording{data: w.data}.where(common)
-	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)",
-		capital(strings.Join(nonEmpty(about.Title, where), " ")), name(high), number(h.Value), name(low), number(l.Value))
-	if h.Low <= l.High {
+	subject := capital(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
+	overlap := h.Low <= l.High
+	if overlap && number(h.Value) == number(l.Value) {
+		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, number(h.Value), len(group))}
+	}
+	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), number(h.Value), name(low), number(l.Value))
+	if overlap {
 		text += "; their intervals overlap"
 	}
 	return finding{text: text + ".", weight: (h.Value - l.Value) / about.width(h.Value)}

@@ -54,6 +54,12 @@ func TestFindings(t *testing.T) {
 		{"transforms of one model", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("m", "grey", "effective-invariance", "ei", 0.9, 0.01)},
 			[]string{"Effective invariance is highest under grey (0.900) and lowest under turn (0.610)."}},
+		{"transforms that are the same", []scores.Row{
+			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("m", "grey", "effective-invariance", "ei", 0.6102, 0.01)},
+			[]string{"Effective invariance is 0.610 under each of 2 transformations."}},
+		{"models that are the same", []scores.Row{
+			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.61, 0.01)},
+			[]string{"Effective invariance under turn is 0.610 for each of 2 models."}},
 		{"models that are alike", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.615, 0.01)},
 			[]string{"Effective invariance under turn is highest for k (0.615) and lowest for m (0.610); their intervals overlap."}},
