@@ -76,12 +76,20 @@ func (c *call) gatherAny(at, rank, picked int) onnx.Value {
 	}
 	g := c.permuted(c.dy(0), front)
 	rows := c.Flatten(c.Unsqueeze(g, picked), picked)
-	g = c.addRows(c.size(c.x(0), at), func() onnx.Value { return c.counting(at) }, c.Reshape(c.x(1), -1), rows)
+	g = c.addRows(c.size(c.x(0), at), func() onnx.Value { return c.counting(at) }, c.Reshape(c.long(c.x(1)), -1), rows)
 	if at == 0 {
 		return c.reshapeLike(g, c.x(0))
 	}
 	g = c.ReshapeTo(g, c.Gather(c.shapeOf(c.x(0)), c.Ints(order...), 0))
 	return c.permuted(g, inverse(order))
+}
+
+// long is integers as int64: indices may be of 32 bits, but what is counted beside them is not, nor is what ScatterND takes.
+func (c *call) long(v onnx.Value) onnx.Value {
+	if c.static.Type(string(v)) == onnx.Int64 {
+		return v
+	}
+	return c.Cast(v, onnx.Int64)
 }
 
 // permuted is Transpose, where that does anything.
@@ -139,7 +147,7 @@ func gatherElements(c *call) {
 			attrs := onnx.Attrs{"axis": at, "reduction": "add"}
 			return c.Op("ScatterElements", attrs, c.filled(0, c.x(0)), c.x(1), c.dy(0))
 		}
-		return c.addElements(at, rank, c.x(1), c.dy(0))
+		return c.addElements(at, rank, c.long(c.x(1)), c.dy(0))
 	})
 }
 

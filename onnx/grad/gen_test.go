@@ -120,9 +120,9 @@ func list(v ...int) operand {
 // number is an int64 operand of rank 0.
 func number(v int) operand { return operand{shape: []int{}, ints: []int64{int64(v)}} }
 
-// indices are int64 up to a size; negative ones count from the end, where the operator set allows it.
+// indices are integers of 64 or 32 bits up to a size; negative ones count from the end, where the operator set allows it.
 func (g *gen) indices(size int, shape ...int) operand {
-	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape))}
+	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape)), narrow: g.coin()}
 	for i := range o.ints {
 		o.ints[i] = int64(g.axis(size))
 	}

@@ -241,6 +241,10 @@ func drawSlice(g *gen) trial {
 	if g.opset < 11 || g.coin() {
 		tr.operands[1], tr.operands[2] = tr.operands[1].fix(), tr.operands[2].fix()
 	}
+	narrow := g.coin()
+	for i := range tr.operands[1:] {
+		tr.operands[1+i].narrow = narrow
+	}
 	return tr
 }
 

@@ -76,7 +76,7 @@ func (c *call) cuts() ([]cut, bool) {
 			k.place()
 		}
 		if c.Opset() >= 10 {
-			k.startAt, k.endAt = c.Gather(c.x(1), c.Ints(i), 0), c.Gather(c.x(2), c.Ints(i), 0)
+			k.startAt, k.endAt = c.Gather(c.long(c.x(1)), c.Ints(i), 0), c.Gather(c.long(c.x(2)), c.Ints(i), 0)
 		}
 	}
 	return list, true
