@@ -312,6 +312,9 @@ func drawResize(g *gen) trial {
 	shape := []int{g.between(1, 2), g.between(1, 2), g.between(1, 5), g.between(1, 5)}
 	factor := func(n int) float32 { return float32(max(g.between(1, 6), 2/n)) / 2 } // at least one element is left
 	scales := operand{shape: []int{4}, floats: []float32{1, 1, factor(shape[2]), factor(shape[3])}, given: true, fixed: true}
+	if g.IntN(4) == 0 { // an axis that is resized and keeps its size
+		scales.floats[2], scales.floats[3] = 2, 1.2
+	}
 	attrs := onnx.Attrs{"mode": mode}
 	if g.opset < 11 {
 		return trial{attrs: attrs, operands: []operand{g.smooth(shape...), scales}}

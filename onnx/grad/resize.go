@@ -117,14 +117,14 @@ func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 		c.fail("gradients for keep_aspect_ratio_policy %s are not supported", policy)
 		return "", false
 	}
-	eye := c.Unsqueeze(c.identityMatrix(k), 0, 1) // the rows are resized, the columns stay
+	eye := c.Unsqueeze(c.identityMatrix(k), 1, 3) // a batch of columns
 	attrs := onnx.Attrs{"mode": c.attrString("mode", "nearest")}
-	one := c.floats(1)
+	one, twice := c.floats(1), c.floats(2)
 	if c.node.GetOpType() == "Upsample" && c.x(1) == "" {
-		attrs["scales"] = []float32{1, 1, float32(scales[i]), 1}
+		attrs["scales"] = []float32{1, 1, float32(scales[i]), 2}
 		return c.matrixOf(c.Op("Upsample", attrs, eye)), true
 	}
-	factor := func() onnx.Value { return c.Concat(0, one, one, c.element(c.x(c.scalesAt()), i), one) }
+	factor := func() onnx.Value { return c.Concat(0, one, one, c.element(c.x(c.scalesAt()), i), twice) }
 	if c.scalesAt() == 1 {
 		return c.matrixOf(c.Op(c.node.GetOpType(), attrs, eye, factor())), true
 	}
@@ -137,8 +137,7 @@ func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 	if c.x(3) == "" {
 		return c.matrixOf(c.Op("Resize", attrs, eye, region, factor())), true
 	}
-	both := c.Ints(1, 1)
-	size := c.Concat(0, both, c.element(c.x(3), i), c.size(c.x(0), k))
+	size := c.Concat(0, c.size(c.x(0), k), c.Ints(1), c.element(c.x(3), i), c.Ints(2))
 	return c.matrixOf(c.Op("Resize", attrs, eye, region, c.floats(), size)), true
 }
 
@@ -165,5 +164,8 @@ func (c *call) floats(v ...float32) onnx.Value {
 // element is the i-th element of a vector, as a vector.
 func (c *call) element(v onnx.Value, i int) onnx.Value { return c.Gather(v, c.Ints(i), 0) }
 
-// matrixOf takes the matrix out of 1 x 1 x rows x columns.
-func (c *call) matrixOf(v onnx.Value) onnx.Value { return c.Squeeze(v, 0, 1) }
+// matrixOf takes the matrix out of columns x 1 x rows x 2. The last axis is there to be made longer: where all sizes stay as they are, engines copy
+// whatever the scales are.
+func (c *call) matrixOf(v onnx.Value) onnx.Value {
+	return c.Transpose(c.Squeeze(c.Gather(v, c.Int(0), 3), 1), 1, 0)
+}
