@@ -12,7 +12,11 @@ func gemm(c *call) {
 	transA, transB := c.attr("transA", 0) != 0, c.attr("transB", 0) != 0
 	dy := c.dy(0)
 	product := func(x, y onnx.Value, tx, ty bool) onnx.Value {
-		return c.Gemm(x, y, "", onnx.Attrs{"alpha": alpha, "transA": tx, "transB": ty})
+		var none onnx.Value
+		if c.Opset() < 11 { // where it was not optional
+			none = c.num(0)
+		}
+		return c.Gemm(x, y, none, onnx.Attrs{"alpha": alpha, "transA": tx, "transB": ty})
 	}
 	c.give(0, func() onnx.Value {
 		if transA {
@@ -28,7 +32,7 @@ func gemm(c *call) {
 	})
 	c.give(2, func() onnx.Value {
 		if beta != 1 {
-			dy = c.Mul(dy, c.number(beta, c.y(0)))
+			dy = c.times(dy, beta)
 		}
 		return c.sumTo(dy, c.shape(c.y(0)), c.x(2))
 	})

@@ -8,20 +8,38 @@ import (
 // maxPool sends the gradient of each window to its first maximum, counting the last axis fastest.
 func maxPool(c *call) {
 	c.give(0, func() onnx.Value {
-		if c.Opset() >= 16 && c.attr("storage_order", 0) == 0 {
+		switch {
+		case c.Opset() >= 16:
 			return c.maxPoolScattered()
+		case c.single(c.x(0)):
+			return c.maxPoolUnfolded()
 		}
-		return c.maxPoolUnfolded()
+		c.fail("gradients of MaxPool in %v need opset 16 or later", c.static.Type(string(c.x(0))))
+		return ""
 	})
 }
 
 // maxPoolScattered adds the gradient at the places that the operator's second output, Indices, names. Operators that
 // add came with opset 16.
 func (c *call) maxPoolScattered() onnx.Value {
-	indices := c.AddOutput(c.y(0), 1)
+	indices := c.maxPoolIndices()
 	zeros := c.Reshape(c.filled(0, c.x(0)), -1)
 	g := c.Op("ScatterElements", onnx.Attrs{"axis": 0, "reduction": "add"}, zeros, c.Reshape(indices, -1), c.Reshape(c.dy(0), -1))
 	return c.reshapeLike(g, c.x(0))
+}
+
+// maxPoolIndices counts the places of the maxima with the last axis fastest, as the node itself does unless its storage_order is another one.
+func (c *call) maxPoolIndices() onnx.Value {
+	if c.attr("storage_order", 0) == 0 {
+		return c.AddOutput(c.y(0), 1)
+	}
+	attrs := onnx.Attrs{"ceil_mode": c.attr("ceil_mode", 0), "auto_pad": c.attrString("auto_pad", "NOTSET")}
+	for _, name := range []string{"kernel_shape", "strides", "dilations", "pads"} {
+		if list := c.attrInts(name); list != nil {
+			attrs[name] = list
+		}
+	}
+	return c.Ops("MaxPool", 2, attrs, c.x(0))[1]
 }
 
 // maxPoolUnfolded lays the elements of each window side by side, by a convolution that has one output channel for each

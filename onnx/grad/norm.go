@@ -80,7 +80,7 @@ func batchNormalizationTraining(c *call, rank int) {
 		if dy != "" {
 			terms = append(terms, c.standardisedInput(c.Mul(dy, c.perChannel(c.x(1), rank)), hat, inverse, axes))
 		}
-		count := c.Cast(c.Div(c.Op("Size", nil, c.x(0)), c.Op("Size", nil, c.x(1))), onnx.Float)
+		count := c.Cast(c.Div(c.Op("Size", nil, c.x(0)), c.Op("Size", nil, c.x(1))), c.static.Type(string(c.x(0))))
 		share := c.Div(c.num(1-momentum), count)
 		if runningMean != "" {
 			g := c.perChannel(c.Mul(runningMean, share), rank)
@@ -123,7 +123,7 @@ func (c *call) batchNormalizationGiven(mean, variance onnx.Value, rank int) {
 	sum := c.channelSums(dy, rank)
 	along := c.channelSums(c.Mul(dy, c.Sub(x, c.perChannel(mean, rank))), rank)
 	c.give(0, func() onnx.Value {
-		n := c.Cast(c.Div(c.Op("Size", nil, x), c.Op("Size", nil, scale)), onnx.Float)
+		n := c.Cast(c.Div(c.Op("Size", nil, x), c.Op("Size", nil, scale)), c.static.Type(string(x)))
 		slope := c.Neg(c.Div(c.Mul(c.Mul(scale, c.square(inverse)), along), n))
 		shift := c.Neg(c.Div(c.Mul(c.Mul(scale, inverse), sum), n))
 		rest := c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, x, slope, shift, mean, variance)
