@@ -17,7 +17,7 @@ type Node struct {
 	Static *onnx.Static
 	Inputs []onnx.Value // of Proto, or what stands for them: numbers of the type that Float has
 	Float  onnx.Type
-	// Activation is an activation of that type, by the name of its operator.
+	// Activation is an activation of that type without parameters, by the name of its operator: Sigmoid, Tanh, Relu, Softsign or Softplus.
 	Activation func(name string, x onnx.Value) onnx.Value
 }
 
@@ -25,7 +25,7 @@ type Node struct {
 type recurrence struct {
 	Node
 	hidden, steps, directions int
-	activations               []string // of all directions
+	activations               []activation // of all directions
 }
 
 // An operator is what a recurrence does at each step.
@@ -63,13 +63,13 @@ func (n Node) x(i int) onnx.Value {
 // read reads the attributes of the node.
 func (n Node) read(o operator) (recurrence, error) {
 	direction := onnx.AttrString(n.Proto, "direction", "forward")
-	r := recurrence{Node: n, hidden: onnx.AttrInt(n.Proto, "hidden_size", 0), steps: -1, directions: 1, activations: o.activations}
+	r := recurrence{Node: n, hidden: onnx.AttrInt(n.Proto, "hidden_size", 0), steps: -1, directions: 1}
 	if direction == "bidirectional" {
 		r.directions = 2
-		r.activations = slices.Repeat(o.activations, 2)
 	}
-	if given := onnx.AttrStrings(n.Proto, "activations"); given != nil {
-		r.activations = given
+	var err error
+	if r.activations, err = activations(n.Proto, slices.Repeat(o.activations, r.directions)); err != nil {
+		return r, err
 	}
 	if s := n.shape(0); len(s) == 3 {
 		r.steps = s[0]
@@ -86,15 +86,8 @@ func (n Node) read(o operator) (recurrence, error) {
 		return r, errors.New("layout 1 is not supported")
 	case onnx.AttrInt(n.Proto, "input_forget", 0) != 0:
 		return r, errors.New("input_forget is not supported")
-	case onnx.AttrFloat(n.Proto, "clip", 0) != 0:
-		return r, errors.New("clip is not supported")
 	case len(r.activations) != r.directions*len(o.activations):
 		return r, fmt.Errorf("it has %d activations, and needs %d", len(r.activations), r.directions*len(o.activations))
-	}
-	for _, name := range r.activations {
-		if !slices.Contains([]string{"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus"}, name) {
-			return r, fmt.Errorf("the activation %s is not supported", name)
-		}
 	}
 	return r, nil
 }
@@ -111,7 +104,7 @@ func (n Node) shape(i int) []int {
 // cell the gates of an LSTM see. All but r may be empty.
 type weights struct {
 	r, inputBias, stateBias, peephole onnx.Value
-	activations                       []string
+	activations                       []activation
 }
 
 // A state is what one step hands to the next: h, and of an LSTM the cell; n x hidden.
@@ -195,10 +188,7 @@ func (r recurrence) initial(input, d int) onnx.Value {
 	case input == 6 && r.Proto.GetOpType() != "LSTM":
 		return ""
 	}
-	zero, shape := r.Scalar(0), r.Concat(0, r.batch(), r.Ints(r.hidden))
-	if r.Float != onnx.Float {
-		zero = r.Cast(zero, r.Float)
-	}
+	zero, shape := r.number(0), r.Concat(0, r.batch(), r.Ints(r.hidden))
 	if r.Opset() < 8 {
 		return r.Op("Tile", nil, r.Reshape(zero, 1, 1), shape)
 	}
@@ -263,7 +253,7 @@ func (r recurrence) ofState(w weights, h onnx.Value) onnx.Value {
 
 // rnnStep: h = f(x W + h R + b)
 func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {
-	return state{h: r.Activation(w.activations[0], r.Add(xw, r.ofState(w, s.h)))}
+	return state{h: r.activated(w.activations[0], r.Add(xw, r.ofState(w, s.h)))}
 }
 
 // lstmStep: c = f c + i g(...), h = o tanh(c). The gates are in the order input, output, forget, cell.
@@ -278,11 +268,11 @@ func lstmStep(r recurrence, w weights, xw onnx.Value, s state) state {
 		if peephole[k] != "" {
 			sum = r.Add(sum, r.Mul(peephole[k], cell))
 		}
-		return r.Activation(w.activations[0], sum)
+		return r.activated(w.activations[0], sum)
 	}
-	candidate := r.Activation(w.activations[1], gates[3])
+	candidate := r.activated(w.activations[1], gates[3])
 	cell := r.Add(r.Mul(gate(2, s.cell), s.cell), r.Mul(gate(0, s.cell), candidate))
-	return state{h: r.Mul(gate(1, cell), r.Activation(w.activations[2], cell)), cell: cell}
+	return state{h: r.Mul(gate(1, cell), r.function(w.activations[2], cell)), cell: cell}
 }
 
 // gruStep: h = (1 - z) g + z h, where g = tanh(x W + (r h) R + b), or tanh(x W + b + r (h R + b)) if linear_before_reset
@@ -291,8 +281,8 @@ func gruStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	sizes := []int{r.hidden, r.hidden, r.hidden}
 	x := r.splitInto(xw, 1, sizes)
 	linear := r.splitInto(r.ofState(w, s.h), 1, sizes)
-	update := r.Activation(w.activations[0], r.Add(x[0], linear[0]))
-	reset := r.Activation(w.activations[0], r.Add(x[1], linear[1]))
+	update := r.activated(w.activations[0], r.Add(x[0], linear[0]))
+	reset := r.activated(w.activations[0], r.Add(x[1], linear[1]))
 	var inner onnx.Value
 	if onnx.AttrInt(r.Proto, "linear_before_reset", 0) != 0 {
 		inner = r.Mul(reset, linear[2])
@@ -302,6 +292,6 @@ func gruStep(r recurrence, w weights, xw onnx.Value, s state) state {
 			inner = r.Add(inner, r.splitInto(w.stateBias, 0, sizes)[2])
 		}
 	}
-	g := r.Activation(w.activations[1], r.Add(x[2], inner))
+	g := r.activated(w.activations[1], r.Add(x[2], inner))
 	return state{h: r.Add(g, r.Mul(update, r.Sub(s.h, g)))}
 }

@@ -17,13 +17,23 @@ func (c *call) choose(condition, a, b onnx.Value) onnx.Value {
 	return c.Add(c.Mul(mask, a), c.Mul(c.Sub(c.num(1), mask), b))
 }
 
-// mask is 1 where a condition holds and 0 elsewhere, of the type of the node's first output.
+// mask is 1 where a condition holds and 0 elsewhere, of the type of what the node makes.
 func (c *call) mask(condition onnx.Value) onnx.Value {
-	return c.Cast(condition, c.static.Type(string(c.y(0))))
+	return c.Cast(condition, c.static.Type(string(c.made())))
 }
 
-// num is a constant of rank 0 of the type of the node's first output.
-func (c *call) num(v float64) onnx.Value { return c.number(v, c.y(0)) }
+// num is a constant of rank 0 of the type of what the node makes.
+func (c *call) num(v float64) onnx.Value { return c.number(v, c.made()) }
+
+// made is the first output of the node that is there: recurrent nodes may leave out those before.
+func (c *call) made() onnx.Value {
+	for _, name := range c.node.Output {
+		if name != "" {
+			return onnx.Value(name)
+		}
+	}
+	return ""
+}
 
 func (c *call) greater(a, b onnx.Value) onnx.Value { return c.Op("Greater", nil, a, b) }
 

@@ -1,8 +1,6 @@
 package grad_test
 
 import (
-	"slices"
-
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -222,11 +220,41 @@ func (g *gen) recurrent(gates, states int) trial {
 	return tr
 }
 
+// functions are activations for every gate, most of them with parameters of their own.
+func (g *gen) functions(tr trial, each int) {
+	if g.coin() {
+		return
+	}
+	smooth := []string{"Sigmoid", "Tanh", "Affine", "ScaledTanh", "Softplus", "Elu"}
+	var names []string
+	var alphas, betas []float32
+	for range each * tr.operands[1].shape[0] {
+		name := smooth[g.IntN(len(smooth))]
+		names = append(names, name)
+		if name == "Affine" || name == "ScaledTanh" {
+			betas = append(betas, 0.5+g.Float32())
+		}
+		if name == "Elu" {
+			alphas = append(alphas, 1) // with another one it has a kink
+		} else if name == "Affine" || name == "ScaledTanh" {
+			alphas = append(alphas, 0.5+g.Float32())
+		}
+	}
+	tr.attrs["activations"] = names
+	if alphas != nil && g.coin() {
+		tr.attrs["activation_alpha"] = alphas
+	}
+	if betas != nil && g.coin() {
+		tr.attrs["activation_beta"] = betas
+	}
+}
+
 func drawLSTM(g *gen) trial {
 	tr := g.recurrent(4, 2)
 	if h := tr.attrs["hidden_size"].(int); g.coin() {
 		tr.operands[7] = g.uniform(-1, 1, tr.operands[1].shape[0], 3*h)
 	}
+	g.functions(tr, 3)
 	return tr
 }
 
@@ -234,14 +262,13 @@ func drawGRU(g *gen) trial {
 	tr := g.recurrent(3, 1)
 	tr.operands = tr.operands[:6]
 	tr.attrs["linear_before_reset"] = g.IntN(2)
+	g.functions(tr, 2)
 	return tr
 }
 
 func drawRNN(g *gen) trial {
 	tr := g.recurrent(1, 1)
 	tr.operands = tr.operands[:6]
-	if g.coin() {
-		tr.attrs["activations"] = slices.Repeat([]string{"Sigmoid"}, tr.operands[1].shape[0])
-	}
+	g.functions(tr, 1)
 	return tr
 }

@@ -1,0 +1,85 @@
+package grad_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+)
+
+// Gradients are the same where outputs that nobody reads have no name, as exporters leave them.
+func TestRecurrentOutputsLeftOut(t *testing.T) {
+	t.Parallel()
+	for i, draw := range []func(*gen) trial{drawLSTM, drawGRU, drawRNN} {
+		op := []string{"LSTM", "GRU", "RNN"}[i]
+		g := &gen{Rand: keyed.Rand(21, op), opset: 14}
+		tr := draw(g)
+		n := tr.operands[0].shape[1]
+		tr.operands[4] = operand{shape: []int{n}, narrow: true, ints: slices.Repeat([]int64{1}, n)}
+		gradients := func(left bool) [][]float32 {
+			b := onnx.NewBuilder(14)
+			in, out := tr.node(b, op, tr.plain(14))
+			if left {
+				nodes := b.Nodes()
+				nodes[len(nodes)-1].Output[0] = ""
+			}
+			dx, err := grad.Of(b, out[1], "", in[:2]...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range dx {
+				observe(b, fmt.Sprintf("grad%d", k), v)
+			}
+			var values [][]float32
+			for _, v := range compile(t, build(t, b)).run(t, tr.feed()) {
+				values = append(values, v.Data)
+			}
+			return values
+		}
+		want := gradients(false)
+		for k, got := range gradients(true) {
+			if d := distance(got, want[k]); !(d <= 1e-6*largest(want[k])) || largest(want[k]) == 0 {
+				t.Errorf("%s: by operand %d %v, with all outputs %v", op, k, got, want[k])
+			}
+		}
+	}
+}
+
+// What the attribute clip bounds has no gradient beyond it: one step of an RNN is tanh of a bounded product.
+func TestRecurrentClip(t *testing.T) {
+	t.Parallel()
+	for _, opset := range []int{7, 14} {
+		g := &gen{Rand: keyed.Rand(23, opset), opset: opset}
+		tr := trial{
+			attrs: onnx.Attrs{"hidden_size": 4, "clip": 0.5}, outputs: 2,
+			operands: []operand{g.smooth(1, 3, 2), g.smooth(1, 4, 2), g.smooth(1, 4, 4)},
+		}
+		b := onnx.NewBuilder(opset)
+		in, out := tr.node(b, "RNN", tr.plain(opset))
+		sum := b.MatMul(in[0], b.Transpose(in[1], 0, 2, 1))
+		var bounded onnx.Value
+		if opset >= 11 {
+			bounded = b.Clip(sum, b.Scalar(-0.5), b.Scalar(0.5))
+		} else {
+			bounded = b.Op("Clip", onnx.Attrs{"min": -0.5, "max": 0.5}, sum)
+		}
+		for i, y := range []onnx.Value{out[1], b.Tanh(bounded)} {
+			dx, err := grad.Of(b, y, "", in[:2]...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range dx {
+				observe(b, fmt.Sprintf("grad%d/%d", i, k), v)
+			}
+		}
+		got := compile(t, build(t, b)).run(t, tr.feed())
+		for k := range 2 {
+			if d := distance(got[k].Data, got[2+k].Data); !(d <= 1e-5) || largest(got[k].Data) == 0 {
+				t.Errorf("opset %d: by operand %d %v, of the bounded product %v", opset, k, got[k], got[2+k])
+			}
+		}
+	}
+}
