@@ -22,7 +22,8 @@ type inference struct {
 	facts   map[string]fact
 	symbols map[string]int // stand-ins by name of the dimension
 	given   map[string]Axes
-	apart   int // where not 0: every free dimension has a stand-in of its own, and so many have one
+	apart   int          // where not 0: every free dimension has a stand-in of its own, and so many have one
+	free    map[int]bool // those stand-ins
 }
 
 // standIn is the size that a free axis is taken to have. The batch is a prime that no other axis shares.
@@ -41,7 +42,7 @@ func (m *Model) layouts() map[string]layout {
 // infer works out the facts of the main graph. Free dimensions have the usual size of what they mean, or, apart, each
 // another one.
 func (m *Model) infer(apart bool) *inference {
-	in := &inference{opset: m.Opset(), types: m.elementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, given: m.given}
+	in := &inference{opset: m.Opset(), types: m.elementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, given: m.given, free: map[int]bool{}}
 	if apart {
 		in.apart = 1
 	}
@@ -182,6 +183,7 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	if in.apart > 0 {
 		in.apart++
 		size = 32 * (2*in.apart + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
+		in.free[size] = true
 	}
 	if symbol != "" {
 		in.symbols[symbol] = size

@@ -106,7 +106,12 @@ func (c *call) einsum() layout {
 
 func (c *call) reduce(x layout) layout {
 	axes, ok := c.list("axes", 1)
-	if !ok || x == nil {
+	switch {
+	case x == nil:
+		return nil
+	case !ok && AttrInt(c.node, "keepdims", 1) == 1:
+		return x.unsized()
+	case !ok:
 		return nil
 	}
 	if len(axes) == 0 && AttrInt(c.node, "noop_with_empty_axes", 0) == 1 {

@@ -135,3 +135,30 @@ func TestEmptyBatch(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// Squeeze without axes takes away whatever is 1 when the graph runs, so its rank is not known where an axis is free.
+func TestSqueezeOfWhatMayBeOne(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(13)
+	x := b.Input("x0", onnx.Float, -1, 1, 3, -1)
+	y := b.Op("Squeeze", nil, x)
+	if shape := b.Static().Shape(string(y)); shape != nil {
+		t.Errorf("it is known to have shape %v", shape)
+	}
+	dx, err := grad.Of(b, y, b.InputLike("x1", y), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe(b, "dx", dx[0])
+	p := compile(t, build(t, b))
+	for _, c := range []struct{ x, y []int }{{[]int{1, 1, 3, 1}, []int{3}}, {[]int{2, 1, 3, 2}, []int{2, 3, 2}}} {
+		dy := operand{shape: c.y, floats: make([]float32, tensor.Size(c.y))}
+		for i := range dy.floats {
+			dy.floats[i] = float32(i)
+		}
+		got := p.run(t, map[string]operand{"x0": {shape: c.x, floats: make([]float32, tensor.Size(c.x))}, "x1": dy})
+		if !slices.Equal(got[0].Shape, c.x) || !slices.Equal(got[0].Data, dy.floats) {
+			t.Errorf("of a cotangent %v the gradient is %v", dy, got[0])
+		}
+	}
+}

@@ -40,6 +40,9 @@ func reduce(since int, values func(*gen, ...int) operand) func(g *gen) trial {
 			fallthrough
 		default:
 			g.listed(&tr, since, "axes", g.axes(len(shape))...)
+			if last := len(tr.operands) - 1; last > 0 && tr.attrs["keepdims"] != 0 {
+				tr.operands[last].fixed = g.coin() // axes that are kept may be told when the graph runs
+			}
 		}
 		return tr
 	}

@@ -10,7 +10,7 @@ import (
 func (c *call) reducedAxes(rank int) ([]int, bool) {
 	axes, ok := c.listOr("axes", 1)
 	if !ok {
-		c.fail("its axes are not known before the graph runs")
+		c.fail("its axes are not known before the graph runs, and it does not keep them")
 		return nil, false
 	}
 	axes = slices.Clone(axes)
@@ -28,16 +28,30 @@ func (c *call) reducedAxes(rank int) ([]int, bool) {
 // shape of x.
 type reduction struct {
 	*call
-	x, dy onnx.Value
-	axes  []int // none: the node leaves x as it is, but for the function that the operator applies to the sum
+	x, dy  onnx.Value
+	axes   []int      // none: the node leaves x as it is, but for the function that the operator applies to the sum
+	axesAt onnx.Value // in place of axes where they are known only when the graph runs; then the node keeps them
 }
 
+// whole reports whether the node reduces no axis.
+func (r reduction) whole() bool { return len(r.axes) == 0 && r.axesAt == "" }
+
 // sum adds up over the axes of the reduction and keeps them.
-func (r reduction) sum(x onnx.Value) onnx.Value {
-	if len(r.axes) == 0 {
+func (r reduction) sum(x onnx.Value) onnx.Value { return r.reduced("ReduceSum", x) }
+
+// reduced applies an operator over the axes of the reduction and keeps them.
+func (r reduction) reduced(op string, x onnx.Value) onnx.Value {
+	switch {
+	case r.axesAt != "":
+		return r.Op(op, onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": r.attr("noop_with_empty_axes", 0)}, x, r.axesAt)
+	case r.whole():
 		return x
+	case op == "ReduceSum":
+		return r.ReduceSum(x, true, r.axes...)
+	case r.Opset() >= 18:
+		return r.Op(op, onnx.Attrs{"keepdims": 1}, x, r.Ints(r.axes...))
 	}
-	return r.ReduceSum(x, true, r.axes...)
+	return r.Op(op, onnx.Attrs{"keepdims": 1, "axes": r.axes}, x)
 }
 
 // reducing is the rule of a reduction with a gradient of the shape of x.
@@ -62,7 +76,7 @@ func repeating(f func(r reduction) onnx.Value) rule {
 		r, ok := c.reduction()
 		switch {
 		case !ok:
-		case len(r.axes) == 0:
+		case r.whole():
 			c.give(0, func() onnx.Value { return f(r) })
 		default:
 			c.giveRepeated(0, func() onnx.Value { return f(r) })
@@ -76,11 +90,12 @@ func (c *call) reduction() (reduction, bool) {
 	if !ok {
 		return reduction{}, false
 	}
-	axes, ok := c.reducedAxes(rank)
-	if !ok {
+	r := reduction{call: c, x: c.x(0)}
+	if _, known := c.listOr("axes", 1); !known && c.attr("keepdims", 1) != 0 {
+		r.axesAt = c.x(1)
+	} else if r.axes, ok = c.reducedAxes(rank); !ok {
 		return reduction{}, false
 	}
-	r := reduction{call: c, x: c.x(0), axes: axes}
 	r.dy = r.kept(c.dy(0))
 	return r, true
 }
@@ -100,14 +115,13 @@ func sumGradient(r reduction) onnx.Value { return r.dy }
 
 // meanGradient: each element has its share. Where the shape is not fixed the count is that of the run.
 func meanGradient(r reduction) onnx.Value {
-	count := 1
+	count, known := 1, r.axesAt == ""
 	for _, a := range r.axes {
 		d := r.shape(r.x)[a]
-		if d <= 0 {
-			ones := r.filled(1, r.x)
-			return r.Div(r.dy, r.sum(ones))
-		}
-		count *= d
+		count, known = count*d, known && d > 0
+	}
+	if !known {
+		return r.Div(r.dy, r.sum(r.filled(1, r.x)))
 	}
 	return r.times(r.dy, 1/float64(count))
 }
@@ -121,24 +135,16 @@ func extremeGradient(r reduction) onnx.Value {
 // prodGradient is dy times the product of the other elements: y / x where no element is 0, and where one is, only that
 // one has a gradient.
 func prodGradient(r reduction) onnx.Value {
-	if len(r.axes) == 0 {
+	if r.whole() {
 		return r.dy
 	}
 	zero := r.equal(r.x, r.num(0))
 	filled := r.choose(zero, r.num(1), r.x)
-	product := r.reduceProd(filled, r.axes)
+	product := r.reduced("ReduceProd", filled)
 	zeros := r.sum(r.mask(zero))
 	others := r.Sub(zeros, r.mask(zero)) // zeros among the others
 	g := r.Mul(r.dy, r.Div(product, filled))
 	return r.Mul(g, r.mask(r.equal(others, r.num(0))))
-}
-
-// reduceProd multiplies over axes and keeps them.
-func (c *call) reduceProd(x onnx.Value, axes []int) onnx.Value {
-	if c.Opset() >= 18 {
-		return c.Op("ReduceProd", onnx.Attrs{"keepdims": 1}, x, c.Ints(axes...))
-	}
-	return c.Op("ReduceProd", onnx.Attrs{"keepdims": 1, "axes": axes}, x)
 }
 
 func l1Gradient(r reduction) onnx.Value { return r.Mul(r.sign(r.x), r.dy) }
