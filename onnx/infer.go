@@ -183,8 +183,8 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	if in.apart > 0 {
 		in.apart++
 		size = 32 * (2*in.apart + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
-		in.free[size] = true
 	}
+	in.free[size] = true
 	if symbol != "" {
 		in.symbols[symbol] = size
 	}

@@ -35,7 +35,7 @@ func (c *call) matMul() layout {
 		y = layout{y[0], one(blank, 1)}
 	}
 	rows, columns := x[len(x)-2], y[len(y)-1]
-	leading := broadcast(x[:len(x)-2], y[:len(y)-2])
+	leading := c.broadcast(x[:len(x)-2], y[:len(y)-2])
 	switch {
 	case dataX && !dataY:
 		columns = mixed(x[len(x)-1], x[:len(x)-1], columns.size())

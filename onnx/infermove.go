@@ -102,7 +102,7 @@ func (c *call) squeeze(x layout) layout {
 	}
 	out := layout{}
 	for i, a := range x {
-		if axes == nil && c.in.free[a.size()] {
+		if axes == nil && c.in.apart > 0 && c.in.free[a.size()] {
 			return nil // it may be 1, and gone
 		}
 		if axes == nil && a.size() == 1 || slices.Contains(gone, i) {

@@ -67,6 +67,9 @@ func (c *call) layouts() []layout {
 	case "Constant":
 		return []layout{c.constantLayout()}
 	case "Shape":
+		if x == nil {
+			return []layout{unknowns(1)}
+		}
 		return []layout{blanks(len(c.shapeSizes()))}
 	case "Size":
 		return []layout{{}}
@@ -78,7 +81,7 @@ func (c *call) layouts() []layout {
 		return []layout{blanks(c.rangeLength())}
 	case "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Mean", "Sum", "Equal", "Greater", "GreaterOrEqual",
 		"Less", "LessOrEqual", "And", "Or", "Xor", "Where", "PRelu", "BitShift":
-		return []layout{broadcast(c.argLayouts()...)}
+		return []layout{c.broadcast(c.argLayouts()...)}
 	case "Expand":
 		return []layout{c.expand(x)}
 	case "Tile":
@@ -165,6 +168,29 @@ func (c *call) argLayouts() []layout {
 	return list
 }
 
+// broadcast is the layout of an element-by-element operator. Of sizes other than 1 that differ one at most is fixed: what is free beside it is as long, or 1. Of
+// several that are free each may be 1, so that of the result is not known.
+func (c *call) broadcast(operands ...layout) layout {
+	out := broadcast(operands...)
+	for i := range out {
+		var sizes []int
+		for _, l := range operands {
+			if j := i - len(out) + len(l); j >= 0 && l[j].size() != 1 && !slices.Contains(sizes, l[j].size()) {
+				sizes = append(sizes, l[j].size())
+			}
+		}
+		if len(sizes) < 2 {
+			continue
+		}
+		sizes = slices.DeleteFunc(sizes, func(d int) bool { return d < 0 || c.in.free[d] })
+		if len(sizes) != 1 {
+			sizes = []int{-1}
+		}
+		out[i] = out[i].resized(sizes[0])
+	}
+	return out
+}
+
 func (c *call) constantLayout() layout {
 	for _, a := range c.node.Attribute {
 		switch a.GetName() {
@@ -231,7 +257,7 @@ func (c *call) rangeLength() int {
 
 func (c *call) expand(x layout) layout {
 	if v := c.val(1); v != nil {
-		return broadcast(x, blanks(v.sizes()...))
+		return c.broadcast(x, blanks(v.sizes()...))
 	}
 	return nil
 }

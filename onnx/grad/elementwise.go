@@ -120,8 +120,8 @@ func pow(c *call) {
 			return c.unbroadcast(c.powConstant(exponent[0]), 0)
 		}
 		one := c.num(1)
-		g := c.Mul(c.dy(0), c.Mul(b, c.Pow(a, c.Sub(b, one))))
-		return c.unbroadcast(c.choose(c.equal(b, c.num(0)), c.num(0), g), 0)
+		less := c.Sub(c.choose(c.equal(b, c.num(0)), one, b), one) // b - 1, and 0 for b = 0, where a may be 0 too
+		return c.unbroadcast(c.Mul(c.dy(0), c.Mul(b, c.Pow(a, less))), 0)
 	})
 	c.give(1, func() onnx.Value {
 		zero := c.num(0)

@@ -31,10 +31,11 @@ type reduction struct {
 	x, dy  onnx.Value
 	axes   []int      // none: the node leaves x as it is, but for the function that the operator applies to the sum
 	axesAt onnx.Value // in place of axes where they are known only when the graph runs; then the node keeps them
+	all    bool       // in place of axes where not even their number is known: all, and the node keeps none
 }
 
 // whole reports whether the node reduces no axis.
-func (r reduction) whole() bool { return len(r.axes) == 0 && r.axesAt == "" }
+func (r reduction) whole() bool { return len(r.axes) == 0 && r.axesAt == "" && !r.all }
 
 // sum adds up over the axes of the reduction and keeps them.
 func (r reduction) sum(x onnx.Value) onnx.Value { return r.reduced("ReduceSum", x) }
@@ -44,6 +45,8 @@ func (r reduction) reduced(op string, x onnx.Value) onnx.Value {
 	switch {
 	case r.axesAt != "":
 		return r.Op(op, onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": r.attr("noop_with_empty_axes", 0)}, x, r.axesAt)
+	case r.all:
+		return r.Op(op, onnx.Attrs{"keepdims": 0}, x)
 	case r.whole():
 		return x
 	case op == "ReduceSum":
@@ -78,6 +81,8 @@ func repeating(f func(r reduction) onnx.Value) rule {
 		case !ok:
 		case r.whole():
 			c.give(0, func() onnx.Value { return f(r) })
+		case r.all:
+			c.give(0, func() onnx.Value { return c.expandLike(f(r), r.x) })
 		default:
 			c.giveRepeated(0, func() onnx.Value { return f(r) })
 		}
@@ -86,18 +91,28 @@ func repeating(f func(r reduction) onnx.Value) rule {
 
 // reduction reads a node that reduces.
 func (c *call) reduction() (reduction, bool) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return reduction{}, false
+	r := reduction{call: c, x: c.x(0), dy: c.dy(0)}
+	if c.reducesAll() && c.shape(r.x) == nil && c.Opset() >= 8 {
+		r.all = true
+		return r, true
 	}
-	r := reduction{call: c, x: c.x(0)}
+	rank, ok := c.rank(r.x)
+	if !ok {
+		return r, false
+	}
 	if _, known := c.listOr("axes", 1); !known && c.attr("keepdims", 1) != 0 {
 		r.axesAt = c.x(1)
 	} else if r.axes, ok = c.reducedAxes(rank); !ok {
-		return reduction{}, false
+		return r, false
 	}
-	r.dy = r.kept(c.dy(0))
+	r.dy = r.kept(r.dy)
 	return r, true
+}
+
+// reducesAll reports whether a node that reduces makes a number of whatever it is given.
+func (c *call) reducesAll() bool {
+	axes, known := c.listOr("axes", 1)
+	return known && len(axes) == 0 && c.attr("keepdims", 1) == 0 && c.attr("noop_with_empty_axes", 0) == 0
 }
 
 // kept gives a tensor of the output's shape the axes, of size 1, that the node has removed.
@@ -115,7 +130,7 @@ func sumGradient(r reduction) onnx.Value { return r.dy }
 
 // meanGradient: each element has its share. Where the shape is not fixed the count is that of the run.
 func meanGradient(r reduction) onnx.Value {
-	count, known := 1, r.axesAt == ""
+	count, known := 1, r.axesAt == "" && !r.all
 	for _, a := range r.axes {
 		d := r.shape(r.x)[a]
 		count, known = count*d, known && d > 0
