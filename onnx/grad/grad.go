@@ -3,6 +3,7 @@ package grad
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/internal/kernels"
@@ -76,19 +77,28 @@ func (o Options) Name(by string) string {
 	return "grad/" + by
 }
 
+// names lists inputs or outputs for an error.
+func names(ports []onnx.Port) string {
+	list := make([]string, len(ports))
+	for i, p := range ports {
+		list[i] = p.Name
+	}
+	return strings.Join(list, ", ")
+}
+
 // Defaults fills in Of and By where they are left out, or says why a model has no default for them.
 func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	if o.Of == "" {
 		outputs := m.Outputs()
 		if len(outputs) != 1 {
-			return o, fmt.Errorf("the model has %d outputs: say which one to differentiate", len(outputs))
+			return o, fmt.Errorf("of: the model has %d outputs (%s): say which one to differentiate", len(outputs), names(outputs))
 		}
 		o.Of = outputs[0].Name
 	}
 	if len(o.By) == 0 {
 		inputs := m.Inputs()
 		if len(inputs) != 1 {
-			return o, fmt.Errorf("the model has %d inputs: say what to differentiate by", len(inputs))
+			return o, fmt.Errorf("by: the model has %d inputs (%s): say what to differentiate by", len(inputs), names(inputs))
 		}
 		o.By = []string{inputs[0].Name}
 	}
