@@ -59,97 +59,11 @@ func front(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// layouts are the layouts of the outputs. Operators that are not named here keep the layout of their first input, as
-// activations and normalisations do.
+// layouts are the layouts of the outputs.
 func (c *call) layouts() []layout {
 	x := c.arg(0)
-	switch c.node.GetOpType() {
-	case "Constant":
-		return []layout{c.constantLayout()}
-	case "Shape":
-		if x == nil {
-			return []layout{unknowns(1)}
-		}
-		return []layout{blanks(len(c.shapeSizes()))}
-	case "Size":
-		return []layout{{}}
-	case "ConstantOfShape":
-		return []layout{c.fromShape(0)}
-	case "RandomNormal", "RandomUniform":
-		return []layout{blanks(AttrInts(c.node, "shape")...)}
-	case "Range":
-		return []layout{blanks(c.rangeLength())}
-	case "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Mean", "Sum", "Equal", "Greater", "GreaterOrEqual",
-		"Less", "LessOrEqual", "And", "Or", "Xor", "Where", "PRelu", "BitShift":
-		return []layout{c.broadcast(c.argLayouts()...)}
-	case "Expand":
-		return []layout{c.expand(x)}
-	case "Tile":
-		return []layout{c.tile(x)}
-	case "Transpose":
-		return []layout{c.transpose(x)}
-	case "Reshape":
-		return []layout{c.reshape(x)}
-	case "Flatten":
-		return []layout{c.flatten(x)}
-	case "Squeeze":
-		return []layout{c.squeeze(x)}
-	case "Unsqueeze":
-		return []layout{c.unsqueeze(x)}
-	case "Concat":
-		return []layout{c.concat()}
-	case "Split":
-		return c.split(x)
-	case "Slice":
-		return []layout{c.slice(x)}
-	case "Gather":
-		return []layout{c.gather(x)}
-	case "GatherElements":
-		return []layout{keepLetters(x, c.arg(1))}
-	case "GatherND", "NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop", "Scan", "Optional":
-		return nil
-	case "Pad":
-		return []layout{c.pad(x)}
-	case "Resize", "Upsample":
-		return []layout{c.resize(x)}
-	case "Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv":
-		return []layout{c.conv(x)}
-	case "MaxPool", "AveragePool", "LpPool":
-		l := c.pool(x)
-		return []layout{l, l}
-	case "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool":
-		return []layout{pooled(x)}
-	case "MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul":
-		return []layout{c.matMul()}
-	case "Gemm":
-		return []layout{c.gemm()}
-	case "Einsum":
-		return []layout{c.einsum()}
-	case "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
-		"ReduceLogSumExp", "ReduceSumSquare":
-		return []layout{c.reduce(x)}
-	case "ArgMax", "ArgMin":
-		return []layout{c.argReduce(x)}
-	case "TopK":
-		l := c.topK(x)
-		return []layout{l, l}
-	case "OneHot":
-		return []layout{c.oneHot(x)}
-	case "DepthToSpace":
-		return []layout{c.depthToSpace(x, true)}
-	case "SpaceToDepth":
-		return []layout{c.depthToSpace(x, false)}
-	case "LSTM", "GRU", "RNN":
-		return c.recurrent(x)
-	case "BatchNormalization":
-		return []layout{x, c.arg(3), c.arg(4), c.arg(3), c.arg(4)}
-	case "LayerNormalization":
-		from, ok := c.axisOf("axis", -1, len(x))
-		if !ok {
-			return []layout{x}
-		}
-		l := collapsed(x, func(i int) bool { return i >= from }, true)
-		return []layout{x, l, l}
+	if rule, ok := layoutRules[c.node.GetOpType()]; ok {
+		return rule(c, x)
 	}
 	kept := make([]layout, len(c.node.Output))
 	for i := range kept {
@@ -189,6 +103,14 @@ func (c *call) broadcast(operands ...layout) layout {
 		out[i] = out[i].resized(sizes[0])
 	}
 	return out
+}
+
+// shapeLayout is that of a list of sizes.
+func (c *call) shapeLayout() layout {
+	if c.arg(0) == nil {
+		return unknowns(1)
+	}
+	return blanks(len(c.shapeSizes()))
 }
 
 func (c *call) constantLayout() layout {

@@ -1,6 +1,10 @@
 package onnx
 
-import "github.com/noether-ml/noether/onnx/pb"
+import (
+	"cmp"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
 
 // elementTypes is the element type of each tensor of the main graph, Undefined where it cannot be told.
 func (m *Model) elementTypes() map[string]Type {
@@ -27,6 +31,25 @@ func (m *Model) elementTypes() map[string]Type {
 	return types
 }
 
+// Element types of outputs that are not those of the first input.
+var (
+	fixedTypes = byOperator(map[string]Type{
+		"Shape Size ArgMax ArgMin NonZero NonMaxSuppression":                       Int64,
+		"Equal Greater GreaterOrEqual Less LessOrEqual And Or Not Xor IsNaN IsInf": Bool,
+		"ConvInteger MatMulInteger":                                                Int32,
+	})
+	// laterTypes are those of outputs behind the first.
+	laterTypes = byOperator(map[string]Type{"TopK MaxPool Unique": Int64, "Dropout": Bool})
+	// typedLike names the input whose type it is.
+	typedLike = byOperator(map[string]int{"Where CastLike DequantizeLinear": 1, "OneHot": 2, "QLinearConv QLinearMatMul": 7})
+	// typedByAttribute has what the attribute dtype says, or, where it is missing, this; Undefined is the type of the first input.
+	typedByAttribute = byOperator(map[string]Type{
+		"RandomNormal RandomUniform HannWindow HammingWindow BlackmanWindow": Float,
+		"RandomNormalLike RandomUniformLike EyeLike Bernoulli":               Undefined,
+		"Multinomial": Int32,
+	})
+)
+
 // outputType is the element type of a node's i-th output: that of the first input, except where the operator's
 // definition says otherwise.
 func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
@@ -37,17 +60,22 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		return Undefined
 	}
 	attribute := func(name string, otherwise Type) Type { return Type(AttrInt(n, name, int(otherwise))) }
-	switch n.GetOpType() {
-	case "Cast", "Bernoulli":
-		return attribute("to", attribute("dtype", input(0)))
-	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression":
-		return Int64
-	case "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Not", "Xor", "IsNaN", "IsInf":
-		return Bool
-	case "Where", "CastLike":
-		return input(1)
-	case "OneHot":
-		return input(2)
+	op := n.GetOpType()
+	if t, ok := fixedTypes[op]; ok {
+		return t
+	}
+	if t, ok := laterTypes[op]; ok && i > 0 {
+		return t
+	}
+	if from, ok := typedLike[op]; ok {
+		return input(from)
+	}
+	if t, ok := typedByAttribute[op]; ok {
+		return attribute("dtype", cmp.Or(t, input(0)))
+	}
+	switch op {
+	case "Cast":
+		return attribute("to", input(0))
 	case "Constant":
 		return constantType(n)
 	case "ConstantOfShape":
@@ -55,36 +83,13 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 			return Type(t.GetDataType())
 		}
 		return Float
-	case "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow", "BlackmanWindow":
-		return attribute("dtype", Float)
-	case "RandomNormalLike", "RandomUniformLike", "EyeLike":
-		return attribute("dtype", input(0))
-	case "Multinomial":
-		return attribute("dtype", Int32)
 	case "QuantizeLinear":
-		if t := input(2); t != Undefined {
-			return t
-		}
-		return Uint8
-	case "DequantizeLinear":
-		return input(1)
+		return cmp.Or(input(2), Uint8)
 	case "DynamicQuantizeLinear":
 		if i == 1 {
 			return Float
 		}
 		return Uint8
-	case "ConvInteger", "MatMulInteger":
-		return Int32
-	case "QLinearConv", "QLinearMatMul":
-		return input(7)
-	case "TopK", "MaxPool", "Unique":
-		if i > 0 {
-			return Int64
-		}
-	case "Dropout":
-		if i == 1 {
-			return Bool
-		}
 	case "LayerNormalization":
 		if i > 0 {
 			return attribute("stash_type", Float)
