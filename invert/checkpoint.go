@@ -49,33 +49,27 @@ func (r *run) restore() (bool, error) {
 	if r.p.Checkpoint == nil {
 		return false, nil
 	}
-	data, err := r.p.Checkpoint.Load()
-	if err != nil || data == nil {
-		return false, err
-	}
-	defer data.Close()
-	f, err := state.Open(data, stateKind, stateVersion)
-	if err != nil {
-		return false, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if f.String() != r.fingerprint() || f.Int() != r.s.batch() {
-		return false, nil
-	}
-	batch, at := f.Int(), f.Int()
-	if batch < 0 || batch >= r.batches() || at < 0 || at > r.s.options.Steps {
-		return false, fmt.Errorf("reading the checkpoint: batch %d, step %d are out of range", batch, at)
-	}
-	r.batch, r.at = batch, at
-	done := batch * r.s.batch()
-	f.Float32sInto(r.pictures.Slice(0, done).Data)
-	f.Float32sInto(r.loss[:done])
-	for i := range r.s.step.state {
-		f.Float32sInto(r.state[at%2][i])
-	}
-	if err := f.Close(); err != nil {
-		return false, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	return true, nil
+	found := false
+	err := state.Load(r.p.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
+		if f.String() != r.fingerprint() || f.Int() != r.s.batch() {
+			return false
+		}
+		found = true
+		batch, at := f.Int(), f.Int()
+		if batch < 0 || batch >= r.batches() || at < 0 || at > r.s.options.Steps {
+			f.Fail(fmt.Errorf("batch %d, step %d are out of range", batch, at))
+			return true
+		}
+		r.batch, r.at = batch, at
+		done := batch * r.s.batch()
+		f.Float32sInto(r.pictures.Slice(0, done).Data)
+		f.Float32sInto(r.loss[:done])
+		for i := range r.s.step.state {
+			f.Float32sInto(r.state[at%2][i])
+		}
+		return true
+	})
+	return found, err
 }
 
 // fingerprint is a hash over all that decides what a search finds.

@@ -92,23 +92,13 @@ func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	data, err := r.job.Checkpoint.Load()
-	if err != nil || data == nil {
-		return err
-	}
-	defer data.Close()
-	f, err := state.Open(data, keptKind, keptVersion)
-	if err != nil {
-		return fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if !slices.Equal(f.Ints(), r.shape()) {
-		return nil // of another division of the work: its memory was another
-	}
-	r.read(f)
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	return nil
+	return state.Load(r.job.Checkpoint, keptKind, keptVersion, func(f *state.Reader) bool {
+		if !slices.Equal(f.Ints(), r.shape()) {
+			return false // of another division of the work: its memory was another
+		}
+		r.read(f)
+		return true
+	})
 }
 
 func (r *run) read(f *state.Reader) {

@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -39,34 +38,24 @@ func readKept(from procedure.Checkpoint, job string) (*kept, error) {
 	if from == nil {
 		return k, nil
 	}
-	raw, err := from.Load()
-	if err != nil || raw == nil {
-		return k, err
-	}
-	defer raw.Close()
-	r, err := state.Open(raw, keptKind, keptVersion)
-	if err != nil {
-		return nil, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if r.String() != job {
-		return k, nil // of other samples: some could not be read then, or cannot now
-	}
-	for range min(r.Int(), mostKept) {
-		name := r.String()
-		found := make(outcome, min(r.Int(), 1<<16))
-		for i := range found {
-			found[i] = r.Floats()
+	return k, state.Load(from, keptKind, keptVersion, func(r *state.Reader) bool {
+		if r.String() != job {
+			return false // of other samples: some could not be read then, or cannot now
 		}
-		k.done[name] = found
-	}
-	for range min(r.Int(), mostKept) {
-		name := r.String()
-		k.now[name] = r.Raw()
-	}
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	return k, nil
+		for range min(r.Int(), mostKept) {
+			name := r.String()
+			found := make(outcome, min(r.Int(), 1<<16))
+			for i := range found {
+				found[i] = r.Floats()
+			}
+			k.done[name] = found
+		}
+		for range min(r.Int(), mostKept) {
+			name := r.String()
+			k.now[name] = r.Raw()
+		}
+		return true
+	})
 }
 
 func (k *kept) outcome(name string) outcome {

@@ -317,29 +317,22 @@ func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	data, err := r.job.Checkpoint.Load()
-	if err != nil || data == nil {
-		return err
+	holds, round, now := make([]bool, len(r.holds)), -1, []byte(nil)
+	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
+		if f.Int() != len(holds) {
+			return false // of other samples: some could not be read then, or cannot now
+		}
+		for i := range holds {
+			holds[i] = f.Bool()
+		}
+		round, now = f.Int(), f.Raw()
+		if round < 0 || round >= r.settings.Restarts {
+			f.Fail(fmt.Errorf("attack %d of %d", round, r.settings.Restarts))
+		}
+		return true
+	})
+	if err == nil && round >= 0 {
+		r.holds, r.round, r.now = holds, round, now
 	}
-	defer data.Close()
-	f, err := state.Open(data, stateKind, stateVersion)
-	if err != nil {
-		return fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if f.Int() != len(r.holds) {
-		return nil // of other samples: some could not be read then, or cannot now
-	}
-	holds := make([]bool, len(r.holds))
-	for i := range holds {
-		holds[i] = f.Bool()
-	}
-	round, now := f.Int(), f.Raw()
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if round < 0 || round >= r.settings.Restarts {
-		return fmt.Errorf("reading the checkpoint: attack %d of %d", round, r.settings.Restarts)
-	}
-	r.holds, r.round, r.now = holds, round, now
-	return nil
+	return err
 }

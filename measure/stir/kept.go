@@ -33,27 +33,17 @@ func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
 	if from == nil {
 		return k, nil
 	}
-	data, err := from.Load()
-	if err != nil || data == nil {
-		return k, err
-	}
-	defer data.Close()
-	r, err := state.Open(data, keptKind, keptVersion)
-	if err != nil {
-		return nil, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	if !slices.Equal(r.Ints(), shape) {
-		return k, nil // of other pictures: some could not be read then, or cannot now
-	}
-	for range min(r.Int(), mostKept) {
-		name := r.String()
-		k.done[name] = readFound(r, shape)
-	}
-	k.now = r.Raw()
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading the checkpoint: %w", err)
-	}
-	return k, nil
+	return k, state.Load(from, keptKind, keptVersion, func(r *state.Reader) bool {
+		if !slices.Equal(r.Ints(), shape) {
+			return false // of other pictures: some could not be read then, or cannot now
+		}
+		for range min(r.Int(), mostKept) {
+			name := r.String()
+			k.done[name] = readFound(r, shape)
+		}
+		k.now = r.Raw()
+		return true
+	})
 }
 
 // add keeps what an inversion has found.
@@ -118,24 +108,18 @@ const (
 )
 
 // loadShared is an inversion that a job with another second model has saved, nil if there is none.
-func loadShared(from procedure.Checkpoint, shape []int) (*invert.Found, error) {
-	data, err := from.Load()
-	if err != nil || data == nil {
-		return nil, err
-	}
-	defer data.Close()
-	r, err := state.Open(data, sharedKind, sharedVersion)
+func loadShared(from procedure.Checkpoint, shape []int) (found *invert.Found, err error) {
+	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
+		if !slices.Equal(r.Ints(), shape) {
+			return false
+		}
+		found = readFound(r, shape)
+		return true
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading a shared inversion: %w", err)
+		return nil, fmt.Errorf("a shared inversion: %w", err)
 	}
-	if !slices.Equal(r.Ints(), shape) {
-		return nil, nil
-	}
-	f := readFound(r, shape)
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading a shared inversion: %w", err)
-	}
-	return f, nil
+	return found, nil
 }
 
 func saveShared(to procedure.Checkpoint, f *invert.Found) error {
