@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	"image/color"
-	"image/draw"
 	"image/png"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/sheet"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/tensor"
@@ -35,12 +34,12 @@ func (r *runner) writePictures(ctx context.Context) error {
 	if r.plan.Study.Pictures == 0 {
 		return nil
 	}
-	type sheet struct {
+	type subject struct {
 		data *openData
 		name string
 	}
-	views := map[sheet][]*Cell{}
-	var order []sheet
+	views := map[subject][]*Cell{}
+	var order []subject
 	seen := map[[3]string]bool{}
 	for _, c := range r.plan.Cells {
 		id := [3]string{c.Data.spec.Name, c.View.Transform, c.View.Parameter}
@@ -48,7 +47,7 @@ func (r *runner) writePictures(ctx context.Context) error {
 			continue
 		}
 		seen[id] = true
-		s := sheet{c.Data, c.View.Transform}
+		s := subject{c.Data, c.View.Transform}
 		if views[s] == nil {
 			order = append(order, s)
 		}
@@ -127,28 +126,13 @@ func captionOf(cells []*Cell, lines int) map[string]string {
 // contactSheet lays pictures of one size, c x h x w in [0, 1], out in lines.
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
-	zoom := max(1, leastSide/max(1, min(h, w)))
+	zoom := sheet.Zoom(h, w, leastSide)
 	columns := len(lines[0])
-	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap))
-	draw.Draw(sheet, sheet.Bounds(), image.White, image.Point{}, draw.Src)
+	out := sheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
 	for i, line := range lines {
 		for j, p := range line {
-			paint(sheet, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
+			sheet.Paint(out, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
 		}
 	}
-	return sheet
-}
-
-// paint puts a picture at a place of the sheet.
-func paint(sheet *image.NRGBA, left, top, zoom int, p tensor.Tensor) {
-	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
-	level := func(channel, y, x int) uint8 {
-		v := p.Data[(min(channel, c-1)*h+y)*w+x]
-		return uint8(min(max(v, 0), 1)*255 + 0.5)
-	}
-	for y := range h * zoom {
-		for x := range w * zoom {
-			sheet.SetNRGBA(left+x, top+y, color.NRGBA{level(0, y/zoom, x/zoom), level(1, y/zoom, x/zoom), level(2, y/zoom, x/zoom), 255})
-		}
-	}
+	return out
 }

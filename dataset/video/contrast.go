@@ -2,7 +2,8 @@ package video
 
 import (
 	"math"
-	"slices"
+
+	"github.com/noether-ml/noether/internal/order"
 )
 
 // The contrast of whitened frames: a frame's range is what all but the largest hundredth of its values stay within, and the
@@ -23,44 +24,7 @@ func extent(values, scratch []float32) float64 {
 		scratch[i] = float32(math.Abs(float64(v)))
 	}
 	k := int(within * float64(len(scratch)-1))
-	return float64(selectAt(scratch, k))
-}
-
-// selectAt is the k-th smallest value, by Hoare's selection.
-func selectAt(v []float32, k int) float32 {
-	for len(v) > 32 {
-		p := pivot(v)
-		i, j := 0, len(v)-1
-		for i <= j {
-			for v[i] < p {
-				i++
-			}
-			for v[j] > p {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case k <= j:
-			v = v[:j+1]
-		case k >= i:
-			v, k = v[i:], k-i
-		default:
-			return v[k]
-		}
-	}
-	slices.Sort(v)
-	return v[k]
-}
-
-// pivot is the median of three values.
-func pivot(v []float32) float32 {
-	three := []float32{v[0], v[len(v)/2], v[len(v)-1]}
-	slices.Sort(three)
-	return three[1]
+	return float64(order.Nth(scratch, k))
 }
 
 // smoothed are the scales of the frames of a scene by their extents.

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // A wave of the cosine transform comes out as itself times R of its frequency; a grey picture as nothing.
@@ -32,18 +30,6 @@ func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
 
 func wave(k, i, n int) float64 {
 	return math.Cos(math.Pi * float64(k) * (float64(i) + 0.5) / float64(n))
-}
-
-func TestSelection(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SliceOfN(rapid.Float32Range(-3, 3), 1, 300).Draw(t, "values")
-		k := rapid.IntRange(0, len(v)-1).Draw(t, "k")
-		sorted := slices.Sorted(slices.Values(v))
-		if got := selectAt(v, k); got != sorted[k] {
-			t.Fatalf("value %d in order is %g, not %g", k, got, sorted[k])
-		}
-	})
 }
 
 func TestScalesAreSmooth(t *testing.T) {

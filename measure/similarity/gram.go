@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noether-ml/noether/internal/order"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
@@ -284,43 +285,13 @@ func (s square) radial(fraction float64) bool {
 // medianRoot is the median of the roots of the values, which it reorders.
 func medianRoot(values []float64) float64 {
 	n := len(values)
-	upper := math.Sqrt(selectNth(values, n/2))
+	upper := math.Sqrt(order.Nth(values, n/2))
 	if n%2 == 1 {
 		return upper
 	}
 	lower := values[0]
-	for _, v := range values[:n/2] { // selectNth has put the smaller ones here
+	for _, v := range values[:n/2] { // Nth has put the smaller ones here
 		lower = max(lower, v)
 	}
 	return (math.Sqrt(lower) + upper) / 2
-}
-
-// selectNth returns the value that would be at index k if the values were sorted, with those before it no larger (Hoare 1961).
-func selectNth(values []float64, k int) float64 {
-	lo, hi := 0, len(values)-1
-	for lo < hi {
-		pivot := values[lo+(hi-lo)/2]
-		i, j := lo, hi
-		for i <= j {
-			for values[i] < pivot {
-				i++
-			}
-			for values[j] > pivot {
-				j--
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case k <= j:
-			hi = j
-		case k >= i:
-			lo = i
-		default:
-			return values[k]
-		}
-	}
-	return values[k]
 }

@@ -99,7 +99,7 @@ func TestSheet(t *testing.T) {
 		x, y int
 		want uint8
 	}{{2, 2, 255}, {4, 4, 255}, {5, 2, 0}, {2, 5, 128}, {5, 5, 191}, {0, 0, 255}, {10, 2, 128}, {2, 10, 255}} {
-		if got := img.At(c.x, c.y).(color.RGBA).R; got != c.want {
+		if got := img.At(c.x, c.y).(color.NRGBA).R; got != c.want {
 			t.Errorf("pixel %d, %d is %d, not %d", c.x, c.y, got, c.want)
 		}
 	}

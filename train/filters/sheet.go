@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
-	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/sheet"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -25,36 +24,28 @@ func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	h, w := shape[1]*scale, shape[2]*scale
 	rows := (len(filters) + columns - 1) / columns
 	columns = min(columns, len(filters))
-	img := image.NewRGBA(image.Rect(0, 0, columns*(w+gap)+gap, rows*(h+gap)+gap))
-	for i := range img.Pix {
-		img.Pix[i] = 255
-	}
+	out := sheet.Blank(columns*(w+gap)+gap, rows*(h+gap)+gap)
 	for i, f := range filters {
 		if !slices.Equal(f.Shape, shape) {
 			return nil, fmt.Errorf("filters on a sheet have one shape; filter %d has %v, the first %v", i+1, f.Shape, shape)
 		}
-		draw(img, f, gap+i%columns*(w+gap), gap+i/columns*(h+gap), scale)
+		sheet.Paint(out, gap+i%columns*(w+gap), gap+i/columns*(h+gap), scale, normalised(f))
 	}
-	return img, nil
+	return out, nil
 }
 
-func draw(img *image.RGBA, f tensor.Tensor, left, top, scale int) {
-	var most float64
+// normalised is a filter as a picture: 0 is 1/2, and its largest magnitude 0 or 1.
+func normalised(f tensor.Tensor) tensor.Tensor {
+	var most float32
 	for _, v := range f.Data {
-		most = max(most, math.Abs(float64(v)))
+		most = max(most, v, -v)
 	}
-	h, w := f.Shape[1], f.Shape[2]
-	level := func(c, y, x int) uint8 {
-		v := float64(f.Data[(min(c, f.Shape[0]-1)*h+y)*w+x])
+	out := tensor.New(f.Shape...)
+	for i, v := range f.Data {
+		out.Data[i] = 0.5
 		if most > 0 {
-			v /= most
-		}
-		return uint8(math.Round(127.5 + 127.5*v))
-	}
-	for y := range h * scale {
-		for x := range w * scale {
-			i, j := y/scale, x/scale
-			img.SetRGBA(left+x, top+y, color.RGBA{level(0, i, j), level(1, i, j), level(2, i, j), 255})
+			out.Data[i] += v / most / 2
 		}
 	}
+	return out
 }
