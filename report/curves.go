@@ -69,14 +69,10 @@ type packedCurve struct {
 }
 
 func packCurves(all []TuningCurve, models []scores.ModelRecord) []packedCurve {
-	at := depths(models)
+	depth := depths(models)
 	out := make([]packedCurve, len(all))
 	for i, c := range all {
-		depth, known := at[[2]string{c.Model, c.Layer}]
-		if !known {
-			depth = scores.NoDepth
-		}
-		out[i] = packedCurve{printable(c.Model), printable(c.Layer), depth, printable(c.Data), printable(c.Transform), printable(c.Measure), printable(c.Factor),
+		out[i] = packedCurve{printable(c.Model), printable(c.Layer), depth(c.Model, c.Layer), printable(c.Data), printable(c.Transform), printable(c.Measure), printable(c.Factor),
 			c.Unit, numbers{c.Threshold}, c.Sign, c.Amounts, c.Values}
 	}
 	return out

@@ -171,14 +171,10 @@ type packedDistribution struct {
 }
 
 func packDistributions(all []Distribution, models []scores.ModelRecord) []packedDistribution {
-	at := depths(models)
+	depth := depths(models)
 	out := make([]packedDistribution, len(all))
 	for i, d := range all {
-		depth, known := at[[2]string{d.Model, d.Layer}]
-		if !known {
-			depth = scores.NoDepth
-		}
-		out[i] = packedDistribution{d.Of, printable(d.Model), printable(d.Layer), depth, printable(d.Data), printable(d.Transform), printable(d.Parameter),
+		out[i] = packedDistribution{d.Of, printable(d.Model), printable(d.Layer), depth(d.Model, d.Layer), printable(d.Data), printable(d.Transform), printable(d.Parameter),
 			printable(d.Measure), printable(d.Factor), printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
 	}
 	return out

@@ -163,33 +163,33 @@ func packText(rows []scores.Row, field func(*scores.Row) string) textColumn {
 }
 
 func packNumbers(rows []scores.Row, models []scores.ModelRecord) map[string]numbers {
-	other := depths(models)
+	depth := depths(models)
 	return map[string]numbers{
-		"depth": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Depth) }),
-		"otherDepth": packNumber(rows, func(r *scores.Row) float64 {
-			if d, known := other[[2]string{r.OtherModel, r.OtherLayer}]; known {
-				return float64(d)
-			}
-			return scores.NoDepth
-		}),
-		"trial": packNumber(rows, func(r *scores.Row) float64 { return float64(r.Trial) }),
-		"value": packNumber(rows, func(r *scores.Row) float64 { return r.Value }),
-		"low":   packNumber(rows, func(r *scores.Row) float64 { return r.Low }),
-		"high":  packNumber(rows, func(r *scores.Row) float64 { return r.High }),
-		"null":  packNumber(rows, func(r *scores.Row) float64 { return r.Null }),
-		"n":     packNumber(rows, func(r *scores.Row) float64 { return float64(r.N) }),
+		"depth":      packNumber(rows, func(r *scores.Row) float64 { return float64(r.Depth) }),
+		"otherDepth": packNumber(rows, func(r *scores.Row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }),
+		"trial":      packNumber(rows, func(r *scores.Row) float64 { return float64(r.Trial) }),
+		"value":      packNumber(rows, func(r *scores.Row) float64 { return r.Value }),
+		"low":        packNumber(rows, func(r *scores.Row) float64 { return r.Low }),
+		"high":       packNumber(rows, func(r *scores.Row) float64 { return r.High }),
+		"null":       packNumber(rows, func(r *scores.Row) float64 { return r.Null }),
+		"n":          packNumber(rows, func(r *scores.Row) float64 { return float64(r.N) }),
 	}
 }
 
-// depths are those of the layers of models.
-func depths(models []scores.ModelRecord) map[[2]string]int {
-	out := make(map[[2]string]int)
+// depths looks up the depth of a layer of one of the models, scores.NoDepth where there is no such layer.
+func depths(models []scores.ModelRecord) func(model, layer string) int {
+	known := make(map[[2]string]int)
 	for _, m := range models {
 		for _, l := range m.Layers {
-			out[[2]string{m.Name, l.Name}] = l.Depth
+			known[[2]string{m.Name, l.Name}] = l.Depth
 		}
 	}
-	return out
+	return func(model, layer string) int {
+		if depth, ok := known[[2]string{model, layer}]; ok {
+			return depth
+		}
+		return scores.NoDepth
+	}
 }
 
 func packNumber(rows []scores.Row, field func(*scores.Row) float64) numbers {
