@@ -15,26 +15,13 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // photos writes an array of 20 pictures.
 func photos(t *testing.T, dir string) string {
 	t.Helper()
-	x, r := tensor.New(20, 3, 16, 16), keyed.Rand(1)
-	for i := range x.Data {
-		x.Data[i] = r.Float32()
-	}
-	path := filepath.Join(dir, "photos.npy")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := dataset.WriteNPY(f, x); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	r := keyed.Rand(1)
+	return numbers(t, filepath.Join(dir, "photos.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
 }
 
 func TestInvert(t *testing.T) {

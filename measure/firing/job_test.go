@@ -70,18 +70,8 @@ func turns(degrees ...float64) *procedure.Transform {
 
 func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
-	m, err := firing.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why := m.Skip(j); why != "" {
-		t.Fatal(why)
-	}
-	scores, err := m.Run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scores
+	p, err := firing.New(s)
+	return measuretest.RunJob(t, p, err, j)
 }
 
 // activations are a layer's values on pictures, n x units, by runs of as many pictures as the measure takes.

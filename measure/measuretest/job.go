@@ -3,6 +3,7 @@ package measuretest
 import (
 	"context"
 	"errors"
+	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
@@ -29,4 +30,20 @@ func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 			}
 			return list, nil
 		}}
+}
+
+// RunJob does a job that a procedure must not skip. Err is that of making the procedure.
+func RunJob(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) []measure.PairScore {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := p.Skip(j); why != "" {
+		t.Fatalf("skipped: %s", why)
+	}
+	scores, err := p.Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
 }

@@ -117,16 +117,7 @@ func shiftOf(pixel int, low, high float64) *procedure.Transform {
 // mustRun does a job and returns its scores by "statistic variant factor parameter".
 func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) map[string]measure.Score {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why := p.Skip(j); why != "" {
-		t.Fatalf("skipped: %s", why)
-	}
-	found, err := p.Run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := measuretest.RunJob(t, p, err, j)
 	out := map[string]measure.Score{}
 	for _, s := range found {
 		name := s.Statistic

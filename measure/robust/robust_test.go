@@ -66,17 +66,8 @@ func job(m *model.Model, s dataset.Source) *procedure.Job {
 
 func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean measure.Score) {
 	t.Helper()
-	m, err := robust.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why := m.Skip(j); why != "" {
-		t.Fatal(why)
-	}
-	scores, err := m.Run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := robust.New(s)
+	scores := measuretest.RunJob(t, p, err, j)
 	if len(scores) != 2 || scores[0].Statistic != "robust" || scores[1].Statistic != "clean" {
 		t.Fatalf("scores %v", scores)
 	}
