@@ -40,11 +40,14 @@ func (c chunks) of(place int) (from, to int) {
 	return from, to
 }
 
-// longest is the largest number of samples in a chunk.
+// longest is the largest number of samples in a chunk: of a full block, or of the last.
 func (c chunks) longest() int {
-	parts := c.layout.Block / c.size
-	return c.layout.Block - (parts-1)*c.size
+	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
+	return max(c.longestOf(c.layout.Block), c.longestOf(last))
 }
+
+// longestOf is the number of samples in the last chunk of a block of so many.
+func (c chunks) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
 // partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples
 // and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the chunk. Where samples

@@ -27,7 +27,7 @@ func TestChunksPartitionBlocks(t *testing.T) {
 				}
 			}
 			block := min(l.Block, l.N-from/l.Block*l.Block)
-			if n := to - from; n < min(c.size, block) || n >= 2*c.size || n > c.longest() && block == l.Block {
+			if n := to - from; n < min(c.size, block) || n >= 2*c.size || n > c.longest() {
 				t.Fatalf("a chunk of %d samples; size %d, longest %d, block of %d", n, c.size, c.longest(), block)
 			}
 			from = to
