@@ -82,16 +82,30 @@ func coordinates(u blas32.General, x []float32) []float32 {
 	return y.Data
 }
 
-// reduce returns the scatters of the coordinates of some observations, valid until the frame is used again.
+// At returns the scatters of the coordinates in the first p and q axes, margins allowing, in float32. It is valid until the frame is used
+// again.
+func (w Whole) At(p, q int) PrincipalSingle {
+	f := w.frame
+	f.work.reset(0)
+	xy := f.work.matrix(p, q)
+	for i := range p {
+		narrow(rowOf(xy, i), w.xy.RawRowView(i)[:q])
+	}
+	return PrincipalSingle{XX: w.xx[:p], YY: w.yy[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
+}
+
+// leadingX and leadingY are the bases without their margins.
+func (f *Frame) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
+func (f *Frame) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
+
+// reduce returns the scatters of the coordinates of some observations, without margins, valid until the frame is used again.
 func (f *Frame) reduce(s *Scatter[float32]) PairSingle {
 	d := s.P / 2
 	f.work.reset(0)
 	return PairSingle{
-		XX:      f.reduceSquare(s, 0, f.u),
-		YY:      f.reduceSquare(s, d, f.v),
-		XY:      f.reduceBetween(s),
-		Overlap: f.overlap1,
-		work:    &f.work,
+		XX: f.reduceSquare(s, 0, f.leadingX()),
+		YY: f.reduceSquare(s, d, f.leadingY()),
+		XY: f.reduceBetween(s),
 	}
 }
 
@@ -102,10 +116,11 @@ func (f *Frame) reduceBetween(s *Scatter[float32]) blas32.General {
 	for i := range d {
 		copy(rowOf(between, i), s.row(i, d))
 	}
-	half := f.halfOf(d, f.v.Cols)
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, f.v, 0, half)
-	out := f.work.matrix(f.u.Cols, f.v.Cols)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, f.u, half, 0, out)
+	u, v := f.leadingX(), f.leadingY()
+	half := f.halfOf(d, v.Cols)
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, v, 0, half)
+	out := f.work.matrix(u.Cols, v.Cols)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, u, half, 0, out)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
@@ -19,17 +20,18 @@ var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 // It binds only where more than 99.9 % of the variance is asked for, or where there is hardly any.
 const noiseFloor = 1e-7
 
-// A Subspace is spanned by the K leading eigenvectors of a scatter. A few more, its margin, are kept for where it may
-// end with other observations.
+// A Subspace is spanned by the K leading eigenvectors of a scatter. A few more, its margin, are kept to see what a higher rank would
+// change.
 type Subspace struct {
 	K        int
 	Basis    *mat.Dense // D x (K + margin), orthonormal columns; nil where K is 0
 	Values   []float64  // K + margin eigenvalues, descending
 	Fraction float64    // of the variance that was asked for
+	Total    float64    // the sum of all eigenvalues
 }
 
 // margin is the number of eigenvectors beyond the first k that a Subspace keeps at most.
-func margin(k int) int { return 4 + k/8 }
+func margin(k int) int { return 1 + k/50 }
 
 // Leading returns the fewest leading eigenvectors of a scatter that hold at least the given fraction of the sum of
 // its eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero but for
@@ -39,9 +41,11 @@ func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 		panic(fmt.Sprintf("linalg: a scatter of %d values for %d variables", len(scatter), d))
 	}
 	var k, all int
+	var total float64
 	values, basis, err := largestBy(scatter, d, func(values []float64) int {
 		significant := countAbove(values, noiseFloor*values[0])
-		k = countLeading(values[:significant], fraction*sumPositive(values))
+		total = sumPositive(values)
+		k = countLeading(values[:significant], fraction*total)
 		if k > 0 {
 			all = min(k+margin(k), significant)
 		}
@@ -51,9 +55,9 @@ func Leading(scatter []float64, d int, fraction float64) (Subspace, error) {
 		return Subspace{}, err
 	}
 	if k == 0 {
-		return Subspace{Fraction: fraction}, nil
+		return Subspace{Fraction: fraction, Total: total}, nil
 	}
-	return Subspace{K: k, Basis: basis, Values: values[:all:all], Fraction: fraction}, nil
+	return Subspace{K: k, Basis: basis, Values: values[:all:all], Fraction: fraction, Total: total}, nil
 }
 
 // largestBy returns the eigenvalues, descending, of a symmetric n x n matrix of which the upper triangle is given and is
@@ -70,6 +74,39 @@ func largestOfAll(a []float64, n int, count func(values []float64) int) (values 
 		vectors = largest(a, n, k)
 	}
 	return values, vectors, nil
+}
+
+// Reach is where the fraction of the variance is reached were eigenvectors counted in parts: above K - 1 and at most K; K where it is
+// not reached, for what is left is rounding.
+func (s Subspace) Reach() float64 {
+	if s.K == 0 {
+		return 0
+	}
+	lacking := s.Fraction * s.Total
+	for _, v := range s.Values[:s.K-1] {
+		lacking -= v
+	}
+	last := max(lacking/s.Values[s.K-1], 0)
+	if last > 1-1e-6 { // as where all of the variance is asked for
+		last = 1
+	}
+	return float64(s.K-1) + last
+}
+
+// pull is what observations add to Reach, to first order, where they are counted twice. xx is the scatter of their coordinates in the basis
+// and total their variance, both about the mean of all.
+func (s Subspace) pull(xx blas32.General, total float64) float64 {
+	whole := float64(s.K - 1)
+	last := s.Reach() - whole
+	if last == 1 { // nothing that counts lies beyond
+		return 0
+	}
+	lacking := s.Fraction * total
+	for i := range s.K - 1 {
+		lacking -= float64(xx.Data[i*xx.Stride+i])
+	}
+	end := (s.K - 1) * (xx.Stride + 1)
+	return (lacking - last*float64(xx.Data[end])) / s.Values[s.K-1]
 }
 
 // Bare is the subspace without its margin, for where no observations will be left out.

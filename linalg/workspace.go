@@ -33,12 +33,3 @@ func (w *workspace) values(n int) []float32 {
 func (w *workspace) matrix(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: w.values(rows * cols)}
 }
-
-// copyOf gives a copy of a matrix.
-func (w *workspace) copyOf(m blas32.General) blas32.General {
-	out := w.matrix(m.Rows, m.Cols)
-	for i := range m.Rows {
-		copy(rowOf(out, i), rowOf(m, i))
-	}
-	return out
-}

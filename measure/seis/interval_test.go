@@ -1,83 +1,149 @@
 package seis
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/measure"
 )
 
-// Replicates move the subspaces only where they end. Against computing everything anew without each group, on a layer
-// of real pictures, that changes the width of an interval by less than a third.
-func TestReplicatesMatchTheExactOnes(t *testing.T) {
+// Any two groups are in a set together as often as ten sets allow, and all groups and sets have five.
+func TestHalvesAreBalanced(t *testing.T) {
 	t.Parallel()
-	z, zt := pictures(t, 600)
-	s := Settings{Variance: 0.99, Positions: 12 * 12, Interval: true}
-	site := siteOf("NCHW", z)
+	at := func(set, group int) int {
+		if halves[set][group] == '+' {
+			return 1
+		}
+		return -1
+	}
+	for i := range maxGroups {
+		row, column, others := 0, 0, 0
+		for j := range maxGroups {
+			row += at(i, j)
+			column += at(j, i)
+			together := 0
+			for k := range maxGroups {
+				together += at(k, i) * at(k, j)
+			}
+			if i != j && (together < -2 || together > 2) {
+				t.Errorf("groups %d and %d are together %d times more than apart", i, j, together)
+			}
+			if i != j {
+				others += together
+			}
+		}
+		if row != 0 || column != 0 || others != -maxGroups {
+			t.Errorf("set and group %d: %d and %d more than half, and %d with the others", i, row, column, others)
+		}
+	}
+}
+
+// Where the subspaces are the whole space, replicates are the scores of halves of the samples.
+func TestReplicatesAreScoresOfHalves(t *testing.T) {
+	t.Parallel()
+	z, zt := smooth(1, 200, 3, 4, 4), smooth(2, 200, 3, 4, 4)
+	for i := range zt.Data {
+		zt.Data[i] += z.Data[i]
+	}
+	s, site := Settings{Variance: 1, Positions: 100, Interval: true}, siteOf("NCHW", z)
 	scores := scoresOf(t, s, site, z, zt)
-	exact := map[string][]measure.Replicate{}
-	for group := range maxGroups {
-		a, err := New(Settings{Variance: s.Variance, Positions: s.Positions}).New(site)
+	for set := range halves {
+		a, err := New(Settings{Variance: 1, Positions: 100}).New(site)
 		if err != nil {
 			t.Fatal(err)
 		}
 		left := 0
 		for p := range z.Shape[0] {
-			if groupOf(p, maxGroups, site.Layout) == group {
+			if halves[set][groupOf(p, maxGroups, site.Layout)] != '+' {
 				left++
 			} else if err := a.Update(&measure.Batch{Place: []int{p}, Index: []int{p}, Clean: z.Slice(p, p+1), Moved: zt.Slice(p, p+1)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		without, err := a.Scores()
+		want, err := a.Scores()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range without {
-			exact[v.Statistic] = append(exact[v.Statistic], measure.Replicate{Value: v.Value, Left: left * z.Shape[1]})
-		}
-	}
-	for _, name := range []string{"equivariance", "invariance"} {
-		got := scores[name]
-		if len(got.Replicates) != maxGroups {
-			t.Fatalf("%d replicates", len(got.Replicates))
-		}
-		for i, r := range got.Replicates {
-			near(t, name+" of a replicate", r.Value, exact[name][i].Value, 0.005)
-			if r.Left != exact[name][i].Left {
-				t.Errorf("%d observations left out, want %d", r.Left, exact[name][i].Left)
+		for _, w := range want[:2] {
+			r := scores[w.Statistic].Replicates[set]
+			near(t, w.Statistic+" of a half", r.Value, w.Value, 1e-4)
+			if r.Left != left*z.Shape[1] {
+				t.Errorf("%d observations left out, want %d", r.Left, left*z.Shape[1])
 			}
-		}
-		low, high := measure.Jackknife(got.Value, got.N, exact[name])
-		ratio := (got.High - got.Low) / (high - low)
-		t.Logf("%s %.4f: %.4f to %.4f, exactly %.4f to %.4f", name, got.Value, got.Low, got.High, low, high)
-		if !(ratio > 0.67 && ratio < 1.5) {
-			t.Errorf("the interval of %s is %.2f times as wide as the exact one", name, ratio)
 		}
 	}
 }
 
-// The interval covers what other samples give, most of the time: of 20 sets of samples, the intervals of at least 14
-// hold the score of all.
-func TestIntervalsCover(t *testing.T) {
+// The variance that drifts add is that of a whole number: of the reach itself and a twelfth where the reach of other samples lies anywhere
+// among some whole numbers, nothing where it is far from the next, and of two values where it is at one.
+func TestDriftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
-	const sets, n = 20, 200
-	pool, poolt := smooth(1, sets*n, 2, 4, 4), smooth(2, sets*n, 2, 4, 4)
-	for i := range poolt.Data {
-		poolt.Data[i] += pool.Data[i]
+	var replicates []replicate
+	g := rand.New(rand.NewPCG(4, 4))
+	for range 10 {
+		replicates = append(replicates, replicate{left: 500, move: ranks{g.NormFloat64(), 0}})
 	}
-	s := Settings{Variance: 0.95, Positions: 100, Interval: true}
-	whole := scoresOf(t, s, siteOf("NCHW", pool), pool, poolt)
-	for _, name := range []string{"equivariance", "invariance"} {
-		covered := 0
+	deviation := spreadOf(ranks{}, replicates, 1000).l[0]
+	for _, c := range []struct{ reach, deviation, want float64 }{
+		{20.3, 2, 4 + 1./12},
+		{20.5, 0.05, 0},
+		{20, 0.05, 0.25},
+		{20.99, 0.01, 0.1825}, // 1/4 of the way over: Φ(1/√2) = 0.76
+	} {
+		moved := append([]replicate(nil), replicates...)
+		for i := range moved {
+			moved[i].move.x *= c.deviation / deviation
+		}
+		var values []measure.Replicate
+		for _, v := range spreadOf(ranks{c.reach, 90}, moved, 1000).drifts(slope{smaller: 1}) {
+			values = append(values, measure.Replicate{Value: v, Left: 500})
+		}
+		low, high := measure.Jackknife(0, 1000, values)
+		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
+		near(t, "half the interval", (high-low)/2, half, 0.03*half+0.02)
+	}
+	alike := spread{reach: ranks{20, 20}, l: [3]float64{0, 0, 0}, halfs: make([][2]float64, 10)}
+	for _, v := range alike.drifts(slope{1, 1}) {
+		near(t, "a drift where nothing moves", v, 0, 0)
+	}
+}
+
+// Intervals are as wide as scores of fresh samples spread, and hold the mean of these: where ranks are few and jump, and where canonical
+// correlations are so many that their vectors mix.
+func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
+	t.Parallel()
+	const sets = 40
+	for _, c := range []struct{ n, channels, side int }{{100, 4, 4}, {60, 4, 9}} {
+		values, widths, bounds := map[string][]float64{}, map[string]float64{}, map[string][][2]float64{}
 		for i := range sets {
-			z, zt := pool.Slice(i*n, (i+1)*n), poolt.Slice(i*n, (i+1)*n)
-			got := scoresOf(t, s, siteOf("NCHW", z), z, zt)[name]
-			if got.Low <= whole[name].Value && whole[name].Value <= got.High {
-				covered++
+			z, zt := smooth(uint64(2*i), c.n, c.channels, c.side, c.side), smooth(uint64(2*i+1), c.n, c.channels, c.side, c.side)
+			for j := range zt.Data {
+				zt.Data[j] += z.Data[j]
+			}
+			got := scoresOf(t, Settings{Variance: 0.98, Positions: 100, Interval: true}, siteOf("NCHW", z), z, zt)
+			for _, name := range []string{"equivariance", "invariance"} {
+				s := got[name]
+				values[name] = append(values[name], s.Value)
+				widths[name] += (s.High - s.Low) / 2 / sets
+				bounds[name] = append(bounds[name], [2]float64{s.Low, s.High})
 			}
 		}
-		if covered < 14 {
-			t.Errorf("%d of %d intervals of %s hold the score of all samples", covered, sets, name)
+		for name, v := range values {
+			mean, sd := stat.MeanStdDev(v, nil)
+			covered := 0
+			for _, b := range bounds[name] {
+				if b[0] <= mean && mean <= b[1] {
+					covered++
+				}
+			}
+			ratio := widths[name] / (2.262 * sd)
+			t.Logf("%d x %d, %s: %.4f +- %.4f, %.2f times as wide, %d of %d hold it", c.side, c.side, name, mean, sd, ratio, covered, sets)
+			if !(ratio > 0.6 && ratio < 1.4) || covered < 34 {
+				t.Errorf("%d x %d: intervals of %s are %.2f times as wide as they should be, and %d of %d hold the mean", c.side, c.side, name, ratio, covered, sets)
+			}
 		}
 	}
 }

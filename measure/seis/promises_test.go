@@ -28,7 +28,7 @@ func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 				zt.Data[i] += z.Data[i]
 			}
 			site := siteOf("NCHW", z)
-			site.Layout = measure.Layout{N: 77, Block: 9, Groups: 5}
+			site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
 			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Moved: zt, Tolerance: c.tolerance})
 		})
 	}

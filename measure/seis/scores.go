@@ -18,7 +18,7 @@ const (
 	warnNoNull    = "no null: no sample has another to be paired with"
 	warnNoMemory  = "no interval: the groups of a jackknife do not fit the memory bound"
 	warnNoGroups  = "no interval: too few samples for the groups of a jackknife"
-	warnSingular  = "no interval: without one of the groups the other samples do not span the layer's patterns"
+	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 
 // Scores computes the statistics of what has been seen.
@@ -53,10 +53,12 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if err := a.shuffled(f, &t); err != nil {
 		return nil, fmt.Errorf("seis, null: %w", err)
 	}
-	if err := a.replicates(whole, &t); errors.Is(err, errSingular) {
-		t.warnings = append(t.warnings, warnSingular)
-	} else if err != nil {
-		return nil, err
+	if a.groups.len() > 0 {
+		if err := a.interval(whole, u, v, &t); errors.Is(err, errSingular) {
+			t.warnings = append(t.warnings, warnSingular)
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	return t.rows(a.null != nil), nil
 }
@@ -71,7 +73,7 @@ func (a *accumulator) warnings() []string {
 		w = append(w, warnPerSample)
 	}
 	if a.measure.settings.Interval && a.groups.len() == 0 {
-		if jackknifeGroups(a.site.Layout) < 2 {
+		if jackknifeGroups(a.site.Layout) == 0 {
 			w = append(w, warnNoGroups)
 		} else {
 			w = append(w, warnNoMemory)
@@ -101,50 +103,20 @@ func (a *accumulator) shuffled(f *linalg.Frame, t *table) (err error) {
 	return err
 }
 
-// errSingular says that there are no replicates.
-var errSingular = errors.New(warnSingular)
-
-// replicates computes the scores with each group left out in turn, and the observations that each leaves out.
-func (a *accumulator) replicates(whole linalg.Whole, t *table) error {
-	var scores []result
-	var left []int
-	leaving := whole.Leaving(a.total)
-	err := a.eachGroup(func(g *linalg.Scatter[float32]) error {
-		if g.N == 0 || g.N == a.total.N {
-			return nil
-		}
-		p, err := leaving.Without(g)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errSingular, err)
-		}
-		s, err := scoresOfPair(p)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errSingular, err)
-		}
-		scores, left = append(scores, s), append(left, g.N)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	t.replicates, t.left = scores, left
-	return nil
-}
-
 // A table is what the scores are made of.
 type table struct {
 	n, rank      int
 	scores, null result
-	replicates   []result
-	left         []int
+	replicates   []replicate
+	drifts       [2][]float64 // what the replicates of both scores gain by their ranks
 	warnings     []string
 }
 
 // rows lays the table out as scores, those of the null only if there is one.
 func (t table) rows(null bool) []measure.Score {
 	nan := math.NaN()
-	equivariance := t.row("equivariance", func(r result) float64 { return r.equivariance })
-	invariance := t.row("invariance", func(r result) float64 { return r.invariance })
+	equivariance := t.row("equivariance", t.drifts[0], func(r result) float64 { return r.equivariance })
+	invariance := t.row("invariance", t.drifts[1], func(r result) float64 { return r.invariance })
 	if t.scores.ties {
 		invariance.Warnings = append(invariance.Warnings[:len(t.warnings):len(t.warnings)], warnTies)
 	}
@@ -167,12 +139,12 @@ func (t table) rows(null bool) []measure.Score {
 }
 
 // row is one of the two scores with its interval and its null.
-func (t table) row(statistic string, of func(result) float64) measure.Score {
+func (t table) row(statistic string, drifts []float64, of func(result) float64) measure.Score {
 	s := measure.Plain(statistic, of(t.scores), t.n)
 	s.Null, s.Warnings = of(t.null), t.warnings
 	s.Min, s.Max = 0, 1
 	for i, r := range t.replicates {
-		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r), Left: t.left[i]})
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r.result) + drifts[i], Left: r.left})
 	}
 	s.Low, s.High = measure.Jackknife(s.Value, s.N, s.Replicates)
 	s.Low, s.High = max(s.Low, s.Min), min(s.High, s.Max) // NaN stays NaN

@@ -54,7 +54,7 @@ func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
 
 func (*seis) Name() string { return "seis" }
 
-func (*seis) Version() int { return 2 }
+func (*seis) Version() int { return 3 }
 
 func (m *seis) Settings() any { return m.settings }
 
@@ -111,17 +111,22 @@ func (m *seis) bytes(s measure.Site, p plane) need {
 func (m *seis) groups(s measure.Site, p plane) int {
 	n := jackknifeGroups(s.Layout)
 	need := m.bytes(s, p)
-	if !m.settings.Interval || n < 2 || s.Budget > 0 && need.base+need.groups+need.scratch > s.Budget {
+	if !m.settings.Interval || n == 0 || s.Budget > 0 && need.base+need.groups+need.scratch > s.Budget {
 		return 0
 	}
 	return n
 }
 
-// maxGroups is the number of groups that are left out in turn, fewer than a Layout's, since each has moments of its
-// own.
+// maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has moments of its own.
 const maxGroups = 10
 
-func jackknifeGroups(l measure.Layout) int { return min(l.Groups, maxGroups) }
+// jackknifeGroups is maxGroups, or 0 where there are too few samples for so many.
+func jackknifeGroups(l measure.Layout) int {
+	if l.Groups < maxGroups {
+		return 0
+	}
+	return maxGroups
+}
 
 func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
 	if err := m.settings.check(); err != nil {

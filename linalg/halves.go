@@ -1,0 +1,121 @@
+package linalg
+
+import (
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/noether-ml/noether/internal/huge"
+)
+
+// Halves gathers the scatters of coordinates in the subspaces that a Whole has of its observations, for several sets of them at once:
+// halves of all observations, say. The observations come in parts, each of which belongs to some of the sets. The subspaces stay
+// those of all observations. It is not for several goroutines at a time.
+type Halves struct {
+	whole Whole
+	all   *Scatter[float64]
+	sums  []coordinateSum
+}
+
+// A coordinateSum is the scatters of the coordinates of n observations about the mean of all, and the sum of their deviations from it.
+type coordinateSum struct {
+	n          int
+	xx, yy, xy blas32.General // of xx and yy the upper triangles
+	x, y       []float32
+}
+
+// Halves begins to gather a number of sets. all is the scatter that the whole was computed from.
+func (w Whole) Halves(all *Scatter[float64], sets int) *Halves {
+	h := &Halves{whole: w, all: all, sums: make([]coordinateSum, sets)}
+	p, q := w.frame.x.K, w.frame.y.K
+	for i := range h.sums {
+		h.sums[i] = coordinateSum{
+			xx: hugeSingle(p, p), yy: hugeSingle(q, q), xy: hugeSingle(p, q),
+			x: make([]float32, p), y: make([]float32, q),
+		}
+	}
+	return h
+}
+
+func hugeSingle(rows, cols int) blas32.General {
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: huge.Make[float32](rows * cols)}
+}
+
+// Add adds a part of the observations to the sets that belongs names. It returns how far the part pulls the ranks of x and of y: what it
+// adds to their Reach, to first order, where it is counted twice. The pulls of all parts add up to nothing.
+func (h *Halves) Add(part *Scatter[float32], belongs func(set int) bool) (x, y float64) {
+	f, m := h.whole.frame, float32(part.N)
+	delta := make([]float32, h.all.P)
+	for i := range delta {
+		delta[i] = float32(part.Mean[i] - h.all.Mean[i])
+	}
+	d := h.all.P / 2
+	c := f.reduce(part)
+	dx, dy := coordinates(f.leadingX(), delta[:d]), coordinates(f.leadingY(), delta[d:])
+	addOuter(c.XX, m, dx, dx)
+	addOuter(c.YY, m, dy, dy)
+	addOuter(c.XY, m, dx, dy)
+	for i := range h.sums {
+		if s := &h.sums[i]; belongs(i) {
+			s.n += part.N
+			addSquare(s.xx, c.XX)
+			addSquare(s.yy, c.YY)
+			addAll(s.xy.Data, c.XY.Data, 1)
+			addAll(s.x, dx, m)
+			addAll(s.y, dy, m)
+		}
+	}
+	tx, ty := variancesAbout(part, delta)
+	return f.x.pull(c.XX, tx), f.y.pull(c.YY, ty)
+}
+
+// Set is the scatters of the coordinates of a set, about its mean, and the number of its observations. They are given away.
+func (h *Halves) Set(i int) (p PairSingle, n int) {
+	s := h.sums[i]
+	h.sums[i] = coordinateSum{}
+	f := h.whole.frame
+	f.work.reset(0)
+	if s.n > 0 {
+		addOuter(s.xx, -1/float32(s.n), s.x, s.x)
+		addOuter(s.yy, -1/float32(s.n), s.y, s.y)
+		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
+	}
+	return PairSingle{XX: s.xx, YY: s.yy, XY: s.xy, Overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+}
+
+// variancesAbout is the variance of x and of y of a part, about a mean from which its own differs by delta.
+func variancesAbout(part *Scatter[float32], delta []float32) (x, y float64) {
+	for i, v := range part.Variances() {
+		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
+		if i < len(delta)/2 {
+			x += v
+		} else {
+			y += v
+		}
+	}
+	return x, y
+}
+
+// addOuter adds factor a bᵀ to s.
+func addOuter(s blas32.General, factor float32, a, b []float32) {
+	for i := range s.Rows {
+		addAll(rowOf(s, i), b, factor*a[i])
+	}
+}
+
+// addSquare adds the upper triangle of b to a.
+func addSquare(a, b blas32.General) {
+	for i := range a.Rows {
+		addAll(rowOf(a, i)[i:], rowOf(b, i)[i:], 1)
+	}
+}
+
+func addAll(dst, src []float32, by float32) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] += by * src[i]
+	}
+}
+
+// part is the rows top to bottom and columns left to right of a matrix, none of them empty.
+func part(m blas32.General, top, bottom, left, right int) blas32.General {
+	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
+}

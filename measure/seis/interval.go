@@ -1,0 +1,86 @@
+package seis
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/noether-ml/noether/linalg"
+)
+
+// halves are the sets of groups whose scores the interval is made of: in row i a plus for each group of set i. All rows and all columns have
+// five, and any two groups are as often together as apart, as nearly as ten sets allow. Then the variance among the sets of what is a sum
+// over groups is the variance of that sum, no matter how the groups are numbered.
+var halves = [maxGroups]string{
+	"++-+--++--",
+	"----+++++-",
+	"+--+-+--++",
+	"+++-+---+-",
+	"-++--+-++-",
+	"-+--+++--+",
+	"+-+---++-+",
+	"--++--+-++",
+	"-+-++--+-+",
+	"+-++++----",
+}
+
+// errSingular says that there are no replicates.
+var errSingular = errors.New(warnSingular)
+
+// A replicate is the scores of a half of the groups in the subspaces of all samples, and what moves the ranks.
+type replicate struct {
+	result
+	left int   // observations left out
+	move ranks // of where the fraction of the variance is reached
+}
+
+// interval computes the replicates of the jackknife.
+func (a *accumulator) interval(whole linalg.Whole, u, v linalg.Subspace, t *table) error {
+	replicates, err := a.replicates(whole)
+	if err != nil {
+		return err
+	}
+	equivariance, invariance, err := slopesOf(whole, u, v, t.scores)
+	if err != nil {
+		return fmt.Errorf("seis, interval: %w", err)
+	}
+	s := spreadOf(ranks{u.Reach(), v.Reach()}, replicates, t.n)
+	t.replicates, t.drifts = replicates, [2][]float64{s.drifts(equivariance), s.drifts(invariance)}
+	return nil
+}
+
+// replicates computes the scores of the halves.
+func (a *accumulator) replicates(whole linalg.Whole) (out []replicate, err error) {
+	sets := whole.Halves(a.total, len(halves))
+	var moves [len(halves)]ranks
+	group := 0
+	err = a.eachGroup(func(g *linalg.Scatter[float32]) error {
+		belongs := func(set int) bool { return halves[set][group] == '+' }
+		if g.N > 0 {
+			x, y := sets.Add(g, belongs)
+			for i := range moves {
+				if belongs(i) {
+					moves[i].x += x
+					moves[i].y += y
+				}
+			}
+		}
+		group++
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, move := range moves {
+		p, n := sets.Set(i)
+		if n == 0 || n == a.total.N {
+			return nil, errSingular
+		}
+		s, err := scoresOfPair(p)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errSingular, err)
+		}
+		scale := float64(a.total.N) / float64(n)
+		out = append(out, replicate{s, a.total.N - n, ranks{scale * move.x, scale * move.y}})
+	}
+	return out, nil
+}
