@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Jackknife returns a 95 % interval around full from leave-one-group-out replicates, by the delete-m_j jackknife for
+// Jackknife returns a 95 % interval around full from replicates that leave a group out, or half of the groups, by the delete-m_j jackknife for
 // groups of unequal size (Busing, Meijer and van der Leeden 1999, equations 6 to 8):
 //
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,

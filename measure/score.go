@@ -19,7 +19,7 @@ type Score struct {
 	Replicates []Replicate
 }
 
-// A Replicate is a statistic with one jackknife group left out.
+// A Replicate is a statistic with one jackknife group left out, or with one set of them.
 type Replicate struct {
 	Value float64
 	Left  int // observations left out

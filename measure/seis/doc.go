@@ -54,10 +54,10 @@
 // correlations tie, invariance then differs by some thousandths between shards and the whole. Layers of more than 56 x 56 positions are average-pooled
 // down to that many, with a warning: two 112 x 112 maps have second moments of 2.5 GB.
 //
-// The interval is a delete-a-group jackknife over ten groups of samples, which are runs of the order that samples come in.
-// Memory holds the moments of the group that is being added to; those of others and their sum are in a measure.Store, in
-// float32 and in float64. There are groups only where they would fit into the memory bound. A replicate takes a group out of the moments of the coordinates in U and
-// U', and the canonical correlations and vectors are computed anew, in float32. Of U and U' only the end is: which of
-// the last patterns, and of the next few beyond, belong to them without the group (linalg.Frame). That takes a tenth
-// of the time of computing all anew; TestReplicatesMatchTheExactOnes compares the widths.
+// The interval is made of ten groups of samples, which are runs of the order that samples come in. Memory holds the moments of the group that
+// is being added to; those of others and their sum are in a measure.Store, in float32 and in float64. There are groups only where they would
+// fit into the memory bound. A replicate is the scores of five of the groups, computed anew in float32 from the moments of the coordinates in
+// U and U' of all samples (linalg.Halves). Halves, since canonical vectors of neighbouring correlations mix with any change: leaving out a
+// tenth shows nine times the variance that this has. What other ranks would do is added: where the fraction of the variance is
+// reached is followed to first order, and what a pattern more or less is worth is computed twice.
 package seis

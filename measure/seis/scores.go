@@ -146,6 +146,7 @@ func (t table) row(statistic string, drifts []float64, of func(result) float64) 
 	for i, r := range t.replicates {
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r.result) + drifts[i], Left: r.left})
 	}
+	widen(s.Replicates)
 	s.Low, s.High = measure.Jackknife(s.Value, s.N, s.Replicates)
 	s.Low, s.High = max(s.Low, s.Min), min(s.High, s.Max) // NaN stays NaN
 	return s

@@ -1,0 +1,191 @@
+// Coverage measures how often the intervals of scores hold what they should: it makes the tables of docs/intervals-and-nulls.md.
+//
+//	go run ./studies/coverage sets -n 200 -sets 50 -model resnet20.onnx -o c200 test_batch.bin data_batch_1.bin data_batch_2.bin
+//	noether run c200/study.yaml -o c200/run
+//	go run ./studies/coverage table c200/run/scores.csv ...
+//
+// The pictures of CIFAR-10's binary files are dealt at random to sets of n that share none, and each set is an entry of data in a study. An
+// interval should hold the mean of the scores of all sets, which is the score expected of n pictures, in 95 of 100 sets.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "coverage:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
+		return errors.New("say sets FILE... or table SCORES.csv...")
+	}
+	if args[0] == "table" {
+		rows, err := readAll(args[1:])
+		if err != nil {
+			return err
+		}
+		return write(out, rows)
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	d := dealing{}
+	flags.IntVar(&d.n, "n", 200, "pictures of a set")
+	flags.IntVar(&d.sets, "sets", 50, "sets")
+	flags.StringVar(&d.model, "model", "", "a CIFAR-10 model as ONNX")
+	flags.StringVar(&d.layers, "layers", "/layer2/layer2.2/Relu_1_output_0,/layer3/layer3.2/Relu_1_output_0", "with commas between")
+	flags.StringVar(&d.out, "o", "coverage", "folder of the sets and the study")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	return d.write(flags.Args())
+}
+
+// A dealing is sets of pictures that share none, and a study of them.
+type dealing struct {
+	n, sets            int
+	model, layers, out string
+}
+
+const record = 1 + 3*32*32 // a label and three planes
+
+func (d dealing) write(files []string) error {
+	var pictures []byte
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		if len(data)%record != 0 {
+			return fmt.Errorf("%s: %d bytes are no CIFAR-10 records of %d", f, len(data), record)
+		}
+		pictures = append(pictures, data...)
+	}
+	if have := len(pictures) / record; d.n < 1 || d.sets < 1 || have < d.n*d.sets {
+		return fmt.Errorf("%d sets of %d from %d pictures", d.sets, d.n, have)
+	}
+	model, err := filepath.Abs(d.model)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.out, 0o777); err != nil {
+		return err
+	}
+	order := rand.New(rand.NewPCG(1, 1)).Perm(len(pictures) / record)
+	study := bytes.NewBufferString("name: coverage\nseed: 1\ndata:\n")
+	for i := range d.sets {
+		name := fmt.Sprintf("%03d", i)
+		var set []byte
+		for _, p := range order[i*d.n : (i+1)*d.n] {
+			set = append(set, pictures[p*record:(p+1)*record]...)
+		}
+		if err := os.WriteFile(filepath.Join(d.out, name+".bin"), set, 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintf(study, "  - {name: %q, cifar10: %s.bin}\n", name, name)
+	}
+	fmt.Fprintf(study, `models:
+  - name: model
+    onnx: %q
+    preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
+    layers: ["%s"]
+transforms: {name: tilt, rotate: {values: [10]}}
+measures:
+  - accuracy
+  - effective-invariance
+  - prediction-divergence
+  - distance
+  - seis
+  - similarity: {statistics: [linear-cka, debiased-cka, svcca, pwcca, procrustes, rsa, mutual-knn], pool: mean}
+`, model, strings.ReplaceAll(d.layers, ",", `", "`))
+	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
+}
+
+func readAll(files []string) (rows []scores.Row, err error) {
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		more, err := scores.ReadCSV(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// A kind is what is scored in each set.
+type kind struct{ measure, statistic, layer string }
+
+// A coverage is what became of the intervals of a kind.
+type coverage struct {
+	sets           int
+	mean, sd       float64 // of the scores
+	width          float64 // the mean half width over 1.96 deviations
+	covered, wider float64 // shares of the intervals: that hold the mean; by which their widths vary
+}
+
+func coverageOf(rows []scores.Row) coverage {
+	var values, widths []float64
+	for _, r := range rows {
+		values, widths = append(values, r.Value), append(widths, (r.High-r.Low)/2)
+	}
+	c := coverage{sets: len(rows)}
+	c.mean, c.sd = stat.MeanStdDev(values, nil)
+	mean, sd := stat.MeanStdDev(widths, nil)
+	c.width, c.wider = mean/(1.96*c.sd), sd/mean
+	for _, r := range rows {
+		if r.Low <= c.mean && c.mean <= r.High {
+			c.covered += 1 / float64(len(rows))
+		}
+	}
+	return c
+}
+
+// write prints a line for each kind that has intervals in at least two sets.
+func write(out io.Writer, rows []scores.Row) error {
+	kinds := map[kind][]scores.Row{}
+	for _, r := range rows {
+		if !math.IsNaN(r.Low) {
+			k := kind{r.Measure, r.Statistic, r.Layer}
+			kinds[k] = append(kinds[k], r)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(kinds), func(a, b kind) int {
+		return strings.Compare(a.measure+" "+a.statistic+" "+a.layer, b.measure+" "+b.statistic+" "+b.layer)
+	})
+	if _, err := fmt.Fprintln(out, "| measure | statistic | layer | sets | mean | deviation | half width / 1.96 deviations | coverage |\n| --- | --- | --- | --- | --- | --- | --- | --- |"); err != nil {
+		return err
+	}
+	for _, k := range order {
+		c := coverageOf(kinds[k])
+		if c.sets < 2 {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "| %s | %s | %s | %d | %.4f | %.5f | %.2f (varies by %.0f %%) | %.0f %% |\n",
+			k.measure, k.statistic, k.layer, c.sets, c.mean, c.sd, c.width, 100*c.wider, 100*c.covered); err != nil {
+			return err
+		}
+	}
+	return nil
+}
