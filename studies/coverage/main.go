@@ -36,7 +36,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
-		return errors.New("say sets FILE... or table SCORES.csv...")
+		return errors.New("say sets and files of pictures, or table and files of scores")
 	}
 	if args[0] == "table" {
 		rows, err := readAll(args[1:])
