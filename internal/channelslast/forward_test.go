@@ -80,7 +80,7 @@ func needed(t *testing.T) {
 func TestForwardOfNets(t *testing.T) {
 	needed(t)
 	for name, want := range map[string]int{
-		"cifar_resnet20": 19, "mnasnet0_5": 0, "mobilenet_v3_small": 0, "shufflenet_v2_x0_5": 0, "tiny_convnext": 0, "tiny_mobilenet": 0, "tiny_swin": 0, "tiny_vit": 0,
+		"cifar_resnet20": 19, "tiny_densenet": 0, "mnasnet0_5": 0, "mobilenet_v3_small": 0, "shufflenet_v2_x0_5": 0, "tiny_convnext": 0, "tiny_mobilenet": 0, "tiny_swin": 0, "tiny_vit": 0,
 	} {
 		m, err := onnx.Read(testdata.Path(t, "nets", name, "model.onnx"))
 		if err != nil {
@@ -104,8 +104,12 @@ func TestForwardOfNets(t *testing.T) {
 			if m, err = m.WithOutputs(outputs); err != nil {
 				t.Fatal(err)
 			}
+			laid := forward(t, m)
+			if n := count(laid, "Relu") + count(laid, "Add") + count(laid, kernels.ChannelsFirst); n != 0 {
+				t.Errorf("%s with %d outputs has %d nodes for what its convolutions can write themselves", name, len(outputs), n)
+			}
 			x := normal(1, 1, 5, 3, 32, 32)
-			got, want := run(t, forward(t, m), x), run(t, m, x)
+			got, want := run(t, laid, x), run(t, m, x)
 			for i, name := range outputs {
 				alike(t, name, got[i], want[i])
 			}
@@ -150,6 +154,39 @@ func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) 
 }
 
 func relu(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }
+
+// Every tensor of convolutions, sums and ReLUs is written by a convolution, and a result that is read with its channels first alone in no other layout.
+func TestForwardOfTaps(t *testing.T) {
+	needed(t)
+	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		pooled := b.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{3, 3}, "pads": []int{1, 1, 1, 1}}, b.Relu(x))
+		return b.Relu(b.Add(x, pooled))
+	})
+	var names []string
+	for _, l := range m.Layers() {
+		names = append(names, l.Name)
+	}
+	whole, err := m.WithOutputs(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*onnx.Model{m, whole} {
+		laid, x := forward(t, m), normal(5, 1, 3, 3, 27, 27)
+		alone := 0
+		for _, n := range laid.Nodes() {
+			if n.GetOpType() == kernels.ConvolutionLast && n.Output[0] == "" {
+				alone++
+			}
+		}
+		if n := count(laid, kernels.ConvolutionLast); n != 7 || alone == 0 {
+			t.Errorf("of %d convolutions of our own, %d write their results with the channels first alone, want 7 and some", n, alone)
+		}
+		got, want := run(t, laid, x), run(t, m, x)
+		for i, o := range laid.Outputs() {
+			alike(t, o.Name, got[i], want[i])
+		}
+	}
+}
 
 // A sample comes to the same bits in batches of any size.
 func TestForwardOfBatches(t *testing.T) {

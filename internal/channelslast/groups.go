@@ -14,9 +14,9 @@ import (
 
 // terms are when a group is computed with channels last.
 type terms struct {
-	worth  int // so many products in convolutions by squares pay for a number whose layout changes on the way into a group or out of it,
-	others int // so many for one in another convolution, which may be the engine's quicker,
-	most   int // and in all groups their transformed weights are at most so many numbers
+	worth  int     // so many products in convolutions by squares pay for a number whose layout changes on the way into a group or out of it,
+	others float64 // so many for one in another convolution, which the engine may do quicker,
+	most   int     // and in all groups their transformed weights are at most so many numbers
 }
 
 // withGradients are those where gradients are computed too.
@@ -137,7 +137,7 @@ func (g *grouping) pays(of *group, t terms) bool {
 	for x := range of.crossing {
 		cost += elements(g.static.Shape(x))
 	}
-	return of.products > t.others*of.others+t.worth*cost
+	return float64(of.products) > t.others*float64(of.others)+float64(t.worth*cost)
 }
 
 // add counts what a convolution of a group multiplies.

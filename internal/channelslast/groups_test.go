@@ -42,7 +42,7 @@ func TestTerms(t *testing.T) {
 	// Beside convolutions of one place, which take more products, that of nine pays only where those do not count.
 	y := conv(b.Relu(conv(b.Relu(conv(b.Op("Elu", nil, x), 64, 64, 3)), 512, 64, 1)), 64, 512, 1)
 	for others, want := range []bool{true, false} {
-		if got := grouped(b.Nodes(), b.Static(), nil, terms{worth: 1, others: others, most: 9 * each}); got[string(y)] != want {
+		if got := grouped(b.Nodes(), b.Static(), nil, terms{worth: 1, others: float64(others), most: 9 * each}); got[string(y)] != want {
 			t.Errorf("with others at %d: %v", others, got)
 		}
 	}

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "convolution.h"
+#include "last.h"
 #include "problem.h"
 #include "winograd.h"
 
@@ -62,6 +63,8 @@ static Status *gathered(const Problem *p, Gather *g) {
 	g->group = group_of(g->places);
 	if (!g->prepared)
 		TRY(parallel(p->context, gather_pack, gather_panels(g), g));
+	if (g->source.last && !g->backward)
+		return parallel(p->context, gather_last_part, gather_last_parts(g), g);
 	return parallel(p->context, gather_part, gather_parts(g), g);
 }
 
@@ -205,6 +208,21 @@ static Status *ending(const Kernel *k, Context *context, size_t count, Ending *e
 	return NULL;
 }
 
+// give_all gives what is wanted of a result: in its own layout, and as it is at the end, before f and before more is added with the channels first.
+static Status *give_all(const Kernel *k, Context *context, const int64_t *dims, size_t axes, Ending *e) {
+	TRY(give(k, context, dims, axes, &e->y));
+	if (!k->kind->last)
+		return NULL;
+	const int which[] = {ENDED, ADDED, SUMMED};
+	for (size_t i = 0; i < 3; i++)
+		TRY(output(context, 1 + i, dims, axes, &e->first[which[i]]));
+	e->channels = dims[1];
+	e->plane = 1;
+	for (size_t i = 2; i < axes; i++)
+		e->plane *= dims[i];
+	return e->y == NULL && e->mask != NULL ? wrong("a result with a mask is wanted only with the channels first") : NULL;
+}
+
 Status *CALL compute_convolution(void *kernel, Context *context) {
 	const Kernel *k = kernel;
 	Tensor x, w, bias;
@@ -223,7 +241,7 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 	int64_t dims[AXES];
 	results(&p, dims);
 	TRY(ending(k, context, p.samples * p.out * p.places[0] * p.places[1], &g.ending));
-	TRY(give(k, context, dims, x.axes, &g.ending.y));
+	TRY(give_all(k, context, dims, x.axes, &g.ending));
 	if (p.samples == 0)
 		return NULL;
 	if (!near(&p))

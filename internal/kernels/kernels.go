@@ -47,7 +47,8 @@
 //
 //	y = f(convolution + more), and 0 where mask is not above 0
 //
-// with f the identity, or max(0, .) where the attribute relu is 1. Bias, more and mask may be left out. Where the attribute side is 4, kernels of 3 x 3, with any channels, go by squares of
+// with f the identity, or max(0, .) where the attribute relu is 1. Bias, more and mask may be left out. ConvolutionLast gives up to three outputs more, with the channels first: y, convolution + more, and the
+// convolution alone; each of the four may be left out, y itself where there is no mask. Where the attribute side is 4, kernels of 3 x 3, with any channels, go by squares of
 // 4 x 4 places, which take 36 products in place of 144, and with the points 0, p, -p, q, -q and infinity, p = 5/8 and q = 3/2 (see Barabasz et al. 2020, "Error Analysis and Improving the Accuracy
 // of Winograd Convolution for Deep Neural Networks", on the choice of points) lose no more digits than some sums over taps do:
 //

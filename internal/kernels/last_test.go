@@ -57,10 +57,15 @@ func TestConvolutionLast(t *testing.T) {
 			}
 			add, keep := filled(5, c.like.Shape...), filled(6, c.like.Shape...)
 			want := tensor.Tensor{Shape: c.like.Shape, Data: sums[0].Data}
+			summed, added, outputs := want.Clone(), want.Clone(), 1
+			if c.last == kernels.ConvolutionLast {
+				outputs = rapid.SampledFrom([]int{1, 2, 4}).Draw(r, "outputs")
+			}
 			for i := range want.Data {
 				if more || mask { // inputs are left out only at the end
 					want.Data[i] += add.Data[i]
 				}
+				added.Data[i] = want.Data[i]
 				if relu == 1 {
 					want.Data[i] = max(0, want.Data[i])
 				}
@@ -81,11 +86,14 @@ func TestConvolutionLast(t *testing.T) {
 			for _, side := range []int{2, 4} {
 				attrs := maps.Clone(attrs)
 				attrs["relu"], attrs["side"] = relu, side
-				got, err := run(t, c.last, attrs, 2, 1, given...)
+				got, err := run(t, c.last, attrs, 2, outputs, given...)
 				if err != nil {
 					r.Fatal(err)
 				}
 				closeTo(r, c.last, got[0], lastOf(want), c.terms*side/2)
+				for i, want := range []tensor.Tensor{want, added, summed}[:outputs-1] { // the same with the channels first, at three stages
+					closeTo(r, c.last+" with the channels first", got[1+i], want, c.terms*side/2)
+				}
 			}
 		}
 	})

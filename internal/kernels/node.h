@@ -59,6 +59,7 @@ Status *content(const Value *value, const float **data, int64_t *dims, size_t *a
 
 // input gives the elements of an input, NULL where it is left out, and their shape.
 Status *input(Context *context, size_t i, const float **data, int64_t *dims, size_t *axes, size_t *count);
+// output gives the memory of an output, NULL where it is left out.
 Status *output(Context *context, size_t i, const int64_t *dims, size_t axes, float **data);
 
 // parallel does the parts of some work, side by side where there are several.

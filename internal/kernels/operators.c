@@ -51,7 +51,8 @@ Status *content(const Value *value, const float **data, int64_t *dims, size_t *a
 Status *output(Context *context, size_t i, const int64_t *dims, size_t axes, float **data) {
 	Value *value;
 	TRY(KernelContext_GetOutput(api)(context, i, dims, axes, &value));
-	return GetTensorMutableData(api)(value, (void **)data);
+	*data = NULL;
+	return value == NULL ? NULL : GetTensorMutableData(api)(value, (void **)data);
 }
 
 Status *parallel(const Context *context, void (*part)(void *, size_t), size_t parts, void *work) {
@@ -262,6 +263,10 @@ static int CALL element(const Operator *op, size_t i) {
 static size_t CALL inputs(const Operator *op) { return ((const Kind *)op)->inputs; }
 static size_t CALL outputs(const Operator *op) { return ((const Kind *)op)->outputs; }
 static int CALL need(const Operator *op, size_t i) { return i < (size_t)((const Kind *)op)->needed ? REQUIRED : OPTIONAL; }
+static int CALL leave(const Operator *op, size_t i) {
+	(void)op, (void)i;
+	return OPTIONAL;
+}
 static int CALL zero(const Operator *op, size_t i) {
 	(void)op, (void)i;
 	return 0; // required, and in the usual memory
@@ -294,12 +299,13 @@ static void CALL release(int *from, int *to) {
 	free(to);
 }
 
-#define OPERATOR                                                                                                                   \
+#define ANY                                                                                                                   \
 	.version = API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element,                 \
 	.GetInputTypeCount = inputs, .GetOutputType = element, .GetOutputTypeCount = outputs, .KernelDestroy = destroy,            \
-	.GetInputCharacteristic = need, .GetOutputCharacteristic = zero, .GetInputMemoryType = zero, .GetVariadicInputMinArity = one, \
+	.GetInputCharacteristic = need, .GetInputMemoryType = zero, .GetVariadicInputMinArity = one, \
 	.GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one, .GetVariadicOutputHomogeneity = one,                 \
 	.CreateKernelV2 = create, .GetStartVersion = one, .GetEndVersion = latest
+#define OPERATOR ANY, .GetOutputCharacteristic = zero
 #define SHAPED OPERATOR, .InferOutputShapeFn = infer
 #define UPDATE SHAPED, .KernelComputeV2 = compute_update, .ReleaseMayInplace = release
 
@@ -312,7 +318,7 @@ static const Kind kinds[] = {
 	{{SHAPED, .KernelComputeV2 = compute_relu_gradient}, "ReluGradient", 2, 2, 1, {0}},
 	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Convolution", 3, 2, 1, .prepare = prepare_convolution},
 	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradient", 3, 3, 1, {2}, .prepare = prepare_input_gradient},
-	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "ConvolutionLast", 5, 2, 1, .last = 1, .prepare = prepare_convolution},
+	{{ANY, .GetOutputCharacteristic = leave, .KernelComputeV2 = compute_convolution}, "ConvolutionLast", 5, 2, 4, .last = 1, .prepare = prepare_convolution},
 	{{SHAPED, .KernelComputeV2 = compute_input_gradient}, "ConvolutionInputGradientLast", 5, 3, 1, {2}, .last = 1, .prepare = prepare_input_gradient},
 	{{OPERATOR, .KernelComputeV2 = compute_turn}, "ChannelsLast", 1, 1, 1, .last = 1},
 	{{OPERATOR, .KernelComputeV2 = compute_turn}, "ChannelsFirst", 1, 1, 1},

@@ -5,7 +5,7 @@
 #endif
 
 // What tile_of gives for one kind of processor.
-#define TILE static const Tile NAME(tile) = {2 * W, NAME(multiply), NAME(patch), NAME(weights), NAME(result), NAME(spread), NAME(taps), NAME(product), {NAME(read2), NAME(weights), NAME(write2)}, {NAME(read4), NAME(weights4), NAME(write4)}, NAME(finish)};
+#define TILE static const Tile NAME(tile) = {2 * W, NAME(multiply), NAME(patch), NAME(weights), NAME(result), NAME(spread), NAME(taps), NAME(product), {NAME(read2), NAME(weights), NAME(write2)}, {NAME(read4), NAME(weights4), NAME(write4)}, NAME(finish), NAME(add)};
 
 #define W 8
 #define NAME(x) x##_plain8

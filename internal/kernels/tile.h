@@ -14,8 +14,13 @@ typedef void Transform(const float *from, ptrdiff_t down, ptrdiff_t right, float
 typedef struct Ending {
 	const float *bias, *more, *mask; // NULL: none; bias has a number for each channel, and whole panels of them
 	int relu;
-	float *y;
+	float *y; // NULL, without a mask: only the following are wanted
+	// Copies of it with the channels first, as it is before more is added, before f, and at the end; NULL: they are not wanted.
+	float *first[3];
+	size_t channels, plane; // of the result
 } Ending;
+
+enum { SUMMED, ADDED, ENDED };
 
 // How pictures and results whose channels are last go by squares. patch takes the places from[row][column] of a square, n numbers each; where these are NULL
 // they are those from a corner on, down and right apart. result ends the sums of the n first rows of a panel, from channel first on: at some place of a result on, so many
@@ -42,6 +47,8 @@ typedef struct Tile {
 	Squaring two, four; // to squares of 2 x 2 and 4 x 4 places of a result
 	// finish ends n sums, at most rows, that lie side by side from some place of the result on.
 	void (*finish)(const float *sums, const Ending *e, size_t at, size_t n);
+	// add adds n numbers to others.
+	void (*add)(float *sums, const float *more, size_t n);
 } Tile;
 
 // tile_of is for vectors of so many lanes, 8 or 16; 0: as many as suit this processor.

@@ -79,3 +79,11 @@ static void NAME(finish)(const float *sums, const Ending *e, size_t at, size_t n
 		e->y[at + i] = e->mask != NULL && !(e->mask[at + i] > 0) ? 0 : v;
 	}
 }
+
+static void NAME(add)(float *restrict sums, const float *restrict more, size_t n) {
+	size_t i = 0;
+	for (; i + W <= n; i += W)
+		*(NAME(vec) *)(sums + i) += *(const NAME(vec) *)(more + i);
+	for (; i < n; i++)
+		sums[i] += more[i];
+}

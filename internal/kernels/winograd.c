@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "last.h"
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
 #endif
@@ -168,6 +170,30 @@ static void put_last(const Winograd *g, const Piece *p, size_t q, const Squares 
 	}
 }
 
+// So many squares of a row are put together.
+enum { RUN = 8 };
+
+// put_apart is put_last where the channels are wanted first too: by rows of places, which have to be of one length in memory.
+static void put_apart(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
+	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), side = g->side;
+	float row[4][4 * RUN * MOST_ROWS];
+	const size_t apart[2] = {sizeof row[0] / sizeof row[0][0], rows};
+	const Ending raw = {.bias = g->ending.bias, .y = row[0]};
+	Spot at = spot_of(s, p->first);
+	for (size_t i = 0, run; i < p->count; i += run) {
+		const size_t y = side * at.y, x = side * at.x, down = least(side, g->height - y);
+		run = least(least(RUN, s->right - at.x), p->count - i);
+		for (size_t k = 0; k < run; k++, go_on(&at, s)) {
+			const size_t places[2] = {down, least(side, g->width - x - side * k)};
+			squaring(g)->result(p->sums + (q * SQUARES + i + k) * rows, p->sums_apart, &raw, first, side * k * rows, places, apart, some);
+		}
+		for (size_t k = 0; k < down; k++) {
+			const Places of = {(p->first + i) / (s->down * s->right), (y + k) * g->width + x, least(side * run, g->width - x), first, some};
+			end_places(g->tile, &g->ending, &of, row[k]);
+		}
+	}
+}
+
 static void read_squares(const Winograd *g, const Piece *p, const Squares *s) {
 	const size_t wide = g->source.wide;
 	for (size_t i = 0; i < p->count; i++)
@@ -247,7 +273,7 @@ void winograd_part(void *winograd, size_t part) {
 	(g->source.last ? read_last : read_squares)(g, &p, &s);
 	(g->source.last ? multiply_last : multiply)(g, &p);
 	for (size_t q = 0; q < p.panels; q++)
-		(g->source.last ? put_last : put)(g, &p, q, &s);
+		(!g->source.last ? put : ends_apart(&g->ending) ? put_apart : put_last)(g, &p, q, &s);
 	g->memory->give(g->memory, p.places);
 }
 

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""Times a forward pass of PyTorch that keeps outputs of modules as numpy.
+
+usage: networks.py PEERS NAME SIZE BATCH all|CLASS [THREADS]
+PEERS: the folder of nets.py, which builds NAME. Outputs are kept of every module without children, or of the modules of a class
+(ReLU, Bottleneck, CNBlock, ...). Prints one JSON object: images a second by the median of seven runs, the least processor time of a run, which says
+something with one thread only, since others wait busily, what was kept, and peak memory.
+"""
+import json, resource, statistics, sys, time
+import torch
+
+sys.path.insert(0, sys.argv[1])
+import nets
+
+torch.manual_seed(0)
+name, size, batch, which = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+torch.set_num_threads(int(sys.argv[6]) if len(sys.argv) > 6 else 2)
+net, x, kept = nets.build(name).eval(), torch.rand(batch, 3, size, size), []
+for m in net.modules():
+    if not list(m.children()) if which == "all" else type(m).__name__ == which:
+        m.register_forward_hook(lambda _, __, y: kept.append(y.detach().numpy()))
+
+
+def run():
+    kept.clear()
+    with torch.no_grad():
+        net(x)
+
+
+for _ in range(2):
+    run()
+if not kept:
+    sys.exit(f"{name} has no modules of class {which}")
+seconds, processor = [], []
+for _ in range(7):
+    t, p = time.perf_counter(), time.process_time()
+    run()
+    seconds.append(time.perf_counter() - t)
+    processor.append(time.process_time() - p)
+print(json.dumps({
+    "per_second": round(batch / statistics.median(seconds), 2),
+    "cpu_ms_per_image": round(1e3 * min(processor) / batch, 2),
+    "kept": len(kept),
+    "mib_kept_per_image": round(sum(a.nbytes for a in kept) / batch / 2**20, 1),
+    "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+}))
