@@ -193,10 +193,10 @@ func (c *call) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
 }
 
 // mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out / group x kernel,
-// the kernel reversed. Constant weights are rearranged here and now.
+// the kernel reversed. Constant weights are rearranged here and now, unless there is a gradient by them: who differentiates again wants to find them.
 func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	out, in, kernel := w[0]/group, w[1], w[2:]
-	if constant, ok := c.static.Weights(string(v)); ok {
+	if constant, ok := c.static.Weights(string(v)); ok && !c.active[v] {
 		return c.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)

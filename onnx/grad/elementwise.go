@@ -113,7 +113,7 @@ func pow(c *call) {
 		b = c.Cast(b, c.static.Type(string(a)))
 	}
 	c.give(0, func() onnx.Value {
-		if exponent, ok := c.static.Values(string(c.x(1))); ok && len(exponent) == 1 {
+		if exponent, ok := c.static.Values(string(c.x(1))); ok && len(exponent) == 1 && !c.needs(1) {
 			if exponent[0] == 0 {
 				return ""
 			}

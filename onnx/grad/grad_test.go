@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/tensor"
@@ -103,6 +104,34 @@ func TestUnsupported(t *testing.T) {
 	_, err := grad.Of(b, y, "", "m")
 	if err == nil || !strings.Contains(err.Error(), `node "Det" (Det)`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error is %v, want one line that names the node", err)
+	}
+}
+
+// Weights that there is a gradient by are not built into the other gradients: of a convolution, which is linear in both, that by x differentiated by the weights
+// is that by the weights at the cotangent's place. Nor are exponents: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
+func TestTwiceByWeights(t *testing.T) {
+	t.Parallel()
+	g := &gen{Rand: keyed.Rand(31), opset: 17}
+	kernel, exponent := g.smooth(3, 2, 3, 2), operand{shape: []int{1}, floats: []float32{2}}
+	b := onnx.NewBuilder(17)
+	w, power := kernel.constant(b, "w"), exponent.constant(b, "b")
+	x, r, a := b.Input("x", onnx.Float, 1, 2, 5, 4), b.Input("r", onnx.Float, 1, 2, 5, 4), b.Input("a", onnx.Float, 1)
+	of := func(y, dy onnx.Value, by ...onnx.Value) []onnx.Value {
+		dx, err := grad.Of(b, y, dy, by...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dx
+	}
+	observe(b, "twice", of(of(b.Conv(x, w, "", nil), "", x, w)[0], r, w)[0])
+	observe(b, "once", of(b.Conv(r, w, "", nil), "", w)[0])
+	observe(b, "power", of(of(b.Pow(a, power), "", a, power)[0], "", power)[0])
+	out := compile(t, build(t, b)).run(t, map[string]operand{"x": g.smooth(1, 2, 5, 4), "r": g.smooth(1, 2, 5, 4), "a": {shape: []int{1}, floats: []float32{3}}})
+	if d := distance(out[0].Data, out[1].Data); !(d <= 1e-5*largest(out[1].Data)) || largest(out[1].Data) == 0 {
+		t.Errorf("the gradient by x has by the weights the gradient %v, want %v", out[0], out[1])
+	}
+	if got, want := float64(out[2].Data[0]), 3*(1+2*math.Log(3)); math.Abs(got-want) > 1e-4 {
+		t.Errorf("of b a^(b-1) the derivative by b is %g, want %g", got, want)
 	}
 }
 
