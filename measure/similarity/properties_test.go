@@ -108,7 +108,7 @@ func TestFarUnits(t *testing.T) {
 	x := normal(g, 50, 4)
 	y := product2(x, normal(g, 4, 6))
 	y.Add(y, normal(g, 50, 6))
-	for _, unit := range []float64{1e-300, 1e-170, 1e-90, 1e90, 1e170, 1e300} {
+	for _, unit := range []float64{1e-300, 1e-170, 1e-90, 1e-40, 1e-25, 1e25, 1e40, 1e90, 1e170, 1e300} {
 		var far mat.Dense
 		far.Scale(unit, x)
 		for _, name := range Names() {
@@ -117,6 +117,12 @@ func TestFarUnits(t *testing.T) {
 			}
 			if want, got := value(t, name, y, x), value(t, name, y, &far); !near(got, want) {
 				t.Errorf("%s of the second is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
+			}
+		}
+		scores := compared(t, &far, y, everything())
+		for name, want := range compared(t, x, y, everything()) {
+			if got := scores[name]; !(math.Abs(got.Low-want.Low) <= 1e-5 && math.Abs(got.High-want.High) <= 1e-5) {
+				t.Errorf("%s has the interval [%g %g] in units of %g and [%g %g] in units of 1", name, got.Low, got.High, 1/unit, want.Low, want.High)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ type sample struct {
 	mean     []float64
 	constant bool    // no variable varies
 	largest  float64 // the largest deviation from the mean, scaled
-	scale    float64 // by which deviations are multiplied: other than 1 only where their fourth powers would overflow or vanish
+	scale    float64 // by which deviations are multiplied: other than 1 only where they are so large or small that squares in float32 might overflow or vanish
 }
 
 // chunkRows is how many observations are multiplied at once: enough for products to be fast and for adding them up to
@@ -121,7 +121,7 @@ func newSample(ctx context.Context, name string, source Source, order []int) (*s
 // rescale chooses a power of two as the scale; no statistic depends on it.
 func (s *sample) rescale() {
 	s.scale = 1
-	if s.largest > 0 && (s.largest < 1e-60 || s.largest > 1e60) {
+	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {
 		s.scale = math.Ldexp(1, min(-math.Ilogb(s.largest), 1000))
 		s.largest *= s.scale
 	}
@@ -161,8 +161,8 @@ func (s *sample) read(from, to int, dst []float64) error {
 	return nil
 }
 
-// single reports whether products in float32 serve: where nothing is lost in it and nothing overflows or vanishes.
-func (s *sample) single() bool { return s.source.Single() && s.largest < 1e15 && s.largest > 1e-12 }
+// single reports whether products in float32 serve: where nothing is lost in it.
+func (s *sample) single() bool { return s.source.Single() }
 
 // both runs two functions side by side and returns the first error.
 func both(f, g func() error) error {
