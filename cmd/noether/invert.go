@@ -114,7 +114,7 @@ func (f *invertFlags) check() error {
 	return nil
 }
 
-// idle complains about a flag that is given and has no effect beside the others.
+// idle complains about a flag that is given and has no effect, beside the others or as zero, which stands for the default.
 func (f *invertFlags) idle(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
@@ -122,6 +122,12 @@ func (f *invertFlags) idle(given func(flag string) bool) error {
 		if given(pair[0]) && !given(pair[1]) {
 			return fmt.Errorf("--%s has no effect without --%s", pair[0], pair[1])
 		}
+	}
+	switch {
+	case given("steps") && f.steps == 0:
+		return errors.New("--steps is 0; take one at least")
+	case given("step-size") && f.stepSize == 0:
+		return errors.New("--step-size is 0; it is above 0")
 	}
 	if f.controversial && given("start") && f.start != string(invert.Near) {
 		return errors.New("--controversial starts near x: leave out --start")

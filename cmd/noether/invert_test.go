@@ -138,6 +138,8 @@ func TestInvertErrors(t *testing.T) {
 		{[]string{model, "--data", data, "-o", out, "--start", "dream"}, 2, "--start is one of"},
 		{[]string{model, "--data", data, "-o", out, "--optimiser", "sgd"}, 2, `optimiser "sgd"`},
 		{[]string{model, "--data", data, "-o", out, "--limit", "0"}, 2, "--limit is 0"},
+		{[]string{model, "--data", data, "-o", out, "--steps", "0"}, 2, "--steps is 0"},
+		{[]string{model, "--data", data, "-o", out, "--step-size", "0"}, 2, "--step-size is 0"},
 		{[]string{model, "--data", data, "-o", out, "--controversial"}, 2, "--against"},
 		{[]string{model, "--data", data, "-o", out, "--norm", "l2"}, 2, "radius"},
 		{[]string{model, "--data", data, "-o", out, "--radius", "1"}, 2, "without --norm"},
