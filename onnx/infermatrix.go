@@ -2,7 +2,8 @@ package onnx
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/noether-ml/noether/internal/subscripts"
 )
 
 // The layouts of products and sums over axes.
@@ -73,29 +74,29 @@ func (c *call) gemm() layout {
 
 // einsum gives each index of the result the best of the axes that it names; what only weights name is channels.
 func (c *call) einsum() layout {
-	equation := strings.ReplaceAll(AttrString(c.node, "equation", ""), " ", "")
-	left, right, explicit := strings.Cut(equation, "->")
-	if !explicit || strings.Contains(equation, ".") {
+	ranks := make([]int, len(c.args))
+	for i := range ranks {
+		if c.arg(i) == nil {
+			return nil
+		}
+		ranks[i] = len(c.arg(i))
+	}
+	terms, result, err := subscripts.Read(AttrString(c.node, "equation", ""), ranks)
+	if err != nil {
 		return nil
 	}
-	named := map[rune]axis{}
-	for i, term := range strings.Split(left, ",") {
-		l := c.arg(i)
-		if len(term) != len(l) {
-			return nil
-		}
+	named := map[rune][]layout{}
+	for i, term := range terms {
 		for j, index := range term {
-			if best, ok := named[index]; !ok || better(l[j], best) {
-				named[index] = l[j]
-			}
+			named[index] = append(named[index], layout{c.arg(i)[j]})
 		}
 	}
-	out := make(layout, 0, len(right))
-	for _, index := range right {
-		a, ok := named[index]
-		if !ok {
+	out := make(layout, 0, len(result))
+	for _, index := range result {
+		if named[index] == nil {
 			return nil
 		}
+		a := c.broadcast(named[index]...)[0]
 		if a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = one('C', a.size())
 		}

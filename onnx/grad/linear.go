@@ -13,7 +13,12 @@ func (c *call) identityMatrix(axis int) onnx.Value {
 	if c.Opset() < 9 {
 		return c.constantIdentity(c.shape(c.x(0))[axis])
 	}
-	n, kind := c.size(c.x(0), axis), c.static.Type(string(c.y(0)))
+	return c.identityOf(c.size(c.x(0), axis))
+}
+
+// identityOf is the n x n identity for a vector n of one element; it came with opset 9.
+func (c *call) identityOf(n onnx.Value) onnx.Value {
+	kind := c.static.Type(string(c.y(0)))
 	zero := &pb.TensorProto{DataType: int32p(kind), Dims: []int64{1}, RawData: make([]byte, kind.Size())}
 	return c.Op("EyeLike", nil, c.Op("ConstantOfShape", onnx.Attrs{"value": zero}, c.Concat(0, n, n)))
 }

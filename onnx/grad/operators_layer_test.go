@@ -176,7 +176,12 @@ func drawEinsum(g *gen) trial {
 		{"i,...", [][]int{{i}, {j, k}}},
 		{"ij,,k->jk", [][]int{{i, j}, {}, {k}}},
 		{"...i,...j->...j", [][]int{{1, k, i}, {b, k, j}}},
-	}[(g.trial+g.opset)%17]
+		{"ii->i", [][]int{{b, b}}},
+		{"jij,ki", [][]int{{b, i, b}, {k, i}}},
+		{"k,jj->", [][]int{{k}, {b, b}}},
+		{"iii,l->li", [][]int{{b, b, b}, {j}}},
+		{"...ii,...ji->...j", [][]int{{k, b, b}, {1, j, b}}},
+	}[(g.trial+g.opset)%22]
 	tr := trial{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
 		tr.operands = append(tr.operands, g.smooth(s...))
