@@ -51,6 +51,9 @@ func (w *writer) belowZero(x onnx.Value) onnx.Value { return w.Op("Min", nil, x,
 // clip: min(max, max(min, x)), in the standard's order: where the bounds cross it is the upper one.
 func clip(w *writer, n *pb.NodeProto) onnx.Value {
 	x, low, high := w.x(n, 0), w.x(n, 1), w.x(n, 2)
+	if w.Opset() >= 12 { // since when the engine has it in float64
+		return w.Clip(x, low, high)
+	}
 	if low != "" {
 		x = w.Op("Max", nil, x, low)
 	}

@@ -18,7 +18,7 @@ func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	if !win.none() {
 		count = w.counts(n, given, win)
 	}
-	return w.Div(w.sum(w.taps(x, win)), count)
+	return w.Div(w.sum(w.taps(x, win, w.static.Shape(n.Output[0]))), count)
 }
 
 // poolWindow is a pool's window with the padding that it is given, and with what its last places read; ok is false where it is too large to be
@@ -69,7 +69,7 @@ func (w *writer) counts(n *pb.NodeProto, given, win window) onnx.Value {
 		ones = w.padded(ones, given.padding, 1)
 		win.padding = w.less(win.padding, given.padding)
 	}
-	return w.sum(w.taps(ones, win))
+	return w.sum(w.taps(ones, win, w.static.Shape(n.Output[0])))
 }
 
 // sum adds tensors up; there is one at least.
@@ -98,7 +98,7 @@ func lpPool(w *writer, n *pb.NodeProto) onnx.Value {
 		return ""
 	}
 	power, root := w.powers(n)
-	return root(w.sum(w.taps(power(w.x(n, 0)), win)))
+	return root(w.sum(w.taps(power(w.x(n, 0)), win, w.static.Shape(n.Output[0]))))
 }
 
 func globalLpPool(w *writer, n *pb.NodeProto) onnx.Value {

@@ -57,6 +57,8 @@ func TestConv(t *testing.T) {
 		{"groups with gaps", 3, 1, 2, slide{[]int{2, 3}, one, []int{2, 1}, []int{0, 1, 1, 0}, [2]int{6, 5}, [2]int{5, 4}}, "", true},
 		{"depthwise", 4, 1, 1, slide{[]int{3, 3}, []int{2, 2}, one, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{3, 3}}, "", true},
 		{"depthwise with gaps", 4, 1, 1, slide{[]int{3, 2}, one, []int{1, 2}, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{6, 5}}, "", false},
+		{"in tiles", 1, 80, 72, slide{[]int{3, 3}, one, one, []int{1, 0, 0, 1}, [2]int{8, 9}, [2]int{7, 8}}, "", true},
+		{"depthwise in tiles", 4, 1, 1, slide{[]int{3, 3}, one, one, []int{1, 1, 1, 1}, [2]int{7, 8}, [2]int{7, 8}}, "", false},
 		{"same, upper", 1, 2, 2, slide{[]int{2, 3}, []int{2, 2}, one, []int{0, 0, 0, 1}, [2]int{6, 4}, [2]int{3, 2}}, "SAME_UPPER", true},
 		{"same, lower", 1, 2, 2, slide{[]int{2, 3}, []int{2, 2}, one, []int{0, 1, 0, 0}, [2]int{6, 4}, [2]int{3, 2}}, "SAME_LOWER", true},
 		{"same, longer strides than kernels", 1, 2, 2, slide{[]int{1, 2}, []int{2, 3}, one, []int{0, 0, 0, 0}, [2]int{6, 5}, [2]int{3, 2}}, "SAME_UPPER", true},
