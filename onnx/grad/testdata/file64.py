@@ -32,6 +32,9 @@ def step(n, i, a):
         return F.batch_norm(i[0], i[3], i[4], i[1], i[2], False, 0, a.get("epsilon", 1e-5))
     if op == "Gemm":
         return i[0] @ (i[1].T if a.get("transB") else i[1]) + i[2]
+    if op == "Pad":
+        ends = i[1].reshape(2, -1).T.flip(0).flatten().tolist()  # PyTorch begins with the last axis
+        return F.pad(i[0], ends) if any(ends) else i[0]
     if op == "Constant":
         return torch.from_numpy(numpy_helper.to_array(a["value"]).copy())
     return {
