@@ -35,6 +35,11 @@ def step(n, i, a):
     if op == "Pad":
         ends = i[1].reshape(2, -1).T.flip(0).flatten().tolist()  # PyTorch begins with the last axis
         return F.pad(i[0], ends) if any(ends) else i[0]
+    if op == "Slice":
+        starts, ends, axes = (v.tolist() for v in i[1:4])
+        for start, end, axis in zip(starts, ends, axes):
+            i[0] = i[0].narrow(axis, start, min(end, i[0].shape[axis]) - start)
+        return i[0]
     if op == "Constant":
         return torch.from_numpy(numpy_helper.to_array(a["value"]).copy())
     return {
@@ -48,6 +53,13 @@ def step(n, i, a):
         "ReduceMean": lambda: i[0].mean(tuple(a["axes"]), keepdim=bool(a.get("keepdims", 1))),
         "Flatten": lambda: i[0].flatten(a.get("axis", 1)),
         "Identity": lambda: i[0],
+        "Cast": lambda: i[0],
+        "Shape": lambda: torch.tensor(i[0].shape),
+        "Gather": lambda: i[0][i[1]],
+        "Unsqueeze": lambda: i[0].reshape(1),
+        "Div": lambda: i[0] // i[1],
+        "Reshape": lambda: i[0].reshape(i[1].tolist()),
+        "Transpose": lambda: i[0].permute(a["perm"]),
     }[op]()
 
 
