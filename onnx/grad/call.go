@@ -88,13 +88,14 @@ func (c *call) give(i int, f func() onnx.Value) {
 	}
 }
 
-// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which it is repeated.
-func (c *call) giveRepeated(i int, f func() onnx.Value) {
+// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which it is repeated. channels says that the second is
+// none of them.
+func (c *call) giveRepeated(i int, channels bool, f func() onnx.Value) {
 	if !c.needs(i) {
 		return
 	}
 	if g := f(); g != "" && c.tape.err == nil {
-		c.tape.addRepeated(c.x(i), g)
+		c.tape.addRepeated(c.x(i), g, channels)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // globalAveragePool spreads the gradient of a mean evenly.
 func globalAveragePool(c *call) {
-	c.giveRepeated(0, func() onnx.Value {
+	c.giveRepeated(0, true, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""

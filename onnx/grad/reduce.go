@@ -84,7 +84,7 @@ func repeating(f func(r reduction) onnx.Value) rule {
 		case r.all:
 			c.give(0, func() onnx.Value { return c.expandLike(f(r), r.x) })
 		default:
-			c.giveRepeated(0, func() onnx.Value { return f(r) })
+			c.giveRepeated(0, r.axesAt == "" && !slices.Contains(r.axes, 1), func() onnx.Value { return f(r) })
 		}
 	}
 }

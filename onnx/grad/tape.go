@@ -171,10 +171,15 @@ func (t *tape) add(v, term onnx.Value) {
 	delete(t.repeats, v)
 }
 
-// addRepeated adds a term that has as many axes as v, some of size 1, and is to be repeated along these.
-func (t *tape) addRepeated(v, term onnx.Value) {
-	if t.sums[v] != "" {
-		t.add(v, term)
+// addRepeated adds a term that has as many axes as v, some of size 1, and is to be repeated along these. What has one
+// place for all channels cannot be put into blocks of them.
+func (t *tape) addRepeated(v, term onnx.Value, channels bool) {
+	if sum := t.sums[v]; sum != "" {
+		if channels {
+			t.add(v, term)
+		} else {
+			t.sums[v] = t.b.Add(sum, term)
+		}
 		return
 	}
 	if sum := t.repeats[v]; sum != "" {
