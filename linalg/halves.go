@@ -64,7 +64,7 @@ func (h *Halves) Add(part *Scatter[float32], belongs func(set int) bool) (x, y f
 		}
 	}
 	tx, ty := variancesAbout(part, delta)
-	return f.x.pull(c.XX, tx), f.y.pull(c.YY, ty)
+	return f.x.Pull(diagonalOf(c.XX), tx), f.y.Pull(diagonalOf(c.YY), ty)
 }
 
 // Set is the scatters of the coordinates of a set, about its mean, and the number of its observations. They are given away.
@@ -92,6 +92,14 @@ func variancesAbout(part *Scatter[float32], delta []float32) (x, y float64) {
 		}
 	}
 	return x, y
+}
+
+func diagonalOf(s blas32.General) []float64 {
+	out := make([]float64, s.Rows)
+	for i := range out {
+		out[i] = float64(s.Data[i*(s.Stride+1)])
+	}
+	return out
 }
 
 // addOuter adds factor a bᵀ to s.

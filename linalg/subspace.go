@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
@@ -93,20 +92,18 @@ func (s Subspace) Reach() float64 {
 	return float64(s.K-1) + last
 }
 
-// pull is what observations add to Reach, to first order, where they are counted twice. xx is the scatter of their coordinates in the basis
-// and total their variance, both about the mean of all.
-func (s Subspace) pull(xx blas32.General, total float64) float64 {
-	whole := float64(s.K - 1)
-	last := s.Reach() - whole
+// Pull is what observations add to Reach, to first order, where they are counted twice. diagonal holds the squares of their coordinates in
+// the first K axes, summed, and total is their variance, both about the mean of all.
+func (s Subspace) Pull(diagonal []float64, total float64) float64 {
+	last := s.Reach() - float64(s.K-1)
 	if last == 1 { // nothing that counts lies beyond
 		return 0
 	}
 	lacking := s.Fraction * total
-	for i := range s.K - 1 {
-		lacking -= float64(xx.Data[i*xx.Stride+i])
+	for _, v := range diagonal[:s.K-1] {
+		lacking -= v
 	}
-	end := (s.K - 1) * (xx.Stride + 1)
-	return (lacking - last*float64(xx.Data[end])) / s.Values[s.K-1]
+	return (lacking - last*diagonal[s.K-1]) / s.Values[s.K-1]
 }
 
 // Bare is the subspace without its margin, for where no observations will be left out.

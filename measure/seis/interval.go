@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/rank"
 )
 
 // halves are the sets of groups whose scores the interval is made of: in row i a plus for each group of set i. All rows and all columns have
@@ -30,8 +31,8 @@ var errSingular = errors.New(warnSingular)
 // A replicate is the scores of a half of the groups in the subspaces of all samples, and what moves the ranks.
 type replicate struct {
 	result
-	left int   // observations left out
-	move ranks // of where the fraction of the variance is reached
+	left int       // observations left out
+	move rank.Pair // of where the fraction of the variance is reached
 }
 
 // interval computes the replicates of the jackknife.
@@ -44,15 +45,20 @@ func (a *accumulator) interval(whole linalg.Whole, u, v linalg.Subspace, t *tabl
 	if err != nil {
 		return fmt.Errorf("seis, interval: %w", err)
 	}
-	s := spreadOf(ranks{u.Reach(), v.Reach()}, replicates, t.n)
-	t.replicates, t.drifts = replicates, [2][]float64{s.drifts(equivariance), s.drifts(invariance)}
+	var moves []rank.Pair
+	var left []int
+	for _, r := range replicates {
+		moves, left = append(moves, r.move), append(left, r.left)
+	}
+	s := rank.SpreadOf(rank.Pair{X: u.Reach(), Y: v.Reach()}, moves, left, t.n)
+	t.replicates, t.drifts = replicates, [2][]float64{s.Drifts(equivariance), s.Drifts(invariance)}
 	return nil
 }
 
 // replicates computes the scores of the halves.
 func (a *accumulator) replicates(whole linalg.Whole) (out []replicate, err error) {
 	sets := whole.Halves(a.total, len(halves))
-	var moves [len(halves)]ranks
+	var moves [len(halves)]rank.Pair
 	group := 0
 	err = a.eachGroup(func(g *linalg.Scatter[float32]) error {
 		belongs := func(set int) bool { return halves[set][group] == '+' }
@@ -60,8 +66,8 @@ func (a *accumulator) replicates(whole linalg.Whole) (out []replicate, err error
 			x, y := sets.Add(g, belongs)
 			for i := range moves {
 				if belongs(i) {
-					moves[i].x += x
-					moves[i].y += y
+					moves[i].X += x
+					moves[i].Y += y
 				}
 			}
 		}
@@ -81,7 +87,7 @@ func (a *accumulator) replicates(whole linalg.Whole) (out []replicate, err error
 			return nil, fmt.Errorf("%w: %w", errSingular, err)
 		}
 		scale := float64(a.total.N) / float64(n)
-		out = append(out, replicate{s, a.total.N - n, ranks{scale * move.x, scale * move.y}})
+		out = append(out, replicate{s, a.total.N - n, rank.Pair{X: scale * move.X, Y: scale * move.Y}})
 	}
 	return out, nil
 }

@@ -1,8 +1,6 @@
 package seis
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -80,40 +78,6 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 				t.Errorf("%d observations left out, want %d", r.Left, want[i].Left)
 			}
 		}
-	}
-}
-
-// The variance that drifts add is that of a whole number: of the reach itself and a twelfth where the reach of other samples lies anywhere
-// among some whole numbers, nothing where it is far from the next, and of two values where it is at one.
-func TestDriftsHaveTheVarianceOfRanks(t *testing.T) {
-	t.Parallel()
-	var replicates []replicate
-	g := rand.New(rand.NewPCG(4, 4))
-	for range 10 {
-		replicates = append(replicates, replicate{left: 500, move: ranks{g.NormFloat64(), 0}})
-	}
-	deviation := spreadOf(ranks{}, replicates, 1000).l[0]
-	for _, c := range []struct{ reach, deviation, want float64 }{
-		{20.3, 2, 4 + 1./12},
-		{20.5, 0.05, 0},
-		{20, 0.05, 0.25},
-		{20.99, 0.01, 0.1825}, // 1/4 of the way over: Φ(1/√2) = 0.76
-	} {
-		moved := append([]replicate(nil), replicates...)
-		for i := range moved {
-			moved[i].move.x *= c.deviation / deviation
-		}
-		var values []measure.Replicate
-		for _, v := range spreadOf(ranks{c.reach, 90}, moved, 1000).drifts(slope{smaller: 1}) {
-			values = append(values, measure.Replicate{Value: v, Left: 500})
-		}
-		low, high := measure.Jackknife(0, 1000, values)
-		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
-		near(t, "half the interval", (high-low)/2, half, 0.03*half+0.02)
-	}
-	alike := spread{reach: ranks{20, 20}, l: [3]float64{0, 0, 0}, halfs: make([][2]float64, 10)}
-	for _, v := range alike.drifts(slope{1, 1}) {
-		near(t, "a drift where nothing moves", v, 0, 0)
 	}
 }
 
