@@ -228,12 +228,21 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 	if k == 0 {
 		return whitening{sure: true}, nil
 	}
-	t := mat.DenseCopyOf(vectors.Slice(0, p, 0, k))
+	all := k
+	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // as rank.Neighbours looks at
+		all++
+	}
+	t := mat.DenseCopyOf(vectors.Slice(0, p, 0, all))
 	for i := range p {
 		row := t.RawRowView(i)
 		for j := range row {
 			row[j] /= math.Sqrt(values[j])
 		}
 	}
-	return whitening{t: t, rank: k, sure: true}, nil
+	w := whitening{rank: k, sure: true, more: t, cut: &linalg.Subspace{K: k, Values: values[:all], Fraction: fraction}}
+	for _, v := range values {
+		w.cut.Total += max(v, 0)
+	}
+	w.t = w.first(k).t
+	return w, nil
 }

@@ -40,7 +40,8 @@
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the group's own moments.
 //   - rbf-cka, rsa: the same, with the bandwidth and the ranks of all samples.
 //   - canonical correlations, procrustes and linear-regression: the statistic without the group to first order in the moments that
-//     go, so that one decomposition serves all replicates. The subspaces of svcca stay.
+//     go, so that one decomposition serves all replicates. The subspaces of svcca stay, but what its
+//     number of components jumps by is added where there are more samples than variables.
 //
 // The null is the mean of the statistic over shuffles of the pairs. It has a closed form for most: tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for
 // linear-cka (and with traces of HKH for rbf-cka), 0 for debiased-cka, minibatch-cka and rsa, rank(Y) / (n-1) for linear-regression,

@@ -232,7 +232,11 @@ func (r *run) svcca(m *pair, x, y *representation) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	return m.correlation(a, b, weighting{})
+	e, err := m.correlation(a, b, weighting{})
+	if err == nil {
+		err = m.drift(&e, a, b)
+	}
+	return e, err
 }
 
 // cca computes a weighted mean of canonical correlations. weigh gets the representation that stands for x.

@@ -163,6 +163,34 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	}
 }
 
+// Where 99 % of the variance is held by seven components and others' samples need six or eight, the interval of svcca knows of it.
+func TestIntervalsOfSVCCAHaveJumpsOfRanks(t *testing.T) {
+	t.Parallel()
+	const sets, n, p = 60, 500, 24
+	var values []float64
+	var width float64
+	for i := range sets {
+		g := rand.New(rand.NewPCG(24, uint64(i)))
+		z, x, y := normal(g, n, p), normal(g, n, p), normal(g, n, p)
+		for j := range p {
+			scale, own := math.Pow(0.01, float64(j)/14), 0.1+0.2*float64(j) // 0.01 of the variance lies beyond the seventh
+			for i := range n {
+				x.Set(i, j, scale*(z.At(i, j)+own*x.At(i, j))/math.Hypot(1, own))
+				y.Set(i, j, scale*(z.At(i, j)+own*y.At(i, j))/math.Hypot(1, own))
+			}
+		}
+		s := everything()
+		s.Statistics = []string{SVCCA}
+		score := compared(t, x, y, s)[SVCCA]
+		low, high := measure.Jackknife(score.Value, score.N, score.Replicates)
+		values, width = append(values, score.Value), width+(high-low)/2/sets
+	}
+	_, sd := stat.MeanStdDev(values, nil)
+	if ratio := width / (2.093 * sd); !(ratio > 0.7 && ratio < 1.4) { // 0.48 with the components of all samples alone
+		t.Errorf("intervals are %.2f times as wide as they should be", ratio)
+	}
+}
+
 func TestSubsamplesAreStated(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))

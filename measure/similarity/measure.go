@@ -20,7 +20,7 @@ type family struct{ settings Settings }
 
 func (*family) Name() string { return "similarity" }
 
-func (*family) Version() int { return 1 }
+func (*family) Version() int { return 2 }
 
 func (f *family) Settings() any { return f.settings }
 

@@ -19,6 +19,15 @@ type whitening struct {
 	rank int
 	// sure is false where variables depend on each other so nearly that moments alone cannot tell how.
 	sure bool
+	// Of leading principal components: where they were cut off, and the whitening of these and a few more; nil of others.
+	cut  *linalg.Subspace
+	more *mat.Dense
+}
+
+// first is the whitening of so many of the principal components.
+func (w whitening) first(k int) whitening {
+	p, _ := w.more.Dims()
+	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, sure: w.sure}
 }
 
 // wellConditioned is the reciprocal condition number of the variables' correlations above which whitening by their Cholesky
