@@ -16,8 +16,8 @@ const (
 	warnConstant  = "the layer does not vary over these samples: nothing to correlate"
 	warnFew       = "fewer observations than patterns: correlations are 1 by chance, compare the null"
 	warnNoNull    = "no null: no sample has another to be paired with"
-	warnNoMemory  = "no interval: the groups of a jackknife do not fit the memory bound"
-	warnNoGroups  = "no interval: too few samples for the groups of a jackknife"
+	warnNoMemory  = "no interval: its groups of samples count %d MiB, more than the memory bound"
+	warnNoGroups  = "no interval: too few samples for ten groups"
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 
@@ -76,7 +76,8 @@ func (a *accumulator) warnings() []string {
 		if jackknifeGroups(a.site.Layout) == 0 {
 			w = append(w, warnNoGroups)
 		} else {
-			w = append(w, warnNoMemory)
+			need := a.measure.bytes(a.site, a.plane)
+			w = append(w, fmt.Sprintf(warnNoMemory, need.all()>>20+1))
 		}
 	}
 	return w

@@ -15,7 +15,7 @@ type Settings struct {
 	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"part of the variance that the leading subspaces hold"`
 	Positions int     `key:"positions" json:"positions" default:"3136" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
 	Null      bool    `key:"null" json:"null" default:"true" doc:"also compute the scores of shuffled pairs"`
-	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute a jackknife interval where memory allows"`
+	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, where memory allows"`
 }
 
 // Defaults are the settings of the paper, with null and interval.
@@ -91,6 +91,8 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 // A need is what an accumulator holds in any case, what the groups of a jackknife add, and what a chunk is multiplied in.
 type need struct{ base, groups, scratch int64 }
 
+func (n need) all() int64 { return n.base + n.groups + n.scratch }
+
 func (m *seis) bytes(s measure.Site, p plane) need {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1)
@@ -110,8 +112,7 @@ func (m *seis) bytes(s measure.Site, p plane) need {
 // groups is the number of groups that the accumulator of a site keeps for the jackknife: 0 where they do not fit.
 func (m *seis) groups(s measure.Site, p plane) int {
 	n := jackknifeGroups(s.Layout)
-	need := m.bytes(s, p)
-	if !m.settings.Interval || n == 0 || s.Budget > 0 && need.base+need.groups+need.scratch > s.Budget {
+	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
 		return 0
 	}
 	return n

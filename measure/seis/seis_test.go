@@ -252,7 +252,7 @@ func TestWarnings(t *testing.T) {
 		{"constant", z, constant, nil, "does not vary"},
 		{"per sample", z, z, func(_ *Settings, s *measure.Site) { s.PerSample = true }, "per sample"},
 		{"pooled", z, z, func(s *Settings, _ *measure.Site) { s.Positions = 9 }, "from 4 x 4 to 3 x 3"},
-		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "memory bound"},
+		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "count 1 MiB, more than the memory bound"},
 		{"few", small, small, nil, "by chance"},
 		{"one group", z, z, func(_ *Settings, s *measure.Site) { s.Layout = measure.Layout{N: 60, Block: 60, Groups: 1} }, "too few samples"},
 		{"alone", z.Slice(0, 1), z.Slice(0, 1), nil, "no null"},
