@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
-# and numpy where PEERS names the folder of bench.py and export.py.
+# and numpy where PEERS names the folder of bench.py and export.py. THREADS, for networks, is that of the engine and of PyTorch: with 1, on a
+# machine that others use, the processor times say more than images a second do.
 #
-#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|ei|seis|similarity|invert|stir|report|firing|video|million|train|probe ...]
+#   NOETHER_TESTDATA=/data PEERS=/peers ROUNDS=3 bench/run.sh [taps|networks|ei|seis|similarity|invert|stir|report|firing|video|million|train|probe ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${NOETHER_TESTDATA:?set it to the folder of test data}"
@@ -43,6 +44,21 @@ for what in "${@:-taps ei seis similarity invert stir report firing video}"; do
 				peer taps resnet18 224 8 all
 				peer taps resnet18 224 8 relu
 			done
+			;;
+		networks) # what is read besides every tensor: layers of ours, and PyTorch's class of modules that makes them
+			: "${PEERS:?it has the networks}"
+			while read -r -u 3 net size batch class layers; do
+				[ -e "$work/$net" ] || (cd "$PEERS" && "$python" export.py "$work" "$net:$size" >/dev/null)
+				for _ in $(seq "$rounds"); do
+					for kept in all "$class"; do
+						bench=TapsAll
+						[ "$kept" = all ] || bench=Taps
+						echo "$net $kept: $(NOETHER_BENCH_MODEL=$work/$net/model.onnx NOETHER_BENCH_SIZE=$size NOETHER_BENCH_BATCH=$batch NOETHER_BENCH_LAYERS=$layers \
+							NOETHER_BENCH_THREADS=${THREADS:-2} BENCHTIME=7x ours model model.test "$bench\$")"
+						echo "$net $kept: peer $("$python" bench/networks.py "$PEERS" "$net" "$size" "$batch" "$kept" "${THREADS:-2}")"
+					done
+				done
+			done 3<bench/networks.txt
 			;;
 		ei)
 			for _ in $(seq "$rounds"); do
