@@ -168,7 +168,7 @@ func (d *Duration) DecodeNode(n *config.Node) error {
 	}
 	v, err := ParseDuration(text)
 	if err != nil {
-		return n.Errorf("%v", err)
+		return n.Errorf("%w", err)
 	}
 	*d = v
 	return nil

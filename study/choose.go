@@ -34,7 +34,7 @@ func (d Data) measured() (first, last []string) {
 func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error) {
 	src, err := dataset.Measure(src, names)
 	if err != nil {
-		return nil, d.node.Get("factors").Errorf("%v", err)
+		return nil, d.node.Get("factors").Errorf("%w", err)
 	}
 	return src, nil
 }
@@ -44,7 +44,7 @@ func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (datas
 	var err error
 	if len(d.Where) > 0 {
 		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {
-			return nil, d.node.Get("where").Errorf("where: %v", err)
+			return nil, d.node.Get("where").Errorf("where: %w", err)
 		}
 		if src.Len() == 0 {
 			return nil, d.node.Get("where").Errorf("where: no sample is like that")
@@ -57,7 +57,7 @@ func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (datas
 		}
 		labelled := src.Classes() != nil
 		if src, err = dataset.Split(ctx, src, from, to, dataset.Drawing{Seed: k.Seed, Stratified: labelled}); err != nil {
-			return nil, d.node.Get("split").Errorf("%v", err)
+			return nil, d.node.Get("split").Errorf("%w", err)
 		}
 	}
 	if d.Stratified {

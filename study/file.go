@@ -169,7 +169,7 @@ func (s *Size) DecodeNode(n *config.Node) error {
 	}
 	v, err := ParseSize(text)
 	if err != nil {
-		return n.Errorf("%v", err)
+		return n.Errorf("%w", err)
 	}
 	*s = v
 	return nil

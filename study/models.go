@@ -99,7 +99,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 		}
 		var err error
 		if p.Preprocess, err = dataset.Preset(n.Text); err != nil {
-			return n.Errorf("%v; or the path of a preprocessor_config.json", err)
+			return n.Errorf("%w; or the path of a preprocessor_config.json", err)
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	if k.Preset != "" {
 		var err error
 		if p.Preprocess, err = dataset.Preset(k.Preset); err != nil {
-			return n.Get("preset").Errorf("%v", err)
+			return n.Get("preset").Errorf("%w", err)
 		}
 	}
 	return p.set(n, k)
@@ -157,7 +157,7 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 		return n.Get("features").Errorf("features want a rate beside them: how many samples of the sounds make a second")
 	}
 	if err := p.Frame.Check(); err != nil {
-		return n.Errorf("%v", err)
+		return n.Errorf("%w", err)
 	}
 	return nil
 }
@@ -306,7 +306,7 @@ func (m Model) place(err error) error {
 		}
 		at = next
 	}
-	return at.Errorf("%v", err)
+	return at.Errorf("%w", err)
 }
 
 // chosen are the layers of an open model that patterns match.

@@ -61,7 +61,7 @@ func (k *videoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	}
 	src, err := video.Open(ctx, video.Options{Paths: paths, Frames: k.Frames, Cuts: k.Cuts, Patches: p})
 	if err != nil {
-		return nil, d.node.Errorf("%v", err)
+		return nil, d.node.Errorf("%w", err)
 	}
 	return src, nil
 }
@@ -91,7 +91,7 @@ func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	}
 	src, err := video.OpenCamera(ctx, video.CameraOptions{Pictures: pictures, Motion: k.Motion, Frames: k.Frames, Speed: k.Speed, Patches: p})
 	if err != nil {
-		return nil, d.node.Errorf("%v", err)
+		return nil, d.node.Errorf("%w", err)
 	}
 	return src, nil
 }

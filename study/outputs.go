@@ -44,7 +44,7 @@ func (d Data) place(err error) error {
 	if classes := at.Get("classes"); classes != nil {
 		at = classes
 	}
-	return at.Errorf("%v", err)
+	return at.Errorf("%w", err)
 }
 
 // outputs tells which output of a model each class of the data is, and whether other outputs are left out.

@@ -20,7 +20,7 @@ func family[S any, M measure.Method](name, doc string, make func(S) (M, error)) 
 			}
 			m, err := make(settings)
 			if err != nil {
-				return nil, n.Errorf("%s: %v", name, err)
+				return nil, n.Errorf("%s: %w", name, err)
 			}
 			return m, nil
 		},

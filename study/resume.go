@@ -78,7 +78,7 @@ func (c *Cell) adopt(f *stateFile) error {
 				t.scored, err = t.readFinished(raw)
 			}
 			if err != nil {
-				return fmt.Errorf("%w: %v", errDamaged, err)
+				return fmt.Errorf("%w: %w", errDamaged, err)
 			}
 		}
 		t.seen, t.stored = e.Seen, e

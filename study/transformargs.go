@@ -148,7 +148,7 @@ func decodeScalar(n *config.Node) (transform.Arg, error) {
 
 func checked(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error) {
 	if err := p.Check(a.arg); err != nil {
-		return nil, n.Errorf("%v", err)
+		return nil, n.Errorf("%w", err)
 	}
 	return []listedArg{a}, nil
 }

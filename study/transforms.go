@@ -134,7 +134,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	for _, c := range choices {
 		law, err := k.Make(c.args)
 		if err != nil {
-			return nil, errorAt(value, kind).Errorf("%v", err)
+			return nil, errorAt(value, kind).Errorf("%w", err)
 		}
 		canonical := []any{k.Name, canonicalArgs(c.args)}
 		if v := transform.Version(law); v > 1 { // cells that were measured before there were versions stay valid

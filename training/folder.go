@@ -48,7 +48,7 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 	default:
 		var s Summary
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("%s holds no summary of a training: %v", d.in(summaryFile), err)
+			return nil, fmt.Errorf("%s holds no summary of a training: %w", d.in(summaryFile), err)
 		}
 		if s.Identity != identity {
 			return nil, fmt.Errorf("%s holds the end of another training, with other settings, data or weights: choose another folder", path)

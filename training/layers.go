@@ -138,7 +138,7 @@ func collect(ctx context.Context, src dataset.Source, p dataset.Preprocess) (ten
 func (l *layering) finish(data *opened, p dataset.Preprocess, out *layered) (*Summary, error) {
 	m, err := train.BehindLayers(p, l.shape, out.model)
 	if err != nil {
-		return nil, l.node.Errorf("%v", err)
+		return nil, l.node.Errorf("%w", err)
 	}
 	if err := l.draw(out.images); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 	}
 	bare, err := f.build(shape, outputs)
 	if err != nil {
-		return nil, f.node.Get("network").Errorf("%v", err)
+		return nil, f.node.Get("network").Errorf("%w", err)
 	}
 	n := &network{trainingMode: true, feed: dataset.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
@@ -55,7 +55,7 @@ func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 		}
 	}
 	if n.model, err = train.Behind(p, o.shape, bare); err != nil {
-		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%v", err)
+		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%w", err)
 	}
 	return n, nil
 }
@@ -76,7 +76,7 @@ func (f *File) features(shape []int, p *dataset.Preprocess) ([]int, error) {
 	}
 	s = s.Defaults()
 	if err := s.Check(); err != nil {
-		return nil, at.Errorf("%v", err)
+		return nil, at.Errorf("%w", err)
 	}
 	p.Features = &s
 	return []int{s.Mels, s.Frames(shape[1])}, nil
@@ -104,7 +104,7 @@ func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
 	m, err := onnx.Read(f.resolve(k.File))
 	if err != nil {
-		return nil, at.Errorf("%v", err)
+		return nil, at.Errorf("%w", err)
 	}
 	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p}
 	for _, glob := range k.Parameters {
@@ -112,7 +112,7 @@ func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 		for _, w := range m.Weights() {
 			ok, err := path.Match(glob, w.Name)
 			if err != nil {
-				return nil, at.Get("parameters").Errorf("%q is no glob: %v", glob, err)
+				return nil, at.Get("parameters").Errorf("%q is no glob: %w", glob, err)
 			}
 			if ok {
 				n.parameters, found = append(n.parameters, w.Name), true
@@ -124,7 +124,7 @@ func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 	}
 	if p.Features != nil {
 		if err := n.hear(o.shape, p); err != nil {
-			return nil, f.node.Get("preprocess").Errorf("%v", err)
+			return nil, f.node.Get("preprocess").Errorf("%w", err)
 		}
 	}
 	return n, nil

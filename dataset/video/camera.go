@@ -31,9 +31,6 @@ type CameraOptions struct {
 	Patches
 }
 
-// Motions are what Motion may be.
-func Motions() []string { return []string{"pan", "turn", "orbit", "still"} }
-
 // OpenCamera makes videos of still pictures.
 func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	src, err := openCamera(ctx, o)
@@ -79,7 +76,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	switch {
 	case o.Pictures == nil || o.Pictures.Len() == 0:
 		return nil, fmt.Errorf("there are no pictures")
-	case o.Frames < 1 || o.Frames > 1<<20 || farthest-farthest != 0:
+	case o.Frames < 1 || o.Frames > 1<<20 || math.IsNaN(farthest) || math.IsInf(farthest, 0):
 		return nil, fmt.Errorf("%d frames of a picture, at a speed of %g: take 1 to %d", o.Frames, o.Speed, 1<<20)
 	case o.Motion == "orbit" && farthest > 50:
 		return nil, fmt.Errorf("%d frames at %g degrees lead %g degrees around the picture: from 50 on it is seen from its edge", o.Frames, o.Speed, farthest)

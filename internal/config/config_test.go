@@ -2,7 +2,9 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -113,6 +115,21 @@ func TestErrorsNameThePlace(t *testing.T) {
 				t.Errorf("got  %s\nwant %s, in one line", err, c.want)
 			}
 		})
+	}
+}
+
+func TestErrorsKeepTheirCause(t *testing.T) {
+	t.Parallel()
+	n, err := Parse("s.yaml", []byte("a: 1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := n.Get("a").Errorf("where: %w", fs.ErrNotExist)
+	if !errors.Is(got, fs.ErrNotExist) || got.Error() != "s.yaml:1:4: where: file does not exist" {
+		t.Errorf("%v", got)
+	}
+	if got := n.Errorf("nothing %s", "else"); errors.Unwrap(got) != nil {
+		t.Errorf("%v has a cause", got)
 	}
 }
 

@@ -72,17 +72,21 @@ type Error struct {
 	File      string
 	Line, Col int
 	Msg       string
+
+	cause error // nil: there is none but what Msg says
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
+func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf returns an error that points at the node.
+// Errorf returns an error that points at the node; %w wraps its cause.
 func (n *Node) Errorf(format string, args ...any) error {
-	msg := fmt.Sprintf(format, args...)
+	err := fmt.Errorf(format, args...)
+	msg := err.Error()
 	if strings.ContainsAny(msg, "\r\n") { // a name from the file may hold anything
 		msg = oneLine(msg)
 	}
-	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: msg}
+	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: msg, cause: errors.Unwrap(err)}
 }
 
 // Get returns the value of a key of a mapping, or nil.

@@ -48,12 +48,6 @@ type Work struct {
 	products [][]float32 // for each worker
 }
 
-// Size is the number of bytes that a Work comes to hold for n observations of p variables in all, besides blocks of products
-// of a tenth of a megabyte.
-func Size(n, p int) int64 { return 4 * int64(n) * int64(p+maxLanes) }
-
-const maxLanes = 16
-
 // Blocks of rows by columns of products that are formed at once: they and the panels they come from fill the second-level
 // cache. A block's columns are panels in threes.
 const (
