@@ -14,6 +14,8 @@ type wrapping interface{ unwrap() Source }
 func (s subset) unwrap() Source     { return s.Source }
 func (r relabelled) unwrap() Source { return r.Source }
 func (c corrupted) unwrap() Source  { return c.Source }
+func (m measured) unwrap() Source   { return m.Source }
+func (p *Pairs) unwrap() Source     { return p.Source }
 
 // Categories are the names of the values of a factor that is no number, such as a speaker: Factors holds places in this list. It is
 // nil for a factor that is a number.
@@ -30,8 +32,8 @@ func Categories(src Source, factor string) []string {
 	}
 }
 
-func (c *catalogue) factorCategories(factor string) []string {
-	return slices.Clone(c.categories[factor])
+func (l *catalogue) factorCategories(factor string) []string {
+	return slices.Clone(l.categories[factor])
 }
 
 // Notes are lines about what a source has left out when it was opened, with names and numbers.

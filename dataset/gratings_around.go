@@ -137,6 +137,8 @@ func AsGratings(src Source) *Gratings {
 		return AsGratings(src.Source)
 	case relabelled:
 		return AsGratings(src.Source)
+	case measured:
+		return AsGratings(src.Source)
 	}
 	return nil
 }

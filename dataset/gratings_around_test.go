@@ -74,6 +74,9 @@ func TestAsGratings(t *testing.T) {
 	if AsGratings(Shuffle(base, 1)) != base || AsGratings(must(OpenShapes(ShapesOptions{N: 3, Size: 8}))) != nil {
 		t.Error("gratings are not told from other sources")
 	}
+	if AsGratings(must(Measure(Limit(base, 5), []string{"value"}))) != base {
+		t.Error("gratings with a factor that is measured are no gratings any more")
+	}
 }
 
 var _ Trajectories = (*GratingWalk)(nil)

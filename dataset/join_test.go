@@ -33,6 +33,19 @@ func (l stated) At(_ context.Context, i int, _ Frame) (Sample, error) {
 	return l.samples[i], nil
 }
 
+// Pairs have the names of factors, and the notes, of their clean halves.
+func TestCategoriesOfPairs(t *testing.T) {
+	t.Parallel()
+	a, b := twoParts()
+	p, err := Pair(t.Context(), a, b, "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Categories(p, "speaker"); !slices.Equal(got, []string{"ann", "bob"}) || len(Notes(p)) != 1 {
+		t.Errorf("speakers %q, notes %q", got, Notes(p))
+	}
+}
+
 func twoParts() (a, b stated) {
 	a = stated{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
 		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"only": 1, "speaker": 1, "x": 0.5}}, {Index: 3, Name: "b", Label: NoLabel, Factors: map[string]float64{"only": 1, "speaker": 0, "x": 2}}}}

@@ -56,7 +56,6 @@ func Measure(src Source, names []string) (Source, error) {
 	return measured{src, slices.Clone(names), d.String()}, nil
 }
 
-func (m measured) unwrap() Source      { return m.Source }
 func (m measured) Fingerprint() string { return m.fingerprint }
 func (m measured) Close() error        { return Close(m.Source) }
 

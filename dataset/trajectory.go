@@ -80,5 +80,8 @@ func (s subset) trajectory(i int) []int {
 func (c corrupted) amounts() []float64     { return Amounts(c.Source) }
 func (c corrupted) trajectory(i int) []int { return Trajectory(c.Source, i) }
 
+func (m measured) amounts() []float64     { return Amounts(m.Source) }
+func (m measured) trajectory(i int) []int { return Trajectory(m.Source, i) }
+
 func (r relabelled) amounts() []float64     { return Amounts(r.Source) }
 func (r relabelled) trajectory(i int) []int { return Trajectory(r.Source, i) }

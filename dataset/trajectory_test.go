@@ -29,6 +29,13 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	if got := Trajectory(Corrupt(src, transform.GaussianBlur{}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
 		t.Errorf("the trajectory of sample 7 is %v", got)
 	}
+	measured, err := Measure(src, []string{"value"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Trajectory(measured, 7); !slices.Equal(got, []int{6, 7, 8}) || len(Amounts(measured)) != 3 {
+		t.Errorf("with a factor that is measured, the trajectory of sample 7 is %v", got)
+	}
 	shuffled := Shuffle(src, 1)
 	picks := shuffled.(subset).picks
 	for i, p := range picks {
