@@ -155,8 +155,10 @@ func (r *runner) mergeCell(ctx context.Context, c *Cell) error {
 	for _, p := range parts {
 		c.Data.unreadable.add(p.Unreadable...)
 	}
-	if err := c.Data.unreadable.tooMany(errors.New("its shard could not read it")); err != nil {
-		return fmt.Errorf("data %s: %w", c.Data.spec.Name, err)
+	if names := c.Data.unreadable.names(); len(names) > 0 {
+		if err := c.Data.unreadable.tooMany(names[0], errors.New("its shard could not read it")); err != nil {
+			return fmt.Errorf("data %s: %w", c.Data.spec.Name, err)
+		}
 	}
 	return r.completeCell(c)
 }

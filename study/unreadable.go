@@ -34,7 +34,7 @@ func (u *unreadable) add(names ...string) {
 // note takes down a sample that cannot be read; that they are too many is an error.
 func (d *openData) note(bad *dataset.BadSample) error {
 	d.unreadable.add(bad.Name)
-	if err := d.unreadable.tooMany(bad.Err); err != nil {
+	if err := d.unreadable.tooMany(bad.Name, bad.Err); err != nil {
 		return fmt.Errorf("data %s: %w", d.spec.Name, err)
 	}
 	return nil
@@ -52,13 +52,13 @@ func (u *unreadable) names() []string {
 	return out
 }
 
-// tooMany is the error of more than 1 % unreadable samples.
-func (u *unreadable) tooMany(last error) error {
-	names := u.names()
-	if float64(len(names)) <= math.Floor(float64(u.n)/100) {
+// tooMany is the error of more than 1 % unreadable samples, with the name and the cause of one of them.
+func (u *unreadable) tooMany(name string, cause error) error {
+	n := len(u.names())
+	if float64(n) <= math.Floor(float64(u.n)/100) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; the first is %s: %w", len(names), u.n, names[0], last)
+	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; one is %s: %w", n, u.n, name, cause)
 }
 
 // redrawn counts the values of transformations that were drawn again, by the transformation's name.
