@@ -17,9 +17,10 @@ type Halves struct {
 
 // A coordinateSum is the scatters of the coordinates of n observations about the mean of all, and the sum of their deviations from it.
 type coordinateSum struct {
-	n          int
-	xx, yy, xy blas32.General // of xx and yy the upper triangles
-	x, y       []float32
+	n      int
+	xx, yy []float32 // upper triangles, row by row without what is below them
+	xy     blas32.General
+	x, y   []float32
 }
 
 // Halves begins to gather a number of sets. all is the scatter that the whole was computed from.
@@ -28,15 +29,12 @@ func (w Whole) Halves(all *Scatter[float64], sets int) *Halves {
 	p, q := w.frame.x.K, w.frame.y.K
 	for i := range h.sums {
 		h.sums[i] = coordinateSum{
-			xx: hugeSingle(p, p), yy: hugeSingle(q, q), xy: hugeSingle(p, q),
-			x: make([]float32, p), y: make([]float32, q),
+			xx: huge.Make[float32](p * (p + 1) / 2), yy: huge.Make[float32](q * (q + 1) / 2),
+			xy: blas32.General{Rows: p, Cols: q, Stride: q, Data: huge.Make[float32](p * q)},
+			x:  make([]float32, p), y: make([]float32, q),
 		}
 	}
 	return h
-}
-
-func hugeSingle(rows, cols int) blas32.General {
-	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: huge.Make[float32](rows * cols)}
 }
 
 // Add adds a part of the observations to the sets that belongs names. It returns how far the part pulls the ranks of x and of y: what it
@@ -56,8 +54,8 @@ func (h *Halves) Add(part *Scatter[float32], belongs func(set int) bool) (x, y f
 	for i := range h.sums {
 		if s := &h.sums[i]; belongs(i) {
 			s.n += part.N
-			addSquare(s.xx, c.XX)
-			addSquare(s.yy, c.YY)
+			addTriangle(s.xx, c.XX)
+			addTriangle(s.yy, c.YY)
 			addAll(s.xy.Data, c.XY.Data, 1)
 			addAll(s.x, dx, m)
 			addAll(s.y, dy, m)
@@ -67,18 +65,20 @@ func (h *Halves) Add(part *Scatter[float32], belongs func(set int) bool) (x, y f
 	return f.x.Pull(diagonalOf(c.XX), tx), f.y.Pull(diagonalOf(c.YY), ty)
 }
 
-// Set is the scatters of the coordinates of a set, about its mean, and the number of its observations. They are given away.
+// Set is the scatters of the coordinates of a set, about its mean, and the number of its observations. They are given away, and last until
+// another set or part is asked for.
 func (h *Halves) Set(i int) (p PairSingle, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
 	f := h.whole.frame
 	f.work.reset(0)
+	xx, yy := squareOf(s.xx, f.work.matrix(f.x.K, f.x.K)), squareOf(s.yy, f.work.matrix(f.y.K, f.y.K))
 	if s.n > 0 {
-		addOuter(s.xx, -1/float32(s.n), s.x, s.x)
-		addOuter(s.yy, -1/float32(s.n), s.y, s.y)
+		addOuter(xx, -1/float32(s.n), s.x, s.x)
+		addOuter(yy, -1/float32(s.n), s.y, s.y)
 		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
 	}
-	return PairSingle{XX: s.xx, YY: s.yy, XY: s.xy, Overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+	return PairSingle{XX: xx, YY: yy, XY: s.xy, Overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
 // variancesAbout is the variance of x and of y of a part, about a mean from which its own differs by delta.
@@ -109,11 +109,23 @@ func addOuter(s blas32.General, factor float32, a, b []float32) {
 	}
 }
 
-// addSquare adds the upper triangle of b to a.
-func addSquare(a, b blas32.General) {
-	for i := range a.Rows {
-		addAll(rowOf(a, i)[i:], rowOf(b, i)[i:], 1)
+// addTriangle adds the upper triangle of a matrix to one whose rows follow one another.
+func addTriangle(sum []float32, m blas32.General) {
+	for i := range m.Rows {
+		row := rowOf(m, i)[i:]
+		addAll(sum[:len(row)], row, 1)
+		sum = sum[len(row):]
 	}
+}
+
+// squareOf puts a triangle whose rows follow one another into the upper one of m. What is below it is 0.
+func squareOf(triangle []float32, m blas32.General) blas32.General {
+	for i := range m.Rows {
+		row := rowOf(m, i)
+		clear(row[:i])
+		triangle = triangle[copy(row[i:], triangle):]
+	}
+	return m
 }
 
 func addAll(dst, src []float32, by float32) {
