@@ -19,7 +19,7 @@ type accumulator struct {
 
 	total  *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
 	null   *linalg.Cross            // of pairs that do not belong together; nil where no null is wanted
-	groups *groups                  // of the jackknife; none where there is no interval
+	groups *groups                  // of the interval; none where there is no interval
 	chunk  chunk
 
 	late      *linalg.Scatter[float32] // of a chunk that settled has added to the total, and not to its group; else nil

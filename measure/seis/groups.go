@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups are the moments of the groups of a jackknife, in a Store; those of all samples are their sum. Places are dealt to groups in runs, so one
+// groups are the moments of the groups of samples that the interval is made of, in a Store; those of all samples are their sum. Places are dealt to groups in runs, so one
 // group is open at a time: memory holds its moments alone, which are put away when another one is begun. A group of which all
 // samples have come is kept in float32. Others, which a shard ends in or a saved state, are kept in float64 until the rest joins
 // them, so that they end up as the same numbers.

@@ -169,7 +169,7 @@ func TestGroupsPartitionPlaces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.NewLayout(rapid.IntRange(19, 900).Draw(t, "n"))
-		n := jackknifeGroups(l)
+		n := intervalGroups(l)
 		at := 0
 		for g := range n {
 			from, to := placesOf(g, n, l)

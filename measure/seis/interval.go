@@ -35,7 +35,7 @@ type replicate struct {
 	move rank.Pair // of where the fraction of the variance is reached
 }
 
-// interval computes the replicates of the jackknife.
+// interval computes the replicates and how far the jumps of ranks move them.
 func (a *accumulator) interval(whole linalg.Whole, u, v linalg.Subspace, t *table) error {
 	replicates, err := a.replicates(whole)
 	if err != nil {

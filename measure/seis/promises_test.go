@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
-// The scores come from moments in float64 that do not depend on how the samples came; those of a jackknife's groups
+// The scores come from moments in float64 that do not depend on how the samples came; those of the interval's groups
 // are kept in float32, so merging them in another order moves intervals in the sixth digit.
 func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func (a *accumulator) warnings() []string {
 		w = append(w, warnPerSample)
 	}
 	if a.measure.settings.Interval && a.groups.len() == 0 {
-		if jackknifeGroups(a.site.Layout) == 0 {
+		if intervalGroups(a.site.Layout) == 0 {
 			w = append(w, warnNoGroups)
 		} else {
 			need := a.measure.bytes(a.site, a.plane)

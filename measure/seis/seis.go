@@ -65,7 +65,7 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the jackknife where the budget allows them and no Store takes them, and the chunk that is
+// Cost counts the moments, the groups of the interval where the budget allows them and no Store takes them, and the chunk that is
 // being filled. Computing the scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := planeOf(s.Layer, m.settings.Positions)
@@ -88,7 +88,7 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.bytes(s, p).scratch
 }
 
-// A need is what an accumulator holds in any case, what the groups of a jackknife add, and what a chunk is multiplied in.
+// A need is what an accumulator holds in any case, what the groups of the interval add, and what a chunk is multiplied in.
 type need struct{ base, groups, scratch int64 }
 
 func (n need) all() int64 { return n.base + n.groups + n.scratch }
@@ -104,14 +104,14 @@ func (m *seis) bytes(s measure.Site, p plane) need {
 		b.base += double * (d*d + 2*d)
 	}
 	if m.settings.Interval {
-		b.groups = int64(jackknifeGroups(s.Layout)) * (single*triangle + double*2*d)
+		b.groups = int64(intervalGroups(s.Layout)) * (single*triangle + double*2*d)
 	}
 	return b
 }
 
-// groups is the number of groups that the accumulator of a site keeps for the jackknife: 0 where they do not fit.
+// groups is the number of groups that the accumulator of a site keeps for the interval: 0 where they do not fit.
 func (m *seis) groups(s measure.Site, p plane) int {
-	n := jackknifeGroups(s.Layout)
+	n := intervalGroups(s.Layout)
 	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
 		return 0
 	}
@@ -121,8 +121,8 @@ func (m *seis) groups(s measure.Site, p plane) int {
 // maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has moments of its own.
 const maxGroups = 10
 
-// jackknifeGroups is maxGroups, or 0 where there are too few samples for so many.
-func jackknifeGroups(l measure.Layout) int {
+// intervalGroups is maxGroups, or 0 where there are too few samples for so many.
+func intervalGroups(l measure.Layout) int {
 	if l.Groups < maxGroups {
 		return 0
 	}
