@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -41,7 +41,7 @@ func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if s.Input.Rank() != 3 {
 		return s, fmt.Errorf("%s: corruptions are of pictures", s.Name)
 	}
-	op := c.how.Draw(keyed.Rand(c.seed, "corruption", c.name, s.Index))
+	op := c.how.Draw(seed.Rand(c.seed, "corruption", c.name, s.Index))
 	damaged := tensor.New(s.Input.Shape...)
 	op.Apply(damaged, s.Input)
 	s.Input = damaged

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/noether-ml/noether/onnx/logmel"
+	"github.com/noether-ml/noether/model/logmel"
 )
 
 // extractorConfig holds the keys that say what happens to a sound.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/onnx/logmel"
+	"github.com/noether-ml/noether/model/logmel"
 )
 
 func TestFromHuggingFace(t *testing.T) {

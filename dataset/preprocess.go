@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/onnx/logmel"
+	"github.com/noether-ml/noether/model/logmel"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -148,7 +148,7 @@ func (s *Shapes) Fingerprint() string { return s.fingerprint }
 
 // Figure is the figure that sample i shows, and its label.
 func (s *Shapes) Figure(i int) (f Figure, label int) {
-	r := keyed.Rand(s.options.Seed, "shapes", i)
+	r := seed.Rand(s.options.Seed, "shapes", i)
 	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
 	label = r.IntN(len(s.options.Kinds))
 	f.Kind = s.options.Kinds[label]

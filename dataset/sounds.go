@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -32,7 +32,7 @@ type SoundsOptions struct {
 type Sounds struct {
 	catalogue
 	options     SoundsOptions
-	info        []sound.Info // of each file
+	info        []audio.Info // of each file
 	damaged     []error      // of each file: why its header cannot be read
 	items       []soundItem
 	notes       []string
@@ -125,14 +125,14 @@ func (o SoundsOptions) check() error {
 
 // probe reads the headers of all files. A file whose header is damaged stays in the list, as a sample that cannot be read.
 func (s *Sounds) probe(ctx context.Context) error {
-	s.info, s.damaged = make([]sound.Info, len(s.files)), make([]error, len(s.files))
+	s.info, s.damaged = make([]audio.Info, len(s.files)), make([]error, len(s.files))
 	first := -1
 	ownDuration := slices.Contains(s.factors, "duration")
 	for i, f := range s.files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.info[i], s.damaged[i] = sound.Probe(filepath.Join(s.dir, f.name))
+		s.info[i], s.damaged[i] = audio.Probe(filepath.Join(s.dir, f.name))
 		if s.damaged[i] != nil {
 			continue
 		}
@@ -257,9 +257,9 @@ func (s *Sounds) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err != nil {
 		return out, err
 	}
-	clip, err := sound.Read(filepath.Join(s.dir, s.files[item.file].name))
+	clip, err := audio.Read(filepath.Join(s.dir, s.files[item.file].name))
 	if err == nil {
-		clip.Wave, err = sound.Resample(clip.Wave, clip.Rate, rate)
+		clip.Wave, err = audio.Resample(clip.Wave, clip.Rate, rate)
 	}
 	if err == nil {
 		err = s.fit(&out, clip.Wave, rate, length, item.part)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/internal/testdata"
-	"github.com/noether-ml/noether/sound"
 )
 
 // ramp is a WAV file whose value i is i / 2^14.
@@ -23,7 +23,7 @@ func ramp(t testing.TB, rate, n int) []byte {
 		wave[i] = float32(i) / (1 << 14)
 	}
 	var b bytes.Buffer
-	if err := sound.WriteWAV(&b, sound.Clip{Rate: rate, Wave: wave}); err != nil {
+	if err := audio.WriteWAV(&b, audio.Clip{Rate: rate, Wave: wave}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -250,7 +250,7 @@ func TestSoundsRefused(t *testing.T) {
 
 func TestDamagedSoundIsABadSample(t *testing.T) {
 	t.Parallel()
-	whole, err := os.ReadFile("../sound/testdata/tone16.flac")
+	whole, err := os.ReadFile("../audio/testdata/tone16.flac")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 // A subset is some samples of a source in some order. A sample keeps its index in the source.
@@ -58,8 +58,8 @@ func Limit(src Source, n int) Source {
 }
 
 // Shuffle returns the samples of a source in an order that the seed decides.
-func Shuffle(src Source, seed uint64) Source {
-	return choose(src, keyed.Rand(seed, "dataset: shuffle").Perm(src.Len()))
+func Shuffle(src Source, base uint64) Source {
+	return choose(src, seed.Rand(base, "dataset: shuffle").Perm(src.Len()))
 }
 
 // A Drawing says which samples Split draws.
@@ -92,7 +92,7 @@ func Draw(ctx context.Context, src Source, n int, d Drawing) (Source, error) {
 }
 
 func draw(ctx context.Context, src Source, from, to int, d Drawing) (Source, error) {
-	order := keyed.Rand(d.Seed, "dataset: split").Perm(src.Len())
+	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
 	if d.Stratified {
 		labels, err := Labels(ctx, src)
 		if err != nil {

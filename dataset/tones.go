@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -112,7 +112,7 @@ func (s *Tones) Fingerprint() string { return s.fingerprint }
 
 // Melody is what sample i plays.
 func (s *Tones) Melody(i int) Melody {
-	r := keyed.Rand(s.options.Seed, "tones", i)
+	r := seed.Rand(s.options.Seed, "tones", i)
 	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
 	octaves := within([]float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
 	return Melody{math.Exp2(octaves), within(s.options.Loudness), within(s.options.Beats), within(s.options.Bright)}

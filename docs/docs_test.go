@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/training"
+	"github.com/noether-ml/noether/train/recipe"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -98,7 +98,7 @@ func TestExamplesAreStudies(t *testing.T) {
 			body := m[1]
 			switch {
 			case filepath.Base(name) == "training.md":
-				if _, err := training.Parse(name, []byte(body), map[string]string{"CIFAR10": "cifar10"}); err != nil {
+				if _, err := recipe.Parse(name, []byte(body), map[string]string{"CIFAR10": "cifar10"}); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				continue

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
@@ -20,7 +20,7 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, start := random(keyed.Rand(1), batch, 3, side, side), random(keyed.Rand(2), batch, 3, side, side)
+	x, start := random(seed.Rand(1), batch, 3, side, side), random(seed.Rand(2), batch, 3, side, side)
 	s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 2 + b.N, Batch: batch})
 	if err != nil {
 		b.Fatal(err)

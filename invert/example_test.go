@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -34,7 +34,7 @@ func Example() {
 	for i := range x.Data {
 		x.Data[i] = 0.25
 	}
-	start, err := invert.Start(invert.Noise, x, func(i int) *rand.Rand { return keyed.Rand(1, i) })
+	start, err := invert.Start(invert.Noise, x, func(i int) *rand.Rand { return seed.Rand(1, i) })
 	if err != nil {
 		log.Fatal(err)
 	}

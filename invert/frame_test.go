@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
@@ -48,7 +48,7 @@ func TestModelsOfOtherSizes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a, b := flat(t, 13, "", c.a[0], c.a[1], c.a[2]), flat(t, c.opset, c.interpolation, c.b[0], c.b[1], c.b[2])
-			r := keyed.Rand(3, c.name)
+			r := seed.Rand(3, c.name)
 			draw := func() tensor.Tensor {
 				x := tensor.New(4, c.a[0], c.a[1], c.a[2])
 				for i := range x.Data {

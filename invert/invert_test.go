@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
@@ -185,7 +185,7 @@ func TestBallsAreRespected(t *testing.T) {
 		ball := invert.Ball{Norm: rapid.SampledFrom([]invert.Norm{invert.L2, invert.Linf}).Draw(r, "norm"), Radius: rapid.Float64Range(1e-3, 3).Draw(r, "radius")}
 		o := invert.Options{Steps: 4, Optimiser: rapid.SampledFrom([]invert.Optimiser{invert.Paper, invert.Adam}).Draw(r, "optimiser"),
 			StepSize: rapid.Float64Range(1e-3, 5).Draw(r, "step"), Ball: ball}
-		rand := keyed.Rand(rapid.Uint64().Draw(r, "seed"))
+		rand := seed.Rand(rapid.Uint64().Draw(r, "seed"))
 		x := random(rand, 2, 3, 16, 16)
 		start := x.Clone()
 		for i := range 2 {
@@ -221,8 +221,8 @@ func random(r *rand.Rand, shape ...int) tensor.Tensor {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "conv")
-	x := random(keyed.Rand(1), 5, 3, 16, 16)
-	start := random(keyed.Rand(2), 5, 3, 16, 16)
+	x := random(seed.Rand(1), 5, 3, 16, 16)
+	start := random(seed.Rand(2), 5, 3, 16, 16)
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
 		o := invert.Options{Optimiser: optimiser, Steps: 10, Batch: 2}
 		want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
@@ -305,7 +305,7 @@ func TestFixedBatch(t *testing.T) {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 1, 2, 3, -1, 0, 1, 2, 2))
 	}
 	free, fixed := build(t, linear), buildOf(t, onnx.DefaultOpset, 3, linear)
-	x, start := random(keyed.Rand(1), 4, 1, 2, 2), random(keyed.Rand(2), 4, 1, 2, 2)
+	x, start := random(seed.Rand(1), 4, 1, 2, 2), random(seed.Rand(2), 4, 1, 2, 2)
 	o := invert.Options{Steps: 30, StepSize: 0.05}
 	want := search(t, invert.Match(free, free.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
 	got := search(t, invert.Match(fixed, fixed.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})

@@ -4,7 +4,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/noether-ml/noether/internal/sheet"
+	"github.com/noether-ml/noether/internal/contactsheet"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -17,15 +17,15 @@ func Sheet(x, y tensor.Tensor) *image.NRGBA {
 		gap   = 2
 		space = 10 // between pairs
 	)
-	zoom := sheet.Zoom(h, w, least)
+	zoom := contactsheet.Zoom(h, w, least)
 	tileW, tileH := 2*w*zoom+gap+space, h*zoom+space
 	columns := max(1, min(n, int(math.Round(math.Sqrt(float64(n*tileH)/float64(tileW))))))
 	rows := (n + columns - 1) / columns
-	out := sheet.Blank(columns*tileW+space, rows*tileH+space)
+	out := contactsheet.Blank(columns*tileW+space, rows*tileH+space)
 	for i := range n {
 		left, top := space+i%columns*tileW, space+i/columns*tileH
-		sheet.Paint(out, left, top, zoom, x.At(i))
-		sheet.Paint(out, left+w*zoom+gap, top, zoom, y.At(i))
+		contactsheet.Paint(out, left, top, zoom, x.At(i))
+		contactsheet.Paint(out, left+w*zoom+gap, top, zoom, y.At(i))
 	}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/ort"
@@ -15,7 +15,7 @@ import (
 func TestShortcuts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	rng := keyed.Rand(1)
+	rng := seed.Rand(1)
 	x := make([]float32, 2*16*7*8)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/tensor"
 )
 
-func draw(i int) *rand.Rand { return keyed.Rand(3, "start", i) }
+func draw(i int) *rand.Rand { return seed.Rand(3, "start", i) }
 
 func start(t *testing.T, kind invert.Kind, x tensor.Tensor) tensor.Tensor {
 	t.Helper()
@@ -24,7 +24,7 @@ func start(t *testing.T, kind invert.Kind, x tensor.Tensor) tensor.Tensor {
 
 func TestStarts(t *testing.T) {
 	t.Parallel()
-	x := random(keyed.Rand(1), 6, 3, 20, 20)
+	x := random(seed.Rand(1), 6, 3, 20, 20)
 	for _, v := range start(t, invert.Noise, x).Data {
 		if k := float64(v) * 255; math.Abs(k-math.Round(k)) > 1e-4 || v < 0 || v > 1 {
 			t.Fatalf("noise of %v is no integer over 255", v)
@@ -84,7 +84,7 @@ func TestStarts(t *testing.T) {
 // A sample's noise depends on the sample, not on what else is started.
 func TestStartOfASampleStandsAlone(t *testing.T) {
 	t.Parallel()
-	x := random(keyed.Rand(1), 3, 1, 4, 4)
+	x := random(seed.Rand(1), 3, 1, 4, 4)
 	for _, kind := range []invert.Kind{invert.Noise, invert.Normal, invert.Near} {
 		all, first := start(t, kind, x), start(t, kind, x.Slice(0, 1))
 		if !slices.Equal(all.At(0).Data, first.At(0).Data) || slices.Equal(all.At(0).Data, all.At(1).Data) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model/logmel"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/logmel"
 )
 
 // Layouts of an input that takes sounds: b x n and b x 1 x n.

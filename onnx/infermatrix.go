@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"github.com/noether-ml/noether/internal/subscripts"
+	"github.com/noether-ml/noether/internal/einsum"
 )
 
 // The layouts of products and sums over axes.
@@ -81,7 +81,7 @@ func (c *call) einsum() layout {
 		}
 		ranks[i] = len(c.arg(i))
 	}
-	terms, result, err := subscripts.Read(AttrString(c.node, "equation", ""), ranks)
+	terms, result, err := einsum.Read(AttrString(c.node, "equation", ""), ranks)
 	if err != nil {
 		return nil
 	}

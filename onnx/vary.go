@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -94,7 +94,7 @@ func (v Variation) apply(name string, w []float32) error {
 		return fmt.Errorf("weight %q is not finite", name)
 	}
 	if v.Noise > 0 {
-		addNoise(w, v.Noise, keyed.Rand(v.Seed, "vary", name).NormFloat64)
+		addNoise(w, v.Noise, seed.Rand(v.Seed, "vary", name).NormFloat64)
 		if slices.ContainsFunc(w, infinite) {
 			return fmt.Errorf("noise of %g deviations takes weight %q beyond what float32 can hold", v.Noise, name)
 		}

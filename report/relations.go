@@ -3,8 +3,8 @@ package report
 import (
 	"math"
 
-	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // A relation is a cloud of points, models or data sets, of a score of the prediction against accuracy: the studies of Deng et

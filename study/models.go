@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/model/logmel"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/logmel"
 )
 
 // A Model is an entry of models.

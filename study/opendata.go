@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -40,10 +40,10 @@ func (s *Study) openData(ctx context.Context, spec Data) (*openData, error) {
 	return newOpenData(spec, src, s.Seed), nil
 }
 
-func newOpenData(spec Data, src dataset.Source, seed uint64) *openData {
+func newOpenData(spec Data, src dataset.Source, studySeed uint64) *openData {
 	n := src.Len()
 	return &openData{spec: spec, source: src, layout: measure.NewLayout(n),
-		order: keyed.Rand(seed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, redrawn: &redrawn{}, described: new(map[int]dataset.Sample)}
+		order: seed.Rand(studySeed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, redrawn: &redrawn{}, described: new(map[int]dataset.Sample)}
 }
 
 // sound is what is known of the sounds before they are read; nil where the data are pictures.

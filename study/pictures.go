@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/sheet"
+	"github.com/noether-ml/noether/internal/contactsheet"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/tensor"
@@ -126,12 +126,12 @@ func captionOf(cells []*Cell, lines int) map[string]string {
 // contactSheet lays pictures of one size, c x h x w in [0, 1], out in lines.
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
-	zoom := sheet.Zoom(h, w, leastSide)
+	zoom := contactsheet.Zoom(h, w, leastSide)
 	columns := len(lines[0])
-	out := sheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
+	out := contactsheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
 	for i, line := range lines {
 		for j, p := range line {
-			sheet.Paint(out, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
+			contactsheet.Paint(out, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
 		}
 	}
 	return out

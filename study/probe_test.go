@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -32,7 +32,7 @@ func TestProbesInStudies(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
-	o.Representations = &represent.Store{Dir: filepath.Join(dir, "store")}
+	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
 	result := mustRun(t, parseIn(t, dir, probeText), filepath.Join(dir, "run"), o)
 	count := map[string]int{}
 	for _, r := range result.Rows {
@@ -132,7 +132,7 @@ func TestSeparateTestData(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
-	o.Representations = &represent.Store{Dir: filepath.Join(dir, "store")}
+	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
 	rmse := func(name string, changes ...string) map[string]float64 {
 		text := joinText
 		for _, change := range changes {

@@ -14,11 +14,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -227,10 +227,10 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 }
 
 // representations is where the run keeps what layers make of samples; nil where there is no place for it.
-func (r *runner) representations() *represent.Store {
+func (r *runner) representations() *features.Store {
 	if r.o.Representations == nil {
 		var err error
-		if r.o.Representations, err = represent.Default(); err != nil {
+		if r.o.Representations, err = features.Default(); err != nil {
 			r.o.warn("%v", err)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	Every           time.Duration       // between saves of unfinished work; 0: a minute
 	Progress        func(Progress)      // called after each batch; may be nil
 	FailFast        bool                // end at the first failure, instead of going on with the rest
-	Representations *represent.Store    // what layers make of samples, kept from run to run; nil: the user's, see represent.Default
+	Representations *features.Store     // what layers make of samples, kept from run to run; nil: the user's, see represent.Default
 	Warn            func(string)        // called with what a user should know and no score carries; may be nil
 	Log             *slog.Logger        // told what happens; may be nil
 	Stats           *Stats              // filled while the run goes on; may be nil

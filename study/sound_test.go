@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
-	"github.com/noether-ml/noether/sound"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -27,13 +27,13 @@ func writeTones(t *testing.T, dir string, rate int) {
 	}
 	for label, hz := range []float64{300, 800, 2000} {
 		for take := range 4 {
-			r := keyed.Rand(1, label, take)
+			r := seed.Rand(1, label, take)
 			wave := make([]float32, rate/5+take*100)
 			for i := range wave {
 				wave[i] = float32(0.4*math.Sin(2*math.Pi*hz*float64(i)/float64(rate)) + 0.01*r.NormFloat64())
 			}
 			var b bytes.Buffer
-			if err := sound.WriteWAV(&b, sound.Clip{Rate: rate, Wave: wave}); err != nil {
+			if err := audio.WriteWAV(&b, audio.Clip{Rate: rate, Wave: wave}); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d_%d.wav", label, take)), b.Bytes(), 0o600); err != nil {
@@ -196,7 +196,7 @@ func TestRedrawnForProbes(t *testing.T) {
 	text := strings.NewReplacer(`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "tones: {n: 30, rate: 8000, length: 0.2}",
 		"[identity]", "[{name: room, reverb: [0, 0.2]}]", "[accuracy, effective-invariance, distance]", "[invariance, {parameter-equivariance: {probe: ridge}}]").Replace(soundStudy)
 	o := options(t)
-	o.Representations = &represent.Store{Dir: filepath.Join(dir, "store")}
+	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
 	var said []string
 	for _, run := range []string{"first", "kept"} {
 		mustRun(t, parseIn(t, dir, text), filepath.Join(dir, run), o)

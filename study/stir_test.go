@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
@@ -17,7 +17,7 @@ import (
 // squares: its penultimate layer. So it is invariant to whatever leaves that sum alone.
 func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	t.Helper()
-	r := keyed.Rand(7, name)
+	r := seed.Rand(7, name)
 	readout := tensor.New(16, 5)
 	for i := range readout.Data {
 		readout.Data[i] = float32(r.NormFloat64())

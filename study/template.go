@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/audio"
 )
 
 // A Guess is what Template can find out about a model and data before they are measured.
@@ -77,8 +77,8 @@ func RateOf(path string) int {
 		if seen++; err != nil || seen > 10_000 {
 			return errEnd
 		}
-		if !e.IsDir() && sound.IsSound(name) {
-			if info, err := sound.Probe(name); err == nil {
+		if !e.IsDir() && audio.IsSound(name) {
+			if info, err := audio.Probe(name); err == nil {
 				rate = info.Rate
 				return errEnd
 			}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -28,7 +28,7 @@ func BenchmarkProbe(b *testing.B) {
 					b.Fatal(err)
 				}
 				defer tr.Close()
-				r, x, y := keyed.Rand(1, "probe"), tensor.New(n, 768), tensor.New(n, 1)
+				r, x, y := seed.Rand(1, "probe"), tensor.New(n, 768), tensor.New(n, 1)
 				for _, t := range []tensor.Tensor{x, y} {
 					for i := range t.Data {
 						t.Data[i] = float32(r.NormFloat64())
@@ -70,7 +70,7 @@ func BenchmarkSGD(b *testing.B) {
 			}
 			defer tr.Close()
 			batch := Batch{Inputs: []tensor.Tensor{tensor.New(c.batch, 3, 32, 32)}}
-			r := keyed.Rand(1, "sgd")
+			r := seed.Rand(1, "sgd")
 			for i := range batch.Inputs[0].Data {
 				batch.Inputs[0].Data[i] = r.Float32()
 			}

@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -172,7 +172,7 @@ func (r *fit) epoch(ctx context.Context) error {
 	number, start := len(r.epochs)+1, time.Now()
 	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), Best: number}
 	before := r.moment()
-	order := keyed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
+	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	marks, err := r.steps(ctx, number, order)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -34,7 +34,7 @@ func (l *layers) constant(name string, v float64, n int) onnx.Value {
 // with the variance 2 / (in k^axes): He et al. 2015, equation 10.
 func (l *layers) conv(x onnx.Value, name string, in, out, k, stride int) onnx.Value {
 	shape := append([]int{out, in}, slices.Repeat([]int{k}, l.axes)...)
-	r, deviation := keyed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(tensor.Size(shape[1:])))
+	r, deviation := seed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(tensor.Size(shape[1:])))
 	w := l.weights(name+".weight", func() float64 { return deviation * r.NormFloat64() }, shape...)
 	return l.Conv(x, w, "", onnx.Attrs{
 		"pads": slices.Repeat([]int{k / 2}, 2*l.axes), "strides": slices.Repeat([]int{stride}, l.axes), "kernel_shape": shape[2:],

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
@@ -129,9 +129,9 @@ func maskOf(n *pb.NodeProto, static *onnx.Static) (mask, error) {
 }
 
 // draw fills a mask for n samples in a step.
-func (m *mask) draw(seed uint64, step, n int) tensor.Tensor {
+func (m *mask) draw(base uint64, step, n int) tensor.Tensor {
 	t := tensor.New(append([]int{n}, m.shape...)...)
-	r, keep := keyed.Rand(seed, m.name, step), float32(1/(1-m.ratio))
+	r, keep := seed.Rand(base, m.name, step), float32(1/(1-m.ratio))
 	limit := uint32(math.Min(m.ratio*(1<<32), math.MaxUint32))
 	for i := range t.Data {
 		if r.Uint32() >= limit {

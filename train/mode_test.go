@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -23,8 +23,8 @@ func small(t *testing.T, ratio float64) *onnx.Model {
 }
 
 // pictures are noise whose class is which channel is the brighter, or neither.
-func pictures(n int, seed uint64) *Arrays {
-	r, x := keyed.Rand(seed, "pictures"), tensor.New(n, 2, 8, 8)
+func pictures(n int, base uint64) *Arrays {
+	r, x := seed.Rand(base, "pictures"), tensor.New(n, 2, 8, 8)
 	a := &Arrays{Inputs: []tensor.Tensor{x}}
 	for i := range n {
 		class := r.IntN(3)

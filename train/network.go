@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -35,10 +35,10 @@ func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 }
 
 // linear is x W + c. The weight lies as inputs x outputs, the way a product reads it fastest.
-func linear(b *onnx.Builder, x onnx.Value, name string, seed uint64, in, out int) onnx.Value {
+func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int) onnx.Value {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(what string, shape ...int) onnx.Value {
-		r, t := keyed.Rand(seed, "train: weights", name, what), tensor.New(shape...)
+		r, t := seed.Rand(base, "train: weights", name, what), tensor.New(shape...)
 		for i := range t.Data {
 			t.Data[i] = float32(bound * (2*r.Float64() - 1))
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -156,6 +156,6 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	s.Input, err = s.Move(a.how.Draw(keyed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	s.Input, err = s.Move(a.how.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
 	return s, err
 }

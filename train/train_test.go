@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -135,8 +135,8 @@ func TestGolden(t *testing.T) {
 }
 
 // line is a problem that a linear network solves exactly: y = A x + c.
-func line(n int, seed uint64) *Arrays {
-	r := keyed.Rand(seed, "line")
+func line(n int, base uint64) *Arrays {
+	r := seed.Rand(base, "line")
 	x, y := tensor.New(n, 4), tensor.New(n, 2)
 	for i := range n {
 		for j := range 4 {
@@ -280,7 +280,7 @@ func TestRestart(t *testing.T) {
 
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
-	r := keyed.Rand(4, "noise")
+	r := seed.Rand(4, "noise")
 	noise := func(n int) *Arrays {
 		a := line(n, 5)
 		for i := range a.Target.Data {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 		for _, side := range []int{32, 224} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, side), func(b *testing.B) {
 				src, dst := picture(1, 3, side, side), tensor.New(3, side, side)
-				op := c.t.Draw(keyed.Rand(1))
+				op := c.t.Draw(seed.Rand(1))
 				b.ReportAllocs()
 				for b.Loop() {
 					op.Apply(dst, src)

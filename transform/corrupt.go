@@ -100,7 +100,7 @@ func (p canvas) clip() {
 
 // Draw implements Transform.
 func (t Corrupt) Draw(r *rand.Rand) Op {
-	return corruptOp{at: slices.IndexFunc(corruptions, t.is), severity: t.Severity.Draw(r), seed: newSeed(r)}
+	return corruptOp{at: slices.IndexFunc(corruptions, t.is), severity: t.Severity.Draw(r), seed: newNoiseSeed(r)}
 }
 
 func (t Corrupt) is(c corruption) bool { return c.name == t.Kind }
@@ -119,12 +119,12 @@ func (t Corrupt) Version() int {
 type corruptOp struct {
 	at       int // in corruptions
 	severity float64
-	seed     seed
+	seed     noiseSeed
 }
 
 func (o corruptOp) Parameter() float64 { return o.severity }
 
-func (o corruptOp) Renew(r *rand.Rand) Op { return corruptOp{o.at, o.severity, newSeed(r)} }
+func (o corruptOp) Renew(r *rand.Rand) Op { return corruptOp{o.at, o.severity, newNoiseSeed(r)} }
 
 func (o corruptOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := sides(dst, src)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
 )
@@ -82,7 +82,7 @@ func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 func TestWhatHasNoInverse(t *testing.T) {
 	t.Parallel()
 	for _, tr := range []Transform{Grayscale{}, GaussianBlur{Sigma: Fixed(1)}, Replace{}, Sequence{Flip{}, Grayscale{}}, Scale{}} {
-		if _, ok := Inverse(tr.Draw(keyed.Rand(1))); ok {
+		if _, ok := Inverse(tr.Draw(seed.Rand(1))); ok {
 			t.Errorf("%T has an inverse", tr)
 		}
 	}

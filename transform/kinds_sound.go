@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/audio"
 )
 
 func hueKind() Kind {
@@ -88,7 +88,7 @@ func reverbKind() Kind {
 		Params: []Param{{Name: "rt60", Doc: "time for 60 dB; what is drawn below 0.105, which the room cannot have, is drawn again", Unit: "seconds", Required: true, Min: 0, Max: 10}},
 		build: func(v values) (Transform, error) {
 			law := v.law("rt60")
-			if shortest := sound.Meeting().Shortest(); law.High < shortest || law.Fixed() && law.Low < shortest {
+			if shortest := audio.Meeting().Shortest(); law.High < shortest || law.Fixed() && law.Low < shortest {
 				return nil, fmt.Errorf("rt60 %v: the room has %.3f seconds or more", law, shortest)
 			}
 			return Reverb{RT60: law}, nil

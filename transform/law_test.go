@@ -4,12 +4,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 func TestLaw(t *testing.T) {
 	t.Parallel()
-	r := keyed.Rand(1)
+	r := seed.Rand(1)
 	var sum float64
 	const n = 10000
 	for range n {

@@ -20,11 +20,11 @@ type Replace struct {
 
 // Draw implements Transform.
 func (t GaussianNoise) Draw(r *rand.Rand) Op {
-	return noiseOp{sigma: t.Sigma.Draw(r), seed: newSeed(r)}
+	return noiseOp{sigma: t.Sigma.Draw(r), seed: newNoiseSeed(r)}
 }
 
 // Draw implements Transform.
-func (t Replace) Draw(r *rand.Rand) Op { return replaceOp{t.Normal, newSeed(r)} }
+func (t Replace) Draw(r *rand.Rand) Op { return replaceOp{t.Normal, newNoiseSeed(r)} }
 
 // Random is true.
 func (t GaussianNoise) Random() bool { return true }
@@ -35,21 +35,21 @@ func (t Replace) Random() bool { return true }
 // OnMaps is true.
 func (t Replace) OnMaps() bool { return true }
 
-// A seed lets an Op make the same noise whenever it is applied, at any size.
-type seed [2]uint64
+// A noiseSeed lets an Op make the same noise whenever it is applied, at any size.
+type noiseSeed [2]uint64
 
-func newSeed(r *rand.Rand) seed { return seed{r.Uint64(), r.Uint64()} }
+func newNoiseSeed(r *rand.Rand) noiseSeed { return noiseSeed{r.Uint64(), r.Uint64()} }
 
-func (s seed) rand() *rand.Rand { return rand.New(rand.NewPCG(s[0], s[1])) }
+func (s noiseSeed) rand() *rand.Rand { return rand.New(rand.NewPCG(s[0], s[1])) }
 
 type noiseOp struct {
 	sigma float64
-	seed  seed
+	seed  noiseSeed
 }
 
 func (o noiseOp) Parameter() float64 { return o.sigma }
 
-func (o noiseOp) Renew(r *rand.Rand) Op { return noiseOp{o.sigma, newSeed(r)} }
+func (o noiseOp) Renew(r *rand.Rand) Op { return noiseOp{o.sigma, newNoiseSeed(r)} }
 
 func (o noiseOp) Apply(dst, src tensor.Tensor) {
 	sides(dst, src)
@@ -61,10 +61,10 @@ func (o noiseOp) Apply(dst, src tensor.Tensor) {
 
 type replaceOp struct {
 	normal bool
-	seed   seed
+	seed   noiseSeed
 }
 
-func (o replaceOp) Renew(r *rand.Rand) Op { return replaceOp{o.normal, newSeed(r)} }
+func (o replaceOp) Renew(r *rand.Rand) Op { return replaceOp{o.normal, newNoiseSeed(r)} }
 
 func (o replaceOp) Apply(dst, src tensor.Tensor) {
 	sides(dst, src)

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -36,7 +36,7 @@ func TestNoiseMoments(t *testing.T) {
 		{"replace by uniform", Replace{}, 0.5, math.Sqrt(1.0 / 12)},
 		{"replace by normal", Replace{Normal: true}, 0, 1},
 	} {
-		mean, deviation := moments(apply(c.t.Draw(keyed.Rand(1)), src))
+		mean, deviation := moments(apply(c.t.Draw(seed.Rand(1)), src))
 		if !near(mean, c.mean, 0.02) || !near(deviation, c.deviation, 0.02*c.deviation+1e-3) {
 			t.Errorf("%s: mean %.4f, deviation %.4f, want %.4f, %.4f", c.name, mean, deviation, c.mean, c.deviation)
 		}
@@ -45,7 +45,7 @@ func TestNoiseMoments(t *testing.T) {
 
 func TestGaussianNoiseIsClipped(t *testing.T) {
 	t.Parallel()
-	got := apply(GaussianNoise{Fixed(3)}.Draw(keyed.Rand(1)), picture(1, 1, 20, 20))
+	got := apply(GaussianNoise{Fixed(3)}.Draw(seed.Rand(1)), picture(1, 1, 20, 20))
 	if slices.Min(got.Data) != 0 || slices.Max(got.Data) != 1 {
 		t.Errorf("values from %g to %g", slices.Min(got.Data), slices.Max(got.Data))
 	}
@@ -53,7 +53,7 @@ func TestGaussianNoiseIsClipped(t *testing.T) {
 
 func TestReplaceIgnoresTheInput(t *testing.T) {
 	t.Parallel()
-	op := Replace{}.Draw(keyed.Rand(1))
+	op := Replace{}.Draw(seed.Rand(1))
 	if !slices.Equal(apply(op, picture(1, 3, 5, 5)).Data, apply(op, picture(2, 3, 5, 5)).Data) {
 		t.Error("the noise depends on the input")
 	}
@@ -63,12 +63,12 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	t.Parallel()
 	src := picture(1, 3, 5, 5)
 	for _, tr := range []Transform{GaussianNoise{Uniform(0.1, 0.3)}, Replace{}, Replace{Normal: true}, Sequence{Flip{}, Replace{}}} {
-		op := tr.Draw(keyed.Rand(1, "draw"))
-		a, b := Renew(op, keyed.Rand(1, 0)), Renew(op, keyed.Rand(1, 1))
+		op := tr.Draw(seed.Rand(1, "draw"))
+		a, b := Renew(op, seed.Rand(1, 0)), Renew(op, seed.Rand(1, 1))
 		if slices.Equal(apply(a, src).Data, apply(b, src).Data) {
 			t.Errorf("%+v: the noise of two samples is the same", tr)
 		}
-		if !slices.Equal(apply(a, src).Data, apply(Renew(op, keyed.Rand(1, 0)), src).Data) {
+		if !slices.Equal(apply(a, src).Data, apply(Renew(op, seed.Rand(1, 0)), src).Data) {
 			t.Errorf("%+v: the noise of one sample differs", tr)
 		}
 		p, _ := Parameter(op)
@@ -85,7 +85,7 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 func TestRandomCropCoversThePicture(t *testing.T) {
 	t.Parallel()
 	seen := map[[2]int]int{}
-	r := keyed.Rand(1)
+	r := seed.Rand(1)
 	const draws = 3000
 	for range draws {
 		top, left, h, w := Crop{Size: Fixed(0.5), Side: true, Moving: true}.Draw(r).(cropOp).box(4, 6)

@@ -10,13 +10,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // picture makes values in [0, 1).
-func picture(seed uint64, shape ...int) tensor.Tensor {
-	x, r := tensor.New(shape...), keyed.Rand(seed, "picture")
+func picture(base uint64, shape ...int) tensor.Tensor {
+	x, r := tensor.New(shape...), seed.Rand(base, "picture")
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
 	}
@@ -97,7 +97,7 @@ func TestApplyIsTotalAndRepeatable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tr, src := drawTransform(t), drawPicture(t)
-		op := tr.Draw(keyed.Rand(1, "a"))
+		op := tr.Draw(seed.Rand(1, "a"))
 		before := src.Clone()
 		var results [3]tensor.Tensor
 		var group sync.WaitGroup
@@ -125,12 +125,12 @@ func TestDrawDependsOnItsKeyAlone(t *testing.T) {
 			tr.Draw(nil) // must not ask for a random number
 			return
 		}
-		a, b := tr.Draw(keyed.Rand(1, "a")), tr.Draw(keyed.Rand(1, "a"))
+		a, b := tr.Draw(seed.Rand(1, "a")), tr.Draw(seed.Rand(1, "a"))
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("one key gives %+v and %+v", a, b)
 		}
 		for i := range 30 { // several keys, as a range may hold few numbers
-			if !reflect.DeepEqual(a, tr.Draw(keyed.Rand(1, i))) {
+			if !reflect.DeepEqual(a, tr.Draw(seed.Rand(1, i))) {
 				return
 			}
 		}
@@ -149,7 +149,7 @@ func TestPermutesMovesPixels(t *testing.T) {
 			rapid.Map(rapid.Bool(), func(v bool) Transform { return Flip{v} }),
 			rapid.Custom(drawTransform),
 		)
-		op := Sequence{tr.Draw(t, "first"), tr.Draw(t, "second")}.Draw(keyed.Rand(1))
+		op := Sequence{tr.Draw(t, "first"), tr.Draw(t, "second")}.Draw(seed.Rand(1))
 		if !Permutes(op, src.Shape[1], src.Shape[2]) {
 			return
 		}
@@ -284,8 +284,8 @@ func TestSequenceIsComposition(t *testing.T) {
 	members := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
 	for n := range len(members) + 1 {
 		src := picture(3, 3, 9, 7)
-		got := apply(members[:n].Draw(keyed.Rand(5)), src)
-		want, r := src, keyed.Rand(5)
+		got := apply(members[:n].Draw(seed.Rand(5)), src)
+		want, r := src, seed.Rand(5)
 		for _, m := range members[:n] {
 			want = apply(m.Draw(r), want)
 		}
@@ -323,7 +323,7 @@ func TestTraits(t *testing.T) {
 		if OnSounds(tr) != (k.Sound || k.Name == "identity") || OnPictures(tr) == k.Sound {
 			t.Errorf("%s: on sounds %v, on pictures %v", k.Name, OnSounds(tr), OnPictures(tr))
 		}
-		v, ok := Parameter(tr.Draw(keyed.Rand(1)))
+		v, ok := Parameter(tr.Draw(seed.Rand(1)))
 		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
 		if k.Name == "corrupt" {
 			want, one = 1, true

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -74,9 +74,9 @@ func (t PitchShift) Draw(r *rand.Rand) Op { return pitchOp{t.Semitones.Draw(r)} 
 // Draw implements Transform.
 func (t WhiteNoise) Draw(r *rand.Rand) Op {
 	if t.Absolute {
-		return whiteNoiseOp{t.Level.Draw(r), true, newSeed(r)}
+		return whiteNoiseOp{t.Level.Draw(r), true, newNoiseSeed(r)}
 	}
-	return whiteNoiseOp{t.SNR.Draw(r), false, newSeed(r)}
+	return whiteNoiseOp{t.SNR.Draw(r), false, newNoiseSeed(r)}
 }
 
 // Draw implements Transform.
@@ -87,12 +87,12 @@ func (t Filter) Draw(r *rand.Rand) Op { return filterOp{t.Frequency.Draw(r), t.H
 
 // Draw implements Transform.
 func (t Reverb) Draw(r *rand.Rand) Op {
-	shortest, again := sound.Meeting().Shortest(), 0
+	shortest, again := audio.Meeting().Shortest(), 0
 	v := t.RT60.Draw(r)
 	for ; v < shortest && !t.RT60.Fixed() && t.RT60.High > shortest; again++ {
 		v = t.RT60.Draw(r)
 	}
-	return reverbOp{v, again, newSeed(r)}
+	return reverbOp{v, again, newNoiseSeed(r)}
 }
 
 // Random is true: which part of a slowed sound is heard is drawn.
@@ -136,7 +136,7 @@ type (
 	whiteNoiseOp struct {
 		db       float64
 		absolute bool
-		seed     seed
+		seed     noiseSeed
 	}
 	gainOp   struct{ db float64 }
 	filterOp struct {
@@ -146,7 +146,7 @@ type (
 	reverbOp struct {
 		rt60  float64
 		again int
-		seed  seed
+		seed  noiseSeed
 	}
 )
 
@@ -161,18 +161,18 @@ func (o stretchOp) Place() float64 { return o.place }
 func (o reverbOp) redrawn() int    { return o.again }
 
 func (o stretchOp) Renew(r *rand.Rand) Op    { return stretchOp{o.rate, place(r)} }
-func (o whiteNoiseOp) Renew(r *rand.Rand) Op { return whiteNoiseOp{o.db, o.absolute, newSeed(r)} }
-func (o reverbOp) Renew(r *rand.Rand) Op     { return reverbOp{o.rt60, 0, newSeed(r)} }
+func (o whiteNoiseOp) Renew(r *rand.Rand) Op { return whiteNoiseOp{o.db, o.absolute, newNoiseSeed(r)} }
+func (o reverbOp) Renew(r *rand.Rand) Op     { return reverbOp{o.rt60, 0, newNoiseSeed(r)} }
 
 func (o stretchOp) ApplySound(wave []float32, rate int) []float32 {
-	return sound.Stretch(wave, o.rate, rate)
+	return audio.Stretch(wave, o.rate, rate)
 }
 
 func (o pitchOp) ApplySound(wave []float32, rate int) []float32 {
 	if o.semitones == 0 {
 		return wave
 	}
-	return sound.Shift(wave, math.Pow(2, o.semitones/12), rate)
+	return audio.Shift(wave, math.Pow(2, o.semitones/12), rate)
 }
 
 func (o whiteNoiseOp) ApplySound(wave []float32, rate int) []float32 {
@@ -208,18 +208,18 @@ func (o gainOp) ApplySound(wave []float32, rate int) []float32 {
 
 func (o filterOp) ApplySound(wave []float32, rate int) []float32 {
 	if o.high {
-		return sound.HighPass(wave, o.hz, rate)
+		return audio.HighPass(wave, o.hz, rate)
 	}
-	return sound.LowPass(wave, o.hz, rate)
+	return audio.LowPass(wave, o.hz, rate)
 }
 
 func (o reverbOp) ApplySound(wave []float32, rate int) []float32 {
 	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1)
-	response, err := sound.Meeting().Response(o.rt60, rate, n, o.seed.rand())
+	response, err := audio.Meeting().Response(o.rt60, rate, n, o.seed.rand())
 	if err != nil {
 		panic(fmt.Sprintf("transform: %v", err)) // Make refuses such laws
 	}
-	return sound.Convolve(wave, response)
+	return audio.Convolve(wave, response)
 }
 
 // Apply panics: a sound has a rate, which a tensor does not tell.

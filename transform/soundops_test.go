@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 const hz = 8000
@@ -20,9 +20,9 @@ func voice() []float32 {
 	return wave
 }
 
-func applySound(t *testing.T, tr Transform, seed uint64, wave []float32) []float32 {
+func applySound(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
 	t.Helper()
-	op, ok := tr.Draw(keyed.Rand(seed)).(SoundOp)
+	op, ok := tr.Draw(seed.Rand(base)).(SoundOp)
 	if !ok {
 		t.Fatalf("%+v does not move sounds", tr)
 	}
@@ -124,7 +124,7 @@ func TestReverbDrawsAgain(t *testing.T) {
 	tr := Reverb{RT60: Uniform(0, 3)}
 	again := 0
 	for i := range 20000 {
-		op := tr.Draw(keyed.Rand(1, i))
+		op := tr.Draw(seed.Rand(1, i))
 		again += Redrawn(op)
 		if v, _ := Parameter(op); v < 0.1048 || v > 3 {
 			t.Fatalf("a time of %v s", v)
@@ -153,12 +153,12 @@ func TestReverbKeepsTheDirectSound(t *testing.T) {
 
 func TestPlaceOfAStretchedSound(t *testing.T) {
 	t.Parallel()
-	op := TimeStretch{Rate: Fixed(0.5)}.Draw(keyed.Rand(1))
-	renewed := Renew(op, keyed.Rand(2))
+	op := TimeStretch{Rate: Fixed(0.5)}.Draw(seed.Rand(1))
+	renewed := Renew(op, seed.Rand(2))
 	if v, _ := Parameter(renewed); Place(op) == Place(renewed) || v != 0.5 {
 		t.Errorf("places %v and %v, rate %v", Place(op), Place(renewed), v)
 	}
-	if Place(Gain{}.Draw(nil)) != 0 || Place(Sequence{Gain{}, TimeStretch{Rate: Fixed(0.5)}}.Draw(keyed.Rand(1))) != Place(op) {
+	if Place(Gain{}.Draw(nil)) != 0 || Place(Sequence{Gain{}, TimeStretch{Rate: Fixed(0.5)}}.Draw(seed.Rand(1))) != Place(op) {
 		t.Error("a sequence takes its item where its member does")
 	}
 }

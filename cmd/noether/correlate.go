@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 	"github.com/noether-ml/noether/study"
 )
 

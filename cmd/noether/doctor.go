@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/training"
+	"github.com/noether-ml/noether/train/recipe"
 )
 
 // A finding is one line of what doctor tells.
@@ -149,7 +149,7 @@ func schemaCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			of := study.Schema
 			if ofTraining {
-				of = training.Schema
+				of = recipe.Schema
 			}
 			raw, err := of()
 			if err == nil {

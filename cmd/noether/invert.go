@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -258,7 +258,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 		if i >= 0 {
 			i = samples[i].Index
 		}
-		return keyed.Rand(f.seed, "invert: start", f.start, i)
+		return seed.Rand(f.seed, "invert: start", f.start, i)
 	})
 	if err != nil {
 		return nil, err

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
 // photos writes an array of 20 pictures.
 func photos(t *testing.T, dir string) string {
 	t.Helper()
-	r := keyed.Rand(1)
+	r := seed.Rand(1)
 	return numbers(t, filepath.Join(dir, "photos.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // plotFlags are the flags of plot.

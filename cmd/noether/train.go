@@ -12,7 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/train"
-	"github.com/noether-ml/noether/training"
+	"github.com/noether-ml/noether/train/recipe"
 )
 
 func trainCommand(engine *engineFlags) *cobra.Command {
@@ -34,7 +34,7 @@ epoch ended when the command is given again, and ends with the same weights.`,
 			if err != nil {
 				return err
 			}
-			f, err := training.Load(args[0], values)
+			f, err := recipe.Load(args[0], values)
 			if err != nil {
 				return err
 			}
@@ -62,11 +62,11 @@ epoch ended when the command is given again, and ends with the same weights.`,
 	return c
 }
 
-func runTraining(c *cobra.Command, f *training.File, out string, o study.Options, asJSON bool) error {
+func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {
 	progress, done := watch(os.Stderr)
-	s, err := training.Run(c.Context(), f, out, training.Options{
+	s, err := recipe.Run(c.Context(), f, out, recipe.Options{
 		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
-		Progress: func(p training.Progress) {
+		Progress: func(p recipe.Progress) {
 			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Of), Note: marksText(p.Marks)})
 		},
 	})
@@ -89,12 +89,12 @@ func marksText(m train.Marks) string {
 }
 
 // printTraining tells people what came out.
-func printTraining(w io.Writer, s *training.Summary, out string) error {
+func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 	fmt.Fprintf(w, "%s: %d parameters, %d epochs of %d samples in %s, %.0f samples/s\n", s.Name, s.Parameters, s.Epochs, s.Samples,
 		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)
 	for _, part := range []struct {
 		name string
-		*training.Result
+		*recipe.Result
 	}{{"training", &s.Train}, {"validation", s.Validation}, {"test", s.Test}} {
 		if part.Result == nil {
 			continue

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -134,7 +134,7 @@ func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	if b.Size > height || b.Size > width {
 		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: take smaller patches", b.Size, w, h)
 	}
-	draw := keyed.Rand(b.Seed, "video: places", clip, frame)
+	draw := seed.Rand(b.Seed, "video: places", clip, frame)
 	places := make([]place, b.Places)
 	for i := range places {
 		places[i] = place{top + draw.IntN(height-b.Size+1), left + draw.IntN(width-b.Size+1)}

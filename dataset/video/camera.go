@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -138,7 +138,7 @@ func (o CameraOptions) canvas(picture tensor.Tensor) (tensor.Tensor, error) {
 }
 
 func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yield func(tensor.Tensor, error) bool) {
-	draw := keyed.Rand(o.Seed, "video: camera", i)
+	draw := seed.Rand(o.Seed, "video: camera", i)
 	way := 2 * math.Pi * draw.Float64()
 	speed := o.Speed
 	if draw.IntN(2) == 1 {

@@ -3,7 +3,7 @@ package video
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/order"
+	"github.com/noether-ml/noether/internal/quickselect"
 )
 
 // The contrast of whitened frames: a frame's range is what all but the largest hundredth of its values stay within, and the
@@ -24,7 +24,7 @@ func extent(values, scratch []float32) float64 {
 		scratch[i] = float32(math.Abs(float64(v)))
 	}
 	k := int(within * float64(len(scratch)-1))
-	return float64(order.Nth(scratch, k))
+	return float64(quickselect.Nth(scratch, k))
 }
 
 // smoothed are the scales of the frames of a scene by their extents.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/internal/kernels"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
@@ -16,8 +16,8 @@ import (
 )
 
 // normal is a tensor of normal numbers of some scale.
-func normal(seed uint64, scale float64, shape ...int) tensor.Tensor {
-	t, r := tensor.New(shape...), keyed.Rand(seed, "channels last")
+func normal(base uint64, scale float64, shape ...int) tensor.Tensor {
+	t, r := tensor.New(shape...), seed.Rand(base, "channels last")
 	for i := range t.Data {
 		t.Data[i] = float32(r.NormFloat64() * scale)
 	}

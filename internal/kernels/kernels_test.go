@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/internal/kernels"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -95,8 +95,8 @@ func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensor
 }
 
 // random are arrays of n normal numbers; the last, a mean of squares, has none below 0.
-func random(seed uint64, k, n int) [][]float32 {
-	r, out := keyed.Rand(seed, "kernels"), make([][]float32, k)
+func random(base uint64, k, n int) [][]float32 {
+	r, out := seed.Rand(base, "kernels"), make([][]float32, k)
 	for i := range out {
 		out[i] = make([]float32, n)
 		for j := range out[i] {

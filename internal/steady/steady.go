@@ -17,7 +17,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -40,7 +40,7 @@ type Report struct {
 
 // Try computes gradients at the inputs as they are and at n nudges of those for which float says so. expected has a gradient that another
 // program has computed, or none (the zero tensor), for each of them.
-func Try(ctx context.Context, f Gradient, inputs []tensor.Tensor, float []bool, expected []tensor.Tensor, n int, seed uint64) ([]Report, error) {
+func Try(ctx context.Context, f Gradient, inputs []tensor.Tensor, float []bool, expected []tensor.Tensor, n int, base uint64) ([]Report, error) {
 	clean, err := f(ctx, inputs)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Try(ctx context.Context, f Gradient, inputs []tensor.Tensor, float []bool, 
 		}
 	}
 	for k := range n {
-		moved, err := f(ctx, nudged(inputs, float, keyed.Rand(seed, "nudge", k)))
+		moved, err := f(ctx, nudged(inputs, float, seed.Rand(base, "nudge", k)))
 		if err != nil {
 			return nil, err
 		}

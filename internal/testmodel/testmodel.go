@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -33,7 +33,7 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	if batch == 0 {
 		batch = -1
 	}
-	r := keyed.Rand(7, name)
+	r := seed.Rand(7, name)
 	random := func(shape ...int) tensor.Tensor {
 		w := tensor.New(shape...)
 		for i := range w.Data {

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 // Information is the mutual information in nats between firing and class, from counts of the inputs of each class, and of those among
@@ -92,7 +92,7 @@ func (r *run) labelled(own map[int]int) labels {
 		}
 	}
 	k := r.job.Key
-	order := keyed.Rand(k.Seed, "firing: labels", k.Data, k.Trial).Perm(len(places))
+	order := seed.Rand(k.Seed, "firing: labels", k.Data, k.Trial).Perm(len(places))
 	for i, p := range places {
 		l.shuffled[p] = own[places[order[i]]]
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
@@ -229,7 +229,7 @@ func amountOf(op transform.Op, number int, fixed bool) float64 {
 // isIdentity reports whether an Op leaves noise as it is.
 func isIdentity(op transform.Op, m *model.Model) bool {
 	noise := tensor.New(m.PictureShape()...)
-	r := keyed.Rand(1, "firing: noise")
+	r := seed.Rand(1, "firing: noise")
 	for i := range noise.Data {
 		noise.Data[i] = r.Float32()
 	}
@@ -269,7 +269,7 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 
 // nullReferences draws the places around which trajectories are followed that have nothing to do with any unit.
 func nullReferences(places []int, most int, k measure.Key) []int {
-	order := keyed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
+	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
 	out := make([]int, min(most, len(places)))
 	for i := range out {
 		out[i] = places[order[i]]

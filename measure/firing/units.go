@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,7 +21,7 @@ type unitSet struct {
 }
 
 // newUnits says what the units of a layer are. The positions of a random sample are those of all channels.
-func newUnits(l onnx.Layer, s Settings, seed uint64) *unitSet {
+func newUnits(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, first: true}
 	if len(l.Axes) > 0 {
 		u.axes = l.Axes[1:]
@@ -36,7 +36,7 @@ func newUnits(l onnx.Layer, s Settings, seed uint64) *unitSet {
 	}
 	u.maxima = s.Positions == Channels && u.positions > 1
 	if n, err := s.positions(); err == nil && n > 0 && n < u.positions {
-		u.picked = keyed.Rand(seed, "firing: positions", l.Name).Perm(u.positions)[:n]
+		u.picked = seed.Rand(studySeed, "firing: positions", l.Name).Perm(u.positions)[:n]
 		slices.Sort(u.picked)
 	}
 	return u

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
 )
@@ -21,7 +21,7 @@ func BenchmarkTwenty(b *testing.B) {
 	training := defaultTraining()
 	training.Epochs = 2
 	r, _, _, _ := goldenRun(b, &training)
-	rng := keyed.Rand(1, "bench")
+	rng := seed.Rand(1, "bench")
 	data, want := make([]float32, n*d), &target{name: "y", value: make([]float64, n)}
 	for i := range data {
 		data[i] = float32(rng.NormFloat64())
@@ -29,8 +29,8 @@ func BenchmarkTwenty(b *testing.B) {
 	for i := range want.value {
 		want.value[i] = rng.NormFloat64()
 	}
-	table := represent.NewTable(nil, d, data)
-	in := newFeatures("bench", table.Places, table)
+	table := features.NewTable(nil, d, data)
+	in := newProbeInput("bench", table.Places, table)
 	var problems []*problem
 	for k := range probes {
 		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), in: in, want: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
@@ -55,7 +55,7 @@ func BenchmarkTwenty(b *testing.B) {
 	b.Run("together", func(b *testing.B) {
 		before := machine.CPUTime()
 		for b.Loop() {
-			r.store = &represent.Store{Dir: b.TempDir()}
+			r.store = &features.Store{Dir: b.TempDir()}
 			r.kept.done = map[string]outcome{}
 			_, err := r.solve(b.Context(), problems, func(context.Context, *problem, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
@@ -15,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -101,7 +101,7 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 		t.Fatal(err)
 	}
 	j := measuretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorPictures{shapes})
-	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &represent.Store{Dir: t.TempDir()}
+	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &features.Store{Dir: t.TempDir()}
 	if tr != nil {
 		j.Key.Transform = tr.Name
 	}

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/features"
 )
 
-// features are what goes into a probe, or the vectors that it is to predict: for each sample the rows of one or two tables, laid end to
+// probeInput are what goes into a probe, or the vectors that it is to predict: for each sample the rows of one or two tables, laid end to
 // end, and perhaps a number that conditions them. Several goroutines may read them.
-type features struct {
+type probeInput struct {
 	id        string // tells them from all others
-	tables    []*represent.Table
+	tables    []*features.Table
 	rows      [][]int   // of each table, the row of every sample; -1 where it has none
 	unit      bool      // each table's part is brought to length 1
 	condition []float32 // of every sample, behind the vector; nil: none
@@ -19,9 +19,9 @@ type features struct {
 	scale     []float32
 }
 
-// newFeatures finds the rows of n samples at places.
-func newFeatures(id string, places []int, tables ...*represent.Table) *features {
-	f := &features{id: id, tables: tables}
+// newProbeInput finds the rows of n samples at places.
+func newProbeInput(id string, places []int, tables ...*features.Table) *probeInput {
+	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
 		at := make(map[int]int, t.Len())
 		for row, place := range t.Places {
@@ -40,7 +40,7 @@ func newFeatures(id string, places []int, tables ...*represent.Table) *features 
 }
 
 // dim is the length of the vectors without what conditions them.
-func (f *features) dim() int {
+func (f *probeInput) dim() int {
 	n := 0
 	for _, t := range f.tables {
 		n += t.Dim
@@ -49,7 +49,7 @@ func (f *features) dim() int {
 }
 
 // width is the length of the vectors.
-func (f *features) width() int {
+func (f *probeInput) width() int {
 	if f.condition != nil {
 		return f.dim() + 1
 	}
@@ -57,7 +57,7 @@ func (f *features) width() int {
 }
 
 // has reports whether there is a vector of sample i.
-func (f *features) has(i int) bool {
+func (f *probeInput) has(i int) bool {
 	for _, rows := range f.rows {
 		if rows[i] < 0 {
 			return false
@@ -67,7 +67,7 @@ func (f *features) has(i int) bool {
 }
 
 // row copies the vector of sample i to dst.
-func (f *features) row(dst []float32, i int) error {
+func (f *probeInput) row(dst []float32, i int) error {
 	at := 0
 	for k, t := range f.tables {
 		if f.rows[k][i] < 0 {
@@ -107,7 +107,7 @@ func toUnit(v []float32) {
 }
 
 // standardise sets mean and scale by some samples. A number that does not vary there is left as far from its mean as it is.
-func (f *features) standardise(rows []int) error {
+func (f *probeInput) standardise(rows []int) error {
 	d := f.dim()
 	sum, square := make([]float64, d), make([]float64, d)
 	v := make([]float32, f.width())

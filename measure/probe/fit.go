@@ -157,7 +157,7 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 }
 
 // predict gives what a probe makes of some samples, in order: y is one sample's output, valid during the call.
-func (r *run) predict(ctx context.Context, net *onnx.Model, in *features, samples []int, each func(k int, y []float32) error) error {
+func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
 	session, err := r.job.Runtime.NewSession(net, r.engine())
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *run) predict(ctx context.Context, net *onnx.Model, in *features, sample
 	return nil
 }
 
-func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *features, samples []int, each func(k int, y []float32) error) error {
+func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	x, err := r.job.Runtime.NewValue(onnx.Float, len(samples), in.width())
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func readFloats(t *testing.T, path string) map[string][]float32 {
 var narrow = []int{32, 16}
 
 // seedMean is the mean over seeds of a statistic on the test samples.
-func seedMean(t *testing.T, r *run, in *features, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
+func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
 	t.Helper()
 	d := r.readings(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
 	found, err := r.solve(t.Context(), d.seeds, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 )
 
 // InformativenessSettings are those of the measure informativeness.
@@ -151,7 +151,7 @@ func (r *run) informed(ctx context.Context, layer onnx.Layer, targets []factorTa
 }
 
 // clean are the vectors of a layer on the samples as they are, standardised where that is set.
-func (r *run) clean(layer onnx.Layer, table *represent.Table) (*features, error) {
+func (r *run) clean(layer onnx.Layer, table *features.Table) (*probeInput, error) {
 	in := r.features(layer, "", table)
 	if r.training.Standardise {
 		return in, in.standardise(r.split.train)

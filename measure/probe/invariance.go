@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 )
 
 // InvarianceSettings are those of the measure invariance.
@@ -110,8 +110,8 @@ type pairs struct {
 }
 
 // pair holds every sample's z against z', and against that of a stranger.
-func (r *run) pair(clean, moved *represent.Table) (pairs, error) {
-	a, b := newFeatures("", r.samples.Places, clean), newFeatures("", r.samples.Places, moved)
+func (r *run) pair(clean, moved *features.Table) (pairs, error) {
+	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, moved)
 	out := pairs{columns: make([][]float64, 4)}
 	for i := range r.samples.Len() {
 		if a.has(i) && b.has(i) {
@@ -119,7 +119,7 @@ func (r *run) pair(clean, moved *represent.Table) (pairs, error) {
 		}
 	}
 	k := r.job.Key
-	stranger := circle(keyed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
+	stranger := circle(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
 	z, moves, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
 	for n, i := range out.samples {
 		for _, err := range []error{a.row(z, i), b.row(moves, i), b.row(other, out.samples[stranger[n]])} {

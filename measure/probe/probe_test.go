@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/ort/orttest"
-	"github.com/noether-ml/noether/represent"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -30,7 +30,7 @@ func numbers(n int, seed uint32) []float64 {
 }
 
 // goldenRun is a run on the problem of golden.py: 600 vectors of 16 numbers.
-func goldenRun(t testing.TB, training *Training) (r *run, in *features, number, class *target) {
+func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number, class *target) {
 	t.Helper()
 	const n, d = 600, 16
 	x := numbers(n*d, 1)
@@ -55,14 +55,14 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *features, number, 
 }
 
 // runOf is a run on vectors of d numbers, of which the first 400 train probes, the next 100 choose the epoch and the rest judge.
-func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *features) {
+func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *probeInput) {
 	t.Helper()
 	n := len(data) / d
 	k, err := readKept(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{training: training, kept: k, store: &represent.Store{Dir: t.TempDir()}, samples: &represent.Samples{Places: make([]int, n)},
+	r := &run{training: training, kept: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Places: make([]int, n)},
 		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
 	for i := range n {
 		r.samples.Places[i] = i
@@ -75,7 +75,7 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *feat
 			r.split.test = append(r.split.test, i)
 		}
 	}
-	return r, newFeatures("golden", r.samples.Places, represent.NewTable(nil, d, data))
+	return r, newProbeInput("golden", r.samples.Places, features.NewTable(nil, d, data))
 }
 
 // Least squares in closed form, against a system that is solved by hand.
@@ -133,7 +133,7 @@ func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 300).Draw(t, "n")
-		s := &represent.Samples{Places: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
+		s := &features.Samples{Places: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
 		for i := range n {
 			s.Factors["take"][i] = float64(i % 10)
 		}
@@ -213,7 +213,7 @@ func TestStoppedJobGoesOn(t *testing.T) {
 			}
 		}
 	}
-	j.Store = &represent.Store{Dir: t.TempDir()}
+	j.Store = &features.Store{Dir: t.TempDir()}
 	got := mustRun(t, m, nil, j)
 	if earliest < 9 {
 		t.Errorf("the probe in hand goes on with epoch %d", earliest)
@@ -329,7 +329,7 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 // A constant factor, classes of one sample, factors that are not known: scored where they can be, and with a warning.
 func TestOddTargets(t *testing.T) {
 	t.Parallel()
-	samples := &represent.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
+	samples := &features.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
 	r := &run{samples: samples}
 	for i := range 100 {
 		samples.Label[i] = dataset.NoLabel

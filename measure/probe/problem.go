@@ -20,10 +20,10 @@ type problem struct {
 	kind    string
 	hidden  []int
 	seed    uint64
-	in      *features
-	want    *target   // what is to come out, or
-	to      *features // the vectors that are
-	partner []int     // the sample whose target stands for that of each sample: shuffled; nil: its own
+	in      *probeInput
+	want    *target     // what is to come out, or
+	to      *probeInput // the vectors that are
+	partner []int       // the sample whose target stands for that of each sample: shuffled; nil: its own
 
 	train, validation []int
 }

@@ -22,7 +22,7 @@ type reading struct {
 }
 
 // readings are the probes of every kind for a target.
-func (r *run) readings(layer onnx.Layer, in *features, t *target, s split, hidden []int, what string) []*reading {
+func (r *run) readings(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, what string) []*reading {
 	var out []*reading
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
 		return nil
@@ -47,7 +47,7 @@ func (d *reading) network(s int) string {
 }
 
 // predictions is what a probe predicts of samples: the number, or the class.
-func (r *run) predictions(ctx context.Context, p *problem, net *onnx.Model, in *features, samples []int) ([]float64, error) {
+func (r *run) predictions(ctx context.Context, p *problem, net *onnx.Model, in *probeInput, samples []int) ([]float64, error) {
 	out := make([]float64, len(samples))
 	err := r.predict(ctx, net, in, samples, func(k int, y []float32) error {
 		out[k] = float64(y[0])

@@ -104,7 +104,7 @@ type closeness [][]float64
 func newClose(n int) closeness { return closeness{make([]float64, n), make([]float64, n)} }
 
 // note holds a vector against that of sample i, the k-th of the test.
-func (c closeness) note(to *features, i, k int, y []float32) error {
+func (c closeness) note(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
 		return err

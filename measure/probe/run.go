@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 )
 
 // A run is the work on one job.
@@ -20,8 +20,8 @@ type run struct {
 	representation *Representation
 	training       *Training // nil where nothing is trained
 	job            *procedure.Job
-	store          *represent.Store
-	samples        *represent.Samples
+	store          *features.Store
+	samples        *features.Samples
 	split          split
 	kept           *kept
 
@@ -39,7 +39,7 @@ func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Traini
 		if err != nil {
 			return nil, nil, fmt.Errorf("there is no place for representations: %w", err)
 		}
-		r.store, end = &represent.Store{Dir: dir}, func() { os.RemoveAll(dir) }
+		r.store, end = &features.Store{Dir: dir}, func() { os.RemoveAll(dir) }
 	}
 	if err = r.extract(ctx, view{}, nil); err == nil {
 		r.samples, err = r.store.Samples(ctx, r.request(view{}))
@@ -58,10 +58,10 @@ func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Traini
 }
 
 // request is for all layers that can be pooled, under a view.
-func (r *run) request(v view) represent.Request {
+func (r *run) request(v view) features.Request {
 	j := r.job
-	out := represent.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
-		Pool: represent.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.move,
+	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
+		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.move,
 		Progress: r.worked}
 	for _, i := range r.representation.layers(j) {
 		out.Layers = append(out.Layers, j.A.Layers[i])
@@ -81,7 +81,7 @@ func (r *run) extract(ctx context.Context, v view, places []int) error {
 }
 
 // open opens the representation of one layer.
-func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) (*represent.Table, error) {
+func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Places, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
 	tables, err := r.store.Layers(ctx, request)
@@ -92,16 +92,16 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) 
 }
 
 // features are those of tables of a layer. Which these are follows from id.
-func (r *run) features(layer onnx.Layer, id string, tables ...*represent.Table) *features {
+func (r *run) features(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(view{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
-	return newFeatures(full, r.samples.Places, tables...)
+	return newProbeInput(full, r.samples.Places, tables...)
 }
 
 // seed is that of the s-th network for some purpose. It does not depend on the transformation.
 func (r *run) seed(what, kind string, s int) uint64 {
 	k := r.job.Key
-	return keyed.Rand(k.Seed, "probe: start", k.Data, k.Trial, what, kind, s).Uint64()
+	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, what, kind, s).Uint64()
 }
 
 // shuffle pairs each sample with the target of another one of its part.
@@ -112,7 +112,7 @@ func (r *run) shuffle(what string, parts ...[]int) []int {
 		partner[i] = i
 	}
 	for n, part := range parts {
-		for at, from := range keyed.Rand(k.Seed, "probe: null", k.Data, k.Trial, what, n).Perm(len(part)) {
+		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, what, n).Perm(len(part)) {
 			partner[part[at]] = part[from]
 		}
 	}

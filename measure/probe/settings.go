@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/represent"
 )
 
 // Kinds of probes.
@@ -139,11 +139,11 @@ func (r *Representation) skip(j *procedure.Job) string {
 func (r *Representation) layers(j *procedure.Job) []int {
 	var out []int
 	for i, l := range j.A.Layers {
-		if represent.Pooling(r.Pool).Check(l) == nil {
+		if features.Pooling(r.Pool).Check(l) == nil {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-func (r *Representation) dim(l onnx.Layer) int { return represent.Pooling(r.Pool).Dim(l) }
+func (r *Representation) dim(l onnx.Layer) int { return features.Pooling(r.Pool).Dim(l) }

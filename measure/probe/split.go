@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/represent"
 )
 
 // A split says which samples, by their row, a probe is trained, chosen and judged on.
@@ -17,10 +17,10 @@ type split struct{ train, validation, test []int }
 
 // split shares out the samples: by an order that the key decides, but for validation and test samples that are named. It does not depend on
 // the transformation, so that a probe that was trained for one serves for all. src knows the names of categories.
-func (t *Training) split(s *represent.Samples, src dataset.Source, k measure.Key) (split, error) {
+func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
 	shares := slices.Clone(t.Split)
-	order := keyed.Rand(k.Seed, "probe: split", k.Data, k.Trial).Perm(s.Len())
+	order := seed.Rand(k.Seed, "probe: split", k.Data, k.Trial).Perm(s.Len())
 	for i, part := range []struct {
 		*Part
 		key  string
@@ -64,7 +64,7 @@ func (p *split) share(order []int, shares []float64) {
 }
 
 // divide tells the samples of a part from the others.
-func (p *Part) divide(s *represent.Samples, src dataset.Source, order []int) (in, out []int, err error) {
+func (p *Part) divide(s *features.Samples, src dataset.Source, order []int) (in, out []int, err error) {
 	values, err := factor(s, p.Factor)
 	if err != nil {
 		return nil, nil, err

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/represent"
+	"github.com/noether-ml/noether/features"
 )
 
 // Label is the factor that is the samples' label.
@@ -42,7 +42,7 @@ func (t *target) with(rows []int) []int {
 }
 
 // factor are the values of a factor, NaN where a sample has none.
-func factor(s *represent.Samples, name string) ([]float64, error) {
+func factor(s *features.Samples, name string) ([]float64, error) {
 	if name == Label {
 		out := make([]float64, s.Len())
 		for i, l := range s.Label {
@@ -77,7 +77,7 @@ func (t *Targets) factors(carried []string, labelled bool) []string {
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
 // target is the target of a factor. One whose values are names, such as a speaker, is of classes.
-func (t *Targets) target(src dataset.Source, s *represent.Samples, name string) (*target, error) {
+func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (*target, error) {
 	values, err := factor(s, name)
 	if err != nil {
 		return nil, err

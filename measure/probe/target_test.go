@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/represent"
-	"github.com/noether-ml/noether/sound"
+	"github.com/noether-ml/noether/features"
 )
 
 // TestNamesAreClasses reads a factor whose values are names as classes, and one of numbers as a number.
@@ -18,7 +18,7 @@ func TestNamesAreClasses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"anna_1.wav", "bela_2.wav", "anna_3.wav"} {
 		var b bytes.Buffer
-		if err := sound.WriteWAV(&b, sound.Clip{Rate: 8000, Wave: make([]float32, 8)}); err != nil {
+		if err := audio.WriteWAV(&b, audio.Clip{Rate: 8000, Wave: make([]float32, 8)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestNamesAreClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &represent.Samples{Places: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Factors: map[string][]float64{"speaker": {0, 0, 1}, "take": {1, 3, 2}}}
+	s := &features.Samples{Places: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Factors: map[string][]float64{"speaker": {0, 0, 1}, "take": {1, 3, 2}}}
 	var all Targets
 	speaker, err := all.target(src, s, "speaker")
 	if err != nil || speaker.classes != 2 || !slices.Equal(speaker.class, []int{0, 0, 1}) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/transform"
 )
@@ -41,7 +41,7 @@ func (r *run) value(index int) int {
 		return 0
 	}
 	k := r.job.Key
-	return keyed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
+	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
 }
 
 // parameters are the numbers that describe the draws of all samples, brought to [0, 1] over their range.

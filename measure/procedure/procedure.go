@@ -12,11 +12,11 @@ import (
 	"io"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/represent"
 )
 
 // A Procedure is a measure that works in steps on samples that it holds.
@@ -79,7 +79,7 @@ type Job struct {
 	Curves func([]measure.UnitResponse) error
 
 	// Store keeps representations that jobs, measures and runs have in common; nil: there is none.
-	Store    *represent.Store
+	Store    *features.Store
 	Progress func(done int64, note string) // done of Work, and what else to show, such as the current distance; never nil
 	Runtime  *ort.Runtime
 	Threads  int    // of the engine; 0: all cores

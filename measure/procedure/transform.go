@@ -1,7 +1,7 @@
 package procedure
 
 import (
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/transform"
 )
@@ -33,8 +33,8 @@ func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 // is each sample's own.
 func Draw(law transform.Transform, perTrial bool, k measure.Key, index int) transform.Op {
 	if !perTrial {
-		return law.Draw(keyed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))
+		return law.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))
 	}
-	op := law.Draw(keyed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial))
-	return transform.Renew(op, keyed.Rand(k.Seed, "noise", k.Data, k.Transform, k.Trial, index))
+	op := law.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial))
+	return transform.Renew(op, seed.Rand(k.Seed, "noise", k.Data, k.Transform, k.Trial, index))
 }

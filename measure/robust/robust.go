@@ -20,7 +20,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
@@ -255,7 +255,7 @@ func (r *run) problem(rows []int) invert.Problem {
 }
 
 func (r *run) draw(k measure.Key, index int) *rand.Rand {
-	return keyed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
+	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
 
 // scores are the accuracies. A sample that the model gets wrong as it is is not robust.

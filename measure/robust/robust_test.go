@@ -11,7 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
@@ -79,7 +79,7 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
-	x, r := tensor.New(200, 1, 2, 2), keyed.Rand(1)
+	x, r := tensor.New(200, 1, 2, 2), seed.Rand(1)
 	labels := make([]int, 200)
 	margins := make([]float64, 200)
 	for i := range 200 {
@@ -154,7 +154,7 @@ func TestStrongerAttacks(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
-	x, r := tensor.New(40, 1, 2, 2), keyed.Rand(1)
+	x, r := tensor.New(40, 1, 2, 2), seed.Rand(1)
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
 	}

@@ -3,7 +3,7 @@ package seis
 import (
 	"math/rand/v2"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
@@ -56,7 +56,7 @@ func partners(key measure.Key, from, samples, channels int) (p linalg.Partners, 
 	if samples < 2 {
 		return p, false
 	}
-	g := keyed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
+	g := seed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
 	if samples%4 == 0 && channels%2 == 0 {
 		return linalg.Quarters(matching(g, samples/4*channels, channels)), true
 	}

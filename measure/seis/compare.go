@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -30,7 +30,7 @@ func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	if err != nil {
 		return nil, err
 	}
-	for place, i := range keyed.Rand(0, "seis compare").Perm(n) {
+	for place, i := range seed.Rand(0, "seis compare").Perm(n) {
 		b := &measure.Batch{Place: []int{place}, Index: []int{i}, Clean: z.Slice(i, i+1), Moved: zt.Slice(i, i+1)}
 		if err := a.Update(b); err != nil {
 			return nil, err

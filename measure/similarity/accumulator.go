@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -225,7 +225,7 @@ func (a *accumulator) keep() {
 // generator draws the partners of a block for the null.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
-	return keyed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)
+	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)
 }
 
 // Merge adds the state of an accumulator that has seen other blocks. A block that other has begun is carried on here, unless this one

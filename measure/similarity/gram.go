@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noether-ml/noether/internal/order"
+	"github.com/noether-ml/noether/internal/quickselect"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
@@ -285,7 +285,7 @@ func (s square) radial(fraction float64) bool {
 // medianRoot is the median of the roots of the values, which it reorders.
 func medianRoot(values []float64) float64 {
 	n := len(values)
-	upper := math.Sqrt(order.Nth(values, n/2))
+	upper := math.Sqrt(quickselect.Nth(values, n/2))
 	if n%2 == 1 {
 		return upper
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -122,7 +122,7 @@ func (a *accumulator) fromMoments(i int, wanted []kind, out estimates) error {
 // run fits a run to what the study wants.
 func (a *accumulator) run(cuts []int) *run {
 	k, p := a.grid.Key, a.plans[0]
-	seed := keyed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
+	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
 	return &run{settings: a.family.settings, cuts: cuts, wide: p.wide(), debiased: p.debiased(), null: true, seed: seed}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 // A representation is a sample with all that is computed of it alone, each when it is first asked for: a grid of comparisons
@@ -258,7 +258,7 @@ func (r *run) gather(ctx context.Context, x, y *representation, draws int) (*pai
 	return m, err
 }
 
-func (r *run) generator() *rand.Rand { return keyed.Rand(r.seed, "similarity null") }
+func (r *run) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
 // draws is the number of shuffles that a null is the mean of: ten where they are cheap.
 func draws(n, p, q int) int {

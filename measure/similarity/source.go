@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 )
 
 // A Source is a matrix of n observations (rows) of p variables whose rows are read when they are wanted, by one goroutine or two, so that it
@@ -186,8 +186,8 @@ func inOrder(n int) []int {
 
 // shuffled is a random order of n rows, the first m of them. Neighbouring rows of a file are often alike (of one
 // class, one video), and the groups of a jackknife must not be.
-func shuffled(seed uint64, n, m int) []int {
-	return keyed.Rand(seed, "similarity order", n).Perm(n)[:m]
+func shuffled(studySeed uint64, n, m int) []int {
+	return seed.Rand(studySeed, "similarity order", n).Perm(n)[:m]
 }
 
 // Pooled returns a Source of c x ... values, flattened, as one of c variables: the means of each channel over positions.

@@ -3,7 +3,7 @@ package stir
 import (
 	"math/rand/v2"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,6 +21,6 @@ func (r *run) begin(kind string) (tensor.Tensor, error) {
 		if i >= 0 {
 			index = r.samples[i].Index
 		}
-		return keyed.Rand(k.Seed, "stir: start", string(start), k.Data, k.Trial, index)
+		return seed.Rand(k.Seed, "stir: start", string(start), k.Data, k.Trial, index)
 	})
 }

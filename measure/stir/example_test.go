@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/measure/stir"
 	"github.com/noether-ml/noether/model"
@@ -27,7 +27,7 @@ func Example() {
 	colour := openLinear(dir, "colour", []float32{1, 0, 0, 0, 1, 0, 0, 0, 1})
 	bright := openLinear(dir, "bright", []float32{0.3, 0, 0, 0.6, 0, 0, 0.1, 0, 0})
 
-	x, r := tensor.New(100, 3, 4, 4), keyed.Rand(1) // one colour for all pixels of a picture
+	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1) // one colour for all pixels of a picture
 	for i := range x.Data {
 		if i%16 == 0 {
 			x.Data[i] = r.Float32()

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
@@ -43,7 +43,7 @@ func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
 // linear is a random map of some pixels to d numbers.
 func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return func(b *onnx.Builder, x onnx.Value) onnx.Value {
-		r := keyed.Rand(1, name)
+		r := seed.Rand(1, name)
 		w := tensor.New(side*side, d)
 		for i := from * d; i < to*d; i++ {
 			w.Data[i] = float32(r.NormFloat64())
@@ -57,7 +57,7 @@ func constant(b *onnx.Builder, x onnx.Value) onnx.Value {
 }
 
 func random(n int) tensor.Tensor {
-	t, r := tensor.New(n, 1, side, side), keyed.Rand(5)
+	t, r := tensor.New(n, 1, side, side), seed.Rand(5)
 	for i := range t.Data {
 		t.Data[i] = r.Float32()
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/similarity"
@@ -43,7 +43,7 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 	}
 	o := similarity.Options{Settings: similarity.Defaults(), Memory: r.job.Memory, Names: [2]string{"X", "X'"}}
 	o.Statistics = r.settings.Similarity
-	o.Seed = keyed.Rand(r.job.Key.Seed, "stir: similarity", r.job.Key.Data, r.job.Key.Trial).Uint64()
+	o.Seed = seed.Rand(r.job.Key.Seed, "stir: similarity", r.job.Key.Data, r.job.Key.Trial).Uint64()
 	return similarity.Compare(ctx, a, b, o)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/procedure"
@@ -223,7 +223,7 @@ func TestGridOfLayers(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, "a", testmodel.Write(t, dir, "a", testmodel.Options{}), "conv", "op:Relu")
 	b := open(t, "b", testmodel.Write(t, dir, "b", testmodel.Options{}), "conv", "op:Relu", "logits")
-	x, r := tensor.New(12, 3, 16, 16), keyed.Rand(2)
+	x, r := tensor.New(12, 3, 16, 16), seed.Rand(2)
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/ort"
@@ -148,7 +148,7 @@ func TestFunctions(t *testing.T) {
 		{"Mish", 18, nil, func(x float64) float64 { return x * math.Tanh(softplus(x)) }},
 	} {
 		t.Run(fmt.Sprint(c.op, c.opset), func(t *testing.T) {
-			x := normal(keyed.Rand(1, c.op), 2, 50)
+			x := normal(seed.Rand(1, c.op), 2, 50)
 			want := make([]float64, len(x.Data))
 			for i, v := range x.Data {
 				want[i] = c.want(float64(v))
@@ -188,7 +188,7 @@ func TestFunctionsAtTheEnds(t *testing.T) {
 		{"Atanh", 11, nil, -1 + 1e-8, 1 - 1e-8, math.Atanh, false},
 	} {
 		t.Run(c.op, func(t *testing.T) {
-			x := normal(keyed.Rand(1, c.op), 300)
+			x := normal(seed.Rand(1, c.op), 300)
 			for _, v := range []float32{0, 1e-20, 1e-8, 1e-4, 0.46875, 1 - 1e-4, math.Nextafter32(1, 0), 1, math.Nextafter32(1, 2), 5.9, 6, 6.1, 30, 1e5, 1e20} {
 				x.Data = append(x.Data, v, -v)
 			}
@@ -214,7 +214,7 @@ func TestFunctionsAtTheEnds(t *testing.T) {
 // Functions with constants besides.
 func TestOperands(t *testing.T) {
 	t.Parallel()
-	x := normal(keyed.Rand(2), 2, 3, 4)
+	x := normal(seed.Rand(2), 2, 3, 4)
 	slope := tensor.Tensor{Shape: []int{3, 1}, Data: []float32{0.1, 0.2, 0.3}}
 	low, high := float32(-0.3), float32(1.1)
 	number := func(b *onnx.Builder, v float32) onnx.Value { return b.Scalar(v) }
@@ -293,7 +293,7 @@ func TestDecideLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 4)
-	h := b.Relu(b.MatMul(x, b.Const("w", normal(keyed.Rand(6), 4, 4))))
+	h := b.Relu(b.MatMul(x, b.Const("w", normal(seed.Rand(6), 4, 4))))
 	b.Output("h", h)
 	b.Output("mask", b.Cast(b.Op("Greater", nil, h, b.Scalar(0)), onnx.Float))
 	b.Output("z", b.Exp(b.Tanh(h)))

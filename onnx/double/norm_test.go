@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -25,8 +25,8 @@ func standardise(z []float64, epsilon float32) {
 
 func TestInstanceNormalization(t *testing.T) {
 	t.Parallel()
-	x := normal(keyed.Rand(3), 2, 3, 4, 5)
-	scale, shift := normal(keyed.Rand(4), 3), normal(keyed.Rand(5), 3)
+	x := normal(seed.Rand(3), 2, 3, 4, 5)
+	scale, shift := normal(seed.Rand(4), 3), normal(seed.Rand(5), 3)
 	want := widened(x.Data)
 	for m := range 6 {
 		z := want[m*20 : m*20+20]
@@ -44,10 +44,10 @@ func TestInstanceNormalization(t *testing.T) {
 func TestGroupNormalization(t *testing.T) {
 	t.Parallel()
 	const channels, groups, area = 6, 2, 20
-	x := normal(keyed.Rand(3), 2, channels, 4, 5)
+	x := normal(seed.Rand(3), 2, channels, 4, 5)
 	for opset, count := range map[int]int{18: groups, 21: channels} {
 		t.Run(fmt.Sprint(opset), func(t *testing.T) {
-			scale, shift := normal(keyed.Rand(4), count), normal(keyed.Rand(5), count)
+			scale, shift := normal(seed.Rand(4), count), normal(seed.Rand(5), count)
 			want := widened(x.Data)
 			for g := range 2 * groups {
 				standardise(want[g*channels/groups*area:][:channels/groups*area], 0.01)
@@ -66,7 +66,7 @@ func TestGroupNormalization(t *testing.T) {
 func TestLRN(t *testing.T) {
 	t.Parallel()
 	const channels, area = 5, 12
-	x := normal(keyed.Rand(3), 2, channels, 3, 4)
+	x := normal(seed.Rand(3), 2, channels, 3, 4)
 	for _, size := range []int{1, 3, 4, 7} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			alpha, beta, bias := float32(0.3), float32(0.6), float32(1.5)
@@ -89,7 +89,7 @@ func TestLRN(t *testing.T) {
 // What the engine has in float64 is computed in float64 inside, too.
 func TestNativeNormalizations(t *testing.T) {
 	t.Parallel()
-	x := normal(keyed.Rand(3), 4, 6)
+	x := normal(seed.Rand(3), 4, 6)
 	vector := func(b *onnx.Builder, v ...float32) onnx.Value { return b.Const("", vectorOf(v...)) }
 	for name, c := range map[string]struct {
 		write func(b *onnx.Builder, x onnx.Value) onnx.Value

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -72,7 +72,7 @@ func TestRecurrent(t *testing.T) {
 		}},
 	} {
 		t.Run(op, func(t *testing.T) {
-			random := keyed.Rand(1, op)
+			random := seed.Rand(1, op)
 			x, w, r := normal(random, steps, 1, in), normal(random, 1, c.gates*hidden, in), normal(random, 1, c.gates*hidden, hidden)
 			c.attrs["hidden_size"] = hidden
 			checkExact(t, 14, x, false, func(b *onnx.Builder, x onnx.Value) onnx.Value {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -55,7 +55,7 @@ func TestResize(t *testing.T) {
 // The nearest number is taken as it is, in float64.
 func TestResizeNearest(t *testing.T) {
 	t.Parallel()
-	x, tiny := normal(keyed.Rand(8), 2, 3), float32(1e-3)
+	x, tiny := normal(seed.Rand(8), 2, 3), float32(1e-3)
 	var want []float64
 	for row := range 4 {
 		for _, p := range []int{0, 0, 1, 1, 1, 2, 2} { // where the middles of sevenths are in thirds

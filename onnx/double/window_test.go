@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -65,7 +65,7 @@ func TestConv(t *testing.T) {
 		{"valid", 1, 2, 2, slide{[]int{2, 3}, one, one, []int{0, 0, 0, 0}, [2]int{6, 4}, [2]int{5, 2}}, "VALID", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := keyed.Rand(1, c.name)
+			r := seed.Rand(1, c.name)
 			channels, filters := c.groups*c.in, c.groups*c.out
 			x := normal(r, 2, channels, c.size[0], c.size[1])
 			w, bias := normal(r, filters, c.in, c.kernel[0], c.kernel[1]), normal(r, filters)
@@ -130,7 +130,7 @@ func TestConvTranspose(t *testing.T) {
 		{"output shape", 1, 2, 3, slide{[]int{3, 3}, []int{2, 2}, one, []int{1, 0, 0, 0}, [2]int{6, 7}, [2]int{3, 3}}, onnx.Attrs{"output_shape": []int{6, 7}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := keyed.Rand(2, c.name)
+			r := seed.Rand(2, c.name)
 			channels, filters := c.groups*c.in, c.groups*c.out
 			x := normal(r, 2, channels, c.slide.out[0], c.slide.out[1])
 			w, bias := normal(r, channels, c.out, c.kernel[0], c.kernel[1]), normal(r, filters)
@@ -192,7 +192,7 @@ func TestAveragePool(t *testing.T) {
 		{"gaps", 19, slide{[]int{2, 2}, one, []int{2, 3}, []int{1, 1, 1, 1}, [2]int{6, 5}, [2]int{6, 4}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := normal(keyed.Rand(1, c.name), 2, 3, c.size[0], c.size[1])
+			x := normal(seed.Rand(1, c.name), 2, 3, c.size[0], c.size[1])
 			area, places := c.size[0]*c.size[1], c.places()
 			include := c.more["count_include_pad"] == 1
 			var want []float64
@@ -232,7 +232,7 @@ func TestLpPool(t *testing.T) {
 	t.Parallel()
 	win := slide{[]int{3, 2}, []int{2, 1}, []int{1, 1}, []int{1, 0, 1, 1}, [2]int{6, 5}, [2]int{3, 5}}
 	beyond := slide{[]int{3, 2}, []int{2, 2}, []int{1, 1}, []int{0, 0, 0, 0}, [2]int{6, 5}, [2]int{3, 3}}
-	x := normal(keyed.Rand(9), 2, 3, 6, 5)
+	x := normal(seed.Rand(9), 2, 3, 6, 5)
 	for p := 1; p <= 3; p++ {
 		for _, c := range []struct {
 			op    string
@@ -273,7 +273,7 @@ func TestLpPool(t *testing.T) {
 
 func TestGlobalPools(t *testing.T) {
 	t.Parallel()
-	x := normal(keyed.Rand(7), 2, 3, 4, 5)
+	x := normal(seed.Rand(7), 2, 3, 4, 5)
 	for op, pool := range map[string]func(z []float64) float64{
 		"GlobalAveragePool": func(z []float64) (mean float64) {
 			for _, v := range z {

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 )
@@ -16,7 +16,7 @@ func TestAbsurdSizes(t *testing.T) {
 	for _, c := range cases {
 		for i := range 2 * trials() {
 			opset := c.opsets[i%len(c.opsets)]
-			g := &gen{Rand: keyed.Rand(14, c.op, i), opset: opset, trial: i}
+			g := &gen{Rand: seed.Rand(14, c.op, i), opset: opset, trial: i}
 			tr := c.draw(g)
 			shape := tr.operands[0].shape
 			if tr.operands[0].ints != nil || len(shape) == 0 {

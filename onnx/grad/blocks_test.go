@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/tensor"
@@ -121,7 +121,7 @@ func (d *maps) grow() {
 // drawMaps draws a network, and the gradient of a sum of what it ends in by its input x.
 func drawMaps(t *testing.T, i int, constant bool, differentiate func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)) (*onnx.Model, map[string]operand) {
 	t.Helper()
-	d := &maps{gen: &gen{Rand: keyed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
+	d := &maps{gen: &gen{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
 	shape := []int{2, []int{3, 16, 32}[d.IntN(3)], d.between(5, 12), d.between(5, 12)}
 	feed := map[string]operand{"x": d.smooth(shape...), "one": {shape: []int{1}, floats: []float32{1}}}
 	d.wires = []wire{{d.b.Input("x", onnx.Float, shape...), shape}}

@@ -3,7 +3,7 @@ package grad_test
 import (
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -26,7 +26,7 @@ func TestCeilings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.attrs["ceil_mode"] = 1
-			g := &gen{Rand: keyed.Rand(17, c.name), opset: c.opset}
+			g := &gen{Rand: seed.Rand(17, c.name), opset: c.opset}
 			x := g.distinct(2, 2, c.h, c.w)
 			if c.op == "LpPool" {
 				x = g.positive(2, 2, c.h, c.w)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/ort"
@@ -264,7 +264,7 @@ func TestOperators(t *testing.T) {
 			for _, opset := range c.opsets {
 				for i := range trials() {
 					t.Run(fmt.Sprintf("opset%d/%d", opset, i), func(t *testing.T) {
-						g := &gen{Rand: keyed.Rand(11, c.op, opset, i), opset: opset, trial: i}
+						g := &gen{Rand: seed.Rand(11, c.op, opset, i), opset: opset, trial: i}
 						c.draw(g).check(t, c.op, opset, g.Rand)
 					})
 				}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/grad"
@@ -70,7 +70,7 @@ func TestDouble(t *testing.T) {
 					continue // it is refused
 				}
 				for i := range trials() {
-					g := &gen{Rand: keyed.Rand(12, c.op, opset, i), opset: opset, trial: i}
+					g := &gen{Rand: seed.Rand(12, c.op, opset, i), opset: opset, trial: i}
 					checkDouble(t, rt, c.op, g, c.draw(g))
 				}
 			}
@@ -115,7 +115,7 @@ func TestDoubleForward(t *testing.T) {
 					continue
 				}
 				for i := range trials() {
-					g := &gen{Rand: keyed.Rand(13, c.op, opset, i), opset: opset, trial: i}
+					g := &gen{Rand: seed.Rand(13, c.op, opset, i), opset: opset, trial: i}
 					tr := c.draw(g)
 					feed := tr.feed()
 					y := tr.forward(t, c.op, opset).run(t, feed)[0]

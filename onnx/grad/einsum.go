@@ -3,14 +3,14 @@ package grad
 import (
 	"strings"
 
-	"github.com/noether-ml/noether/internal/subscripts"
+	"github.com/noether-ml/noether/internal/einsum"
 	"github.com/noether-ml/noether/onnx"
 )
 
 // einsum: y[out] = sum over the other indices of x0[in0] x1[in1] ...; dx_k is the Einsum of dy and the other operands
 // with in_k as its result, and with a vector of ones for each index that only x_k has. Of an index that x_k repeats only the diagonal is read: there
 // is an identity matrix for each repetition.
-func einsum(c *call) {
+func einsumRule(c *call) {
 	ranks := make([]int, len(c.node.Input))
 	for i := range ranks {
 		var known bool
@@ -18,7 +18,7 @@ func einsum(c *call) {
 			return
 		}
 	}
-	terms, out, err := subscripts.Read(c.attrString("equation", ""), ranks)
+	terms, out, err := einsum.Read(c.attrString("equation", ""), ranks)
 	if err != nil {
 		c.fail("%v", err)
 		return
@@ -47,7 +47,7 @@ func (c *call) einsumGradient(terms []string, out string, k int) onnx.Value {
 			add(c.x(i), term)
 		}
 	}
-	target, free := []byte(terms[k]), subscripts.Free(terms...)
+	target, free := []byte(terms[k]), einsum.Free(terms...)
 	for at := range target {
 		letter := target[at : at+1]
 		switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/tensor"
@@ -111,7 +111,7 @@ func TestUnsupported(t *testing.T) {
 // is that by the weights at the cotangent's place. Nor are exponents: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
 func TestTwiceByWeights(t *testing.T) {
 	t.Parallel()
-	g := &gen{Rand: keyed.Rand(31), opset: 17}
+	g := &gen{Rand: seed.Rand(31), opset: 17}
 	kernel, exponent := g.smooth(3, 2, 3, 2), operand{shape: []int{1}, floats: []float32{2}}
 	b := onnx.NewBuilder(17)
 	w, power := kernel.constant(b, "w"), exponent.constant(b, "b")

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -108,11 +108,11 @@ func TestGraphs(t *testing.T) {
 	for i := range 10 * trials() {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			g := &gen{Rand: keyed.Rand(13, "graphs", i), opset: []int{9, 13, 18, 22}[i%4], trial: i}
+			g := &gen{Rand: seed.Rand(13, "graphs", i), opset: []int{9, 13, 18, 22}[i%4], trial: i}
 			shape := g.dims(g.between(2, 4), 1, 4)
 			tr := trial{known: everything(g.opset < 11), operands: []operand{g.smooth(shape...), g.smooth(shape...)}}
 			tr.graph = func(b *onnx.Builder, in []onnx.Value) onnx.Value {
-				d := &drawing{gen: &gen{Rand: keyed.Rand(13, "drawing", i), opset: 7}, b: b}
+				d := &drawing{gen: &gen{Rand: seed.Rand(13, "drawing", i), opset: 7}, b: b}
 				for _, v := range in {
 					d.add(v, shape)
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/kernels"
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -18,7 +18,7 @@ import (
 // residual is a small residual network with a shortcut of one tap, and the gradient of what it ends in by its input.
 func residual(t *testing.T, differentiate func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)) *onnx.Model {
 	t.Helper()
-	r := keyed.Rand(3, "residual")
+	r := seed.Rand(3, "residual")
 	b := onnx.NewBuilder(16)
 	conv := func(x onnx.Value, in, out, size, stride int) onnx.Value {
 		w, bias := tensor.New(out, in, size, size), tensor.New(out)
@@ -69,7 +69,7 @@ func TestResidualIsFused(t *testing.T) {
 			t.Errorf("there are %d nodes %s, want %d", count[op], op, want)
 		}
 	}
-	x := keyed.Rand(4)
+	x := seed.Rand(4)
 	data := make([]float32, 3*3*20*14)
 	for i := range data {
 		data[i] = float32(x.NormFloat64())

@@ -3,7 +3,7 @@ package grad_test
 import (
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/ort"
@@ -12,7 +12,7 @@ import (
 
 // Gradients through convolutions of our own are those through the engine's: wide ones, and between them one with strides and one of one tap.
 func TestConvolvedAgreesWithStandardOperators(t *testing.T) {
-	r := keyed.Rand(1, "convolved")
+	r := seed.Rand(1, "convolved")
 	normal := func(scale float64, shape ...int) tensor.Tensor {
 		v := tensor.New(shape...)
 		for i := range v.Data {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 )
@@ -15,7 +15,7 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 	t.Parallel()
 	for i, draw := range []func(*gen) trial{drawLSTM, drawGRU, drawRNN} {
 		op := []string{"LSTM", "GRU", "RNN"}[i]
-		g := &gen{Rand: keyed.Rand(21, op), opset: 14}
+		g := &gen{Rand: seed.Rand(21, op), opset: 14}
 		tr := draw(g)
 		n := tr.operands[0].shape[1]
 		tr.operands[4] = operand{shape: []int{n}, narrow: true, ints: slices.Repeat([]int64{1}, n)}
@@ -52,7 +52,7 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 func TestRecurrentClip(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{7, 14} {
-		g := &gen{Rand: keyed.Rand(23, opset), opset: opset}
+		g := &gen{Rand: seed.Rand(23, opset), opset: opset}
 		tr := trial{
 			attrs: onnx.Attrs{"hidden_size": 4, "clip": 0.5}, outputs: 2,
 			operands: []operand{g.smooth(1, 3, 2), g.smooth(1, 4, 2), g.smooth(1, 4, 4)},

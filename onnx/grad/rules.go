@@ -41,7 +41,7 @@ var rules = map[string]rule{
 	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
 	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
 	// einsum.go
-	"Einsum": einsum,
+	"Einsum": einsumRule,
 	// recurrent.go
 	"GRU": recurrent, "LSTM": recurrent, "RNN": recurrent,
 	// gather.go

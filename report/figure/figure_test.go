@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/measure/correlation"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // study makes the rows of a small study: two models with layers, two transformations, one of them with values.

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/noether-ml/noether/measure/correlation"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // A Cloud is a panel of a scatter: points with the line that was fitted to them.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -160,7 +160,7 @@ func network(n int, s Settings) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, n)
 	weights := func(name string, in, out int) onnx.Value {
-		r, bound, w := keyed.Rand(s.Seed, "autoencoder", name), math.Sqrt(6/float64(in+out)), tensor.New(in, out)
+		r, bound, w := seed.Rand(s.Seed, "autoencoder", name), math.Sqrt(6/float64(in+out)), tensor.New(in, out)
 		for i := range w.Data {
 			w.Data[i] = float32(bound * (2*r.Float64() - 1))
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -133,7 +133,7 @@ func (e *engine) train(ctx context.Context, pictures tensor.Tensor, l *Layer) er
 	size := tensor.Size(pictures.Shape[1:])
 	e.begin(pictures)
 	for step := range s.Steps {
-		draw := keyed.Rand(s.Seed, "cdbn: step", step)
+		draw := seed.Rand(s.Seed, "cdbn: step", step)
 		v := ort.Data[float32](e.in["v"])
 		for i := range s.Batch {
 			at := draw.IntN(pictures.Shape[0])

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/noether-ml/noether/internal/keyed"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -178,7 +178,7 @@ func (e *engine) begin(pictures tensor.Tensor) {
 	for i := range ort.Data[float32](e.in["b"]) {
 		ort.Data[float32](e.in["b"])[i] = float32(math.Log(e.Target / none))
 	}
-	r, w := keyed.Rand(e.Seed, "cdbn: filters"), ort.Data[float32](e.in["W"])
+	r, w := seed.Rand(e.Seed, "cdbn: filters"), ort.Data[float32](e.in["W"])
 	for i := range w {
 		w[i] = float32(0.1 / float64(e.Filter) * r.NormFloat64())
 	}

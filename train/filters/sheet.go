@@ -6,7 +6,7 @@ import (
 	"image"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/sheet"
+	"github.com/noether-ml/noether/internal/contactsheet"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -24,12 +24,12 @@ func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	h, w := shape[1]*scale, shape[2]*scale
 	rows := (len(filters) + columns - 1) / columns
 	columns = min(columns, len(filters))
-	out := sheet.Blank(columns*(w+gap)+gap, rows*(h+gap)+gap)
+	out := contactsheet.Blank(columns*(w+gap)+gap, rows*(h+gap)+gap)
 	for i, f := range filters {
 		if !slices.Equal(f.Shape, shape) {
 			return nil, fmt.Errorf("filters on a sheet have one shape; filter %d has %v, the first %v", i+1, f.Shape, shape)
 		}
-		sheet.Paint(out, gap+i%columns*(w+gap), gap+i/columns*(h+gap), scale, normalised(f))
+		contactsheet.Paint(out, gap+i%columns*(w+gap), gap+i/columns*(h+gap), scale, normalised(f))
 	}
 	return out, nil
 }

@@ -1,0 +1,23 @@
+package audio_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+
+	"github.com/noether-ml/noether/audio"
+)
+
+// A tone of 440 Hz at 44.1 kHz, brought to the rate of a model of speech.
+func ExampleResample() {
+	tone := make([]float32, 44100)
+	for i := range tone {
+		tone[i] = float32(0.5 * math.Sin(2*math.Pi*440*float64(i)/44100))
+	}
+	wave, err := audio.Resample(tone, 44100, 16000)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d values, %.2f seconds\n", len(wave), audio.Clip{Rate: 16000, Wave: wave}.Seconds())
+	// Output: 16000 values, 1.00 seconds
+}

@@ -1,0 +1,58 @@
+package audio
+
+import "math"
+
+// butterworth are the quality factors of the two sections of a Butterworth filter of order 4.
+var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
+
+// LowPass is a Butterworth filter of order 4, by the bilinear transform: 3 dB down at hz, 24 dB an octave above. A frequency of half the
+// rate or more leaves the sound as it is.
+func LowPass(wave []float32, hz float64, rate int) []float32 {
+	return cascade(wave, hz, rate, false)
+}
+
+// HighPass is the same for what lies below hz. A frequency of half the rate or more leaves nothing.
+func HighPass(wave []float32, hz float64, rate int) []float32 {
+	return cascade(wave, hz, rate, true)
+}
+
+// cascade runs a sound through the two sections.
+func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
+	out := make([]float32, len(wave))
+	if hz >= float64(rate)/2 {
+		if !high {
+			copy(out, wave)
+		}
+		return out
+	}
+	x := make([]float64, len(wave))
+	for i, v := range wave {
+		x[i] = float64(v)
+	}
+	for _, q := range butterworth {
+		section(x, 2*math.Pi*hz/float64(rate), q, high)
+	}
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+// section filters x in place by a section of order 2 with its edge at angle w:
+//
+//	low   b = (1 - cos w) / 2 (1, 2, 1),  high  b = (1 + cos w) / 2 (1, -2, 1),  a = (1 + alpha, -2 cos w, 1 - alpha),  alpha = sin w / (2 q)
+func section(x []float64, w, q float64, high bool) {
+	sin, cos := math.Sincos(w)
+	alpha := sin / (2 * q)
+	b0, b1 := (1-cos)/2, 1-cos
+	if high {
+		b0, b1 = (1+cos)/2, -(1 + cos)
+	}
+	a0, a1, a2 := 1+alpha, -2*cos, 1-alpha
+	var x1, x2, y1, y2 float64
+	for i, v := range x {
+		y := (b0*(v+x2) + b1*x1 - a1*y1 - a2*y2) / a0
+		x1, x2, y1, y2 = v, x1, y, y1
+		x[i] = y
+	}
+}

@@ -1,0 +1,32 @@
+package audio
+
+import (
+	"math"
+	"testing"
+)
+
+func TestFiltersAgreeWithSciPy(t *testing.T) {
+	t.Parallel()
+	var cases []struct {
+		Kind string
+		Hz   float64
+		Rate int
+		X, Y []float32
+	}
+	golden(t, "filters.json", &cases)
+	for _, c := range cases {
+		filter := LowPass
+		if c.Kind == "high" {
+			filter = HighPass
+		}
+		for i, v := range filter(c.X, c.Hz, c.Rate) {
+			if math.Abs(float64(v-c.Y[i])) > 1e-5 {
+				t.Fatalf("%s pass at %v of %d: value %d is %v, want %v", c.Kind, c.Hz, c.Rate, i, v, c.Y[i])
+			}
+		}
+	}
+	in := tone(440, 8000, 100)
+	if low, high := LowPass(in, 4000, 8000), HighPass(in, 5000, 8000); low[7] != in[7] || high[7] != 0 {
+		t.Errorf("beyond half the rate: %v and %v of %v", low[7], high[7], in[7])
+	}
+}

@@ -1,0 +1,85 @@
+package audio
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mewkiz/flac"
+	"github.com/mewkiz/flac/meta"
+)
+
+func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fLaC" }
+
+// probeFLAC reads the stream information, which comes first; where it does not say how long the sound is, everything.
+func probeFLAC(r io.Reader, path string) (info Info, err error) {
+	defer recovered(&err)
+	stream, err := flac.New(bufio.NewReader(r))
+	if err != nil {
+		return Info{}, fmt.Errorf("damaged FLAC header: %w", err)
+	}
+	if info, err = infoOf(stream.Info); err != nil || info.Frames > 0 {
+		return info, err
+	}
+	clip, err := Read(path)
+	info.Frames = len(clip.Wave)
+	return info, err
+}
+
+func infoOf(s *meta.StreamInfo) (Info, error) {
+	if s.NSamples > maxValues {
+		return Info{}, fmt.Errorf("%d values: too long; cut it into pieces", s.NSamples)
+	}
+	if s.BitsPerSample < 4 || s.BitsPerSample > 32 {
+		return Info{}, fmt.Errorf("FLAC of %d bits: it has 4 to 32", s.BitsPerSample)
+	}
+	info := Info{Rate: int(s.SampleRate), Channels: int(s.NChannels), Frames: int(s.NSamples)}
+	return info, info.check()
+}
+
+// decodeFLAC decodes all frames and holds their number to what the header says.
+func decodeFLAC(data []byte) (clip Clip, err error) {
+	defer recovered(&err)
+	stream, err := flac.New(bytes.NewReader(data))
+	if err != nil {
+		return Clip{}, fmt.Errorf("damaged FLAC header: %w", err)
+	}
+	info, err := infoOf(stream.Info)
+	if err != nil {
+		return Clip{}, err
+	}
+	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1))
+	var wave []float32
+	for {
+		frame, err := stream.ParseNext()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Clip{}, fmt.Errorf("the FLAC file is damaged or truncated after %d of %d values: %w", len(wave), info.Frames, err)
+		}
+		if len(frame.Subframes) != info.Channels || len(wave) > maxValues-int(frame.BlockSize) {
+			return Clip{}, fmt.Errorf("a FLAC frame of %d channels after %d values, in a file of %d channels", len(frame.Subframes), len(wave), info.Channels)
+		}
+		for i := range int(frame.BlockSize) {
+			var sum int64
+			for _, s := range frame.Subframes {
+				sum += int64(s.Samples[i])
+			}
+			wave = append(wave, float32(float64(sum)*scale))
+		}
+	}
+	if info.Frames > 0 && len(wave) != info.Frames {
+		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are there", len(wave), info.Frames)
+	}
+	return Clip{info.Rate, wave}, nil
+}
+
+// recovered turns a panic of the decoder on damaged data into an error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("damaged FLAC: %v", r)
+	}
+}

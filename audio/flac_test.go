@@ -1,0 +1,55 @@
+package audio
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The files were made by the ffmpeg program from the formula of want: ffmpeg -f lavfi -i aevalsrc=...
+func TestFLAC(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file string
+		info Info
+		want func(s float64) float64
+		step float64
+	}{
+		{"tone16.flac", Info{8000, 1, 2000}, func(s float64) float64 { return 0.5 * math.Sin(2*math.Pi*440*s) }, 1.0 / (1 << 15)},
+		{"stereo24.flac", Info{44100, 2, 1103}, func(s float64) float64 {
+			return (0.5*math.Sin(2*math.Pi*440*s) + 0.25*math.Sin(2*math.Pi*1000*s)) / 2
+		}, 1.0 / (1 << 23)},
+	} {
+		path := "testdata/" + c.file
+		info, err := Probe(path)
+		if err != nil || info != c.info {
+			t.Errorf("%s: %+v, %v, want %+v", c.file, info, err, c.info)
+		}
+		clip, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clip.Rate != c.info.Rate || len(clip.Wave) != c.info.Frames {
+			t.Fatalf("%s: %d values at %d", c.file, len(clip.Wave), clip.Rate)
+		}
+		for i, v := range clip.Wave {
+			if want := c.want(float64(i) / float64(clip.Rate)); math.Abs(float64(v)-want) > 1.1*c.step {
+				t.Fatalf("%s: value %d is %v, want %v", c.file, i, v, want)
+			}
+		}
+	}
+}
+
+func TestTruncatedFLAC(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/tone16.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{20, 50, len(data) / 2, len(data) - 3} {
+		if _, err := Decode(data[:part]); err == nil || !strings.Contains(err.Error(), "FLAC") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d of %d bytes: %v", part, len(data), err)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+)
+
+// Hann is the window of n values in the periodic form that spectrograms use: (1 - cos(2 pi i / n)) / 2.
+func Hann(n int) []float64 {
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = (1 - math.Cos(2*math.Pi*float64(i)/float64(n))) / 2
+	}
+	return w
+}
+
+// A Mel says which triangles a mel spectrogram sums the bins of a spectrum by.
+type Mel struct {
+	Rate int     // samples a second
+	FFT  int     // samples of a frame; its spectrum has FFT / 2 + 1 bins
+	N    int     // triangles
+	Low  float64 // Hz: where the first one starts
+	High float64 // Hz: where the last one ends; 0: half the rate
+	HTK  bool    // mel = 2595 log10(1 + f / 700); else Slaney's scale: linear below 1 kHz, logarithmic above
+	Area bool    // each triangle is divided by half its width in Hz (Slaney's normalisation); else its top is 1
+}
+
+// Bank is the matrix of the triangles, N x (FFT / 2 + 1). Scales and triangles are those of librosa's filters.mel and of
+// torchaudio's melscale_fbanks.
+func (m Mel) Bank() ([][]float64, error) {
+	high := m.High
+	if high == 0 {
+		high = float64(m.Rate) / 2
+	}
+	switch {
+	case m.Rate < 1 || m.FFT < 2 || m.N < 1:
+		return nil, fmt.Errorf("mel bank: rate %d, fft %d, %d bands: all are positive", m.Rate, m.FFT, m.N)
+	case !(0 <= m.Low && m.Low < high && high <= float64(m.Rate)/2):
+		return nil, fmt.Errorf("mel bank: from %v to %v Hz: it lies within 0 to %v, half the rate", m.Low, high, float64(m.Rate)/2)
+	}
+	edges := make([]float64, m.N+2) // Hz
+	low, top := m.mel(m.Low), m.mel(high)
+	for i := range edges {
+		edges[i] = m.hz(low + (top-low)*float64(i)/float64(m.N+1))
+	}
+	bank := make([][]float64, m.N)
+	for b := range bank {
+		bank[b] = m.triangle(edges[b], edges[b+1], edges[b+2])
+	}
+	return bank, nil
+}
+
+// triangle is one row of the bank.
+func (m Mel) triangle(left, top, right float64) []float64 {
+	row := make([]float64, m.FFT/2+1)
+	scale := 1.0
+	if m.Area {
+		scale = 2 / (right - left)
+	}
+	for k := range row {
+		f := float64(k) * float64(m.Rate) / float64(m.FFT)
+		row[k] = scale * max(0, min((f-left)/(top-left), (right-f)/(right-top)))
+	}
+	return row
+}
+
+// slaney is where his scale turns from linear, 3 mel for 200 Hz, to logarithmic, 27 mel for a factor of 6.4.
+const slaneyHz, slaneyMel = 1000, 15
+
+func (m Mel) mel(hz float64) float64 {
+	switch {
+	case m.HTK:
+		return 2595 * math.Log10(1+hz/700)
+	case hz < slaneyHz:
+		return hz * 3 / 200
+	}
+	return slaneyMel + math.Log(hz/slaneyHz)*27/math.Log(6.4)
+}
+
+func (m Mel) hz(mel float64) float64 {
+	switch {
+	case m.HTK:
+		return 700 * (math.Pow(10, mel/2595) - 1)
+	case mel < slaneyMel:
+		return mel * 200 / 3
+	}
+	return slaneyHz * math.Exp((mel-slaneyMel)*math.Log(6.4)/27)
+}

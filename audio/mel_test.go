@@ -1,0 +1,38 @@
+package audio
+
+import (
+	"math"
+	"testing"
+)
+
+func TestMelBankAgreesWithNumPy(t *testing.T) {
+	t.Parallel()
+	var banks []struct {
+		Rate, FFT, Mels int
+		Low, High       float64
+		HTK, Norm       bool
+		Bank            [][]float64
+	}
+	golden(t, "mel.json", &banks)
+	for _, want := range banks {
+		got, err := Mel{want.Rate, want.FFT, want.Mels, want.Low, want.High, want.HTK, want.Norm}.Bank()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want.Bank) {
+			t.Fatalf("%d bands, want %d", len(got), len(want.Bank))
+		}
+		for b := range got {
+			for k := range got[b] {
+				if math.Abs(got[b][k]-want.Bank[b][k]) > 1e-5*math.Max(1e-2, want.Bank[b][k]) {
+					t.Fatalf("band %d, bin %d is %v, want %v", b, k, got[b][k], want.Bank[b][k])
+				}
+			}
+		}
+	}
+	for _, bad := range []Mel{{Rate: 8000, FFT: 256}, {Rate: 8000, FFT: 256, N: 10, High: 5000}, {Rate: 8000, FFT: 256, N: 10, Low: 4000}, {Rate: 8000, FFT: 256, N: 10, Low: math.NaN()}} {
+		if _, err := bad.Bank(); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}

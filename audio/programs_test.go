@@ -1,0 +1,233 @@
+package audio
+
+import (
+	"math"
+	"math/cmplx"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// chirp is a sine that rises evenly from one frequency to another.
+func chirp(rate int, low, high, seconds, amplitude float64) []float32 {
+	wave := make([]float32, int(float64(rate)*seconds))
+	for i := range wave {
+		t := float64(i) / float64(rate)
+		wave[i] = float32(amplitude * math.Sin(2*math.Pi*(low*t+(high-low)/(2*seconds)*t*t)))
+	}
+	return wave
+}
+
+type sampled struct {
+	Every int
+	Y     []float64
+}
+
+// worst is the largest difference between every so-manieth value of a waveform and what a program made, but for a share at either end.
+func (s sampled) worst(wave []float32, ends float64) float64 {
+	var out float64
+	for i, want := range s.Y {
+		if at := float64(i) / float64(len(s.Y)); at >= ends && at < 1-ends {
+			out = math.Max(out, math.Abs(float64(wave[i*s.Every])-want))
+		}
+	}
+	return out
+}
+
+// Resampling, filters and gain are sox's, value by value, at every common rate. Resampled chirps are compared away from their ends, where filters of
+// different lengths look beyond them.
+func TestAgreesWithSox(t *testing.T) {
+	t.Parallel()
+	var made struct {
+		Resample []struct {
+			From, To int
+			Top      float64
+			sampled
+		}
+		Filters []struct {
+			Kind string
+			Hz   float64
+			Rate int
+			sampled
+		}
+		Gain []struct {
+			DB   float64
+			Rate int
+			sampled
+		}
+	}
+	golden(t, "programs.json", &made)
+	if len(made.Resample) != 20 || len(made.Filters) != 20 || len(made.Gain) != 10 {
+		t.Fatalf("%d, %d and %d cases", len(made.Resample), len(made.Filters), len(made.Gain))
+	}
+	var resampled, filtered float64
+	for _, c := range made.Resample {
+		got, err := Resample(chirp(c.From, 100, c.Top, 0.1, 0.4), c.From, c.To)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst := c.worst(got, 0.1)
+		resampled = max(resampled, worst)
+		if worst > 1e-4 {
+			t.Errorf("%d to %d: off by %.1e", c.From, c.To, worst)
+		}
+	}
+	for _, c := range made.Filters {
+		filter := LowPass
+		if c.Kind == "high" {
+			filter = HighPass
+		}
+		worst := c.worst(filter(chirp(c.Rate, 50, 0.45*float64(c.Rate), 0.1, 0.4), c.Hz, c.Rate), 0)
+		filtered = max(filtered, worst)
+		if worst > 1e-5 {
+			t.Errorf("%s pass at %v of %d: off by %.1e", c.Kind, c.Hz, c.Rate, worst)
+		}
+	}
+	for _, c := range made.Gain {
+		wave := chirp(c.Rate, 50, 0.45*float64(c.Rate), 0.1, 0.4)
+		for i := range wave {
+			wave[i] *= float32(math.Pow(10, c.DB/20))
+		}
+		if worst := c.worst(wave, 0); worst > 1e-5 {
+			t.Errorf("%v dB at %d: off by %.1e", c.DB, c.Rate, worst)
+		}
+	}
+	t.Logf("resampled chirps are off by %.1e at most, filtered ones by %.1e, of an amplitude of 0.4", resampled, filtered)
+}
+
+// Tones come out as long and as high as rubberband has them, within 1 %, at every common rate.
+func TestTonesAgreeWithRubberband(t *testing.T) {
+	t.Parallel()
+	var made struct {
+		Tones []struct {
+			Kind          string
+			By, HZ, Pitch float64
+			Rate, Length  int
+		}
+	}
+	golden(t, "programs.json", &made)
+	if len(made.Tones) != 40 {
+		t.Fatalf("%d tones", len(made.Tones))
+	}
+	var worst float64
+	for _, c := range made.Tones {
+		got := moved(tone(c.HZ, c.Rate, c.Rate/2), c.Kind, c.By, c.Rate)
+		length, high := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
+		worst = max(worst, math.Abs(length), math.Abs(high))
+		if math.Abs(length) > 0.01 || math.Abs(high) > 0.01 {
+			t.Errorf("%s by %v of %v Hz at %d: length off by %.4f, pitch by %.4f", c.Kind, c.By, c.HZ, c.Rate, length, high)
+		}
+	}
+	t.Logf("lengths and pitches are within %.2f %%", 100*worst)
+}
+
+func moved(wave []float32, kind string, by float64, rate int) []float32 {
+	if kind == "pitch-shift" {
+		return Shift(wave, math.Pow(2, by/12), rate)
+	}
+	return Stretch(wave, by, rate)
+}
+
+// A tone that rises by 600 Hz a second is as high as it should be at every moment, within 1 % over 80 ms.
+func TestChirps(t *testing.T) {
+	t.Parallel()
+	const low, high, seconds = 300, 900, 1.0
+	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
+		in := chirp(rate, low, high, seconds, 0.5)
+		for _, c := range []struct {
+			kind   string
+			by     float64
+			faster float64
+			higher float64
+		}{{"time-stretch", 0.5, 0.5, 1}, {"time-stretch", 1.8, 1.8, 1}, {"pitch-shift", -12, 1, 0.5}, {"pitch-shift", 7, 1, math.Pow(2, 7.0/12)}} {
+			out := moved(in, c.kind, c.by, rate)
+			for _, place := range []float64{0.2, 0.4, 0.6, 0.8} {
+				middle, half := int(place*float64(len(out))), rate/25
+				got := pitch(out[middle-2*half:middle+2*half], rate) // of the middle half
+				want := c.higher * (low + (high-low)*float64(middle)/float64(rate)*c.faster/seconds)
+				if math.Abs(got/want-1) > 0.01 {
+					t.Errorf("%d Hz, %s by %v: at %.1f of it the tone is at %.1f Hz, want %.1f", rate, c.kind, c.by, place, got, want)
+				}
+			}
+		}
+	}
+}
+
+// melBands are mel bands in dB, frames x 16, of 32 ms each.
+func melBands(t *testing.T, wave []float32, rate int) [][]float64 {
+	t.Helper()
+	n := rate * 32 / 1000
+	bank, err := Mel{Rate: rate, FFT: n, N: 16, HTK: true}.Bank()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fft, window, frame := fourier.NewFFT(n), Hann(n), make([]float64, n)
+	var out [][]float64
+	for from := 0; from+n <= len(wave); from += n {
+		for i, w := range window {
+			frame[i] = w * float64(wave[from+i])
+		}
+		row := make([]float64, len(bank))
+		for k, x := range fft.Coefficients(nil, frame) {
+			for b := range bank {
+				row[b] += bank[b][k] * real(x*cmplx.Conj(x))
+			}
+		}
+		for b, v := range row {
+			row[b] = 10 * math.Log10(v+1e-6)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// spectralDistance is the mean difference in dB over frames and bands, and between the means over frames.
+func spectralDistance(a, b [][]float64) (frames, mean float64) {
+	n, bands := min(len(a), len(b)), len(a[0])
+	for band := range bands {
+		var sumA, sumB float64
+		for i := range n {
+			frames += math.Abs(a[i][band]-b[i][band]) / float64(n*bands)
+			sumA, sumB = sumA+a[i][band], sumB+b[i][band]
+		}
+		mean += math.Abs(sumA-sumB) / float64(n*bands)
+	}
+	return frames, mean
+}
+
+// Spoken digits come out with the spectra that rubberband gives them: about as near to its fine engine as its fast one is.
+func TestDigitsAgreeWithRubberband(t *testing.T) {
+	t.Parallel()
+	data := os.Getenv("NOETHER_TESTDATA")
+	if data == "" {
+		t.Skip("NOETHER_TESTDATA is not set: it names a folder with fsdd")
+	}
+	var cases []struct {
+		File, Kind    string
+		By            float64
+		Length        int
+		Engines, Mean float64
+		DB            [][]float64
+	}
+	golden(t, "digits.json", &cases)
+	var ours, theirs, mean float64
+	for _, c := range cases {
+		clip, err := Read(filepath.Join(data, "fsdd", c.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := moved(clip.Wave, c.Kind, c.By, clip.Rate)
+		if d := math.Abs(float64(len(got))/float64(c.Length) - 1); d > 0.01 {
+			t.Errorf("%s %s by %v: %d values, rubberband has %d", c.File, c.Kind, c.By, len(got), c.Length)
+		}
+		frames, average := spectralDistance(melBands(t, got, clip.Rate), c.DB)
+		t.Logf("%s %s by %v: %.2f dB, means %.2f dB; rubberband's engines %.2f dB", c.File, c.Kind, c.By, frames, average, c.Engines)
+		ours, theirs, mean = ours+frames/float64(len(cases)), theirs+c.Engines/float64(len(cases)), mean+average/float64(len(cases))
+		if frames > 3 || average > 2 {
+			t.Errorf("%s %s by %v: off by %.2f dB a frame and band, %.2f dB on average over time", c.File, c.Kind, c.By, frames, average)
+		}
+	}
+	t.Logf("all: %.2f dB, means %.2f dB; rubberband's engines %.2f dB", ours, mean, theirs)
+}

@@ -1,0 +1,171 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Resampling: the output's value at time t is the sum of x[k] h(t - k) over the input, h being a sinc under a Kaiser window.
+// In units of the lower of the two Nyquist frequencies,
+//
+//	pass band   0 to 0.92, within 0.01 dB
+//	stop band   from 1, at -80 dB
+//
+// The window reaches 64 zero crossings to each side. The delay is compensated: what is at second s stays at second s.
+const (
+	zeroCrossings = 64
+	stopBand      = 80 // dB
+	// transition is the width of Kaiser's transition band, as a fraction of the lower Nyquist frequency, for a window of 2 x 64
+	// zero crossings: (A - 7.95) / 14.36 / length.
+	transition = (stopBand - 7.95) / 14.36 / zeroCrossings
+	maxPhases  = 4096
+)
+
+var kaiserBeta = 0.1102 * (stopBand - 8.7)
+
+// Resample brings a waveform from one rate to another. n values become ceil(n to / from). Beyond its ends the sound is
+// taken to be silent.
+func Resample(wave []float32, from, to int) ([]float32, error) {
+	if from < 1 || to < 1 || from > maxRate || to > maxRate {
+		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates are 1 to %d", from, to, maxRate)
+	}
+	if from == to {
+		return wave, nil
+	}
+	if len(wave) > maxValues/(to/from+1) {
+		return nil, fmt.Errorf("%d values at %d samples a second would be too many at %d", len(wave), from, to)
+	}
+	n := (len(wave)*to + from - 1) / from
+	up, down := to, from
+	if g := gcd(up, down); g > 1 {
+		up, down = up/g, down/g
+	}
+	if up > maxPhases { // rates with little in common
+		return Warp(wave, float64(from)/float64(to), n), nil
+	}
+	return polyphase(wave, up, down, n), nil
+}
+
+// polyphase resamples a waveform by the ratio up / down, to n values.
+func polyphase(wave []float32, up, down, n int) []float32 {
+	bank := filters(up, down)
+	out := make([]float32, n)
+	for m := range out {
+		at := m * down
+		k, phase := at/up, at%up
+		taps := bank.taps[phase]
+		out[m] = dot(taps, wave, k-bank.half+1)
+	}
+	return out
+}
+
+// dot is the sum of taps[i] wave[from+i] over what lies within the wave.
+func dot(taps []float32, wave []float32, from int) float32 {
+	lo, hi := max(0, -from), min(len(taps), len(wave)-from)
+	var sum float32
+	if lo >= hi {
+		return 0
+	}
+	part := wave[from+lo : from+hi]
+	for i, t := range taps[lo:hi] {
+		sum += t * part[i]
+	}
+	return sum
+}
+
+// A bank holds a filter for each phase p / up: taps[p][i] weighs the value i - half + 1 places after the output's.
+type bank struct {
+	half int
+	taps [][]float32
+}
+
+var banks sync.Map // of ratios to banks
+
+// filters returns the bank of a ratio, which is kept.
+func filters(up, down int) *bank {
+	key := [2]int{up, down}
+	if b, ok := banks.Load(key); ok {
+		return b.(*bank)
+	}
+	slow := math.Max(1, float64(down)/float64(up)) // the filter is as much wider as the rate gets lower
+	b := &bank{half: int(math.Ceil(zeroCrossings*slow)) + 1, taps: make([][]float32, up)}
+	for p := range b.taps {
+		taps := make([]float32, 2*b.half)
+		for i := range taps {
+			t := (float64(p)/float64(up) - float64(i-b.half+1)) / slow
+			taps[i] = float32(cut / slow * sinc(cut*t) * kaiser(t/zeroCrossings))
+		}
+		b.taps[p] = taps
+	}
+	banks.Store(key, b)
+	return b
+}
+
+// kernel is the filter of Resample at one side of its centre, tabulated finely enough to be interpolated within -115 dB.
+var kernel = sync.OnceValue(func() []float32 {
+	table := make([]float32, zeroCrossings*kernelSteps+2)
+	for i := range table {
+		t := float64(i) / kernelSteps
+		table[i] = float32(cut * sinc(cut*t) * kaiser(t/zeroCrossings))
+	}
+	return table
+})
+
+const (
+	kernelSteps = 1024
+	cut         = 1 - transition/2 // where the filter is at a half, as a fraction of the lower Nyquist frequency
+)
+
+// Warp reads a waveform at steps of any size: value m of n is what stands at m step. A step above 1 makes the sound shorter
+// and, played at the same rate, higher; the filter is that of Resample.
+func Warp(wave []float32, step float64, n int) []float32 {
+	table, slow := kernel(), math.Max(1, step)
+	reach := zeroCrossings * slow
+	out := make([]float32, n)
+	for m := range out {
+		at := float64(m) * step
+		lo, hi := max(0, int(math.Ceil(at-reach))), min(len(wave)-1, int(math.Floor(at+reach)))
+		var sum float64
+		for k := lo; k <= hi; k++ {
+			u := math.Abs(at-float64(k)) / slow * kernelSteps
+			i := int(u)
+			f := float32(u - float64(i))
+			sum += float64(((1-f)*table[i] + f*table[i+1]) * wave[k])
+		}
+		out[m] = float32(sum / slow)
+	}
+	return out
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return math.Sin(math.Pi*x) / (math.Pi * x)
+}
+
+// kaiser is the window at x in -1 to 1, both included, and 0 outside.
+func kaiser(x float64) float64 {
+	if x < -1 || x > 1 {
+		return 0
+	}
+	return besselI0(kaiserBeta*math.Sqrt(1-x*x)) / besselI0(kaiserBeta)
+}
+
+// besselI0 is the modified Bessel function of the first kind and order 0, by its power series.
+func besselI0(x float64) float64 {
+	sum, term := 1.0, 1.0
+	for k := 1.0; term > sum*1e-17; k++ {
+		term *= (x / 2 / k) * (x / 2 / k)
+		sum += term
+	}
+	return sum
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

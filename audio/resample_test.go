@@ -1,0 +1,118 @@
+package audio
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+func golden(t *testing.T, name string, v any) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/" + name)
+	if err == nil {
+		err = json.Unmarshal(raw, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResampleAgreesWithSciPy(t *testing.T) {
+	t.Parallel()
+	var cases []struct {
+		From, To int
+		X, Y     []float32
+	}
+	golden(t, "resample.json", &cases)
+	for _, c := range cases {
+		got, err := Resample(c.X, c.From, c.To)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(c.Y) {
+			t.Fatalf("%d to %d: %d values, want %d", c.From, c.To, len(got), len(c.Y))
+		}
+		warped := Warp(c.X, float64(c.From)/float64(c.To), len(c.Y))
+		for i := range got {
+			if math.Abs(float64(got[i]-c.Y[i])) > 2e-5 || math.Abs(float64(warped[i]-c.Y[i])) > 2e-5 {
+				t.Fatalf("%d to %d: value %d is %v, warped %v, want %v", c.From, c.To, i, got[i], warped[i], c.Y[i])
+			}
+		}
+	}
+}
+
+// tone is a sine of amplitude 1.
+func tone(hz float64, rate, n int) []float32 {
+	wave := make([]float32, n)
+	for i := range wave {
+		wave[i] = float32(math.Sin(2 * math.Pi * hz * float64(i) / float64(rate)))
+	}
+	return wave
+}
+
+// power is the mean square of the middle half, where the ends do not reach.
+func power(wave []float32) float64 {
+	var sum float64
+	part := wave[len(wave)/4 : 3*len(wave)/4]
+	for _, v := range part {
+		sum += float64(v) * float64(v)
+	}
+	return sum / float64(len(part))
+}
+
+// What the package promises of its filter: tones of the pass band keep their level within 0.01 dB and their place, and those
+// above the new Nyquist frequency are 80 dB down.
+func TestPassAndStopBand(t *testing.T) {
+	t.Parallel()
+	rates := []int{8000, 16000, 22050, 44100, 48000}
+	for _, from := range rates {
+		for _, to := range rates {
+			if from == to {
+				continue
+			}
+			nyquist := float64(min(from, to)) / 2
+			for _, part := range []float64{0.05, 0.5, 0.92} {
+				got, err := Resample(tone(part*nyquist, from, from/5), from, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := tone(part*nyquist, to, len(got))
+				for i := len(got) / 4; i < 3*len(got)/4; i++ {
+					if math.Abs(float64(got[i]-want[i])) > 1.2e-3 {
+						t.Fatalf("%d to %d: a tone at %.2f of Nyquist: value %d is %v, want %v", from, to, part, i, got[i], want[i])
+					}
+				}
+				if db := 10 * math.Log10(2*power(got)); math.Abs(db) > 0.01 {
+					t.Errorf("%d to %d: a tone at %.2f of Nyquist comes out at %.4f dB", from, to, part, db)
+				}
+			}
+			if to > from {
+				continue
+			}
+			for hz := nyquist; hz < float64(from)/2; hz *= 1.13 {
+				got, _ := Resample(tone(hz, from, from/5), from, to)
+				if db := 10 * math.Log10(2*power(got)); db > -80 {
+					t.Errorf("%d to %d: a tone at %.0f Hz is %.1f dB", from, to, hz, db)
+				}
+			}
+		}
+	}
+}
+
+func TestUncommonRates(t *testing.T) {
+	t.Parallel()
+	got, err := Resample(tone(440, 44101, 44101), 44101, 47999)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tone(440, 47999, len(got))
+	for i := 1000; i < len(got)-1000; i++ {
+		if math.Abs(float64(got[i]-want[i])) > 1e-4 {
+			t.Fatalf("value %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+	if _, err := Resample(want, 0, 8000); err == nil {
+		t.Error("a rate of 0 is accepted")
+	}
+}

@@ -1,0 +1,265 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// A Room is a box with one source and one microphone in it, whose walls all reflect alike.
+type Room struct {
+	Size       [3]float64 // metres
+	Source     [3]float64 // metres from a corner
+	Microphone [3]float64 // likewise
+}
+
+// Meeting is the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
+func Meeting() Room {
+	return Room{Size: [3]float64{5.6, 3.9, 3}, Source: [3]float64{3.5, 2.7, 2.1}, Microphone: [3]float64{3.5, 3.05, 2.1}}
+}
+
+const (
+	speedOfSound = 343  // m/s
+	early        = 0.03 // seconds of single reflections
+)
+
+// Shortest is the shortest reverberation time that the room can have by Sabine's formula: 24 ln 10 V / (c S), with all walls absorbing
+// everything.
+func (r Room) Shortest() float64 {
+	x, y, z := r.Size[0], r.Size[1], r.Size[2]
+	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
+}
+
+// Response is the impulse response of the room at a reverberation time rt60, n values of it, the direct sound being 1 at 0.
+//
+// Up to 30 ms it is that of the image-source method (Allen and Berkley 1979): with walls that reflect beta of a wave, an image at
+// distance d behind k reflections arrives at (d - d0) / c with amplitude beta^k d0 / d. After that single images no longer tell, and the
+// response is Gaussian noise with the power that the images have on average (Lehmann and Johansson 2010), over directions u:
+//
+//	P(t) = 4 pi c d0^2 / V mean_u exp(-kappa t g(u)),   g(u) = sum_i |u_i| / L_i,   kappa = -2 c ln beta
+//
+// beta is chosen so that P, and the direct sound, decay as asked for: RT60 is twice the time from -5 to -35 dB of Schroeder's integral, by
+// a line fitted to it.
+func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
+	if shortest := r.Shortest(); !(rt60 >= shortest) {
+		return nil, fmt.Errorf("a reverberation time of %v s: this room has %.3f s or more", rt60, shortest)
+	}
+	kappa := r.decay(rt60)
+	beta := math.Exp(-kappa / (2 * speedOfSound))
+	h := make([]float64, n)
+	r.addImages(h, beta, rate)
+	r.addTail(h, kappa, rate, noise)
+	out := make([]float32, n)
+	for i, v := range h {
+		out[i] = float32(v)
+	}
+	return out, nil
+}
+
+// direct is the distance of the microphone from the source.
+func (r Room) direct() float64 {
+	var sum float64
+	for i := range r.Source {
+		sum += (r.Source[i] - r.Microphone[i]) * (r.Source[i] - r.Microphone[i])
+	}
+	return math.Sqrt(sum)
+}
+
+// addImages adds the direct sound and the early reflections.
+func (r Room) addImages(h []float64, beta float64, rate int) {
+	reach := early*speedOfSound + r.direct()
+	var axes [3][]image
+	for i := range axes {
+		axes[i] = r.images(i, reach)
+	}
+	d0 := r.direct()
+	for _, x := range axes[0] {
+		for _, y := range axes[1] {
+			for _, z := range axes[2] {
+				d := math.Sqrt(x.offset*x.offset + y.offset*y.offset + z.offset*z.offset)
+				if d < reach {
+					addImpulse(h, (d-d0)/speedOfSound*float64(rate), math.Pow(beta, float64(x.bounces+y.bounces+z.bounces))*d0/d)
+				}
+			}
+		}
+	}
+}
+
+// An image is where the source seems to be along one axis, seen from the microphone, and how many reflections are behind it.
+type image struct {
+	offset  float64
+	bounces int
+}
+
+func (r Room) images(axis int, reach float64) []image {
+	size, source, microphone := r.Size[axis], r.Source[axis], r.Microphone[axis]
+	var out []image
+	for m := -int(reach/size/2) - 1; m <= int(reach/size/2)+1; m++ {
+		out = append(out, image{2*float64(m)*size + source - microphone, abs(2 * m)}, image{2*float64(m)*size - source - microphone, abs(2*m - 1)})
+	}
+	return out
+}
+
+func abs(v int) int { return max(v, -v) }
+
+// addImpulse adds an impulse between samples: a sinc under a Hann window of 16 samples to each side. One at 0 is a whole sample.
+func addImpulse(h []float64, at, amplitude float64) {
+	const half = 16
+	for k := max(0, int(math.Ceil(at-half))); k < min(len(h), int(at+half)+1); k++ {
+		t := float64(k) - at
+		h[k] += amplitude * sinc(t) * (1 + math.Cos(math.Pi*t/half)) / 2
+	}
+}
+
+// addTail adds the noise.
+func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
+	bins := directions(r.Size)
+	d0 := r.direct()
+	power := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2]) / float64(rate)
+	const step = 32 // samples for which the power is taken to be the same
+	for from := int(early * float64(rate)); from < len(h); from += step {
+		t := (float64(from)+step/2)/float64(rate) + d0/speedOfSound
+		var mean float64
+		for _, b := range bins {
+			mean += b.share * math.Exp(-kappa*t*b.g)
+		}
+		sigma := math.Sqrt(power * mean)
+		for i := from; i < min(from+step, len(h)); i++ {
+			h[i] += sigma * noise.NormFloat64()
+		}
+	}
+}
+
+// A direction is a share of all directions, with the same g: reflections for each metre.
+type direction struct{ g, share float64 }
+
+var allDirections sync.Map // of sizes
+
+// directions sorts all directions by g into 64 bins.
+func directions(size [3]float64) []direction {
+	if known, ok := allDirections.Load(size); ok {
+		return known.([]direction)
+	}
+	const steps, count = 200, 64
+	lowest, highest := 1/max(size[0], size[1], size[2]), math.Sqrt(1/(size[0]*size[0])+1/(size[1]*size[1])+1/(size[2]*size[2]))
+	bins := make([]direction, count)
+	for i := range steps {
+		z := (float64(i) + 0.5) / steps
+		for j := range steps {
+			sin, cos := math.Sincos((float64(j) + 0.5) / steps * math.Pi / 2)
+			ring := math.Sqrt(1 - z*z)
+			g := ring*cos/size[0] + ring*sin/size[1] + z/size[2]
+			b := &bins[min(count-1, max(0, int((g-lowest)/(highest-lowest)*count)))]
+			b.g += g
+			b.share++
+		}
+	}
+	kept := bins[:0]
+	for _, b := range bins {
+		if b.share > 0 {
+			kept = append(kept, direction{b.g / b.share, b.share / (steps * steps)})
+		}
+	}
+	allDirections.Store(size, kept)
+	return kept
+}
+
+// decay finds the kappa that gives a reverberation time, by bisection.
+func (r Room) decay(rt60 float64) float64 {
+	low, high := 1e-3, 1e5
+	for range 32 {
+		middle := math.Sqrt(low * high)
+		if r.expected(middle, rt60) > rt60 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+// expected is the reverberation time that a kappa gives. The decay is looked at 200 times within twice the time that is wanted.
+func (r Room) expected(kappa, rt60 float64) float64 {
+	d0 := r.direct()
+	gain := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2])
+	bins := directions(r.Size)
+	const points = 200
+	energy := make([]float64, points)
+	step := 2 * rt60 / points
+	for i := range energy {
+		t := float64(i)*step + d0/speedOfSound
+		for _, b := range bins {
+			energy[i] += gain * b.share / (kappa * b.g) * math.Exp(-kappa*b.g*t)
+		}
+		if i == 0 {
+			energy[i]++ // the direct sound
+		}
+	}
+	return fitDecay(energy, step)
+}
+
+// ReverberationTime measures RT60 in an impulse response: twice the time that Schroeder's backward integral takes from -5 to -35 dB, by
+// a line fitted to it.
+func ReverberationTime(response []float32, rate int) float64 {
+	energy := make([]float64, len(response))
+	var sum float64
+	for i := len(response) - 1; i >= 0; i-- {
+		sum += float64(response[i]) * float64(response[i])
+		energy[i] = sum
+	}
+	return fitDecay(energy, 1/float64(rate))
+}
+
+// fitDecay is the time for 60 dB of a decay that is known every step seconds. It is infinite where there is none.
+func fitDecay(energy []float64, step float64) float64 {
+	var n, st, sy, stt, sty float64
+	for i, e := range energy {
+		db := 10 * math.Log10(e/energy[0])
+		if db > -5 {
+			continue
+		}
+		if db < -35 {
+			break
+		}
+		t := float64(i) * step
+		n, st, sy, stt, sty = n+1, st+t, sy+db, stt+t*t, sty+t*db
+	}
+	slope := (n*sty - st*sy) / (n*stt - st*st)
+	switch {
+	case n < 2 && energy[len(energy)-1] < energy[0]*1e-3: // gone between two steps
+		return 0
+	case !(slope < 0):
+		return math.Inf(1)
+	}
+	return -60 / slope
+}
+
+// Convolve runs a waveform through a response, and leaves out what comes after its end.
+func Convolve(wave, response []float32) []float32 {
+	if len(wave) == 0 || len(response) == 0 {
+		return make([]float32, len(wave))
+	}
+	size := 1 << bits.Len(uint(len(wave)+len(response)-2))
+	fft := fourier.NewFFT(size)
+	a, b := spectrumOf(fft, wave, size), spectrumOf(fft, response, size)
+	for i := range a {
+		a[i] *= b[i]
+	}
+	out := make([]float32, len(wave))
+	for i, v := range fft.Sequence(nil, a)[:len(wave)] {
+		out[i] = float32(v / float64(size))
+	}
+	return out
+}
+
+func spectrumOf(fft *fourier.FFT, wave []float32, size int) []complex128 {
+	x := make([]float64, size)
+	for i, v := range wave {
+		x[i] = float64(v)
+	}
+	return fft.Coefficients(nil, x)
+}

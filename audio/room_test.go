@@ -1,0 +1,103 @@
+package audio
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func generator() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
+
+// The measured reverberation time is that which was asked for, within 15 %.
+func TestReverberationTime(t *testing.T) {
+	t.Parallel()
+	r := generator()
+	var worst float64
+	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
+		for _, want := range []float64{0.106, 0.15, 0.25, 0.4, 0.8, 3} {
+			h, err := Meeting().Response(want, rate, int(1.5*want*float64(rate)), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h[0] < 0.9 || h[0] > 1.1 {
+				t.Errorf("the direct sound is %v", h[0])
+			}
+			got := ReverberationTime(h, rate)
+			t.Logf("%d Hz: %v s is %.3f s", rate, want, got)
+			worst = math.Max(worst, math.Abs(got/want-1))
+			if math.Abs(got/want-1) > 0.15 {
+				t.Errorf("%d Hz: a reverberation time of %v s measures %.3f s", rate, want, got)
+			}
+		}
+	}
+	t.Logf("off by %.1f %% at most", 100*worst)
+}
+
+func TestReverberationTimeOfAnExponential(t *testing.T) {
+	t.Parallel()
+	r := generator()
+	for _, want := range []float64{0.2, 1} {
+		h := make([]float32, int(2*want*16000))
+		for i := range h {
+			h[i] = float32(r.NormFloat64() * math.Pow(10, -3*float64(i)/16000/want))
+		}
+		if got := ReverberationTime(h, 16000); math.Abs(got/want-1) > 0.05 {
+			t.Errorf("noise that decays by 60 dB in %v s measures %v s", want, got)
+		}
+	}
+}
+
+// Sabine: 0.161 V / S, V = 65.52 and S = 100.68.
+func TestTheRoomHasAShortestTime(t *testing.T) {
+	t.Parallel()
+	if got := Meeting().Shortest(); math.Abs(got-0.161*65.52/100.68) > 1e-3 {
+		t.Errorf("%v s", got)
+	}
+	for _, bad := range []float64{0, 0.1, -1, math.NaN()} {
+		if _, err := Meeting().Response(bad, 8000, 100, generator()); err == nil || !strings.Contains(err.Error(), "0.105 s or more") {
+			t.Errorf("%v s: %v", bad, err)
+		}
+	}
+}
+
+// The images of a source in a cube's centre, seen from beside it, are at distances that can be counted.
+func TestFirstReflections(t *testing.T) {
+	t.Parallel()
+	room := Room{Size: [3]float64{10, 10, 10}, Source: [3]float64{5, 5, 5}, Microphone: [3]float64{5, 5, 6}}
+	const rate = 34300 // a hundred samples a metre
+	h := make([]float64, 1200)
+	room.addImages(h, 0.5, rate)
+	// Floor: 11 m, ceiling: 9 m, four walls: sqrt(101) m; each once reflected.
+	for _, c := range []struct{ metres, count float64 }{{9, 1}, {11, 1}, {math.Sqrt(101), 4}} {
+		var sum float64
+		at := int(math.Round((c.metres - 1) * 100))
+		for _, v := range h[at-16 : at+17] {
+			sum += v
+		}
+		if want := c.count * 0.5 / c.metres; math.Abs(sum-want) > 0.03*want {
+			t.Errorf("at %v m: %v, want %v", c.metres, sum, want)
+		}
+	}
+}
+
+func TestConvolve(t *testing.T) {
+	t.Parallel()
+	r := generator()
+	x, h := make([]float32, 37), make([]float32, 21)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	for i := range h {
+		h[i] = float32(r.NormFloat64())
+	}
+	for i, v := range Convolve(x, h) {
+		var want float64
+		for k := 0; k <= min(i, len(h)-1); k++ {
+			want += float64(h[k]) * float64(x[i-k])
+		}
+		if math.Abs(float64(v)-want) > 1e-5 {
+			t.Fatalf("value %d is %v, want %v", i, v, want)
+		}
+	}
+}

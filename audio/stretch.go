@@ -1,0 +1,164 @@
+package audio
+
+import (
+	"math"
+	"math/bits"
+	"math/cmplx"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// Stretch plays a waveform faster (rate above 1) or slower, and keeps its pitch: n values become round(n / rate).
+//
+// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs = N / 4 apart, N being the power of two
+// nearest to 50 ms. Frame k shows the spectrum X of the sound at k Hs rate, turned so that it goes on where the last output frame Y ended: with
+// X' the spectrum Hs before X,
+//
+//	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
+//
+// where p is the spectral peak that a bin belongs to. No frequency is estimated, and at rate 1 the sound comes back as it was. Where something
+// starts, so that more than half of a frame's energy is new, phases are taken from the sound: attacks stay sharp.
+func Stretch(wave []float32, rate float64, perSecond int) []float32 {
+	n := int(math.Round(float64(len(wave)) / rate))
+	if len(wave) == 0 || n == 0 {
+		return nil
+	}
+	v := newVocoder(wave, frameLength(perSecond))
+	out, weight := make([]float64, n+2*v.n), make([]float64, n+2*v.n)
+	for at := 0; at < n+v.n/2; at += v.hop {
+		v.frame(int(math.Round(float64(at)*rate)), at == 0)
+		for i, w := range v.window {
+			out[at+i] += v.time[i] * w
+			weight[at+i] += w * w
+		}
+	}
+	result := make([]float32, n)
+	for i := range result {
+		k := i + v.n/2 // frames are centred
+		result[i] = float32(out[k] / math.Max(weight[k], 1e-3))
+	}
+	return result
+}
+
+// frameLength is the power of two nearest to 50 ms, at least 64.
+func frameLength(perSecond int) int {
+	want := float64(perSecond) * 0.05
+	below := 1 << max(6, bits.Len(uint(want))-1)
+	if want/float64(below) > float64(2*below)/want {
+		return 2 * below
+	}
+	return below
+}
+
+// A vocoder holds what the frames of one sound share.
+type vocoder struct {
+	wave          []float32
+	n, hop        int
+	window        []float64
+	fft           *fourier.FFT
+	time          []float64    // of one frame
+	now, back     []complex128 // spectra of the sound here, and a hop before
+	out           []complex128 // spectrum of the last output frame
+	size          []float64    // |now|
+	peaks, bounds []int
+}
+
+func newVocoder(wave []float32, n int) *vocoder {
+	bins := n/2 + 1
+	return &vocoder{wave: wave, n: n, hop: n / 4, window: Hann(n), fft: fourier.NewFFT(n), time: make([]float64, n),
+		now: make([]complex128, bins), back: make([]complex128, bins), out: make([]complex128, bins), size: make([]float64, bins)}
+}
+
+// spectrum is that of the sound around sample at.
+func (v *vocoder) spectrum(dst []complex128, at int) {
+	from := at - v.n/2
+	for i, w := range v.window {
+		v.time[i] = 0
+		if k := from + i; k >= 0 && k < len(v.wave) {
+			v.time[i] = w * float64(v.wave[k])
+		}
+	}
+	v.fft.Coefficients(dst, v.time)
+}
+
+// frame puts into time the output frame that shows the sound around sample at.
+func (v *vocoder) frame(at int, first bool) {
+	v.spectrum(v.now, at)
+	v.spectrum(v.back, at-v.hop)
+	for k, x := range v.now {
+		v.size[k] = cmplx.Abs(x)
+	}
+	if first || v.starts() {
+		copy(v.out, v.now)
+	} else {
+		v.lock()
+	}
+	v.fft.Sequence(v.time, v.out)
+	for i := range v.time {
+		v.time[i] /= float64(v.n)
+	}
+}
+
+// starts reports whether most of the frame's energy was not there a hop before.
+func (v *vocoder) starts() bool {
+	var all, fresh float64
+	for k, size := range v.size {
+		energy, before := size*size, real(v.back[k])*real(v.back[k])+imag(v.back[k])*imag(v.back[k])
+		all += energy
+		fresh += max(0, energy-before)
+	}
+	return fresh > 0.75*all
+}
+
+// lock turns each peak's region by one angle.
+func (v *vocoder) lock() {
+	v.findPeaks()
+	lo := 0
+	for i, p := range v.peaks {
+		hi := v.bounds[i]
+		turn := v.out[p] * cmplx.Conj(v.back[p])
+		if size := cmplx.Abs(turn); size > 0 {
+			turn /= complex(size, 0)
+		} else {
+			turn = 1
+		}
+		for k := lo; k < hi; k++ {
+			v.out[k] = v.now[k] * turn
+		}
+		lo = hi
+	}
+}
+
+// findPeaks lists the bins that are larger than two neighbours on each side, and where the region of each ends: at the smallest bin
+// before the next.
+func (v *vocoder) findPeaks() {
+	v.peaks, v.bounds = v.peaks[:0], v.bounds[:0]
+	bins := len(v.size)
+	for k := range bins {
+		top := true
+		for d := 1; d <= 2 && top; d++ {
+			top = (k-d < 0 || v.size[k] > v.size[k-d]) && (k+d >= bins || v.size[k] >= v.size[k+d])
+		}
+		if top {
+			v.peaks = append(v.peaks, k)
+		}
+	}
+	if len(v.peaks) == 0 {
+		v.peaks = append(v.peaks, 0)
+	}
+	for i := range v.peaks[1:] {
+		lowest := v.peaks[i]
+		for k := v.peaks[i]; k < v.peaks[i+1]; k++ {
+			if v.size[k] < v.size[lowest] {
+				lowest = k
+			}
+		}
+		v.bounds = append(v.bounds, lowest+1)
+	}
+	v.bounds = append(v.bounds, bins)
+}
+
+// Shift raises the pitch of a waveform by a factor (2^(1/12) a semitone) and keeps its length: it is stretched, and then read faster.
+func Shift(wave []float32, factor float64, perSecond int) []float32 {
+	return Warp(Stretch(wave, 1/factor, perSecond), factor, len(wave))
+}

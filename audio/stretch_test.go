@@ -1,0 +1,136 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// pitch is the frequency of a tone, by the times at which it crosses zero upwards within its middle half.
+func pitch(wave []float32, rate int) float64 {
+	var crossings []float64
+	for i := len(wave) / 4; i < 3*len(wave)/4; i++ {
+		if a, b := float64(wave[i]), float64(wave[i+1]); a < 0 && b >= 0 {
+			crossings = append(crossings, float64(i)-a/(b-a))
+		}
+	}
+	n := len(crossings) - 1
+	return float64(n) * float64(rate) / (crossings[n] - crossings[0])
+}
+
+func TestStretchKeepsPitch(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
+		for _, by := range []float64{0.5, 0.9, 2} {
+			for _, hz := range []float64{150, 1000, 3000} {
+				in := tone(hz, rate, rate/4)
+				out := Stretch(in, by, rate)
+				if want := float64(len(in)) / by; math.Abs(float64(len(out))-want) > 1 {
+					t.Errorf("%d Hz, rate %v: %d values, want %v", rate, by, len(out), want)
+				}
+				if got := pitch(out, rate); math.Abs(got/hz-1) > 0.002 {
+					t.Errorf("%d Hz, rate %v: a tone of %v Hz is at %.1f", rate, by, hz, got)
+				}
+				if level := 10 * math.Log10(2*power(out)); math.Abs(level) > 0.5 {
+					t.Errorf("%d Hz, rate %v: a tone of %v Hz is %.2f dB louder", rate, by, hz, level)
+				}
+			}
+		}
+	}
+}
+
+func TestStretchByOneIsTheSound(t *testing.T) {
+	t.Parallel()
+	in := tone(440, 8000, 3000)
+	for i := range in {
+		in[i] += float32(math.Sin(float64(i*i) / 900))
+	}
+	for i, v := range Stretch(in, 1, 8000) {
+		if math.Abs(float64(v-in[i])) > 1e-5 {
+			t.Fatalf("value %d is %v, want %v", i, v, in[i])
+		}
+	}
+}
+
+func TestShiftMovesPitchAndKeepsLength(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []int{8000, 44100} {
+		for _, semitones := range []float64{-12, -0.3, 7, 12} {
+			for _, hz := range []float64{200, 700} {
+				factor := math.Pow(2, semitones/12)
+				out := Shift(tone(hz, rate, rate/4), factor, rate)
+				if len(out) != rate/4 {
+					t.Errorf("%v semitones: %d values, want %d", semitones, len(out), rate/4)
+				}
+				if got := pitch(out, rate); math.Abs(got/(hz*factor)-1) > 0.002 {
+					t.Errorf("%d Hz, %v semitones: a tone of %v Hz is at %.1f, want %.1f", rate, semitones, hz, got, hz*factor)
+				}
+			}
+		}
+	}
+}
+
+// clicks are attacks that die away, ten a second.
+func clicks(rate, n int) []float32 {
+	wave := make([]float32, n)
+	for i := range wave {
+		k := i % (rate / 10)
+		wave[i] = float32(math.Exp(-float64(k)/(0.004*float64(rate))) * math.Sin(2*math.Pi*1500*float64(k)/float64(rate)))
+	}
+	return wave
+}
+
+// An attack that is stretched stays an attack: nearly all of its energy lies in the first part of what belongs to it.
+func TestAttacksStaySharp(t *testing.T) {
+	t.Parallel()
+	const rate = 16000
+	for _, by := range []float64{0.5, 1.5} {
+		out := Stretch(clicks(rate, rate), by, rate)
+		period := int(rate / 10 / by)
+		best := 0.0
+		for lag := range period { // where the attacks lie, to within a period
+			var near, all float64
+			for i := period; i < len(out)-2*period; i++ {
+				e := float64(out[i]) * float64(out[i])
+				all += e
+				if (i+lag)%period < rate*30/1000 {
+					near += e
+				}
+			}
+			best = max(best, near/all)
+		}
+		t.Logf("rate %v: %.3f of the energy within 30 ms", by, best)
+		if best < 0.8 {
+			t.Errorf("rate %v: %.2f of the energy lies within 30 ms of the attacks", by, best)
+		}
+	}
+}
+
+func TestStretchOfLittle(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 2, 10, 100} {
+		for _, by := range []float64{0.25, 1, 4} {
+			out := Stretch(make([]float32, n), by, 8000)
+			if want := int(math.Round(float64(n) / by)); len(out) != want {
+				t.Errorf("%d values at rate %v become %d, want %d", n, by, len(out), want)
+			}
+		}
+	}
+	for rate, want := range map[int]int{8000: 512, 16000: 1024, 22050: 1024, 44100: 2048, 48000: 2048, 100: 64} {
+		if got := frameLength(rate); got != want {
+			t.Errorf("frames of %d at %d, want %d", got, rate, want)
+		}
+	}
+}
+
+func BenchmarkStretch(b *testing.B) {
+	for _, by := range []float64{0.5, 2} {
+		b.Run(fmt.Sprint(by), func(b *testing.B) {
+			in := clicks(16000, 16000)
+			for b.Loop() {
+				Stretch(in, by, 16000)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "s/s")
+		})
+	}
+}

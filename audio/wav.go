@@ -1,0 +1,178 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Formats of WAV files, as the fmt chunk numbers them.
+const (
+	wavInteger    = 1
+	wavFloat      = 3
+	wavExtensible = 0xFFFE
+)
+
+// A wavHeader says where the values of a WAV file lie and what they are.
+type wavHeader struct {
+	Info
+	format     int // wavInteger or wavFloat
+	bits       int // of the container of a value
+	data, size int64
+}
+
+func isWAV(data []byte) bool {
+	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE"
+}
+
+// parseWAV walks the chunks of a file up to its data. Chunks start at even offsets; those that are not needed are passed
+// over.
+func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
+	var h wavHeader
+	for at := int64(12); ; {
+		var head [8]byte
+		if at+8 > size {
+			return h, errors.New("the WAV file ends before its data: is it truncated?")
+		}
+		if _, err := r.ReadAt(head[:], at); err != nil {
+			return h, err
+		}
+		name, length := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
+		at += 8
+		switch name {
+		case "fmt ":
+			if err := h.parseFormat(r, at, length, size); err != nil {
+				return h, err
+			}
+		case "data":
+			return h, h.setData(at, length, size)
+		}
+		at += length + length%2
+	}
+}
+
+// parseFormat reads the fmt chunk.
+func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
+	if length < 16 || at+length > size {
+		return fmt.Errorf("a WAV format chunk of %d bytes: is the file truncated?", length)
+	}
+	chunk := make([]byte, min(length, 40))
+	if _, err := r.ReadAt(chunk, at); err != nil {
+		return err
+	}
+	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(chunk[i:])) }
+	h.format, h.Channels, h.bits = u16(0), u16(2), u16(14)
+	rate, block := int64(binary.LittleEndian.Uint32(chunk[4:])), u16(12)
+	h.Rate = int(min(rate, maxRate+1))
+	if h.format == wavExtensible {
+		if len(chunk) < 40 {
+			return errors.New("an extensible WAV format chunk without its sub-format")
+		}
+		h.format = u16(24)
+	}
+	switch {
+	case h.format == wavInteger && (h.bits == 8 || h.bits == 16 || h.bits == 24 || h.bits == 32):
+	case h.format == wavFloat && (h.bits == 32 || h.bits == 64):
+	case h.format == wavInteger || h.format == wavFloat:
+		return fmt.Errorf("WAV of %d bits: 8, 16, 24 and 32-bit integers and 32 and 64-bit floats are read", h.bits)
+	default:
+		return fmt.Errorf("WAV in format %d (A-law is 6, mu-law 7, ADPCM 2 or 17): convert it to 16-bit integers", h.format)
+	}
+	if block != h.Channels*h.bits/8 {
+		return fmt.Errorf("WAV blocks of %d bytes for %d channels of %d bits", block, h.Channels, h.bits)
+	}
+	return h.Info.check()
+}
+
+// setData takes down where the values lie. A length of all ones is what programs write that do not know it.
+func (h *wavHeader) setData(at, length, size int64) error {
+	if h.bits == 0 {
+		return errors.New("WAV data without a format before them")
+	}
+	if length == math.MaxUint32 {
+		length = size - at
+	}
+	if at+length > size {
+		return fmt.Errorf("the WAV file is truncated: %d of %d bytes of its data are there", size-at, length)
+	}
+	block := int64(h.Channels * h.bits / 8)
+	if length%block != 0 {
+		return fmt.Errorf("%d bytes of WAV data are no whole number of blocks of %d", length, block)
+	}
+	h.data, h.size, h.Frames = at, length, int(min(length/block, maxValues+1))
+	return h.Info.check()
+}
+
+func decodeWAV(data []byte) (Clip, error) {
+	h, err := parseWAV(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return Clip{}, err
+	}
+	raw := data[h.data : h.data+h.size]
+	wave := make([]float32, h.Frames)
+	step := h.bits / 8
+	value := h.reader()
+	for i := range wave {
+		var sum float64
+		for c := range h.Channels {
+			sum += value(raw[(i*h.Channels+c)*step:])
+		}
+		v := float32(sum / float64(h.Channels))
+		if v-v != 0 { // a 64-bit float may also be too large for 32 bits
+			return Clip{}, fmt.Errorf("value %d is %v", i, v)
+		}
+		wave[i] = v
+	}
+	return Clip{h.Rate, wave}, nil
+}
+
+// reader returns how one value is read.
+func (h wavHeader) reader() func(b []byte) float64 {
+	le := binary.LittleEndian
+	switch {
+	case h.format == wavFloat && h.bits == 32:
+		return func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }
+	case h.format == wavFloat:
+		return func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }
+	case h.bits == 8:
+		return func(b []byte) float64 { return (float64(b[0]) - 128) / 128 }
+	case h.bits == 16:
+		return func(b []byte) float64 { return float64(int16(le.Uint16(b))) / (1 << 15) }
+	case h.bits == 24:
+		return func(b []byte) float64 {
+			return float64(int32(uint32(b[0])<<8|uint32(b[1])<<16|uint32(b[2])<<24)>>8) / (1 << 23)
+		}
+	}
+	return func(b []byte) float64 { return float64(int32(le.Uint32(b))) / (1 << 31) }
+}
+
+// WriteWAV writes a clip as a WAV file of 32-bit floats.
+func WriteWAV(w io.Writer, c Clip) error {
+	const head = 44
+	if len(c.Wave) > (math.MaxUint32-head)/4 {
+		return fmt.Errorf("%d values are more than a WAV file holds", len(c.Wave))
+	}
+	size := 4 * len(c.Wave)
+	le := binary.LittleEndian
+	out := make([]byte, 0, head+size)
+	out = append(out, "RIFF"...)
+	out = le.AppendUint32(out, uint32(head-8+size))
+	out = append(out, "WAVEfmt "...)
+	out = le.AppendUint32(out, 16)
+	out = le.AppendUint16(out, wavFloat)
+	out = le.AppendUint16(out, 1)
+	out = le.AppendUint32(out, uint32(c.Rate))
+	out = le.AppendUint32(out, uint32(4*c.Rate))
+	out = le.AppendUint16(out, 4)
+	out = le.AppendUint16(out, 32)
+	out = append(out, "data"...)
+	out = le.AppendUint32(out, uint32(size))
+	for _, v := range c.Wave {
+		out = le.AppendUint32(out, math.Float32bits(v))
+	}
+	_, err := w.Write(out)
+	return err
+}

@@ -1,0 +1,160 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// wavOf writes a WAV file: values in [-1, 1] of interleaved channels.
+func wavOf(format, channels, bits, rate int, extensible bool, values ...float64) []byte {
+	le := binary.LittleEndian
+	var data []byte
+	for _, v := range values {
+		switch {
+		case format == wavFloat && bits == 32:
+			data = le.AppendUint32(data, math.Float32bits(float32(v)))
+		case format == wavFloat:
+			data = le.AppendUint64(data, math.Float64bits(v))
+		case bits == 8:
+			data = append(data, byte(v*128+128))
+		default:
+			word := le.AppendUint64(nil, uint64(int64(v*math.Pow(2, float64(bits-1)))))
+			data = append(data, word[:bits/8]...)
+		}
+	}
+	tag := format
+	if extensible {
+		tag = wavExtensible
+	}
+	head := le.AppendUint16(nil, uint16(tag))
+	head = le.AppendUint16(head, uint16(channels))
+	head = le.AppendUint32(head, uint32(rate))
+	head = le.AppendUint32(head, uint32(rate*channels*bits/8))
+	head = le.AppendUint16(head, uint16(channels*bits/8))
+	head = le.AppendUint16(head, uint16(bits))
+	if extensible {
+		head = le.AppendUint16(head, 22)
+		head = le.AppendUint16(head, uint16(bits))
+		head = le.AppendUint32(head, 3)
+		head = le.AppendUint16(head, uint16(format))
+		head = append(head, "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"...)
+	}
+	chunk := func(name string, b []byte) []byte {
+		out := le.AppendUint32([]byte(name), uint32(len(b)))
+		out = append(out, b...)
+		if len(b)%2 == 1 {
+			out = append(out, 0)
+		}
+		return out
+	}
+	body := append(chunk("fmt ", head), chunk("LIST", []byte("odd"))...)
+	body = append(body, chunk("data", data)...)
+	out := le.AppendUint32([]byte("RIFF"), uint32(4+len(body)))
+	return append(append(out, "WAVE"...), body...)
+}
+
+func TestWAVOfEveryForm(t *testing.T) {
+	t.Parallel()
+	for _, form := range []struct{ format, bits int }{{1, 8}, {1, 16}, {1, 24}, {1, 32}, {3, 32}, {3, 64}} {
+		for _, extensible := range []bool{false, true} {
+			for channels, want := range map[int][]float32{
+				1: {0, 0.5, -0.5, -1, 0.25, -0.125},
+				2: {0.25, -0.75, 0.0625}, // the mean of two
+			} {
+				data := wavOf(form.format, channels, form.bits, 22050, extensible, 0, 0.5, -0.5, -1, 0.25, -0.125)
+				got, err := Decode(data)
+				if err != nil {
+					t.Fatalf("%+v: %v", form, err)
+				}
+				if got.Rate != 22050 || !slices.Equal(got.Wave, want) {
+					t.Errorf("%+v, %d channels, extensible %v: %v, want %v", form, channels, extensible, got, want)
+				}
+				path := filepath.Join(t.TempDir(), "a.wav")
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if info, err := Probe(path); err != nil || info != (Info{22050, channels, 6 / channels}) {
+					t.Errorf("%+v: %+v, %v", form, info, err)
+				}
+			}
+		}
+	}
+}
+
+func TestBadFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	good := wavOf(1, 1, 16, 8000, false, 0, 0.5, -0.5)
+	with := func(at int, b ...byte) []byte {
+		c := slices.Clone(good)
+		copy(c[at:], b)
+		return c
+	}
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{nil, "empty"},
+		{[]byte("neither one nor the other"), "neither WAV nor FLAC"},
+		{good[:len(good)-2], "truncated: 4 of 6 bytes"},
+		{good[:30], "truncated"},
+		{good[:44], "truncated"},
+		{with(20, 6), "format 6"},
+		{with(20, 3), "16 bits"},
+		{with(34, 12), "12 bits"},
+		{with(22, 0), "0 channels"},
+		{with(24, 0, 0, 0, 0), "rate of 0"},
+		{with(24, 255, 255, 255, 255), "rate of"},
+		{with(32, 3), "blocks of 3 bytes"},
+		{wavOf(3, 1, 32, 8000, false, math.NaN()), "value 0 is NaN"},
+		{wavOf(3, 1, 64, 8000, false, 0, math.Inf(1)), "value 1 is +Inf"},
+		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"},
+		{[]byte("fLaC"), "FLAC"},
+	} {
+		if _, err := Decode(c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.20q: %v, want %q", c.data, err, c.want)
+		}
+	}
+}
+
+func TestWriteWAVReadsBack(t *testing.T) {
+	t.Parallel()
+	want := Clip{8000, []float32{0, 0.1, -2, 1}}
+	var b bytes.Buffer
+	if err := WriteWAV(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b.Bytes())
+	if err != nil || got.Rate != want.Rate || !slices.Equal(got.Wave, want.Wave) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(wavOf(1, 2, 24, 8000, true, 0, 0.5, -0.5, 1))
+	f.Add(wavOf(3, 1, 64, 8000, false, 0, 0.5))
+	for _, name := range []string{"tone16.flac", "stereo24.flac"} {
+		if data, err := os.ReadFile(filepath.Join("testdata", name)); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		clip, err := Decode(data)
+		if err != nil {
+			return
+		}
+		if clip.Rate < 1 {
+			t.Errorf("rate %d", clip.Rate)
+		}
+		for i, v := range clip.Wave {
+			if v-v != 0 {
+				t.Fatalf("value %d is %v", i, v)
+			}
+		}
+	})
+}

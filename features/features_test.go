@@ -1,0 +1,393 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// reader counts the samples that are read, and leaves out those of bad places.
+type reader struct {
+	src  dataset.Source
+	bad  []int
+	read int
+	mu   sync.Mutex
+}
+
+func (r *reader) Read(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+	var out []dataset.Sample
+	for _, p := range places {
+		r.mu.Lock()
+		r.read++
+		r.mu.Unlock()
+		if slices.Contains(r.bad, p) {
+			continue
+		}
+		s, err := r.src.At(ctx, p, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func request(t testing.TB, n int) (Request, *reader) {
+	t.Helper()
+	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{})
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"op:Conv", "op:Relu", "output"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{src: src}
+	return Request{Model: m, Layers: m.Layers(), Pool: Mean, Data: src.Fingerprint(), N: n, Read: r.Read, Memory: 1 << 20}, r
+}
+
+func store(t testing.TB) *Store {
+	return &Store{Dir: filepath.Join(t.TempDir(), "store")}
+}
+
+func mustLayers(t *testing.T, s *Store, r Request) []*Table {
+	t.Helper()
+	tables, err := s.Layers(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, table := range tables {
+			table.Close()
+		}
+	})
+	return tables
+}
+
+func same(t *testing.T, a, b *Table) {
+	t.Helper()
+	if a.Dim != b.Dim || !slices.Equal(a.Places, b.Places) {
+		t.Fatalf("%d x %d and %d x %d", a.Len(), a.Dim, b.Len(), b.Dim)
+	}
+	x, y := make([]float32, a.Dim), make([]float32, b.Dim)
+	for i := range a.Len() {
+		if err := errors.Join(a.Row(x, i), b.Row(y, i)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x, y) {
+			t.Fatalf("row %d: %v and %v", i, x, y)
+		}
+	}
+}
+
+// What the store holds is what the model gives, pooled, and it is computed once.
+func TestExtractedOnce(t *testing.T) {
+	t.Parallel()
+	r, reader := request(t, 70)
+	s := store(t)
+	tables := mustLayers(t, s, r)
+	if reader.read != 70 {
+		t.Fatalf("%d samples were read", reader.read)
+	}
+	session, err := r.Model.NewSession(r.Layers, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 33, 69} {
+		sample, _ := reader.src.At(t.Context(), i, r.Model.Frame())
+		if err := session.Run(t.Context(), []tensor.Tensor{sample.Input}, buf); err != nil {
+			t.Fatal(err)
+		}
+		for k, table := range tables {
+			z := buf.Layer(k).Data
+			per := len(z) / table.Dim // channels first: a channel's elements lie together
+			row := make([]float32, table.Dim)
+			if err := table.Row(row, i); err != nil {
+				t.Fatal(err)
+			}
+			for c, got := range row {
+				var sum float64
+				for _, v := range z[c*per : (c+1)*per] {
+					sum += float64(v)
+				}
+				if want := sum / float64(per); math.Abs(want-float64(got)) > 1e-5*(1+math.Abs(want)) {
+					t.Errorf("layer %s, sample %d, channel %d: %v, want %v", r.Layers[k].Name, i, c, got, want)
+				}
+			}
+		}
+	}
+	reader.read = 0
+	again := r
+	again.Memory = 0 // rows stay on disk
+	for k, table := range mustLayers(t, s, again) {
+		same(t, tables[k], table)
+	}
+	found, err := s.Samples(t.Context(), r)
+	if err != nil || reader.read != 0 {
+		t.Fatalf("%d samples were read again: %v", reader.read, err)
+	}
+	want, _ := reader.src.At(t.Context(), 5, r.Model.Frame())
+	if found.Len() != 70 || found.Label[5] != want.Label || found.Factors["hue"][5] != want.Factors["hue"] {
+		t.Errorf("sample 5 is known as %v, %v", found.Label[5], found.Factors)
+	}
+	for name, change := range map[string]func(*Request){
+		"data":    func(r *Request) { r.Data = "others" },
+		"model":   func(r *Request) { r.Identity = "another" },
+		"pooling": func(r *Request) { r.Pool = Max },
+		"engine":  func(r *Request) { r.Engine = "cuda" },
+		"view": func(r *Request) {
+			r.View, r.Move = "grey", func(dataset.Sample) transform.Op { return transform.Grayscale{} }
+		},
+	} {
+		other := r
+		change(&other)
+		reader.read = 0
+		if mustLayers(t, s, other); reader.read != 70 {
+			t.Errorf("another %s: %d samples were read", name, reader.read)
+		}
+	}
+}
+
+func TestUnreadableAndChosenSamples(t *testing.T) {
+	t.Parallel()
+	r, reader := request(t, 200)
+	reader.bad = []int{3, 150}
+	s := store(t)
+	part := r
+	part.Places = []int{1, 3, 7, 199}
+	table := mustLayers(t, s, part)[0]
+	if !slices.Equal(table.Places, []int{1, 7, 199}) {
+		t.Fatalf("of the places %v there are %v", part.Places, table.Places)
+	}
+	whole := mustLayers(t, s, r)[0]
+	if whole.Len() != 198 || slices.Contains(whole.Places, 150) {
+		t.Fatalf("%d rows", whole.Len())
+	}
+	reader.read = 0
+	if again := mustLayers(t, s, part)[0]; again.Len() != 198 || reader.read != 0 {
+		t.Errorf("with all in the store, a part has %d rows and reads %d samples", again.Len(), reader.read)
+	}
+}
+
+// A file that is damaged in any way is made again and never believed.
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	r, reader := request(t, 20)
+	r.Layers = r.Layers[:1]
+	s := store(t)
+	want := mustLayers(t, s, r)[0]
+	key, err := r.key(r.Layers[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(s.path(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 40 {
+		hurt := slices.Clone(whole)
+		if i%2 == 0 {
+			hurt = hurt[:rng.IntN(len(hurt))]
+		} else {
+			hurt[rng.IntN(len(hurt))] ^= 1 << rng.IntN(8)
+		}
+		if err := os.WriteFile(s.path(key), hurt, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		reader.read = 0
+		same(t, want, mustLayers(t, s, r)[0])
+		if reader.read != 20 {
+			t.Fatalf("damage %d: %d samples were read", i, reader.read)
+		}
+	}
+}
+
+// Extractions side by side come to the same, and one that is stopped leaves nothing that could be taken for whole.
+func TestSideBySideAndStopped(t *testing.T) {
+	t.Parallel()
+	r, _ := request(t, 100)
+	s := store(t)
+	stopped, cancel := context.WithCancel(t.Context())
+	half := r
+	half.Progress = func(int64) { cancel() }
+	if _, err := s.Layers(stopped, half); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*")); len(files) > 0 {
+		t.Fatalf("what was stopped leaves %v", files)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			tables, err := s.Layers(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, table := range tables {
+				if table.Len() != 100 {
+					t.Errorf("%d rows", table.Len())
+				}
+				table.Close()
+			}
+		})
+	}
+	wg.Wait()
+	want := mustLayers(t, store(t), r)
+	for k, table := range mustLayers(t, s, r) {
+		same(t, want[k], table)
+	}
+}
+
+func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	s.Size = 3000
+	old := filepath.Join(s.Dir, "ab", ".left.tmp")
+	for i, name := range []string{"a", "b", "c"} {
+		if err := s.Save(name, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		key, _ := keyOf(name)
+		then := time.Now().Add(time.Duration(i-10) * time.Hour)
+		if err := os.Chtimes(s.path(key), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.MkdirAll(filepath.Dir(old), 0o777)
+	os.WriteFile(old, make([]byte, 500), 0o666)
+	long := time.Now().Add(-25 * time.Hour)
+	os.Chtimes(old, long, long)
+	if got, err := s.Load("a"); err != nil || len(got) != 1000 { // and so it was used just now
+		t.Fatal(err)
+	}
+	if err := s.Save("d", make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if got, _ := s.Load(name); got != nil {
+			kept = append(kept, name)
+		}
+	}
+	if strings.Join(kept, "") != "acd" {
+		t.Errorf("kept are %v", kept)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("what a killed process left is still there")
+	}
+	if err := s.Save("large", make([]byte, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := s.Load("large"); len(got) != 5000 {
+		t.Error("what was written just now is gone")
+	}
+}
+
+func TestNonFiniteActivations(t *testing.T) {
+	t.Parallel()
+	r, _ := request(t, 10)
+	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{Poison: float32(math.NaN())})
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"op:Conv"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Model, r.Layers = m, m.Layers()
+	_, err = store(t).Layers(t.Context(), r)
+	if err == nil || !strings.Contains(err.Error(), "layer conv: NaN or infinity") || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "writing") {
+		t.Error(err)
+	}
+}
+
+// Pooling agrees with loops over the axes, whatever their order.
+func TestPooling(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		axes := rapid.SampledFrom([]onnx.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC", "NCTT"}).Draw(t, "axes")
+		l := onnx.Layer{Name: "z", Axes: axes}
+		for range len(axes) - 1 {
+			l.Shape = append(l.Shape, rapid.IntRange(1, 4).Draw(t, "size"))
+		}
+		p := rapid.SampledFrom(Poolings()).Draw(t, "pooling")
+		if p.Check(l) != nil {
+			if p != Class || axes == "NTC" {
+				t.Fatalf("%s of %s: %v", p, axes, p.Check(l))
+			}
+			return
+		}
+		z := make([]float32, tensor.Size(l.Shape))
+		for i := range z {
+			z[i] = rapid.Float32Range(-5, 5).Draw(t, "z")
+		}
+		got := make([]float32, p.Dim(l))
+		for i := range got {
+			got[i] = 99
+		}
+		newPool(p, l).apply(got, z)
+		want := pooled(p, l, z)
+		for i := range want {
+			if math.Abs(float64(got[i])-want[i]) > 1e-5 {
+				t.Fatalf("%s of %s %v: %v, want %v", p, axes, l.Shape, got, want)
+			}
+		}
+	})
+}
+
+// pooled groups the elements by the names of their axes.
+func pooled(p Pooling, l onnx.Layer, z []float32) []float64 {
+	groups := map[int][]float64{}
+	for e, v := range z {
+		rest, place, first := e, 0, true
+		at := make([]int, len(l.Shape))
+		for i := len(l.Shape) - 1; i >= 0; i-- {
+			at[i], rest = rest%l.Shape[i], rest/l.Shape[i]
+		}
+		for i, n := range l.Shape {
+			if p == Flatten || !strings.Contains("HWT", string(l.Axes[i+1:i+2])) {
+				place = place*n + at[i]
+			} else if at[i] > 0 {
+				first = false
+			}
+		}
+		if p != Class || first {
+			groups[place] = append(groups[place], float64(v))
+		}
+	}
+	out := make([]float64, len(groups))
+	for place, values := range groups {
+		switch p {
+		case Max:
+			out[place] = slices.Max(values)
+		default:
+			for _, v := range values {
+				out[place] += v / float64(len(values))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/state"
+)
+
+// Samples is what is known of samples besides their inputs.
+type Samples struct {
+	Places  []int // in the source, ascending
+	Index   []int
+	Label   []int // dataset.NoLabel where there is none
+	Factors map[string][]float64
+}
+
+// Len is the number of samples.
+func (s *Samples) Len() int { return len(s.Places) }
+
+func (s *Samples) add(places []int, samples []dataset.Sample) {
+	for i, one := range samples {
+		if s.Factors == nil {
+			s.Factors = map[string][]float64{}
+			for name := range one.Factors {
+				s.Factors[name] = nil
+			}
+		}
+		s.Places, s.Index, s.Label = append(s.Places, places[i]), append(s.Index, one.Index), append(s.Label, one.Label)
+		for name := range s.Factors {
+			s.Factors[name] = append(s.Factors[name], one.Factors[name])
+		}
+	}
+}
+
+const (
+	samplesKind    = "samples"
+	samplesVersion = 1
+)
+
+// name is what the samples of a request are kept under: factors may depend on the frame.
+func (r *Request) samplesName() string {
+	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
+}
+
+func (s *Store) keepSamples(r *Request, found *Samples) error {
+	w := state.NewWriter(samplesKind, samplesVersion)
+	w.Ints(found.Places)
+	w.Ints(found.Index)
+	w.Ints(found.Label)
+	names := slices.Sorted(maps.Keys(found.Factors))
+	w.Int(len(names))
+	for _, name := range names {
+		w.String(name)
+		w.Floats(found.Factors[name])
+	}
+	return s.Save(r.samplesName(), w.Bytes())
+}
+
+// Samples describes all samples of a request that can be read: from the store where it knows them, else by reading them.
+func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
+	raw, err := s.Load(r.samplesName())
+	if err != nil {
+		return nil, err
+	}
+	if raw != nil {
+		if found, err := decodeSamples(raw); err == nil {
+			return found, nil
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := &Samples{}
+	all := r
+	all.Places = nil
+	for l := range all.read(ctx, r.Model.Frame()) {
+		if l.err != nil {
+			return nil, l.err
+		}
+		found.add(l.places, l.samples)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return found, s.keepSamples(&r, found)
+}
+
+func decodeSamples(raw []byte) (*Samples, error) {
+	r, err := state.NewReader(raw, samplesKind, samplesVersion)
+	if err != nil {
+		return nil, err
+	}
+	out := &Samples{Places: r.Ints(), Index: r.Ints(), Label: r.Ints(), Factors: map[string][]float64{}}
+	n := len(out.Places)
+	if len(out.Index) != n || len(out.Label) != n {
+		r.Fail(fmt.Errorf("%d places, %d indices and %d labels", n, len(out.Index), len(out.Label)))
+	}
+	for range min(r.Int(), 1<<16) {
+		name := r.String()
+		values := make([]float64, n)
+		r.FloatsInto(values)
+		out.Factors[name] = values
+	}
+	return out, r.Close()
+}

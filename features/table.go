@@ -1,0 +1,189 @@
+package features
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"unsafe"
+)
+
+// A Table holds a vector for each of some samples: n x d. Several goroutines may read it.
+type Table struct {
+	Places []int // of the samples in the source, in the order of the rows
+	Dim    int
+
+	data []float32 // n x d; nil where the rows are on disk
+	file *os.File
+}
+
+// NewTable is a table in memory, of n x d numbers that it keeps; places nil stands for 0 to n - 1.
+func NewTable(places []int, dim int, data []float32) *Table {
+	if places == nil {
+		for i := range len(data) / max(1, dim) {
+			places = append(places, i)
+		}
+	}
+	return &Table{Places: places, Dim: dim, data: data}
+}
+
+// Len is the number of samples.
+func (t *Table) Len() int { return len(t.Places) }
+
+// Row copies the vector of the i-th sample to dst.
+func (t *Table) Row(dst []float32, i int) error {
+	dst = dst[:t.Dim]
+	if t.data != nil {
+		copy(dst, t.data[i*t.Dim:])
+		return nil
+	}
+	if _, err := t.file.ReadAt(bytesOf(dst), headSize+int64(i)*int64(t.Dim)*4); err != nil {
+		return fmt.Errorf("reading a representation: %w", err)
+	}
+	return nil
+}
+
+// Close lets go of the file.
+func (t *Table) Close() error {
+	if t.file == nil {
+		return nil
+	}
+	return t.file.Close()
+}
+
+// bytesOf is the memory of numbers; files hold them as little-endian machines do, and no other is supported by the engine.
+func bytesOf(v []float32) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
+}
+
+// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n places (8 bytes each); n (8 bytes), CRC-32C of
+// all before (4 bytes).
+const (
+	magic    = "noether\x02"
+	headSize = 16
+	tailSize = 12
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A writer writes a table row by row.
+type writer struct {
+	to     *bufio.Writer
+	sum    hash.Hash32
+	dim    int
+	places []int
+}
+
+func newWriter(to io.Writer, dim int) (*writer, error) {
+	w := &writer{to: bufio.NewWriterSize(to, 1<<18), sum: crc32.New(castagnoli), dim: dim}
+	return w, w.write(binary.LittleEndian.AppendUint64([]byte(magic), uint64(dim)))
+}
+
+func (w *writer) write(b []byte) error {
+	w.sum.Write(b)
+	_, err := w.to.Write(b)
+	return err
+}
+
+// add writes the vector of the sample at a place.
+func (w *writer) add(place int, row []float32) error {
+	w.places = append(w.places, place)
+	return w.write(bytesOf(row))
+}
+
+// end writes what follows the rows.
+func (w *writer) end() error {
+	var b []byte
+	for _, p := range w.places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(p))
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(w.places)))
+	if err := w.write(b); err != nil {
+		return err
+	}
+	if _, err := w.to.Write(binary.LittleEndian.AppendUint32(nil, w.sum.Sum32())); err != nil {
+		return err
+	}
+	return w.to.Flush()
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// openTable opens a table of so many numbers in a row, into memory where it takes no more than that many bytes. A file that
+// is not whole is errDamaged.
+func openTable(path string, dim int, memory int64) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Dim: dim, file: f}
+	if err := t.read(memory); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if t.data != nil {
+		t.file = nil
+		return t, f.Close()
+	}
+	return t, nil
+}
+
+func (t *Table) read(memory int64) error {
+	info, err := t.file.Stat()
+	if err != nil {
+		return err
+	}
+	per := int64(t.Dim)*4 + 8
+	n := (info.Size() - headSize - tailSize) / per
+	if info.Size() < headSize+tailSize || headSize+tailSize+n*per != info.Size() || n > math.MaxInt32 {
+		return errDamaged
+	}
+	sum := crc32.New(castagnoli)
+	in := io.TeeReader(bufio.NewReaderSize(t.file, 1<<18), sum)
+	head := make([]byte, headSize)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return err
+	}
+	if string(head[:8]) != magic || binary.LittleEndian.Uint64(head[8:]) != uint64(t.Dim) {
+		return errDamaged
+	}
+	size := n * int64(t.Dim) * 4
+	if size <= memory {
+		t.data = make([]float32, n*int64(t.Dim))
+		_, err = io.ReadFull(in, bytesOf(t.data))
+	} else {
+		_, err = io.CopyN(io.Discard, in, size)
+	}
+	if err != nil {
+		return err
+	}
+	return t.readEnd(in, sum, n)
+}
+
+func (t *Table) readEnd(in io.Reader, sum hash.Hash32, n int64) error {
+	b := make([]byte, 8*n+8)
+	if _, err := io.ReadFull(in, b); err != nil {
+		return err
+	}
+	t.Places = make([]int, n)
+	for i := range t.Places {
+		t.Places[i] = int(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	want := sum.Sum32()
+	last := make([]byte, 4)
+	if _, err := io.ReadFull(in, last); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint64(b[8*n:]) != uint64(n) || binary.LittleEndian.Uint32(last) != want {
+		return errDamaged
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+// Package einsum reads the equations of Einsum.
+package einsum
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// Read returns the indices of each operand and of the result, one letter for each axis: an ellipsis is spelt out, by letters that the equation does not
+// have, and a result that it does not name is implied. ranks are the numbers of axes of the operands.
+func Read(equation string, ranks []int) (terms []string, result string, err error) {
+	left, result, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
+	terms = strings.Split(left, ",")
+	if len(terms) != len(ranks) {
+		return nil, "", fmt.Errorf("its equation %q has %d terms for %d operands", equation, len(terms), len(ranks))
+	}
+	free := Free(terms...)
+	if !explicit {
+		result = implied(terms)
+	}
+	longest := 0
+	for i, term := range terms {
+		hidden := ranks[i] - len(strings.Replace(term, "...", "", 1))
+		if hidden < 0 || hidden > len(free) || hidden > 0 && !strings.Contains(term, "...") {
+			return nil, "", fmt.Errorf("its equation %q does not fit operand %d, which has %d axes", equation, i, ranks[i])
+		}
+		longest = max(longest, hidden)
+		terms[i] = strings.Replace(term, "...", free[len(free)-hidden:], 1)
+	}
+	return terms, strings.Replace(result, "...", free[len(free)-longest:], 1), nil
+}
+
+// Free are the letters that no term uses.
+func Free(terms ...string) string {
+	used := strings.Join(terms, "")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(used, r) {
+			return -1
+		}
+		return r
+	}, letters)
+}
+
+// implied is the result of an equation without an arrow: the indices that occur once, in alphabetical order, after what
+// an ellipsis stands for.
+func implied(terms []string) string {
+	all := strings.ReplaceAll(strings.Join(terms, ""), "...", "")
+	var once []rune
+	for _, letter := range all {
+		if strings.Count(all, string(letter)) == 1 {
+			once = append(once, letter)
+		}
+	}
+	slices.Sort(once)
+	if strings.Contains(strings.Join(terms, ""), "...") {
+		return "..." + string(once)
+	}
+	return string(once)
+}

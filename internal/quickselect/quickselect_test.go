@@ -1,0 +1,34 @@
+package quickselect
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Nth agrees with sorting, and parts the values.
+func TestNth(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Float64Range(-10, 10)
+		if rapid.Bool().Draw(t, "ties") {
+			value = rapid.Map(rapid.IntRange(0, 3), func(i int) float64 { return float64(i) })
+		}
+		values := rapid.SliceOfN(value, 1, 300).Draw(t, "values")
+		if rapid.Bool().Draw(t, "sorted") {
+			slices.Sort(values)
+		}
+		k := rapid.IntRange(0, len(values)-1).Draw(t, "k")
+		sorted := slices.Sorted(slices.Values(values))
+		if got := Nth(values, k); got != sorted[k] || values[k] != got {
+			t.Fatalf("%g, want %g", got, sorted[k])
+		}
+		if slices.Max(values[:k+1]) > sorted[k] || slices.Min(values[k:]) < sorted[k] {
+			t.Fatalf("value %d does not part the others", k)
+		}
+		if slices.Sort(values); !slices.Equal(values, sorted) {
+			t.Fatal("the values are others")
+		}
+	})
+}

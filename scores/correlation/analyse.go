@@ -1,0 +1,176 @@
+package correlation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/internal/seed"
+)
+
+// A Point is a model (model-centric) or a test set (dataset-centric).
+type Point struct {
+	Label string  `json:"label"`           // the name of the model or data set
+	Group string  `json:"group,omitempty"` // what it is coloured by, for instance a tag's value; may be empty
+	X     float64 `json:"x"`               // the score, for instance effective invariance
+	Y     float64 `json:"y"`               // what it is to tell, for instance accuracy in [0, 1]
+	N     int     `json:"n"`               // the observations behind Y, for the logit
+}
+
+// Options say how points are related.
+type Options struct {
+	Logit     bool   // put Y, a proportion, on the logit scale
+	Bootstrap int    // resamples for the band and for predictions; 0: 1,000
+	Seed      uint64 // of the resampling
+}
+
+// A Fit is the relation of X and Y over points.
+type Fit struct {
+	Points   []Point
+	Pearson  Coefficient // of X and Y, on the logit scale where asked for
+	Spearman Coefficient
+	Line     Line // on the scale of the fit
+	// LeaveOneOut are the errors in Y, on its own scale, of predicting each point from a line through all others.
+	LeaveOneOut []float64
+
+	logit bool
+	n     int    // the median of the points' N
+	lines []Line // of the resamples
+	left  []float64
+}
+
+// Analyse relates X and Y over at least four points.
+func Analyse(points []Point, o Options) (*Fit, error) {
+	if len(points) < 4 {
+		return nil, fmt.Errorf("a correlation over %d points: %w, at least 4 are wanted", len(points), ErrTooFew)
+	}
+	f := &Fit{Points: points, logit: o.Logit, n: medianN(points)}
+	x, y, err := f.coordinates()
+	if err != nil {
+		return nil, err
+	}
+	if f.Line, err = Huber(x, y); err != nil {
+		return nil, err
+	}
+	f.Pearson, f.Spearman = Pearson(x, y), Spearman(x, y)
+	f.leaveOneOut(x, y)
+	if o.Bootstrap == 0 {
+		o.Bootstrap = 1000
+	}
+	f.resample(x, y, o)
+	return f, nil
+}
+
+func medianN(points []Point) int {
+	n := make([]float64, len(points))
+	for i, p := range points {
+		n[i] = float64(p.N)
+	}
+	return int(median(n))
+}
+
+func (f *Fit) coordinates() (x, y []float64, err error) {
+	for _, p := range f.Points {
+		if f.logit && (p.Y < 0 || p.Y > 1) {
+			return nil, nil, fmt.Errorf("%s: %g is no proportion, so it has no logit", p.Label, p.Y)
+		}
+		if !finite(p.X) || !finite(p.Y) {
+			return nil, nil, fmt.Errorf("%s: a score is not a finite number (%g, %g)", p.Label, p.X, p.Y)
+		}
+		x, y = append(x, p.X), append(y, f.scaled(p.Y, p.N))
+	}
+	for i, v := range y {
+		if !finite(v) {
+			return nil, nil, fmt.Errorf("%s: the logit of %g wants the number of samples behind it", f.Points[i].Label, f.Points[i].Y)
+		}
+	}
+	return x, y, nil
+}
+
+func (f *Fit) scaled(y float64, n int) float64 {
+	if f.logit {
+		return Logit(y, n)
+	}
+	return y
+}
+
+func (f *Fit) unscaled(y float64, n int) float64 {
+	if f.logit {
+		return Unlogit(y, n)
+	}
+	return y
+}
+
+// leaveOneOut predicts each point from the others. A point without which no line is left (all others have one x) is
+// left out of the errors.
+func (f *Fit) leaveOneOut(x, y []float64) {
+	for i := range x {
+		others := func(v []float64) []float64 { return slices.Concat(v[:i], v[i+1:]) }
+		line, err := Huber(others(x), others(y))
+		if err != nil {
+			continue
+		}
+		f.left = append(f.left, y[i]-line.At(x[i]))
+		f.LeaveOneOut = append(f.LeaveOneOut, f.unscaled(line.At(x[i]), f.Points[i].N)-f.Points[i].Y)
+	}
+}
+
+// resample fits lines to points drawn with replacement. A draw with one x only is drawn again.
+func (f *Fit) resample(x, y []float64, o Options) {
+	rand := seed.Rand(o.Seed, "correlation")
+	bx, by := make([]float64, len(x)), make([]float64, len(y))
+	for tries := 0; len(f.lines) < o.Bootstrap && tries < 10*o.Bootstrap; tries++ {
+		for i := range bx {
+			at := rand.IntN(len(x))
+			bx[i], by[i] = x[at], y[at]
+		}
+		if line, err := Huber(bx, by); err == nil {
+			f.lines = append(f.lines, line)
+		}
+	}
+}
+
+// MeanAbsoluteError is the mean of the absolute leave-one-out errors, NaN where there are none.
+func (f *Fit) MeanAbsoluteError() float64 {
+	var sum float64
+	for _, e := range f.LeaveOneOut {
+		sum += math.Abs(e)
+	}
+	return sum / float64(len(f.LeaveOneOut))
+}
+
+// A Value is a number with its 95 % interval.
+type Value struct{ Value, Low, High float64 }
+
+// At is the line at x with the band in which 95 % of the lines through resampled points lie, on the scale of Y.
+func (f *Fit) At(x float64) Value {
+	return f.interval(x, func(int) float64 { return 0 })
+}
+
+// Predict tells Y of a model or a data set from its X alone, with an interval for a single one: that of the
+// line together with the scatter around it, which is taken from the leave-one-out residuals.
+func (f *Fit) Predict(x float64) Value {
+	if len(f.left) == 0 {
+		return f.At(x)
+	}
+	return f.interval(x, func(i int) float64 { return f.left[i%len(f.left)] })
+}
+
+// interval takes the quantiles over the resampled lines with something added to each. Walking through the residuals in order is
+// as good as drawing them: the lines come in no order.
+func (f *Fit) interval(x float64, extra func(i int) float64) Value {
+	v := Value{Value: f.unscaled(f.Line.At(x), f.n), Low: math.NaN(), High: math.NaN()}
+	if len(f.lines) < 40 {
+		return v
+	}
+	values := make([]float64, len(f.lines))
+	for i, l := range f.lines {
+		values[i] = l.At(x) + extra(i)
+	}
+	slices.Sort(values)
+	v.Low = f.unscaled(stat.Quantile(0.025, stat.LinInterp, values, nil), f.n)
+	v.High = f.unscaled(stat.Quantile(0.975, stat.LinInterp, values, nil), f.n)
+	return v
+}

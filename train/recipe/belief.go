@@ -1,0 +1,83 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train/cdbn"
+)
+
+// checkBelief finds keys that say nothing to contrastive divergence.
+func (f *File) checkBelief() error {
+	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
+		return f.node.Get("optimiser").Errorf("contrastive divergence goes by sgd with a rate and a momentum; the decay is that of each layer")
+	}
+	for _, key := range []string{"schedule", "clip", "patience", "take-back", "keep", "validation"} {
+		if n := f.node.Get(key); n != nil {
+			return n.Errorf("%s says nothing to contrastive divergence: leave it out", key)
+		}
+	}
+	return nil
+}
+
+// belief trains a convolutional deep belief network on pictures, n x c x h x w.
+func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error) {
+	out := &layered{}
+	var stack []*cdbn.Layer
+	keys := l.Network.CDBN.Layers
+	for i, k := range keys {
+		trained, layer, err := l.beliefLayer(ctx, i, k, x)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		stack, out.layers = append(stack, trained), append(out.layers, layer)
+		out.images = append(out.images, cdbn.Images(stack...))
+		if i == len(keys)-1 {
+			break
+		}
+		if x, err = cdbn.Encode(ctx, l.Runtime, trained, x); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	out.model, err = cdbn.Model(stack...)
+	return out, err
+}
+
+// beliefLayer trains one layer. An epoch is as many steps as it takes to draw each picture once in the mean.
+func (l *layering) beliefLayer(ctx context.Context, i int, k beliefKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
+	batch := min(l.Batch, x.Shape[0])
+	perEpoch := (x.Shape[0] + batch - 1) / batch
+	var row logRow
+	var rows []logRow
+	var writing error
+	started := time.Now()
+	trained, err := cdbn.Train(ctx, l.Runtime, x, cdbn.Settings{
+		Units: k.Units, Filter: l.Network.CDBN.Filter, Block: l.Network.CDBN.Block, Binary: i > 0, Target: k.Target, Weight: k.Weight, Decay: k.Decay,
+		Rate: k.Scale * l.Optimiser.SGD.Rate, Momentum: l.Optimiser.SGD.Momentum, Steps: l.Epochs * perEpoch, Batch: batch, Seed: l.Seed + uint64(i),
+		Engine: ort.Options{Threads: l.Threads, Device: l.Device},
+		Progress: func(p cdbn.Point) {
+			row.train += p.Error / float64(perEpoch)
+			row.activity += p.Activity / float64(perEpoch)
+			if p.Step%perEpoch != 0 {
+				return
+			}
+			row.epoch, row.rate, row.time = p.Step/perEpoch, k.Scale*l.Optimiser.SGD.Rate, time.Since(started).Seconds()
+			if err := l.tell(i, len(l.Network.CDBN.Layers), row); err != nil && writing == nil {
+				writing = err
+			}
+			rows, row, started = append(rows, row), logRow{}, time.Now()
+		},
+	})
+	if err == nil {
+		err = writing
+	}
+	if err != nil {
+		return nil, Layer{}, err
+	}
+	last := rows[len(rows)-1]
+	return trained, Layer{Units: k.Units, Epochs: len(rows), Start: rows[0].train, End: last.train, Activation: &last.activity}, nil
+}

@@ -1,0 +1,93 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
+	"github.com/noether-ml/noether/train/autoencoder"
+)
+
+// code trains a stack of autoencoders on pictures, n x c x side x side.
+func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, error) {
+	c, side := l.shape[0], l.shape[1]
+	if l.shape[2] != side {
+		return nil, l.node.Get("data").Errorf("pictures of %d x %d: autoencoders here take square ones", side, l.shape[2])
+	}
+	flat := func(t tensor.Tensor) tensor.Tensor {
+		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}
+	}
+	x, held = flat(x), flat(held)
+	out := &layered{}
+	var stack []*autoencoder.Layer
+	keys := l.Network.Autoencoder.Layers
+	for i, k := range keys {
+		trained, layer, err := l.codeLayer(ctx, i, k, x, held)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		stack, out.layers = append(stack, trained), append(out.layers, layer)
+		out.images = append(out.images, autoencoder.Images(side, c, stack...))
+		if i == len(keys)-1 {
+			break
+		}
+		if x, err = autoencoder.Encode(ctx, l.Runtime, trained, x); err != nil {
+			return nil, err
+		}
+		if held, err = autoencoder.Encode(ctx, l.Runtime, trained, held); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	out.model, err = autoencoder.Model(side, c, autoencoder.Branch{Layers: stack})
+	return out, err
+}
+
+// codeLayer trains one layer on patterns, n x values.
+func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
+	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
+	best := l.node.Get("keep") != nil && l.Keep == "best"
+	back, byLoss := l.Back.backing()
+	var writing error
+	tell := func(e train.Epoch) {
+		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, takenBack: e.TakenBack, rate: e.Rate, time: e.Seconds}
+		if err := l.tell(i, layers, row); err != nil && writing == nil {
+			writing = err
+		}
+	}
+	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
+		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
+		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
+		Best: best, Back: back, BackByLoss: byLoss, Patience: l.Patience,
+		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
+		Progress: tell, Resumed: func(epochs []train.Epoch) {
+			for _, e := range epochs {
+				tell(e)
+			}
+		},
+	})
+	if err == nil {
+		err = writing
+	}
+	if err != nil {
+		return nil, Layer{}, err
+	}
+	return trained, codeResult(k.Units, trained.Curve, best), nil
+}
+
+// codeResult is what came out of a layer, of which the best epoch is kept or the last that stands.
+func codeResult(units int, curve []autoencoder.Point, best bool) Layer {
+	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
+	for _, p := range curve {
+		switch {
+		case p.TakenBack:
+		case best:
+			out.End = min(out.End, p.Validation)
+		default:
+			out.End = p.Validation
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package recipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/train"
+)
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// opened is the data of a training.
+type opened struct {
+	train, validation, test dataset.Source // the last two may be nil
+	shape                   []int          // of a sample in its frame
+	classes                 []string
+}
+
+// open opens the data.
+func (f *File) open(ctx context.Context, p dataset.Preprocess) (*opened, error) {
+	o := &opened{}
+	src, err := study.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
+	if err != nil {
+		return nil, err
+	}
+	o.train = src
+	if f.Target == "" && src.Classes() == nil && !f.Network.layered() {
+		return nil, f.node.Get("data").Errorf("these samples have no labels to learn; a factor of them is named by target")
+	}
+	o.classes = src.Classes()
+	if err := f.holdOut(ctx, o); err != nil {
+		return nil, err
+	}
+	if f.Test != nil {
+		if o.test, err = study.OpenEntry(ctx, f.path, f.node.Get("test"), f.Seed); err != nil {
+			return nil, err
+		}
+	}
+	if o.train.Len() < f.Batch {
+		return nil, f.node.Errorf("a batch of %d is larger than the %d samples to learn from: set batch", f.Batch, o.train.Len())
+	}
+	first, err := o.train.At(ctx, 0, p.Frame)
+	if err != nil {
+		return nil, err
+	}
+	o.shape = first.Input.Shape
+	if err := f.Augment.check(f.node.Get("augment"), first.Sound != nil); err != nil {
+		return nil, err
+	}
+	return o, o.agree()
+}
+
+// holdOut finds what judges the epochs.
+func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
+	v, src := f.Validation, o.train
+	switch {
+	case v.Data != nil:
+		o.validation, err = study.OpenEntry(ctx, f.path, f.node.Get("validation"), f.Seed)
+		return err
+	case v.Share == 0:
+		return nil
+	}
+	d := dataset.Drawing{Seed: f.Seed, Stratified: f.Target == "" && src.Classes() != nil}
+	if o.validation, err = dataset.Split(ctx, src, 0, v.Share, d); err != nil {
+		return err
+	}
+	if o.train, err = dataset.Split(ctx, src, v.Share, 1, d); err != nil {
+		return err
+	}
+	if o.validation.Len() == 0 || o.train.Len() == 0 {
+		return f.node.Get("validation").Errorf("a share of %g of %d samples leaves %d to validate and %d to learn from", v.Share, src.Len(), o.validation.Len(), o.train.Len())
+	}
+	return nil
+}
+
+// agree compares the classes of the parts.
+func (o *opened) agree() error {
+	for what, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
+		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {
+			return fmt.Errorf("the data for %s have %d classes, and those to learn from %d", what, len(src.Classes()), len(o.classes))
+		}
+	}
+	return nil
+}
+
+// close closes all sources.
+func (o *opened) close() error {
+	var errs []error
+	for _, src := range []dataset.Source{o.train, o.validation, o.test} {
+		if src != nil {
+			errs = append(errs, dataset.Close(src))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stream is what a trainer reads; augmentation is for what is learnt from.
+func (f *File) stream(src dataset.Source, p dataset.Preprocess, learning bool) *train.Stream {
+	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
+	if learning {
+		s.Augment = f.Augment.Law
+	}
+	return s
+}
+
+// preprocess is what samples are brought to.
+func (f *File) preprocess() (dataset.Preprocess, error) {
+	if config := f.Preprocess.Config(); config != "" {
+		return dataset.FromHuggingFace(f.resolve(config))
+	}
+	return f.Preprocess.Preprocess, nil
+}
+
+// resolve makes a path of the file usable from the working directory.
+func (f *File) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.path), path)
+}

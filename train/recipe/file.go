@@ -1,0 +1,84 @@
+package recipe
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/study"
+)
+
+// A File is a training file. Its keys are a public contract; see docs/training.md.
+type File struct {
+	Name       string           `key:"name,required" doc:"name of the training"`
+	Seed       uint64           `key:"seed" default:"1" doc:"of the weights, the order of samples, what is held out, dropped and moved"`
+	Data       study.Data       `key:"data,required" doc:"what is learnt from: an entry as in a study"`
+	Validation Validation       `key:"validation" doc:"the share of the data that is held out and judges each epoch, or an entry of data of its own"`
+	Test       *study.Data      `key:"test" doc:"what the network is tested on in the end, once"`
+	Target     string           `key:"target" doc:"the factor of variation to learn, where it is not the classes"`
+	Network    Network          `key:"network,required" doc:"what is trained: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
+	Preprocess study.Preprocess `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
+	Augment    Augment          `key:"augment" doc:"transformations of each sample, one after the other, drawn anew in every epoch"`
+	Loss       string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"cross-entropy for classes, squared-error for a factor where not given"`
+	Optimiser  Optimiser        `key:"optimiser,required" doc:"sgd, adam or adamw"`
+	Schedule   Schedule         `key:"schedule" doc:"constant, cosine or steps: how the learning rate goes"`
+	Epochs     int              `key:"epochs,required" min:"1" max:"100000" doc:"passes over the data at most"`
+	Batch      int              `key:"batch" default:"64" min:"1" doc:"samples in a step"`
+	Clip       float64          `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
+	Patience   int              `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
+	Back       *takeBackKeys    `key:"take-back" json:",omitempty" doc:"epochs that made the network worse on the validation samples are taken back, and the rate becomes smaller"`
+	Keep       string           `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
+	Save       int              `key:"save-every" min:"0" doc:"keep the network of every so many epochs as an ONNX model, and that of the first"`
+
+	path string
+	node *config.Node
+	text []byte
+}
+
+// Load reads a training file. vars are looked up before the environment for ${NAME} in the file.
+func Load(path string, vars map[string]string) (*File, error) {
+	data, err := config.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the training file: %w", err)
+	}
+	return Parse(path, data, vars)
+}
+
+// Parse reads the text of a training file; path says where relative paths start and is named in errors.
+func Parse(path string, data []byte, vars map[string]string) (*File, error) {
+	node, err := config.Parse(path, data, vars)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, node: node, text: data}
+	if err := config.Decode(node, f); err != nil {
+		return nil, err
+	}
+	return f, f.check()
+}
+
+// check finds keys that do not go together.
+func (f *File) check() error {
+	validated := f.Validation.given
+	switch {
+	case f.Patience > 0 && !validated:
+		return f.node.Get("patience").Errorf("patience wants validation: a share such as 0.1, or data")
+	case f.Back != nil && !validated:
+		return f.node.Get("take-back").Errorf("take-back wants validation: a share such as 0.1, or data")
+	case f.Back != nil && !(f.Back.Factor > 0 && f.Back.Factor < 1):
+		return f.node.Get("take-back").Errorf("the factor is %g: the rate is multiplied by it, so it lies between 0 and 1", f.Back.Factor)
+	case f.Loss == "cross-entropy" && f.Target != "":
+		return f.node.Get("loss").Errorf("cross-entropy is for classes, and the target %q is a factor: squared-error", f.Target)
+	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":
+		return f.node.Get("loss").Errorf("%s wants numbers to learn: name a factor of the data as target", f.Loss)
+	}
+	if err := f.Network.check(f.node.Get("network")); err != nil {
+		return err
+	}
+	if err := f.Optimiser.check(f.node.Get("optimiser")); err != nil {
+		return err
+	}
+	if err := f.Schedule.check(f.node.Get("schedule")); err != nil {
+		return err
+	}
+	return f.checkLayered()
+}

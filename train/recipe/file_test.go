@@ -1,0 +1,98 @@
+package recipe
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const plainText = `name: plain
+data: {name: shapes, shapes: {n: 120, size: 12}}
+validation: 0.2
+test: {name: test, shapes: {n: 40, size: 12, seed: 2}}
+network: {convnet: {widths: [8, 12], depth: 1, dropout: 0.2}}
+preprocess: {mean: 0.5, std: 0.25}
+augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]
+optimiser: {sgd: {rate: 0.05, momentum: 0.9}}
+schedule: {cosine: {warmup: 1}}
+epochs: 3
+batch: 20
+save-every: 2
+`
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"epochs: 3 -> epochs: 0":                       "epochs",
+		"epochs: 3 -> epoch: 3":                        "epochs",
+		"validation: 0.2 -> validation: 2":             "share between 0 and 1",
+		"validation: 0.2 -> validation: {shapes: 3}":   "name",
+		"convnet: -> vgg:":                             "vgg",
+		"{convnet: -> {mlp: 3, convnet:":               "one of convnet",
+		"sgd: {rate: 0.05, -> sgd: {rate: 0.05, adam:": "adam",
+		"optimiser: {sgd -> optimiser: {adam: 1, sgd":  "one of sgd",
+		"{cosine: {warmup: 1}} -> linear":              "linear",
+		"{cosine: {warmup: 1}} -> {steps: {at: [2]}}":  "between 0 and 1",
+		"[-20, 20] -> {values: [1, 2]}":                "write a range",
+		"{flip: {}} -> {flip: {}, per: trial}":         "leave per and on out",
+		"batch: 20 -> loss: squared-error":             "name a factor",
+		"batch: 20 -> {batch: 20}":                     "plain.yaml",
+		"batch: 20 -> patience: -1":                    "patience",
+		"batch: 20 -> take-back: 1.5":                  "between 0 and 1",
+	} {
+		from, to, _ := strings.Cut(change, " -> ")
+		text := strings.Replace(plainText, from, to, 1)
+		if text == plainText {
+			t.Fatalf("%s changes nothing", change)
+		}
+		_, err := Parse("plain.yaml", []byte(text), nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plain.yaml:") {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+}
+
+// The training files of the repository are training files.
+func TestShippedFiles(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../studies/training/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, path := range files {
+		if _, err := Load(path, map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSchemaIsPublished(t *testing.T) {
+	t.Parallel()
+	published, err := os.ReadFile("../../docs/training.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bytes.TrimSpace(published), schema) {
+		t.Error("docs/training.schema.json is not what `noether schema --training` prints; make generate renews it")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(plainText))
+	f.Add([]byte("name: x\ndata: {name: a, cifar10: f}\nnetwork: {onnx: {file: m, parameters: '*'}}\noptimiser: {adamw: 1e-3}\nschedule: {steps: {at: 0.5}}\nepochs: 1\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse("t.yaml", text, map[string]string{})
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %q", err)
+		}
+		if err == nil && file.Epochs < 1 {
+			t.Error("a training without epochs")
+		}
+	})
+}

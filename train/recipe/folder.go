@@ -1,0 +1,177 @@
+package recipe
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/train"
+)
+
+// The files of a folder.
+const (
+	modelFile      = "model.onnx"
+	logFile        = "log.csv"
+	summaryFile    = "summary.json"
+	settingsFile   = "training.yaml"
+	checkpointFile = "checkpoint.bin"
+	epochsFolder   = "epochs"
+	picturesFolder = "model.pictures" // what reports show of model.onnx
+)
+
+// A folder is where a training leaves what comes out.
+type folder struct {
+	path     string
+	finished *Summary // of the same training, where it has ended
+}
+
+// openFolder makes the folder, or finds in it the same training.
+func openFolder(path string, f *File, identity string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	d := &folder{path: path}
+	raw, err := os.ReadFile(d.in(summaryFile))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		var s Summary
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, fmt.Errorf("%s holds no summary of a training: %w", d.in(summaryFile), err)
+		}
+		if s.Identity != identity {
+			return nil, fmt.Errorf("%s holds the end of another training, with other settings, data or weights: choose another folder", path)
+		}
+		d.finished = &s
+		return d, nil
+	}
+	return d, atomicfile.Write(d.in(settingsFile), f.text)
+}
+
+func (d *folder) in(name string) string { return filepath.Join(d.path, name) }
+
+// checkpoint is kept in a file.
+func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(checkpointFile)) }
+
+// writeLog writes a row for each epoch.
+func (d *folder) writeLog(epochs []train.Epoch) error {
+	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back"})
+		for _, e := range epochs {
+			c.Write([]string{strconv.Itoa(e.Number), number(e.Train), number(e.TrainAccuracy), number(e.Validation), number(e.ValidationAccuracy),
+				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), number(e.Objective), mark(e.TakenBack)})
+		}
+		c.Flush()
+		return c.Error()
+	})
+}
+
+// layerLog are the epochs of all layers.
+type layerLog []logRow
+
+type logRow struct {
+	layer, epoch                      int
+	train, validation, activity, rate float64 // validation or activity is 0 where it is not known
+	objective                         float64 // and so is this
+	takenBack                         bool
+	time                              float64 // seconds
+}
+
+func (l layerLog) last() logRow { return l[len(l)-1] }
+
+func (l layerLog) seconds() (sum float64) {
+	for _, row := range l {
+		sum += row.time
+	}
+	return sum
+}
+
+// writeLayerLog writes a row for each epoch of each layer.
+func (d *folder) writeLayerLog(log layerLog) error {
+	some := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return number(v)
+	}
+	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds", "objective", "taken_back"})
+		for _, r := range log {
+			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), number(r.train), some(r.validation), some(r.activity), number(r.rate),
+				strconv.FormatFloat(r.time, 'f', 1, 64), some(r.objective), mark(r.takenBack)})
+		}
+		c.Flush()
+		return c.Error()
+	})
+}
+
+// end is the summary of a training that has ended, nil where there is no folder.
+func (d *folder) end() *Summary {
+	if d == nil {
+		return nil
+	}
+	return d.finished
+}
+
+// mark is 1 for what is so, else empty.
+func mark(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return ""
+}
+
+// number is empty for what is not known.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
+// writeEpoch keeps the network of an epoch.
+func (d *folder) writeEpoch(number int, m *onnx.Model) error {
+	if err := os.MkdirAll(d.in(epochsFolder), 0o777); err != nil {
+		return err
+	}
+	return writeModel(filepath.Join(d.in(epochsFolder), fmt.Sprintf("%03d.onnx", number)), m)
+}
+
+func writeModel(path string, m *onnx.Model) error {
+	raw, err := m.Bytes()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, raw)
+}
+
+// finish writes the network and, last, the summary, which says that the training has ended.
+func (d *folder) finish(s *Summary, m *onnx.Model) error {
+	if err := writeModel(d.in(modelFile), m); err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(d.in(summaryFile), append(raw, '\n')); err != nil {
+		return err
+	}
+	if err := os.Remove(d.in(checkpointFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

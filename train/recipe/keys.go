@@ -1,0 +1,295 @@
+package recipe
+
+import (
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/train"
+	"github.com/noether-ml/noether/transform"
+)
+
+// Validation is a share of the data, or data.
+type Validation struct {
+	Share float64
+	Data  *study.Data
+
+	given bool
+}
+
+// DecodeNode implements config.Decoder.
+func (v *Validation) DecodeNode(n *config.Node) error {
+	v.given = true
+	if n.Kind == config.Map {
+		v.Data = new(study.Data)
+		return config.Decode(n, v.Data)
+	}
+	share, err := n.Number()
+	if err == nil && !(share > 0 && share < 1) {
+		err = n.Errorf("validation is a share between 0 and 1, or an entry of data")
+	}
+	v.Share = share
+	return err
+}
+
+// JSONSchema implements config.Schemer.
+func (Validation) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+		map[string]any{"$ref": "#/properties/data"},
+	}}
+}
+
+// Network is one kind of network.
+type Network struct {
+	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for pictures, spectrograms and signals"`
+	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small pictures"`
+	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
+	ONNX    *onnxKeys    `key:"onnx" doc:"a model, to be trained further"`
+
+	Autoencoder *autoencoderKeys `key:"autoencoder" json:",omitempty" doc:"a stack of autoencoders, trained layer by layer without labels"`
+	CDBN        *cdbnKeys        `key:"cdbn" json:",omitempty" doc:"a convolutional deep belief network, trained layer by layer without labels"`
+}
+
+type autoencoderKeys struct {
+	Layers []codeKeys `key:"layers,required" doc:"from the first on"`
+}
+
+type codeKeys struct {
+	Units  int     `key:"units,required" min:"1" doc:"of the layer"`
+	Decay  float64 `key:"decay" min:"0" doc:"of its weights there and back"`
+	Target float64 `key:"target" doc:"mean activation that units are drawn to, between -1 and 1"`
+	Weight float64 `key:"weight" min:"0" doc:"of the sparsity: how strongly they are drawn to it"`
+}
+
+type cdbnKeys struct {
+	Layers []beliefKeys `key:"layers,required" doc:"from the first on"`
+	Filter int          `key:"filter" default:"10" min:"1" doc:"side of a filter"`
+	Block  int          `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
+}
+
+type beliefKeys struct {
+	Units  int     `key:"units,required" min:"1" doc:"groups of units of the layer, each with a filter"`
+	Decay  float64 `key:"decay" min:"0" doc:"of the filters"`
+	Target float64 `key:"target" default:"0.005" min:"0" doc:"mean activation that units are drawn to"`
+	Weight float64 `key:"weight" default:"5" min:"0" doc:"how strongly they are drawn to it"`
+	Scale  float64 `key:"rate-scale" default:"1" min:"0" doc:"the optimiser's rate is multiplied by this for the layer"`
+}
+
+// layered reports whether the network learns without labels, layer by layer.
+func (k *Network) layered() bool { return k.Autoencoder != nil || k.CDBN != nil }
+
+type convNetKeys struct {
+	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
+	Depth   int     `key:"depth" default:"2" min:"1" doc:"convolutions in each stage"`
+	Halve   bool    `key:"halve" doc:"the first stage halves the sides too"`
+	Dropout float64 `key:"dropout" min:"0" doc:"share that is dropped before the last layer"`
+}
+
+type resNetKeys struct {
+	Widths  []int   `key:"widths" doc:"channels of each stage; 16, 32, 64"`
+	Blocks  int     `key:"blocks" default:"3" min:"1" doc:"blocks of each stage, of two convolutions each"`
+	Dropout float64 `key:"dropout" min:"0" doc:"share that is dropped before the last layer"`
+}
+
+type mlpKeys struct {
+	Hidden []int `key:"hidden" short:"true" doc:"sizes of the hidden layers; none is one linear layer"`
+}
+
+type onnxKeys struct {
+	File       string   `key:"file,required" short:"true" doc:"the model"`
+	Output     string   `key:"output" doc:"the tensor that the loss is of, where the model has several outputs"`
+	Parameters []string `key:"parameters" doc:"globs on the names of the weights to train; all where not given"`
+	Training   bool     `key:"training-mode" doc:"BatchNormalization goes by the batch, and Dropout drops; otherwise the one stays frozen and the other does nothing"`
+}
+
+// one finds which of some keys is given.
+func one(n *config.Node, known ...string) error {
+	if n == nil || n.Kind != config.Map || len(n.Pairs) != 1 {
+		return n.Errorf("write one of %s", strings.Join(known, ", "))
+	}
+	return nil
+}
+
+func (k *Network) check(n *config.Node) error {
+	return one(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
+}
+
+// Augment is what happens to samples before they are learnt from.
+type Augment struct {
+	Law   transform.Transform
+	laws  []transform.Transform
+	steps []any
+}
+
+// DecodeNode implements config.Decoder.
+func (a *Augment) DecodeNode(n *config.Node) error {
+	var list []study.Transform
+	if err := config.Decode(n, &list); err != nil {
+		return err
+	}
+	var laws transform.Sequence
+	for i, t := range list {
+		at := n
+		if n.Kind == config.List {
+			at = n.Items[i]
+		}
+		switch {
+		case len(t.Cells) != 1:
+			return at.Errorf("a list of values is for measuring: write a range, [low, high], to draw from")
+		case t.On != "input" || t.Per != "sample":
+			return at.Errorf("an augmentation moves each sample of the input by itself: leave per and on out")
+		}
+		laws, a.steps = append(laws, t.Cells[0].Law), append(a.steps, t.Cells[0].Canonical)
+	}
+	if a.laws = laws; len(laws) > 0 {
+		a.Law = laws
+	}
+	return nil
+}
+
+// check finds augmentations of pictures where samples are sounds, and the other way round.
+func (a *Augment) check(n *config.Node, sounds bool) error {
+	for i, law := range a.laws {
+		at := n
+		if n.Kind == config.List {
+			at = n.Items[i]
+		}
+		switch {
+		case sounds && !transform.OnSounds(law):
+			return at.Errorf("this moves pictures, and the samples are sounds")
+		case !sounds && !transform.OnPictures(law):
+			return at.Errorf("this moves sounds, and the samples are pictures")
+		}
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Augment) JSONSchema() map[string]any { return config.Schema(typeOf[[]study.Transform]()) }
+
+// Optimiser is one kind of optimiser.
+type Optimiser struct {
+	SGD   *sgdKeys  `key:"sgd" doc:"stochastic gradient descent"`
+	Adam  *adamKeys `key:"adam" doc:"Adam, whose decay is part of the gradient"`
+	AdamW *adamKeys `key:"adamw" doc:"Adam with decay apart from the gradient"`
+}
+
+type sgdKeys struct {
+	Rate     float64 `key:"rate,required" short:"true" doc:"learning rate"`
+	Momentum float64 `key:"momentum" min:"0" doc:"below 1"`
+	Nesterov bool    `key:"nesterov" doc:"momentum by Nesterov"`
+	Decay    float64 `key:"weight-decay" min:"0" doc:"pull of all weights towards 0"`
+}
+
+type adamKeys struct {
+	Rate    float64 `key:"rate,required" short:"true" doc:"learning rate"`
+	Beta1   float64 `key:"beta1" default:"0.9" doc:"memory of the gradient"`
+	Beta2   float64 `key:"beta2" default:"0.999" doc:"memory of its square"`
+	Epsilon float64 `key:"epsilon" default:"1e-8" doc:"added to the root of that"`
+	Decay   float64 `key:"weight-decay" min:"0" doc:"pull of all weights towards 0"`
+}
+
+func (k *Optimiser) check(n *config.Node) error { return one(n, "sgd", "adam", "adamw") }
+
+func (k *Optimiser) optimiser() train.Optimiser {
+	adam := func(k *adamKeys) train.Adam {
+		return train.Adam{Rate: k.Rate, Beta1: k.Beta1, Beta2: k.Beta2, Epsilon: k.Epsilon, WeightDecay: k.Decay}
+	}
+	switch {
+	case k.SGD != nil:
+		return train.SGD{Rate: k.SGD.Rate, Momentum: k.SGD.Momentum, Nesterov: k.SGD.Nesterov, WeightDecay: k.SGD.Decay}
+	case k.Adam != nil:
+		return adam(k.Adam)
+	}
+	return train.AdamW(adam(k.AdamW))
+}
+
+// takeBackKeys say which epochs do not stand.
+type takeBackKeys struct {
+	Factor float64 `key:"factor,required" short:"true" doc:"what the rate is multiplied by from then on, between 0 and 1"`
+	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not become larger: the objective, penalties included, or the validation loss alone"`
+}
+
+// backing is the factor, 0 where every epoch stands, and whether the loss alone is judged.
+func (k *takeBackKeys) backing() (factor float64, byLoss bool) {
+	if k == nil {
+		return 0, false
+	}
+	return k.Factor, k.By == "loss"
+}
+
+// Schedule is how the learning rate goes.
+type Schedule struct {
+	Constant bool
+	Cosine   *cosineKeys
+	Steps    *stepsKeys
+}
+
+type scheduleKeys struct {
+	Cosine *cosineKeys `key:"cosine" doc:"along half a cosine to 0"`
+	Steps  *stepsKeys  `key:"steps" doc:"by a factor at some points"`
+}
+
+type cosineKeys struct {
+	Warmup float64 `key:"warmup" min:"0" doc:"epochs over which the rate first rises"`
+}
+
+type stepsKeys struct {
+	Factor float64   `key:"factor" default:"0.1" doc:"what the rate is multiplied by"`
+	At     []float64 `key:"at,required" doc:"fractions of the way, such as 0.5 and 0.75"`
+}
+
+// DecodeNode implements config.Decoder.
+func (s *Schedule) DecodeNode(n *config.Node) error {
+	if n.Kind == config.String {
+		switch n.Text {
+		case "constant":
+			s.Constant = true
+		case "cosine":
+			s.Cosine = &cosineKeys{}
+		default:
+			return n.Unknown("schedule", []string{"constant", "cosine", "steps"})
+		}
+		return nil
+	}
+	var k scheduleKeys
+	if err := config.Decode(n, &k); err != nil {
+		return err
+	}
+	s.Cosine, s.Steps = k.Cosine, k.Steps
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Schedule) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{config.Words([]string{"constant", "cosine"}), config.Schema(typeOf[scheduleKeys]())}}
+}
+
+func (s *Schedule) check(n *config.Node) error {
+	if n == nil || n.Kind == config.String {
+		return nil
+	}
+	if err := one(n, "constant", "cosine", "steps"); err != nil {
+		return err
+	}
+	if s.Steps != nil {
+		for _, at := range s.Steps.At {
+			if !(at > 0 && at < 1) {
+				return n.Get("steps").Errorf("at is %g: a fraction of the way lies between 0 and 1", at)
+			}
+		}
+	}
+	return nil
+}
+
+// schedule is the schedule for epochs of so many steps.
+func (s *Schedule) schedule(perEpoch int) train.Schedule {
+	switch {
+	case s.Cosine != nil:
+		return train.Cosine(int(s.Cosine.Warmup * float64(perEpoch)))
+	case s.Steps != nil:
+		return train.Steps(s.Steps.Factor, s.Steps.At...)
+	}
+	return train.Constant
+}

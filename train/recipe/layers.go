@@ -1,0 +1,224 @@
+package recipe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
+	"github.com/noether-ml/noether/train/filters"
+)
+
+// A Layer is what came out of one layer of a network that was trained layer by layer.
+type Layer struct {
+	Units      int      `json:"units"`
+	Epochs     int      `json:"epochs"`
+	Start      float64  `json:"start"` // error of the reconstruction after the first epoch, as in log.csv
+	End        float64  `json:"end"`   // and of the network that is kept
+	Activation *float64 `json:"activation,omitempty"`
+}
+
+// checkLayered finds keys that say nothing to a network that learns without labels.
+func (f *File) checkLayered() error {
+	if !f.Network.layered() {
+		return nil
+	}
+	for _, key := range []string{"target", "loss", "augment", "test", "save-every"} {
+		if n := f.node.Get(key); n != nil {
+			return n.Errorf("%s says nothing to a network that learns to describe its input: leave it out", key)
+		}
+	}
+	at := f.node.Get("network")
+	switch k := f.Network; {
+	case k.Autoencoder != nil && len(k.Autoencoder.Layers) == 0 || k.CDBN != nil && len(k.CDBN.Layers) == 0:
+		return at.Errorf("a network has a layer or more")
+	case k.Autoencoder != nil && !f.Validation.given:
+		return at.Errorf("autoencoders are watched on samples that they do not learn from: validation: 0.1, say")
+	case k.CDBN != nil:
+		return f.checkBelief()
+	}
+	return nil
+}
+
+// A layering is training layer by layer under way.
+type layering struct {
+	*File
+	Options
+	dir      *folder
+	identity string
+	shape    []int // of a sample
+	samples  int   // that are learnt from
+	log      layerLog
+}
+
+// runLayers trains a network layer by layer, and fills the folder.
+func (f *File) runLayers(ctx context.Context, data *opened, p dataset.Preprocess, path string, o Options) (*Summary, error) {
+	if len(data.shape) != 3 {
+		return nil, f.node.Get("data").Errorf("samples have the shape %v: networks that learn without labels here learn from pictures", data.shape)
+	}
+	identity, err := f.identity(data, &network{})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openFolder(path, f, identity)
+	if err != nil || dir.finished != nil {
+		return dir.end(), err
+	}
+	l := &layering{File: f, Options: o, dir: dir, identity: identity, shape: data.shape, samples: data.train.Len()}
+	x, err := collect(ctx, data.train, p)
+	if err != nil {
+		return nil, err
+	}
+	var held tensor.Tensor
+	if data.validation != nil {
+		if held, err = collect(ctx, data.validation, p); err != nil {
+			return nil, err
+		}
+	}
+	var out *layered
+	if f.Network.CDBN != nil {
+		out, err = l.belief(ctx, x)
+	} else {
+		out, err = l.code(ctx, x, held)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.finish(data, p, out)
+}
+
+// layered is a network that was trained layer by layer.
+type layered struct {
+	model  *onnx.Model // of preprocessed pictures
+	layers []Layer
+	images [][]tensor.Tensor // what the units of each layer see
+}
+
+// collect reads samples into one tensor, n x c x h x w, with mean and deviation applied.
+func collect(ctx context.Context, src dataset.Source, p dataset.Preprocess) (tensor.Tensor, error) {
+	var x tensor.Tensor
+	places := make([]int, src.Len())
+	for i := range places {
+		places[i] = i
+	}
+	at := 0
+	for s, err := range dataset.Read(ctx, src, places, p.Frame, dataset.ReadOptions{}) {
+		if err != nil {
+			return x, err
+		}
+		if at == 0 {
+			if err := p.Check(s.Input.Shape[0]); err != nil {
+				return x, err
+			}
+			x = tensor.New(append([]int{src.Len()}, s.Input.Shape...)...)
+		}
+		if !slices.Equal(x.Shape[1:], s.Input.Shape) {
+			return x, fmt.Errorf("%s has the shape %v, and samples before it %v: bring them to one size", s.Name, s.Input.Shape, x.Shape[1:])
+		}
+		p.Normalise(x.At(at).Data, s.Input)
+		at++
+	}
+	return x, nil
+}
+
+// finish writes the network, sheets of what its units see, and the summary.
+func (l *layering) finish(data *opened, p dataset.Preprocess, out *layered) (*Summary, error) {
+	m, err := train.BehindLayers(p, l.shape, out.model)
+	if err != nil {
+		return nil, l.node.Errorf("%w", err)
+	}
+	if err := l.draw(out.images); err != nil {
+		return nil, err
+	}
+	last := out.layers[len(out.layers)-1]
+	s := &Summary{Name: l.Name, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
+		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Marks{Loss: last.End, Accuracy: math.NaN()})}
+	for _, layer := range out.layers {
+		s.Epochs += layer.Epochs
+	}
+	s.Kept = s.Epochs
+	if data.validation != nil && l.Network.Autoencoder != nil {
+		s.Train.Loss = l.log.last().train
+		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Marks{Loss: last.End, Accuracy: math.NaN()})
+	}
+	seconds := l.log.seconds()
+	s.Seconds, s.Rate = math.Round(seconds*10)/10, math.Round(float64(l.samples)*float64(s.Epochs)/max(seconds, 1e-3))
+	if err := l.dir.finish(s, m); err != nil {
+		return nil, err
+	}
+	return s, l.dropCheckpoints(len(out.layers))
+}
+
+// draw writes a sheet for every layer: model.pictures/layer1.png and so on. Reports show them. Of pictures that are neither grey nor in colour there is none.
+func (l *layering) draw(images [][]tensor.Tensor) error {
+	if c := l.shape[0]; c != 1 && c != 3 {
+		return nil
+	}
+	folder := l.dir.in(picturesFolder)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for i, list := range images {
+		side := list[0].Shape[1]
+		sheet, err := filters.Sheet(list, int(math.Ceil(math.Sqrt(float64(len(list))))), max(1, 40/side))
+		if err != nil {
+			return err
+		}
+		name := filepath.Join(folder, fmt.Sprintf("layer%d", i+1))
+		if err := atomicfile.WriteFunc(name+".png", func(w io.Writer) error { return png.Encode(w, sheet) }); err != nil {
+			return err
+		}
+		if err := atomicfile.WriteFunc(name+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(l.caption(i, len(list))) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// caption is what a report says of a sheet.
+func (l *layering) caption(layer, units int) map[string]string {
+	text := fmt.Sprintf("What the %d units of layer %d see, each normalised by itself: 0 is grey.", units, layer+1)
+	if layer > 0 {
+		text += " Each is a linear combination of what the layer below sees."
+	}
+	return map[string]string{"title": fmt.Sprintf("Filters of %s, layer %d", l.Name, layer+1), "caption": text, "alt": fmt.Sprintf("Sheet of %d filters.", units)}
+}
+
+// checkpoint of a layer.
+func (l *layering) checkpoint(layer int) checkpoint.File {
+	return checkpoint.File(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
+}
+
+func (l *layering) dropCheckpoints(layers int) error {
+	for i := range layers {
+		if err := os.Remove(string(l.checkpoint(i))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell reports an epoch of a layer.
+func (l *layering) tell(layer, layers int, row logRow) error {
+	row.layer = layer + 1
+	l.log = append(l.log, row)
+	if l.Progress != nil {
+		n := int64(l.samples)
+		l.Progress(Progress{Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Of: layers * l.Epochs,
+			Marks: train.Marks{Loss: row.train, Accuracy: math.NaN()}})
+	}
+	return l.dir.writeLayerLog(l.log)
+}

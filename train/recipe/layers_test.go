@@ -1,0 +1,206 @@
+package recipe
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+const codeText = `name: codes
+data: {name: shapes, shapes: {n: 200, size: 12}}
+validation: 0.2
+network:
+  autoencoder:
+    layers: [{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}]
+preprocess: {mean: 0.5, std: 0.5}
+optimiser: {adam: 2e-3}
+schedule: cosine
+epochs: 3
+batch: 20
+`
+
+const beliefText = `name: belief
+data: {name: shapes, shapes: {n: 40, size: 17}}
+network:
+  cdbn:
+    filter: 4
+    layers: [{units: 5, decay: 0.001}, {units: 4, target: 0.01, weight: 0.5, rate-scale: 2}]
+preprocess: {mean: 0.5, std: 0.5}
+optimiser: {sgd: {rate: 0.1, momentum: 0.9}}
+epochs: 3
+batch: 4
+`
+
+// Networks that learn without labels fill their folder; the model takes pictures as they are, and its outputs are its layers.
+func TestLayerByLayer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text   string
+		shapes [2][]int
+		column string
+	}{
+		"autoencoder": {codeText, [2][]int{{10}, {6}}, "validation_error"},
+		"cdbn":        {beliefText, [2][]int{{5, 7, 7}, {4, 2, 2}}, "activation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := must(t, parse(t, c.text), dir)
+			if len(s.Layers) != 2 || s.Epochs != 6 || s.Layers[1].Units != c.shapes[1][0] || !(s.Layers[0].End < s.Layers[0].Start) || s.Parameters == 0 {
+				t.Errorf("%+v", s)
+			}
+			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
+			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {
+				t.Fatalf("the log is %v, %v", rows, err)
+			}
+			for i, column := range rows[0] {
+				if column == c.column && rows[4][i] == "" {
+					t.Errorf("%s is not in the log: %v", column, rows)
+				}
+			}
+			m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"layer*"}, Scores: "none"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range m.Layers() {
+				if got, want := l.Shape, c.shapes[i]; len(got) != len(want) || got[0] != want[0] || got[len(got)-1] != want[len(want)-1] {
+					t.Errorf("layer %s is %v, want %v", l.Name, got, want)
+				}
+			}
+			for _, sheet := range []string{"layer1.png", "layer2.png"} {
+				if _, err := png.Decode(bytes.NewReader(read(t, dir, picturesFolder, sheet))); err != nil {
+					t.Errorf("%s: %v", sheet, err)
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "checkpoint*")); len(left) > 0 {
+				t.Errorf("checkpoints are left: %v", left)
+			}
+			if again := must(t, parse(t, c.text), dir); again.Seconds != s.Seconds || again.Identity != s.Identity {
+				t.Errorf("it was trained again: %+v", again)
+			}
+			if _, err := Run(t.Context(), parse(t, c.text, "epochs: 3 -> epochs: 4"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+				t.Errorf("other settings in the same folder: %v", err)
+			}
+			if _, err := Run(t.Context(), parse(t, c.text, "decay: 0.0 -> decay: 0.1"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+				t.Errorf("another network in the same folder: %v", err)
+			}
+		})
+	}
+}
+
+// With take-back the objective of a layer falls from one epoch that stands to the next, however large the rate, and the log has them all.
+func TestLayersTakeEpochsBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := must(t, parse(t, codeText, "adam: 2e-3 -> adam: 0.1", "schedule: cosine -> take-back: 0.5", "epochs: 3 -> epochs: 12"), dir)
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
+	if err != nil || len(rows) != 25 {
+		t.Fatalf("%d rows in the log, %v", len(rows), err)
+	}
+	column := func(row []string, name string) float64 {
+		v, err := strconv.ParseFloat(row[slices.Index(rows[0], name)], 64)
+		if err != nil {
+			t.Fatalf("%s: %v in %v", name, err, row)
+		}
+		return v
+	}
+	taken, before, layer, ends := 0, math.Inf(1), "1", map[string]float64{}
+	for _, row := range rows[1:] {
+		if row[0] != layer {
+			layer, before = row[0], math.Inf(1)
+		}
+		objective := column(row, "objective")
+		if row[slices.Index(rows[0], "taken_back")] == "1" {
+			taken++
+			continue
+		}
+		if objective > before {
+			t.Errorf("the objective rises: %v", row)
+		}
+		before = objective
+		ends[layer] = column(row, "validation_error")
+	}
+	if taken == 0 {
+		t.Error("no epoch was taken back at a rate of 0.1")
+	}
+	for i, l := range s.Layers {
+		if end := ends[fmt.Sprint(i+1)]; math.Abs(l.End-end) > 1e-4*end {
+			t.Errorf("layer %d ends with an error of %g, and the log's last epoch that stands has %g", i+1, l.End, end)
+		}
+	}
+}
+
+// Training that was stopped within a layer goes on there, and ends with the same network to the bit.
+func TestLayersResume(t *testing.T) {
+	t.Parallel()
+	whole, dir := t.TempDir(), t.TempDir()
+	must(t, parse(t, codeText), whole)
+	for _, stop := range []int{2, 5} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := options(t)
+		o.Progress = func(p Progress) {
+			if p.Epoch == stop {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, parse(t, codeText), dir, o); !errors.Is(err, context.Canceled) {
+			t.Fatalf("it did not stop at epoch %d: %v", stop, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, modelFile)); err == nil {
+			t.Fatal("there is a network already")
+		}
+	}
+	must(t, parse(t, codeText), dir)
+	if !bytes.Equal(read(t, whole, modelFile), read(t, dir, modelFile)) {
+		t.Error("the network is another one")
+	}
+	if rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll(); err != nil || len(rows) != 7 {
+		t.Errorf("the log is %v, %v", rows, err)
+	}
+}
+
+func TestLayerErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, change, want string }{
+		{codeText, "validation: 0.2\n -> ", "validation: 0.1"},
+		{codeText, "schedule: cosine -> target: x", "describe its input"},
+		{codeText, "schedule: cosine -> augment: [{flip: {}}]", "describe its input"},
+		{codeText, "units: 10 -> units: 0", "units"},
+		{codeText, "{mean: 0.5, std: 0.5} -> {mean: 0.5, std: 0.1}", "values lie in [-1, 1]"},
+		{codeText, "target: -0.8 -> target: -1", "between -1 and 1"},
+		{codeText, "adam: 2e-3 -> sgd: {rate: 1e9}", "rate"},
+		{codeText, "[{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}] -> []", "a layer or more"},
+		{beliefText, "sgd: {rate: 0.1, momentum: 0.9} -> adam: 1e-3", "contrastive divergence goes by sgd"},
+		{beliefText, "epochs: 3 -> epochs: 3\nkeep: best", "says nothing to contrastive divergence"},
+		{beliefText, "size: 17 -> size: 16", "no multiple of the block"},
+	} {
+		text := strings.Replace(c.text, strings.Split(c.change, " -> ")[0], strings.Split(c.change, " -> ")[1], 1)
+		if text == c.text {
+			t.Fatalf("%s changes nothing", c.change)
+		}
+		dir := t.TempDir()
+		f, err := Parse(filepath.Join(dir, "t.yaml"), []byte(text), nil)
+		if err == nil {
+			_, err = Run(t.Context(), f, filepath.Join(dir, "out"), options(t))
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", c.change, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "out", modelFile)); err == nil {
+			t.Errorf("%s: a network is left", c.change)
+		}
+	}
+}

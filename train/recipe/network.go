@@ -1,0 +1,167 @@
+package recipe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/train"
+)
+
+// A network is what is trained, and how samples reach it.
+type network struct {
+	model        *onnx.Model
+	bare         *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
+	output       string
+	parameters   []string
+	trainingMode bool
+	feed         dataset.Preprocess // what samples are brought to outside of the network
+}
+
+// weights are those that training starts from, in bytes; of what is trained layer by layer the settings and the seed tell.
+func (n *network) weights() ([]byte, error) {
+	if n.model == nil {
+		return nil, nil
+	}
+	return n.model.Bytes()
+}
+
+// network builds or reads the network.
+func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
+	if f.Network.ONNX != nil {
+		return f.readNetwork(o, p)
+	}
+	outputs := len(o.classes)
+	if f.Target != "" {
+		outputs = 1
+	}
+	shape, err := f.features(o.shape, &p)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := f.build(shape, outputs)
+	if err != nil {
+		return nil, f.node.Get("network").Errorf("%w", err)
+	}
+	n := &network{trainingMode: true, feed: dataset.Preprocess{Frame: p.Frame}}
+	for _, w := range bare.Weights() {
+		if len(w.Shape) > 0 && !statistic(w.Name) {
+			n.parameters = append(n.parameters, w.Name)
+		}
+	}
+	if n.model, err = train.Behind(p, o.shape, bare); err != nil {
+		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%w", err)
+	}
+	return n, nil
+}
+
+// features is the shape of what a network that is built here sees of samples: their spectrogram, where there is one, with its
+// bands as channels, so that convolutions are over time and know which band is which.
+func (f *File) features(shape []int, p *dataset.Preprocess) ([]int, error) {
+	if p.Features == nil {
+		return shape, nil
+	}
+	at := f.node.Get("preprocess")
+	if len(shape) != 2 {
+		return nil, at.Errorf("features are of sounds, and these are pictures")
+	}
+	s := *p.Features
+	if s.Rate = cmp.Or(s.Rate, p.Frame.Rate); s.Rate == 0 {
+		return nil, at.Errorf("features want the rate of the sounds: rate: 8000, say")
+	}
+	s = s.Defaults()
+	if err := s.Check(); err != nil {
+		return nil, at.Errorf("%w", err)
+	}
+	p.Features = &s
+	return []int{s.Mels, s.Frames(shape[1])}, nil
+}
+
+// statistic reports whether a weight of a network that is built here is a running statistic.
+func statistic(name string) bool {
+	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
+}
+
+// build draws a network for samples of a shape.
+func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
+	switch k := f.Network; {
+	case k.ConvNet != nil:
+		return train.ConvNet{Shape: shape, Classes: outputs, Widths: k.ConvNet.Widths, Depth: k.ConvNet.Depth, Halve: k.ConvNet.Halve,
+			Dropout: k.ConvNet.Dropout, Seed: f.Seed}.Build()
+	case k.ResNet != nil:
+		return train.ResNet{Shape: shape, Classes: outputs, Widths: k.ResNet.Widths, Blocks: k.ResNet.Blocks, Dropout: k.ResNet.Dropout, Seed: f.Seed}.Build()
+	}
+	return train.Flat{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
+}
+
+// readNetwork reads an ONNX model.
+func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
+	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
+	m, err := onnx.Read(f.resolve(k.File))
+	if err != nil {
+		return nil, at.Errorf("%w", err)
+	}
+	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p}
+	for _, glob := range k.Parameters {
+		found := false
+		for _, w := range m.Weights() {
+			ok, err := path.Match(glob, w.Name)
+			if err != nil {
+				return nil, at.Get("parameters").Errorf("%q is no glob: %w", glob, err)
+			}
+			if ok {
+				n.parameters, found = append(n.parameters, w.Name), true
+			}
+		}
+		if !found {
+			return nil, at.Get("parameters").Errorf("no weights are called %s; there are %s", glob, someOf(m.Weights()))
+		}
+	}
+	if p.Features != nil {
+		if err := n.hear(o.shape, p); err != nil {
+			return nil, f.node.Get("preprocess").Errorf("%w", err)
+		}
+	}
+	return n, nil
+}
+
+// hear puts the spectrogram that the network takes before it while it is trained.
+func (n *network) hear(shape []int, p dataset.Preprocess) (err error) {
+	if len(shape) != 2 {
+		return errors.New("features are of sounds, and these are pictures")
+	}
+	n.bare = n.model
+	if len(n.parameters) == 0 {
+		if n.parameters, err = train.Parameters(n.bare, n.output); err != nil { // the spectrogram's own numbers are not among them
+			return err
+		}
+	}
+	n.model, err = model.WithFeatures(n.bare, p, shape[1])
+	return err
+}
+
+// kept is the network with trained weights, as it came: without a spectrogram before it.
+func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
+	if n.bare == nil {
+		return t.Model()
+	}
+	return n.bare.WithWeights(t.Weights())
+}
+
+// someOf names the first weights.
+func someOf(weights []onnx.Port) string {
+	var names []string
+	for _, w := range weights {
+		if len(names) == 5 {
+			names = append(names, fmt.Sprintf("and %d more", len(weights)-5))
+			break
+		}
+		names = append(names, w.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,266 @@
+package recipe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/train"
+)
+
+// Options say how a training is run.
+type Options struct {
+	Runtime *ort.Runtime
+	Threads int    // of the engine; 0: one for each core
+	Device  string // "cpu" where empty
+	// Progress is told of steps now and then. Optional.
+	Progress func(Progress)
+	// Epoch is told of every epoch. Optional.
+	Epoch func(train.Epoch)
+}
+
+// Progress is how far a training has come.
+type Progress struct {
+	Done, Total int64 // samples, over all epochs
+	Epoch, Of   int
+	train.Marks // of the epoch so far
+}
+
+// A Summary is what came out of a training.
+type Summary struct {
+	Name       string   `json:"name"`
+	Identity   string   `json:"identity"` // a hash of settings, data and starting weights
+	Model      string   `json:"model"`    // its file
+	Parameters int64    `json:"parameters"`
+	Samples    int      `json:"samples"` // that were learnt from
+	Epochs     int      `json:"epochs"`
+	Kept       int      `json:"kept"` // the epoch whose network it is
+	Train      Result   `json:"train"`
+	Validation *Result  `json:"validation,omitempty"`
+	Test       *Result  `json:"test,omitempty"`
+	Layers     []Layer  `json:"layers,omitempty"` // of a network that was trained layer by layer
+	Seconds    float64  `json:"seconds"`          // of all epochs
+	CPUSeconds float64  `json:"cpu_seconds"`      // of the process that ended the training
+	Rate       float64  `json:"samples_per_second"`
+	Classes    []string `json:"classes,omitempty"`
+}
+
+// A Result is how well a network does on data.
+type Result struct {
+	Data     string   `json:"data,omitempty"` // its fingerprint
+	Samples  int      `json:"samples"`
+	Loss     float64  `json:"loss"`
+	Accuracy *float64 `json:"accuracy,omitempty"`
+}
+
+func resultOf(fingerprint string, n int, m train.Marks) *Result {
+	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
+	if !math.IsNaN(m.Accuracy) {
+		r.Accuracy = &m.Accuracy
+	}
+	return r
+}
+
+// Run trains what the file says and fills a folder. It goes on from what the folder holds of the same training; a folder of another
+// one is an error.
+func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, error) {
+	p, err := f.preprocess()
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer data.close()
+	if f.Network.layered() {
+		return f.runLayers(ctx, data, p, folder, o)
+	}
+	n, err := f.network(data, p)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := f.identity(data, n)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openFolder(folder, f, identity)
+	if err != nil {
+		return nil, err
+	}
+	if done := dir.finished; done != nil {
+		return done, nil
+	}
+	r := &run{File: f, Options: o, data: data, network: n, dir: dir, identity: identity}
+	return r.do(ctx)
+}
+
+// identity tells a training from all others: its settings, its data and the weights that it starts from.
+func (f *File) identity(o *opened, n *network) (string, error) {
+	weights, err := n.weights()
+	if err != nil {
+		return "", err
+	}
+	settings := *f // data are told by their content, not by their place
+	settings.Data, settings.Test, settings.Validation.Data, settings.Save = study.Data{}, nil, nil, 0
+	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // of the others the weights tell
+	settings.Augment.Law = nil
+	text, err := json.Marshal(struct {
+		Settings   File
+		Augment    []any
+		Train      string
+		Validation string
+		Parameters []string
+		Output     string
+		Mode       bool
+	}{settings, f.Augment.steps, fingerprintOf(o.train), fingerprintOf(o.validation), n.parameters, n.output, n.trainingMode})
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write(text)
+	h.Write(weights)
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// A run is a training under way.
+type run struct {
+	*File
+	Options
+	data     *opened
+	network  *network
+	dir      *folder
+	identity string
+	trainer  *train.Trainer
+	log      []train.Epoch
+}
+
+func (r *run) do(ctx context.Context) (s *Summary, err error) {
+	learn := r.stream(r.data.train, r.network.feed, true)
+	perEpoch := (learn.Len() + r.Batch - 1) / r.Batch
+	r.trainer, err = train.New(r.Runtime, train.Spec{
+		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
+		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
+		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.trainer.Close()) }()
+	var validation train.Source
+	if r.data.validation != nil {
+		validation = r.stream(r.data.validation, r.network.feed, false)
+	}
+	back, byLoss := r.Back.backing()
+	epochs, err := r.trainer.Fit(ctx, learn, validation, train.Fitting{
+		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Back: back, BackByLoss: byLoss, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
+		Identity: r.identity, Resumed: func(e []train.Epoch) { r.log = e }, Stepped: r.stepped, Keep: r.epoch,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(ctx, epochs)
+}
+
+// loss is the loss that the file names or the target suggests.
+func (r *run) loss() train.Loss {
+	name := r.Loss
+	if name == "" {
+		name = train.CrossEntropy.Name
+		if r.Target != "" {
+			name = train.SquaredError.Name
+		}
+	}
+	for _, l := range train.Losses() {
+		if l.Name == name {
+			return l
+		}
+	}
+	panic("the schema allows a loss that there is not: " + name)
+}
+
+func (r *run) stepped(s train.Step) {
+	if r.Options.Progress != nil {
+		n := int64(s.Of)
+		r.Options.Progress(Progress{Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Of: r.Epochs, Marks: s.Marks})
+	}
+}
+
+// epoch keeps what an epoch came to.
+func (r *run) epoch(e train.Epoch) error {
+	r.log = append(r.log, e)
+	if err := r.dir.writeLog(r.log); err != nil {
+		return err
+	}
+	if r.Save > 0 && (e.Number == 1 || e.Number%r.Save == 0) {
+		m, err := r.network.kept(r.trainer)
+		if err != nil {
+			return err
+		}
+		if err := r.dir.writeEpoch(e.Number, m); err != nil {
+			return err
+		}
+	}
+	if r.Epoch != nil {
+		r.Epoch(e)
+	}
+	return nil
+}
+
+// finish tests the network and writes what is left.
+func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
+	last := epochs[len(epochs)-1]
+	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: standing(epochs),
+		Classes: r.data.classes, CPUSeconds: math.Round(machine.CPUTime().Seconds())}
+	if r.data.validation != nil && r.Keep != "last" {
+		s.Kept = last.Best
+	}
+	kept := epochs[s.Kept-1]
+	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Marks{Loss: kept.Train, Accuracy: kept.TrainAccuracy})
+	if r.data.validation != nil {
+		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Marks{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy})
+	}
+	if r.data.test != nil {
+		marks, err := r.trainer.Assess(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)
+		if err != nil {
+			return nil, fmt.Errorf("testing the network: %w", err)
+		}
+		s.Test = resultOf(r.data.test.Fingerprint(), r.data.test.Len(), marks)
+	}
+	for _, e := range epochs {
+		s.Seconds += e.Seconds
+	}
+	s.Rate = math.Round(float64(s.Samples) * float64(last.Number) / s.Seconds)
+	s.Seconds = math.Round(s.Seconds*10) / 10
+	m, err := r.network.kept(r.trainer)
+	if err != nil {
+		return nil, err
+	}
+	s.Parameters = m.Parameters()
+	return s, r.dir.finish(s, m)
+}
+
+// standing is the number of the last epoch that was not taken back.
+func standing(epochs []train.Epoch) int {
+	n := len(epochs)
+	for n > 1 && epochs[n-1].TakenBack {
+		n--
+	}
+	return n
+}
+
+// fingerprintOf is that of a source, or empty for none.
+func fingerprintOf(src dataset.Source) string {
+	if src == nil {
+		return ""
+	}
+	return src.Fingerprint()
+}

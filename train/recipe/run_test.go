@@ -1,0 +1,193 @@
+package recipe
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+func parse(t *testing.T, text string, changes ...string) *File {
+	t.Helper()
+	for _, change := range changes {
+		from, to, _ := strings.Cut(change, " -> ")
+		if !strings.Contains(text, from) {
+			t.Fatalf("%s changes nothing", change)
+		}
+		text = strings.Replace(text, from, to, 1)
+	}
+	f, err := Parse(filepath.Join(t.TempDir(), "t.yaml"), []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func options(t *testing.T) Options { return Options{Runtime: orttest.Load(t)} }
+
+func must(t *testing.T, f *File, dir string) *Summary {
+	t.Helper()
+	s, err := Run(t.Context(), f, dir, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read(t *testing.T, elem ...string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// A training fills its folder, its network takes pictures as they are, and running it again does nothing.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := must(t, parse(t, plainText), dir)
+	if s.Epochs != 3 || s.Samples != 96 || s.Validation.Samples != 24 || s.Test.Samples != 40 || s.Test.Accuracy == nil || s.Kept < 1 {
+		t.Errorf("%+v", s)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
+	if err != nil || len(rows) != 4 || rows[3][0] != "3" || rows[1][3] == "" {
+		t.Errorf("the log is %v, %v", rows, err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(dir, epochsFolder, "*.onnx"))
+	if len(kept) != 2 {
+		t.Errorf("epochs are kept as %v", kept)
+	}
+	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the checkpoint is left: %v", err)
+	}
+	m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := m.Frame(); f.Height != 12 || f.Width != 12 {
+		t.Errorf("the network takes %+v", f)
+	}
+	again := must(t, parse(t, plainText), dir)
+	if again.Identity != s.Identity || again.Seconds != s.Seconds {
+		t.Errorf("it was trained again: %+v", again)
+	}
+	if _, err := Run(t.Context(), parse(t, plainText, "rate: 0.05 -> rate: 0.06"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+		t.Errorf("other settings in the same folder: %v", err)
+	}
+}
+
+// A training that is stopped goes on, and ends with the same network to the bit.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	whole, dir := t.TempDir(), t.TempDir()
+	must(t, parse(t, plainText), whole)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(t)
+	o.Progress = func(p Progress) {
+		if p.Epoch == 2 && p.Done > 130 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, parse(t, plainText), dir, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it did not stop: %v", err)
+	}
+	good := read(t, dir, checkpointFile)
+	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "empty": {}, "turned": append([]byte{good[0] ^ 1}, good[1:]...)} {
+		if err := os.WriteFile(filepath.Join(dir, checkpointFile), bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), parse(t, plainText), dir, options(t)); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a checkpoint that is %s: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, checkpointFile), good, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), parse(t, plainText, "widths: [8, 12] -> widths: [8, 10]"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+		t.Errorf("a checkpoint of another network: %v", err)
+	}
+	must(t, parse(t, plainText), dir)
+	if !bytes.Equal(read(t, whole, modelFile), read(t, dir, modelFile)) {
+		t.Error("the network is another one")
+	}
+}
+
+// A model is trained further, all of it or some of its weights, and its normalisation stays as it was.
+func TestTrainFurther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, parse(t, plainText), dir)
+	text := strings.Replace(plainText, "{convnet: {widths: [8, 12], depth: 1, dropout: 0.2}}", "{onnx: {file: "+filepath.Join(dir, modelFile)+", parameters: linear.*}}", 1)
+	text = strings.Replace(text, "preprocess: {mean: 0.5, std: 0.25}\n", "", 1)
+	tuned := t.TempDir()
+	must(t, parse(t, text), tuned)
+	before, err := onnx.Read(filepath.Join(dir, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := onnx.Read(filepath.Join(tuned, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range before.Weights() {
+		a, _ := before.Tensor(w.Name)
+		b, err := after.Tensor(w.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := true
+		for i := range a.Data {
+			same = same && a.Data[i] == b.Data[i]
+		}
+		if same == strings.HasPrefix(w.Name, "linear.") {
+			t.Errorf("%s: it has stayed is %v", w.Name, same)
+		}
+	}
+	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights are called conv9") {
+		t.Errorf("weights that there are not: %v", err)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"batch: 20 -> batch: 500":               "larger than the 96 samples",
+		"widths: [8, 12] -> widths: [0]":        "one channel",
+		"dropout: 0.2 -> dropout: 1":            "dropout",
+		"mean: 0.5 -> mean: [1, 2]":             "mean has 2 values",
+		"momentum: 0.9 -> momentum: 1.5":        "momentum",
+		"rate: 0.05 -> rate: 1e20":              "learning rate",
+		"{convnet: -> {onnx: gone.onnx} #":      "gone.onnx",
+		"validation: 0.2 -> validation: 0.0001": "to validate",
+		"mean: 0.5 -> standardise: true":        "standardise",
+	} {
+		dir := t.TempDir()
+		_, err := Run(t.Context(), parse(t, plainText, change), dir, options(t))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", change, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, modelFile)); err == nil {
+			t.Errorf("%s: a network is left", change)
+		}
+	}
+}
+
+// A factor is learnt as a number.
+func TestRegression(t *testing.T) {
+	t.Parallel()
+	s := must(t, parse(t, plainText, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]\n -> target: x\n"), t.TempDir())
+	if s.Test.Accuracy != nil || !(s.Test.Loss > 0) {
+		t.Errorf("%+v", s.Test)
+	}
+}

@@ -1,0 +1,113 @@
+package recipe
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/train"
+)
+
+const soundText = `name: sounds
+data: {name: tones, tones: {n: 60, rate: 8000, length: 0.25, pitch: [200, 800]}}
+validation: {name: held-out, tones: {n: 20, rate: 8000, length: 0.25, pitch: [200, 800], seed: 2}}
+target: loudness
+network: {convnet: {widths: [8, 8], depth: 1}}
+preprocess: {rate: 8000, features: {log-mel: {mels: 20, mean: -6, std: 4}}}
+augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]
+optimiser: {adam: 1e-3}
+epochs: 2
+batch: 20
+keep: last
+`
+
+const augmentations = "augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]\n"
+
+// Sounds are moved while a network learns from them, by the seed alone, and seen as they are when it is judged.
+func TestSoundsAreMoved(t *testing.T) {
+	t.Parallel()
+	first, again, plain := t.TempDir(), t.TempDir(), t.TempDir()
+	moved := must(t, parse(t, soundText), first)
+	must(t, parse(t, soundText), again)
+	if !bytes.Equal(read(t, first, modelFile), read(t, again, modelFile)) {
+		t.Error("the same training file makes another network")
+	}
+	still := must(t, parse(t, soundText, augmentations+" -> "), plain)
+	if moved.Identity == still.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
+		t.Error("moving the sounds changes nothing")
+	}
+	if moved.Validation.Data != still.Validation.Data {
+		t.Error("the sounds that judge are moved")
+	}
+}
+
+func TestAugmentationsOfTheOtherKind(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this moves pictures",
+		strings.Replace(plainText, "{flip: {}}", "{gain: 3}", 1):                                  "t.yaml:7:12: this moves sounds",
+		strings.Replace(plainText, "{flip: {}}", "{sequence: [{flip: {}}, {low-pass: 1000}]}", 1): "this moves sounds",
+	} {
+		f, err := Parse(filepath.Join(t.TempDir(), "t.yaml"), []byte(text), nil)
+		if err == nil {
+			_, err = Run(t.Context(), f, t.TempDir(), options(t))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+}
+
+// A model that takes spectrograms is trained behind one, to the same weights as a network that has it inside, and is kept without it.
+func TestModelOfFeatures(t *testing.T) {
+	t.Parallel()
+	whole, bare := t.TempDir(), t.TempDir()
+	must(t, parse(t, soundText), whole)
+	const frames = 2000/80 + 1
+	net, err := train.ConvNet{Shape: []int{20, frames}, Classes: 1, Widths: []int{8, 8}, Depth: 1, Seed: 1}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "net.onnx")
+	raw, err := net.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(soundText, "{convnet: {widths: [8, 8], depth: 1}}", "{onnx: {file: "+file+", training-mode: true}}", 1)
+	must(t, parse(t, text), bare)
+	a, b := models(t, whole), models(t, bare)
+	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
+		t.Errorf("the network that is kept takes %v", in)
+	}
+	for _, w := range net.Weights() {
+		x, errA := a.Tensor(w.Name)
+		y, errB := b.Tensor(w.Name)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		for i := range x.Data {
+			if math.Abs(float64(x.Data[i]-y.Data[i])) > 1e-5 {
+				t.Fatalf("%s[%d] is %g with the spectrogram inside, and %g with it outside", w.Name, i, x.Data[i], y.Data[i])
+			}
+		}
+	}
+	if _, err := Run(t.Context(), parse(t, text, "mels: 20 -> mels: 21"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no axis of the 21 bands") {
+		t.Errorf("features of another number of bands: %v", err)
+	}
+}
+
+func models(t *testing.T, dir string) *onnx.Model {
+	t.Helper()
+	m, err := onnx.Read(filepath.Join(dir, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
