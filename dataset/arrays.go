@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ArraysOptions says which arrays of NumPy to read pictures and labels from.
+// ArraysOptions says which arrays of NumPy to read images and labels from.
 type ArraysOptions struct {
 	Images    string  // an .npy or .npz file of N x H x W x C, N x C x H x W or N x H x W
 	ImagesKey string  // of an npz file; "": its only array, or "images", "x", "data", "test_images", "x_test"
@@ -23,7 +23,7 @@ type ArraysOptions struct {
 }
 
 // An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed stay in the file and are
-// read picture by picture.
+// read image by image.
 type Arrays struct {
 	file        archive
 	name        string
@@ -37,7 +37,7 @@ type Arrays struct {
 	fingerprint string
 }
 
-// OpenArrays opens pictures, and labels where there are any; the classes are the numbers "0" to the largest label.
+// OpenArrays opens images, and labels where there are any; the classes are the numbers "0" to the largest label.
 func OpenArrays(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 	a, err := openArraySource(ctx, o)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	return a.hash(ctx, o, key)
 }
 
-// hash makes the fingerprint from the file of pictures, how it is read, and the labels.
+// hash makes the fingerprint from the file of images, how it is read, and the labels.
 func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	d := newDigest("arrays")
 	d.add(a.name, key, a.c, a.h, a.w, a.last, a.max, a.raw, a.labels)
@@ -100,7 +100,7 @@ func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	return err
 }
 
-// arrange works out the channels, height and width of a picture.
+// arrange works out the channels, height and width of an image.
 func (a *Arrays) arrange(layout string) error {
 	s := a.images.shape
 	if layout == "" {
@@ -123,28 +123,28 @@ func (a *Arrays) arrange(layout string) error {
 		return fmt.Errorf("layout %q is not known: NHWC, NCHW or NHW", layout)
 	}
 	if a.images.row() > maxValues {
-		return fmt.Errorf("pictures of shape %v are too large", s[1:])
+		return fmt.Errorf("images of shape %v are too large", s[1:])
 	}
 	return nil
 }
 
 // layoutOf tells the axis of the channels by its 1 or 3 entries.
 func layoutOf(shape []int) (string, error) {
-	picture := func(c int) bool { return c == 1 || c == 3 }
+	image := func(c int) bool { return c == 1 || c == 3 }
 	switch {
 	case len(shape) == 3:
 		return "NHW", nil
 	case len(shape) != 4:
-		return "", fmt.Errorf("an array of shape %v: pictures are N x H x W x C, N x C x H x W or N x H x W", shape)
-	case picture(shape[1]) && !picture(shape[3]):
+		return "", fmt.Errorf("an array of shape %v: images are N x H x W x C, N x C x H x W or N x H x W", shape)
+	case image(shape[1]) && !image(shape[3]):
 		return "NCHW", nil
-	case picture(shape[3]) && !picture(shape[1]):
+	case image(shape[3]) && !image(shape[1]):
 		return "NHWC", nil
 	}
 	return "", fmt.Errorf("an array of shape %v: which axis holds the channels? Set the layout, NHWC or NCHW", shape)
 }
 
-// openLabels reads the labels of n pictures; nil if there are none.
+// openLabels reads the labels of n images; nil if there are none.
 func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey string, n int) ([]int, error) {
 	file, key := images, o.LabelsKey
 	if o.Labels != "" {
@@ -181,7 +181,7 @@ const maxLabel = 1 << 20
 // integers reads n labels from an array of shape n or n x 1.
 func (a *array) integers(n int) ([]int, error) {
 	if len(a.shape) == 0 || a.shape[0] != n || a.row() != 1 {
-		return nil, fmt.Errorf("an array of shape %v for %d pictures", a.shape, n)
+		return nil, fmt.Errorf("an array of shape %v for %d images", a.shape, n)
 	}
 	raw, err := a.read(0, n)
 	if err != nil {
@@ -207,10 +207,10 @@ func numbered(highest int) []string {
 	return names
 }
 
-// Close closes the file of pictures.
+// Close closes the file of images.
 func (a *Arrays) Close() error { return a.file.Close() }
 
-// Len is the number of pictures.
+// Len is the number of images.
 func (a *Arrays) Len() int { return a.images.shape[0] }
 
 // Classes are "0", "1" and so on; nil without labels.
@@ -219,10 +219,10 @@ func (a *Arrays) Classes() []string { return a.classes }
 // Factors is nil.
 func (a *Arrays) Factors() []string { return nil }
 
-// Fingerprint hashes the file of pictures and the labels.
+// Fingerprint hashes the file of images and the labels.
 func (a *Arrays) Fingerprint() string { return a.fingerprint }
 
-// Describe is picture i without its pixels.
+// Describe is image i without its pixels.
 func (a *Arrays) Describe(i int) Sample {
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
 	if a.labels != nil {
@@ -231,7 +231,7 @@ func (a *Arrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads picture i. Bytes are resampled as PIL does, numbers of other types in float32.
+// At reads image i. Bytes are resampled as PIL does, numbers of other types in float32.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -263,7 +263,7 @@ func (a *Arrays) decode(dst []float32, raw []byte) error {
 			return fmt.Errorf("the value at place %d is %v", i, v)
 		}
 		if !a.raw && (v < 0 || v > a.max) {
-			return fmt.Errorf("the value at place %d is %v, outside 0 to %v: set max to the value of white, or give pictures before mean and deviation", i, v, a.max)
+			return fmt.Errorf("the value at place %d is %v, outside 0 to %v: set max to the value of white, or give images before mean and deviation", i, v, a.max)
 		}
 		dst[i] = float32(v / a.max)
 	}

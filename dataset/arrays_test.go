@@ -18,7 +18,7 @@ func arrayFile(name string) string { return filepath.Join("testdata", "arrays", 
 func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 	t.Helper()
 	if src.Len() != 4 {
-		t.Fatalf("%d pictures, want 4", src.Len())
+		t.Fatalf("%d images, want 4", src.Len())
 	}
 	for _, n := range []int{3, 0, 2, 1} {
 		s, err := src.At(t.Context(), n, Frame{})
@@ -31,7 +31,7 @@ func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 		for i, v := range s.Input.Data {
 			c, y, x := i/8, i/2%4, i%2
 			if want := float64(60*n+15*y+5*x+c) / 255; math.Abs(float64(v)-want) > tolerance {
-				t.Fatalf("picture %d at (%d, %d, %d) is %v, want %v", n, c, y, x, v, want)
+				t.Fatalf("image %d at (%d, %d, %d) is %v, want %v", n, c, y, x, v, want)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func TestArraysRefused(t *testing.T) {
 		{"layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "NHW"}, "does not fit shape"},
 		{"unknown layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "CHWN"}, "not known"},
 		{"key", ArraysOptions{Images: arrayFile("stored.npz"), ImagesKey: "x"}, "there are x_test, y_test, x_train, y_train"},
-		{"labels are pictures", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Labels: arrayFile("nhwc-u1.npy")}, "for 4 pictures"},
+		{"labels are images", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Labels: arrayFile("nhwc-u1.npy")}, "for 4 images"},
 		{"negative max", ArraysOptions{Images: arrayFile("nhwc-f4.npy"), Max: -1}, "above 0"},
 	}
 	for _, c := range cases {
@@ -202,7 +202,7 @@ func FuzzArrays(f *testing.F) {
 			defer src.Close()
 			s, err := src.At(context.Background(), src.Len()-1, Frame{Height: 3, Width: 3})
 			if err == nil && len(s.Input.Data) != 9*src.c {
-				t.Errorf("%d values in a picture of %d channels", len(s.Input.Data), src.c)
+				t.Errorf("%d values in an image of %d channels", len(s.Input.Data), src.c)
 			}
 		}
 	})

@@ -30,7 +30,7 @@ func BenchmarkPhotoTo224(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		img, err := decodePicture(data)
+		img, err := decodeImage(data)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 // A catalogue is the files of a folder, with what is known of each before it is read.
 type catalogue struct {
 	dir        string
-	what       string // "pictures" or "sounds"
+	what       string // "images" or "sounds"
 	endings    []string
 	files      []listedFile
 	classes    []string
@@ -170,7 +170,7 @@ func (l *catalogue) detect() (string, error) {
 	return "flat", nil
 }
 
-// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder without pictures is a
+// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder without images is a
 // class all the same.
 func (l *catalogue) labelByFolder() error {
 	classes, err := classFolders(l.dir)

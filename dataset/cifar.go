@@ -156,11 +156,11 @@ func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest
 	return f, nil
 }
 
-func pictures(n int64) string {
+func images(n int64) string {
 	if n == 1 {
-		return "1 picture"
+		return "1 image"
 	}
-	return fmt.Sprintf("%d pictures", n)
+	return fmt.Sprintf("%d images", n)
 }
 
 // readLabels goes through a file once: it keeps the labels, checks them and hashes everything.
@@ -173,7 +173,7 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 	n := size / int64(record)
 	if size%int64(record) != 0 || n == 0 {
 		return fmt.Errorf("%d bytes, which is no whole number of %s records of %d bytes; %s would be %d bytes",
-			size, kind, record, pictures(max(n, 1)), max(n, 1)*int64(record))
+			size, kind, record, images(max(n, 1)), max(n, 1)*int64(record))
 	}
 	d.add(f.name, size)
 	const chunk = 256 // records
@@ -208,7 +208,7 @@ func (c *CIFAR) Close() error {
 	return err
 }
 
-// Len is the number of pictures.
+// Len is the number of images.
 func (c *CIFAR) Len() int { return c.size }
 
 // Classes are the names in the order of the labels.
@@ -220,13 +220,13 @@ func (c *CIFAR) Factors() []string { return nil }
 // Fingerprint hashes the names and all bytes of the files.
 func (c *CIFAR) Fingerprint() string { return c.fingerprint }
 
-// Describe is picture i without its pixels.
+// Describe is image i without its pixels.
 func (c *CIFAR) Describe(i int) Sample {
 	f, at := c.locate(i)
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
-// At reads picture i.
+// At reads image i.
 func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err
@@ -242,7 +242,7 @@ func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
-// locate finds the file of picture i and the record in it.
+// locate finds the file of image i and the record in it.
 func (c *CIFAR) locate(i int) (*cifarFile, int) {
 	n, _ := slices.BinarySearchFunc(c.files, i, func(f cifarFile, i int) int { return f.first + len(f.labels) - 1 - i })
 	return &c.files[n], i - c.files[n].first

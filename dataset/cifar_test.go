@@ -122,7 +122,7 @@ func TestCIFARRefused(t *testing.T) {
 	}{
 		{"nothing", CIFAROptions{}, "no file or folder"},
 		{"missing", CIFAROptions{Paths: []string{filepath.Join(dir, "no.bin")}}, "no such file"},
-		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes, which is no whole number of CIFAR-10 records of 3073 bytes; 1 picture would be 3073 bytes"},
+		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes, which is no whole number of CIFAR-10 records of 3073 bytes; 1 image would be 3073 bytes"},
 		{"empty", CIFAROptions{Paths: []string{file("empty.bin", nil)}}, "0 bytes"},
 		{"label", CIFAROptions{Paths: []string{file("label.bin", bytes.Repeat([]byte{10}, 3073))}}, "record 0: label 10, but CIFAR-10 has 10 classes"},
 		{"folder", CIFAROptions{Paths: []string{dir}}, "no file test_batch.bin"},
@@ -164,12 +164,12 @@ func TestCIFARTestSet(t *testing.T) {
 		perClass[s.Label]++
 		for j, b := range raw[i*3073+1 : (i+1)*3073] {
 			if s.Input.Data[j] != float32(b)/255 {
-				t.Fatalf("picture %d, value %d is %v, want %d / 255", i, j, s.Input.Data[j], b)
+				t.Fatalf("image %d, value %d is %v, want %d / 255", i, j, s.Input.Data[j], b)
 			}
 		}
 	}
 	if slices.ContainsFunc(perClass, func(n int) bool { return n != 1000 }) {
-		t.Errorf("%v pictures of the classes, want 1,000 of each", perClass)
+		t.Errorf("%v images of the classes, want 1,000 of each", perClass)
 	}
 }
 
@@ -194,7 +194,7 @@ func FuzzCIFAR(f *testing.F) {
 		for i := range src.Len() {
 			s, err := src.At(context.Background(), i, Frame{})
 			if err != nil || s.Label < 0 || s.Label >= len(src.Classes()) {
-				t.Fatalf("picture %d: label %d, %v", i, s.Label, err)
+				t.Fatalf("image %d: label %d, %v", i, s.Label, err)
 			}
 		}
 	})

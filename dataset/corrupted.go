@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// corrupted is a source whose pictures were damaged, each in its own way.
+// corrupted is a source whose images were damaged, each in its own way.
 type corrupted struct {
 	Source
 	how         transform.Transform
@@ -39,7 +39,7 @@ func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 		return s, err
 	}
 	if s.Input.Rank() != 3 {
-		return s, fmt.Errorf("%s: corruptions are of pictures", s.Name)
+		return s, fmt.Errorf("%s: corruptions are of images", s.Name)
 	}
 	op := c.how.Draw(seed.Rand(c.seed, "corruption", c.name, s.Index))
 	damaged := tensor.New(s.Input.Shape...)

@@ -1,7 +1,7 @@
-// Package dataset yields samples: pictures from files, arrays and folders, and synthetic ones whose factors are known.
+// Package dataset yields samples: images from files, arrays and folders, and synthetic ones whose factors are known.
 //
 // A Source has a length, a fingerprint of its content and random access by index, so that any part of it can be
-// read by any worker in any order and is the same sample each time. A Frame says how a picture is brought to
+// read by any worker in any order and is the same sample each time. A Frame says how an image is brought to
 // the size that a model takes; sources apply it while decoding. A Preprocess is a frame and what brings values in [0, 1] to
 // those that a model was trained on.
 //
@@ -12,7 +12,7 @@
 //	OpenShapes, OpenGratings   drawn on the fly, with known factors
 //	OpenTones                  played on the fly, with known factors
 //	OpenSounds                 WAV and FLAC files: a class a folder, by a pattern of names, by a CSV file, LibriSpeech
-//	dataset/video              patches of videos, or of pictures under a moving camera, with trajectories over time
+//	dataset/video              patches of videos, or of images under a moving camera, with trajectories over time
 //	Pair                       two sources whose samples somebody else made into pairs
 //	Join                       several sources, one behind the other
 //
@@ -34,8 +34,8 @@ const NoLabel = -1
 type Sample struct {
 	Index   int                // its place in the source's own order: stable under limit, shuffle and split
 	Name    string             // for people: a file name, or "test_batch.bin#17"
-	Input   tensor.Tensor      // a picture, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
-	Sound   *Sound             // of a sound: all of it, of which Input is a part; nil for pictures
+	Input   tensor.Tensor      // an image, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
+	Sound   *Sound             // of a sound: all of it, of which Input is a part; nil for images
 	Moved   *tensor.Tensor     // the other half of a ready-made pair, framed alike; nil elsewhere
 	Label   int                // index into the source's classes, or NoLabel
 	Factors map[string]float64 // named factors of variation, in the units that the source documents

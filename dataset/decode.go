@@ -17,19 +17,19 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// pictureExtensions are the endings of files that are taken for pictures; what a file really is, its first bytes say.
-var pictureExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+// imageExtensions are the endings of files that are taken for images; what a file really is, its first bytes say.
+var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
-// Bounds that no honest picture meets and a decompression bomb does.
+// Bounds that no honest image meets and a decompression bomb does.
 const (
-	maxPixels = 1 << 27   // of a picture
+	maxPixels = 1 << 27   // of an image
 	anyPixels = 1 << 24   // up to here however short the file is
 	perByte   = 1 << 14   // pixels that a byte may stand for beyond that: more than deflate can pack
 	maxFile   = 512 << 20 // bytes of a file
 )
 
-// readPicture decodes a picture file.
-func readPicture(path string) (image.Image, error) {
+// readImage decodes an image file.
+func readImage(path string) (image.Image, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -40,19 +40,19 @@ func readPicture(path string) (image.Image, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("a picture file of more than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("an image file of more than %d MiB", maxFile>>20)
 	}
-	return decodePicture(data)
+	return decodeImage(data)
 }
 
-// decodePicture decodes JPEG, PNG, GIF (its first frame), BMP, TIFF or WebP.
-func decodePicture(data []byte) (image.Image, error) {
+// decodeImage decodes JPEG, PNG, GIF (its first frame), BMP, TIFF or WebP.
+func decodeImage(data []byte) (image.Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("no picture of a known format: %w", err)
+		return nil, fmt.Errorf("no image of a known format: %w", err)
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
-		return nil, fmt.Errorf("a picture of %d x %d pixels in %d bytes: the bound is %d pixels", c.Width, c.Height, len(data), bound)
+		return nil, fmt.Errorf("an image of %d x %d pixels in %d bytes: the bound is %d pixels", c.Width, c.Height, len(data), bound)
 	}
 	img, format, err := image.Decode(bytes.NewReader(data))
 	if err != nil {

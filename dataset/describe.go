@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Describer is a Source that knows the name, label and factors of its samples without reading their pictures.
+// A Describer is a Source that knows the name, label and factors of its samples without reading their images.
 type Describer interface {
 	// Describe is sample i without Input and Moved.
 	Describe(i int) Sample
@@ -26,7 +26,7 @@ func Close(src Source) error {
 	return nil
 }
 
-// Describe returns sample i of any source without its picture, which it reads only if the source is no Describer.
+// Describe returns sample i of any source without its image, which it reads only if the source is no Describer.
 func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:

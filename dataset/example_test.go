@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// A folder of pictures is opened, its second half taken, and read as a model wants it.
+// A folder of images is opened, its second half taken, and read as a model wants it.
 func Example() {
 	ctx := context.Background()
-	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/pictures", Layout: "flat"})
+	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/images", Layout: "flat"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// FolderOptions says how a folder of pictures is labelled.
+// FolderOptions says how a folder of images is labelled.
 type FolderOptions struct {
 	Dir    string
 	Labels string // CSV file of file,label and columns of factors; the files are relative to Dir
@@ -17,18 +17,18 @@ type FolderOptions struct {
 	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
 }
 
-// A Folder is a source over picture files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
+// A Folder is a source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
 type Folder struct {
 	catalogue
 	fingerprint string
 }
 
-// OpenFolder opens a folder of pictures. With a CSV file of labels, the files that it lists are the samples, in its order.
+// OpenFolder opens a folder of images. With a CSV file of labels, the files that it lists are the samples, in its order.
 // Otherwise the layout says where labels come from:
 //
-//	classes  a folder a class, pictures in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
+//	classes  a folder a class, images in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
 //	synsets  no folders, and file names that start with a WordNet synset, such as n01440764_tench.JPEG; classes sorted
-//	flat     no labels, pictures at any depth
+//	flat     no labels, images at any depth
 //
 // Without a layout it is "classes" where there are folders, "synsets" where every name starts with one, else "flat". Names that
 // start with a dot are passed over.
@@ -37,7 +37,7 @@ type Folder struct {
 // of them, evenly spaced: reading every byte of ImageNet would take longer than many a study. With WebP files among them it
 // also says in which version they are decoded.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
-	f := &Folder{catalogue: catalogue{dir: o.Dir, what: "pictures", endings: pictureExtensions}}
+	f := &Folder{catalogue: catalogue{dir: o.Dir, what: "images", endings: imageExtensions}}
 	err := f.list(ctx, labelling{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {
@@ -53,7 +53,7 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	return f, nil
 }
 
-// Len is the number of pictures.
+// Len is the number of images.
 func (f *Folder) Len() int { return len(f.files) }
 
 // Classes are the names of the labels, sorted; nil in an unlabelled folder.
@@ -65,16 +65,16 @@ func (f *Folder) Factors() []string { return f.factors }
 // Fingerprint is described at OpenFolder.
 func (f *Folder) Fingerprint() string { return f.fingerprint }
 
-// Describe is picture i without its pixels; its name is relative to the folder.
+// Describe is image i without its pixels; its name is relative to the folder.
 func (f *Folder) Describe(i int) Sample { return f.bare(i) }
 
-// At decodes picture i. One that cannot be read is a BadSample.
+// At decodes image i. One that cannot be read is a BadSample.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err
 	}
 	s := f.Describe(i)
-	img, err := readPicture(filepath.Join(f.dir, s.Name))
+	img, err := readImage(filepath.Join(f.dir, s.Name))
 	if err == nil {
 		s.Input, err = frame.Image(img)
 	}

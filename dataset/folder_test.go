@@ -26,7 +26,7 @@ func dot(t testing.TB, level uint8) []byte {
 	return b.Bytes()
 }
 
-// dots is a folder of such pictures, whose levels are their places in names.
+// dots is a folder of such images, whose levels are their places in names.
 func dots(t testing.TB, names ...string) string {
 	t.Helper()
 	files := map[string][]byte{}
@@ -90,7 +90,7 @@ func TestFolderLayouts(t *testing.T) {
 	}
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dots(t, "b/1.png", "a/readme.md")})
 	if err != nil || !slices.Equal(src.Classes(), []string{"a", "b"}) {
-		t.Errorf("classes %v (%v): a folder without pictures counts, as with torchvision", src.Classes(), err)
+		t.Errorf("classes %v (%v): a folder without images counts, as with torchvision", src.Classes(), err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestFolderRefused(t *testing.T) {
 		want    string
 	}{
 		{"missing", FolderOptions{Dir: filepath.Join(empty, "none")}, "", "no such file"},
-		{"empty", FolderOptions{Dir: empty}, "", "no pictures"},
+		{"empty", FolderOptions{Dir: empty}, "", "no images"},
 		{"mixed", FolderOptions{Dir: mixed}, "", "set the layout"},
 		{"outside the classes", FolderOptions{Dir: mixed, Layout: "classes"}, "", "a.png lies outside"},
 		{"no synset", FolderOptions{Dir: mixed, Layout: "synsets"}, "", "does not start with a synset"},
@@ -206,7 +206,7 @@ func TestFolderFingerprint(t *testing.T) {
 	}
 	one, other := dot(t, 1), dot(t, 2)
 	if len(one) != len(other) {
-		t.Fatal("the two pictures are to be of one size")
+		t.Fatal("the two images are to be of one size")
 	}
 	base := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other})
 	if again := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other}); again != base {
@@ -227,7 +227,7 @@ func TestFolderFingerprint(t *testing.T) {
 func TestFolderBadSample(t *testing.T) {
 	t.Parallel()
 	good := dot(t, 9)
-	dir := folderOf(t, map[string][]byte{"a.png": good, "b.png": good[:len(good)-20], "c.jpg": []byte("no picture"), "d.gif": nil})
+	dir := folderOf(t, map[string][]byte{"a.png": good, "b.png": good[:len(good)-20], "c.jpg": []byte("no image"), "d.gif": nil})
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestFolderBadSample(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "d.gif")); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"", "b.png: damaged png", "c.jpg: no picture of a known format", "d.gif: no such file or directory"} {
+	for i, want := range []string{"", "b.png: damaged png", "c.jpg: no image of a known format", "d.gif: no such file or directory"} {
 		s, err := src.At(t.Context(), i, Frame{})
 		if want == "" {
 			if err != nil {
@@ -256,11 +256,11 @@ func TestFolderBadSample(t *testing.T) {
 	}
 }
 
-// A few bytes may claim a picture of many gigabytes.
+// A few bytes may claim an image of many gigabytes.
 func TestDecodeRefusesBombs(t *testing.T) {
 	t.Parallel()
 	bomb := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...)
-	if _, err := decodePicture(bomb); err == nil || !strings.Contains(err.Error(), "65535 x 65535 pixels") {
+	if _, err := decodeImage(bomb); err == nil || !strings.Contains(err.Error(), "65535 x 65535 pixels") {
 		t.Errorf("error %v, want one about the size", err)
 	}
 }
@@ -270,7 +270,7 @@ func FuzzLabelTable(f *testing.F) {
 	f.Add("\xef\xbb\xbfa.png,cat\nb.png,dog\n")
 	f.Add("path,class\n\"x\"\"y.png\",\"a,b\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := readLabelTable(strings.NewReader(text), "", (&catalogue{endings: pictureExtensions}).wanted)
+		table, err := readLabelTable(strings.NewReader(text), "", (&catalogue{endings: imageExtensions}).wanted)
 		if err != nil {
 			return
 		}
@@ -298,14 +298,14 @@ func FuzzLabelTable(f *testing.F) {
 
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"420.jpg", "progressive.jpg", "alpha.png", "palette.gif", "colour.bmp", "colour.tif", "lossy.webp", "lossless.webp"} {
-		data, err := os.ReadFile(filepath.Join("testdata", "pictures", name))
+		data, err := os.ReadFile(filepath.Join("testdata", "images", name))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		img, err := decodePicture(data)
+		img, err := decodeImage(data)
 		if err != nil {
 			return
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Frame says how a picture is brought to the size and the channels that a model takes: the short side is resized,
-// then the centre cropped. Of a sound it says the rate and the number of samples. The zero Frame leaves a picture or a sound as it is.
+// A Frame says how an image is brought to the size and the channels that a model takes: the short side is resized,
+// then the centre cropped. Of a sound it says the rate and the number of samples. The zero Frame leaves an image or a sound as it is.
 //
-// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image: pictures of 8 bits
-// are resampled in 8 bits, exactly as PIL does; a crop that is larger than the picture is padded with zeros. As with
+// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image: images of 8 bits
+// are resampled in 8 bits, exactly as PIL does; a crop that is larger than the image is padded with zeros. As with
 // PIL, transparency is dropped and the orientation that a camera wrote into EXIF is ignored.
 type Frame struct {
 	Resize        int    // length of the short side after resizing; 0: no resizing before the crop
 	Square        bool   // both sides are resized to Resize, whatever the proportions
-	Height, Width int    // of the centre crop; 0: as it comes. A picture of another size is resized to this if Resize is 0
+	Height, Width int    // of the centre crop; 0: as it comes. An image of another size is resized to this if Resize is 0
 	Channels      int    // 3: colour, grey is repeated; 1: grey, 0.2989 R + 0.587 G + 0.114 B; 0: as it comes
 	Interpolation string // "bilinear" (default; area-weighted when shrinking, as PIL does), "bicubic" or "nearest"
 
@@ -26,10 +26,10 @@ type Frame struct {
 	Length int `json:",omitzero"` // of a sound: samples that the model takes; 0: as it comes
 }
 
-// picture reports whether the frame is one of pictures.
-func (f Frame) picture() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
+// image reports whether the frame is one of images.
+func (f Frame) img() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds what one framed picture may hold (1 GiB of float32), so that a picture of absurd proportions is an
+// maxValues bounds what one framed image may hold (1 GiB of float32), so that an image of absurd proportions is an
 // error rather than the end of the memory.
 const maxValues = 1 << 28
 
@@ -40,17 +40,17 @@ func (f Frame) Check() error {
 		return fmt.Errorf("frame: resize %d, height %d, width %d: sizes cannot be negative", f.Resize, f.Height, f.Width)
 	case f.Rate < 0 || f.Length < 0:
 		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
-	case f.picture() && (f.Rate > 0 || f.Length > 0):
-		return errors.New("frame: rate and length are of sounds, and sizes and channels of pictures")
+	case f.img() && (f.Rate > 0 || f.Length > 0):
+		return errors.New("frame: rate and length are of sounds, and sizes and channels of images")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:
-		return fmt.Errorf("frame: %d channels: pictures have 1 or 3", f.Channels)
+		return fmt.Errorf("frame: %d channels: images have 1 or 3", f.Channels)
 	}
 	_, err := filterOf(f.Interpolation)
 	return err
 }
 
-// Image brings a picture to the frame: c x h x w, values in [0, 1]. c is 1 for a grey picture and 3 for any other unless
-// the frame says. Pictures of 16 bits a channel keep their precision.
+// Image brings an image to the frame: c x h x w, values in [0, 1]. c is 1 for a grey image and 3 for any other unless
+// the frame says. Images of 16 bits a channel keep their precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := deepRaster(img); ok {
 		return frameRaster(f, deep, exact)
@@ -58,11 +58,11 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	return frameRaster(f, rasterOf(img), round8)
 }
 
-// Tensor brings a picture that is a tensor already, c x h x w, to the frame. It is resampled in float32, bicubic
-// overshoot included. A picture of other than 1 or 3 channels cannot be turned to colour or grey.
+// Tensor brings an image that is a tensor already, c x h x w, to the frame. It is resampled in float32, bicubic
+// overshoot included. An image of other than 1 or 3 channels cannot be turned to colour or grey.
 func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if t.Rank() != 3 {
-		return tensor.Tensor{}, fmt.Errorf("frame: a picture has shape channels x height x width, not %v", t.Shape)
+		return tensor.Tensor{}, fmt.Errorf("frame: an image has shape channels x height x width, not %v", t.Shape)
 	}
 	c, h, w := t.Shape[0], t.Shape[1], t.Shape[2]
 	if f.keeps(c, h, w) {
@@ -71,7 +71,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	return frameRaster(f, interleave(t.Data, c, h, w), exact)
 }
 
-// bytes frames a picture of 8 bits a value in c planes of h x w.
+// bytes frames an image of 8 bits a value in c planes of h x w.
 func (f Frame) bytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	if !f.keeps(c, h, w) {
 		return frameRaster(f, interleave(planes, c, h, w), round8)
@@ -83,12 +83,12 @@ func (f Frame) bytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// keeps reports whether the frame leaves a picture of that shape untouched.
+// keeps reports whether the frame leaves an image of that shape untouched.
 func (f Frame) keeps(c, h, w int) bool {
 	return (f.Channels == 0 || f.Channels == c) && f.window(h, w) == window{h, w, 0, 0, h, w}
 }
 
-// A window is the part of a resized picture that a frame shows; it may reach beyond the picture on all sides.
+// A window is the part of a resized image that a frame shows; it may reach beyond the image on all sides.
 type window struct {
 	resizedH, resizedW int
 	top, left          int
@@ -143,14 +143,14 @@ func frameRaster[T uint8 | float32, A int32 | float32](f Frame, r raster[T], rou
 		return tensor.Tensor{}, err
 	}
 	if r.w == 0 || r.h == 0 {
-		return tensor.Tensor{}, fmt.Errorf("frame: the picture is empty (%d x %d)", r.w, r.h)
+		return tensor.Tensor{}, fmt.Errorf("frame: the image is empty (%d x %d)", r.w, r.h)
 	}
 	if f.Channels != 0 && f.Channels != r.c && r.c != 1 && r.c != 3 {
-		return tensor.Tensor{}, fmt.Errorf("frame: a picture of %d channels cannot be turned to %d", r.c, f.Channels)
+		return tensor.Tensor{}, fmt.Errorf("frame: an image of %d channels cannot be turned to %d", r.c, f.Channels)
 	}
 	win := f.window(r.h, r.w)
 	if c := max(r.c, f.Channels); win.height > maxValues/c/win.width {
-		return tensor.Tensor{}, fmt.Errorf("frame: a picture of %d x %d would become %d x %d: too large; crop it", r.w, r.h, win.width, win.height)
+		return tensor.Tensor{}, fmt.Errorf("frame: an image of %d x %d would become %d x %d: too large; crop it", r.w, r.h, win.width, win.height)
 	}
 	fl, err := filterOf(f.Interpolation)
 	if err != nil {
@@ -159,7 +159,7 @@ func frameRaster[T uint8 | float32, A int32 | float32](f Frame, r raster[T], rou
 	return channels(expose(resample(r, win, fl, round), win), f.Channels), nil
 }
 
-// expose lays the visible part of a picture into its window as planes, values in [0, 1], zero around it.
+// expose lays the visible part of an image into its window as planes, values in [0, 1], zero around it.
 func expose[T uint8 | float32](r raster[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)

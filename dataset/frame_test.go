@@ -23,7 +23,7 @@ func drawnFrame(t *rapid.T) Frame {
 	}
 }
 
-// A picture of one value stays at that value wherever it reaches, and is 0 beyond.
+// An image of one value stays at that value wherever it reaches, and is 0 beyond.
 func TestFrameKeepsConstants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,9 +124,9 @@ func TestFrameRefuses(t *testing.T) {
 	}
 }
 
-func TestDeepPicturesKeepTheirPrecision(t *testing.T) {
+func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 	t.Parallel()
-	got, err := Frame{}.Image(picture(t, "deep.png"))
+	got, err := Frame{}.Image(img(t, "deep.png"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestDeepPicturesKeepTheirPrecision(t *testing.T) {
 	}
 }
 
-// The same pixels are the same picture, whatever Go type holds them and wherever its bounds start.
+// The same pixels are the same image, whatever Go type holds them and wherever its bounds start.
 func TestImageTypesAgree(t *testing.T) {
 	t.Parallel()
 	src := image.NewNRGBA(image.Rect(0, 0, 6, 5))

@@ -9,11 +9,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Grating is a sinusoid over the whole picture, equation of section 5 of Goodfellow et al. (2009):
+// A Grating is a sinusoid over the whole image, equation of section 5 of Goodfellow et al. (2009):
 //
 //	I(x, y) = b + a sin(omega (x cos(theta) + y sin(theta) - phi))
 //
-// The origin is the picture's centre, x goes right and y up, and the side is pi long, so that a picture
+// The origin is the image's centre, x goes right and y up, and the side is pi long, so that an image
 // shows Frequency / 2 cycles. b and a are 1/2: mid-grey, and half of the range, so values fill [0, 1].
 type Grating struct {
 	Frequency   float64 // omega: radians per unit of length, the side being pi; 2 is one cycle
@@ -57,7 +57,7 @@ func waves(n int, step, shift float64) []wave {
 
 // GratingsOptions says which gratings OpenGratings draws: all combinations of three lists.
 type GratingsOptions struct {
-	Size     int // side of the square picture in pixels; 0: 32
+	Size     int // side of the square image in pixels; 0: 32
 	Channels int // 3, all equal, or 1; 0: 3
 
 	Frequencies  []float64 // radians per unit of length, the side being pi; nil: 2, 4, 6, 8
@@ -170,8 +170,8 @@ func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s.draw(i, s.Grating(i), frame)
 }
 
-// picture is a grating at the size and with the channels of the source.
-func (s *Gratings) picture(g Grating) (tensor.Tensor, error) {
-	picture := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
-	return picture, g.Draw(picture)
+// image is a grating at the size and with the channels of the source.
+func (s *Gratings) image(g Grating) (tensor.Tensor, error) {
+	image := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
+	return image, g.Draw(image)
 }

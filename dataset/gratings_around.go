@@ -60,7 +60,7 @@ func (s *Gratings) walk(name string, amounts []float64, move func(Grating, float
 	}
 	for i := range s.Len() {
 		g := s.Grating(i)
-		if _, known := at[g.key()]; known { // the same picture comes twice in the grid, as at both ends of the phases
+		if _, known := at[g.key()]; known { // the same image comes twice in the grid, as at both ends of the phases
 			w.gratings = append(w.gratings, g)
 			continue
 		}
@@ -145,11 +145,11 @@ func AsGratings(src Source) *Gratings {
 
 // draw draws a grating as sample i.
 func (s *Gratings) draw(i int, g Grating, frame Frame) (Sample, error) {
-	picture, err := s.picture(g)
+	image, err := s.image(g)
 	if err != nil {
 		return Sample{}, fmt.Errorf("gratings: drawing sample %d: %w", i, err)
 	}
-	input, err := frame.Tensor(picture)
+	input, err := frame.Tensor(image)
 	if err != nil {
 		return Sample{}, fmt.Errorf("gratings: framing sample %d: %w", i, err)
 	}

@@ -19,7 +19,7 @@ func TestGratingWalksOfThePaper(t *testing.T) {
 		move         func(*Grating, float64)
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
-		// Between the grid's orientations, phases that differ by a wavelength are one picture.
+		// Between the grid's orientations, phases that differ by a wavelength are one image.
 		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
 		if c.walk.Len() != c.total || len(c.walk.Amounts()) != c.steps {
@@ -54,7 +54,7 @@ func TestGratingWalksOfThePaper(t *testing.T) {
 	}
 }
 
-// Off the paper's grid trajectories have pictures of their own.
+// Off the paper's grid trajectories have images of their own.
 func TestGratingWalksOfAnyGrid(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6, Channels: 1, Frequencies: []float64{1, 3}, Orientations: []float64{10}, Phases: []float64{0.1}}))

@@ -13,11 +13,11 @@ import (
 )
 
 func drawnGrating(t interface{ Fatal(...any) }, g Grating, size int) tensor.Tensor {
-	picture := tensor.New(1, size, size)
-	if err := g.Draw(picture); err != nil {
+	image := tensor.New(1, size, size)
+	if err := g.Draw(image); err != nil {
 		t.Fatal(err)
 	}
-	return picture
+	return image
 }
 
 func TestGratingsAgreeWithNumpy(t *testing.T) {
@@ -96,7 +96,7 @@ func TestGratingSymmetries(t *testing.T) {
 		turned := g
 		turned.Orientation += 90
 		if d := widest(quarter(still), drawnGrating(t, turned, 24)); d > 1e-5 {
-			t.Fatalf("a turned picture and a turned grating differ by %g", d)
+			t.Fatalf("a turned image and a turned grating differ by %g", d)
 		}
 		half := g
 		half.Phase += math.Pi / g.Frequency

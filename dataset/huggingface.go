@@ -9,7 +9,7 @@ import (
 )
 
 // FromHuggingFace reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
-// leaves out has the library's defaults. An option that changes the picture and that a Preprocess cannot express is
+// leaves out has the library's defaults. An option that changes the image and that a Preprocess cannot express is
 // an error. Of sounds it takes Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
 // differ by a pixel.
 func FromHuggingFace(path string) (Preprocess, error) {
@@ -30,7 +30,7 @@ func FromHuggingFace(path string) (Preprocess, error) {
 	return p, nil
 }
 
-// processorConfig holds the keys that say what happens to a picture. Pointers tell what is left out.
+// processorConfig holds the keys that say what happens to an image. Pointers tell what is left out.
 type processorConfig struct {
 	Type          string   `json:"image_processor_type"`
 	OldType       string   `json:"feature_extractor_type"`
@@ -149,7 +149,7 @@ func (c processorConfig) frame(f *Frame) error {
 	return c.crop(f, *c.CropSize)
 }
 
-// resize reads the size; without a crop the whole picture is resized.
+// resize reads the size; without a crop the whole image is resized.
 func (c processorConfig) resize(f *Frame, s hfSize) error {
 	if s.side > 0 {
 		s = c.meaning(s.side)

@@ -13,12 +13,12 @@ import (
 
 // IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in .gz.
 type IDXOptions struct {
-	Images string // the file of pictures, or the folder that holds it under its usual name
+	Images string // the file of images, or the folder that holds it under its usual name
 	Labels string // the file of labels; "": the one beside Images with the usual name, none if it is not there
 	Part   string // of a folder: "test" (default), "train" or "all"
 }
 
-// An IDX is a source over pictures in the IDX format: grey, a byte a pixel. They are given as stored, so those of EMNIST,
+// An IDX is a source over images in the IDX format: grey, a byte a pixel. They are given as stored, so those of EMNIST,
 // which are stored transposed, lie on their side.
 type IDX struct {
 	parts       []idxPart
@@ -51,7 +51,7 @@ func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 		return err
 	}
 	if len(paths) > 1 && o.Labels != "" {
-		return fmt.Errorf("labels %s go with one file of pictures, and there are %d", o.Labels, len(paths))
+		return fmt.Errorf("labels %s go with one file of images, and there are %d", o.Labels, len(paths))
 	}
 	d := newDigest("idx")
 	for _, path := range paths {
@@ -78,7 +78,7 @@ func (x *IDX) nameClasses() ([]string, error) {
 	return numbered(highest), nil
 }
 
-// idxPaths finds the files of pictures: train-images-idx3-ubyte, t10k-images.idx3-ubyte, emnist-letters-test-images-idx3-ubyte.gz.
+// idxPaths finds the files of images: train-images-idx3-ubyte, t10k-images.idx3-ubyte, emnist-letters-test-images-idx3-ubyte.gz.
 func idxPaths(o IDXOptions) ([]string, error) {
 	info, err := os.Stat(o.Images)
 	if err != nil {
@@ -123,7 +123,7 @@ func onlyFile(dir string, patterns []string) (string, error) {
 	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
 }
 
-// open adds a file of pictures and its labels.
+// open adds a file of images and its labels.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 	images, head, err := openIDXFile(ctx, path, 3)
 	if err != nil {
@@ -149,23 +149,23 @@ func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 	return nil
 }
 
-func readIDXLabels(ctx context.Context, path string, pictures int) ([]uint8, error) {
+func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error) {
 	file, head, err := openIDXFile(ctx, path, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if head.dims[0] != pictures {
-		return nil, fmt.Errorf("%s holds %d labels for %d pictures", path, head.dims[0], pictures)
+	if head.dims[0] != images {
+		return nil, fmt.Errorf("%s holds %d labels for %d images", path, head.dims[0], images)
 	}
-	labels := make([]uint8, pictures)
+	labels := make([]uint8, images)
 	if _, err := file.ReadAt(labels, head.length()); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return labels, nil
 }
 
-// idxLabelsBeside is the file of labels that goes with a file of pictures, or "".
+// idxLabelsBeside is the file of labels that goes with a file of images, or "".
 func idxLabelsBeside(images string) string {
 	dir, name := filepath.Split(images)
 	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
@@ -212,7 +212,7 @@ func readIDXHeader(b blob, rank int) (idxHeader, error) {
 	case raw[2] != 8:
 		return idxHeader{}, fmt.Errorf("IDX values of type %#x: only bytes (0x8) are read", raw[2])
 	case int(raw[3]) != rank:
-		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are pictures and labels exchanged?", raw[3], rank)
+		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are images and labels exchanged?", raw[3], rank)
 	case n < len(raw):
 		return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", n, len(raw))
 	}
@@ -245,7 +245,7 @@ func (x *IDX) Close() error {
 	return err
 }
 
-// Len is the number of pictures.
+// Len is the number of images.
 func (x *IDX) Len() int { return x.size }
 
 // Classes are "0", "1" and so on; nil without labels.
@@ -257,7 +257,7 @@ func (x *IDX) Factors() []string { return nil }
 // Fingerprint hashes the files.
 func (x *IDX) Fingerprint() string { return x.fingerprint }
 
-// Describe is picture i without its pixels.
+// Describe is image i without its pixels.
 func (x *IDX) Describe(i int) Sample {
 	p := x.locate(i)
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}
@@ -267,7 +267,7 @@ func (x *IDX) Describe(i int) Sample {
 	return s
 }
 
-// At reads picture i.
+// At reads image i.
 func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// idxPictures is n pictures of 2 x 3 whose pixels count up from 0.
-func idxPictures(n byte) []byte {
+// idxImages is n images of 2 x 3 whose pixels count up from 0.
+func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {
 		data = append(data, i)
@@ -56,11 +56,11 @@ func folderOf(t testing.TB, files map[string][]byte) string {
 func TestIDX(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{
-		"train-images-idx3-ubyte":    idxPictures(3),
+		"train-images-idx3-ubyte":    idxImages(3),
 		"train-labels-idx1-ubyte.gz": gzipped(t, idxLabels(4, 0, 2)),
-		"t10k-images.idx3-ubyte.gz":  gzipped(t, idxPictures(2)),
+		"t10k-images.idx3-ubyte.gz":  gzipped(t, idxImages(2)),
 		"t10k-labels.idx1-ubyte":     idxLabels(1, 3),
-		"alone":                      idxPictures(1),
+		"alone":                      idxImages(1),
 		"names":                      idxLabels(7),
 	})
 	cases := []struct {
@@ -89,7 +89,7 @@ func TestIDX(t *testing.T) {
 			if err != nil || !slices.Equal(s.Input.Shape, []int{1, 2, 3}) {
 				t.Fatalf("shape %v, %v", s.Input.Shape, err)
 			}
-			first := strings.Split(s.Name, "#")[1][0] - '0' // the pictures of a file count on
+			first := strings.Split(s.Name, "#")[1][0] - '0' // the images of a file count on
 			for i, v := range s.Input.Data {
 				if want := float32(6*first+byte(i)) / 255; v != want {
 					t.Errorf("pixel %d of %s is %v, want %v", i, s.Name, v, want)
@@ -101,12 +101,12 @@ func TestIDX(t *testing.T) {
 
 func TestIDXRefused(t *testing.T) {
 	t.Parallel()
-	pictures := idxPictures(3)
-	whole := gzipped(t, pictures)
+	images := idxImages(3)
+	whole := gzipped(t, images)
 	dir := folderOf(t, map[string][]byte{
-		"short": pictures[:len(pictures)-1], "head": pictures[:9], "text": []byte("these are not the pictures you seek"), "labels": idxLabels(1, 2),
-		"floats": append([]byte{0, 0, 13}, pictures[3:]...), "huge": append([]byte{0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, pictures...),
-		"none": {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3}, "good": pictures, "cut.gz": whole[:len(whole)-9], "not.gz": pictures,
+		"short": images[:len(images)-1], "head": images[:9], "text": []byte("these are not the images you seek"), "labels": idxLabels(1, 2),
+		"floats": append([]byte{0, 0, 13}, images[3:]...), "huge": append([]byte{0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, images...),
+		"none": {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3}, "good": images, "cut.gz": whole[:len(whole)-9], "not.gz": images,
 	})
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, c := range map[string]struct {
@@ -120,7 +120,7 @@ func TestIDXRefused(t *testing.T) {
 		"floats":   {IDXOptions{Images: file("floats")}, "only bytes"},
 		"huge":     {IDXOptions{Images: file("huge")}, "do not fit"},
 		"none":     {IDXOptions{Images: file("none")}, "is 0"},
-		"count":    {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for 3 pictures"},
+		"count":    {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for 3 images"},
 		"cut":      {IDXOptions{Images: file("cut.gz")}, "too early"},
 		"no gzip":  {IDXOptions{Images: file("not.gz")}, "gzip"},
 		"folder":   {IDXOptions{Images: dir}, "no file *t10k-images"},
@@ -134,8 +134,8 @@ func TestIDXRefused(t *testing.T) {
 }
 
 func FuzzIDX(f *testing.F) {
-	f.Add(idxPictures(3), idxLabels(1, 2, 3), false)
-	f.Add(gzipped(f, idxPictures(2)), gzipped(f, idxLabels(1, 2)), true)
+	f.Add(idxImages(3), idxLabels(1, 2, 3), false)
+	f.Add(gzipped(f, idxImages(2)), gzipped(f, idxLabels(1, 2)), true)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, images, labels []byte, zipped bool) {
 		ending := ""
@@ -156,7 +156,7 @@ func FuzzIDX(f *testing.F) {
 		for i := range min(src.Len(), 20) {
 			s, err := src.At(context.Background(), i, Frame{Height: 2, Width: 2})
 			if err != nil || s.Label < 0 || s.Label >= len(src.Classes()) {
-				t.Fatalf("picture %d: label %d, %v", i, s.Label, err)
+				t.Fatalf("image %d: label %d, %v", i, s.Label, err)
 			}
 		}
 	})

@@ -19,22 +19,22 @@ type measured struct {
 	fingerprint string
 }
 
-// measuredFactors are what can be computed of a picture, or of a sound.
+// measuredFactors are what can be computed of an image, or of a sound.
 var measuredFactors = map[string]func(tensor.Tensor) (float64, error){
 	"hue": hsvMean(0), "saturation": hsvMean(1), "value": hsvMean(2), "level": levelOf,
 }
 
 // Measure returns a source whose samples also carry factors that are computed from their Input, as it is framed:
 //
-//	hue         mean hue of a picture in 8 bits, 0 to 179: half the degrees
+//	hue         mean hue of an image in 8 bits, 0 to 179: half the degrees
 //	saturation  mean saturation, 0 to 255
 //	value       mean of the largest channel, 0 to 255
 //	level       of a sound: 20 log10 of the root of the mean square, dBFS; -200 for silence
 //
-// Hue, saturation and value are those of OpenCV's conversion of 8-bit pictures, each rounded before the mean: with V the largest and m
+// Hue, saturation and value are those of OpenCV's conversion of 8-bit images, each rounded before the mean: with V the largest and m
 // the smallest channel, S = 255 (V - m) / V, 0 for black, and the hue is 30 (G - B) / (V - m) where V is red, 60 + 30 (B - R) / (V - m)
 // where it is green, 120 + 30 (R - G) / (V - m) where it is blue, plus 180 where it is negative, and 0 for grey. The mean of the hue is that of
-// the numbers, not of the circle, as Plachouras et al. 2025 take it. In a picture of one channel hue and saturation are 0.
+// the numbers, not of the circle, as Plachouras et al. 2025 take it. In an image of one channel hue and saturation are 0.
 //
 // A sample is described by its whole Input, since no frame is known then.
 func Measure(src Source, names []string) (Source, error) {
@@ -90,11 +90,11 @@ func (m measured) describe(ctx context.Context, i int) (Sample, error) {
 	return s, err
 }
 
-// hsvMean is the mean of one component of a picture's hue, saturation and value.
+// hsvMean is the mean of one component of an image's hue, saturation and value.
 func hsvMean(component int) func(tensor.Tensor) (float64, error) {
 	return func(t tensor.Tensor) (float64, error) {
 		if t.Rank() != 3 || t.Shape[0] != 1 && t.Shape[0] != 3 {
-			return 0, errors.New("it is of pictures with 1 or 3 channels")
+			return 0, errors.New("it is of images with 1 or 3 channels")
 		}
 		n := t.Shape[1] * t.Shape[2]
 		at := func(c, i int) float64 {

@@ -74,7 +74,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := loud.At(t.Context(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "it is of sounds") {
-		t.Errorf("the level of a picture: %v", err)
+		t.Errorf("the level of an image: %v", err)
 	}
 }
 
@@ -121,8 +121,8 @@ func TestTones(t *testing.T) {
 	if err != nil || longer.Melody(3) != s.Melody(3) {
 		t.Error("a tone's factors depend on how many there are, on the rate or on the length")
 	}
-	for want, frame := range map[string]Frame{"take pictures": {Height: 3}, "the model takes 16000": {Rate: 16000}, "the model takes 5": {Length: 5}} {
-		if _, err := s.At(t.Context(), 0, frame); err == nil || !strings.Contains(strings.Replace(err.Error(), "takes pictures", "take pictures", 1), want) {
+	for want, frame := range map[string]Frame{"take images": {Height: 3}, "the model takes 16000": {Rate: 16000}, "the model takes 5": {Length: 5}} {
+		if _, err := s.At(t.Context(), 0, frame); err == nil || !strings.Contains(strings.Replace(err.Error(), "takes images", "take images", 1), want) {
 			t.Errorf("%+v: %v", frame, err)
 		}
 	}

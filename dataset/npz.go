@@ -106,7 +106,7 @@ func openMember(ctx context.Context, b blob, f *zip.File) (blob, error) {
 	return inflate(contextReader{ctx, r}, maxInflated)
 }
 
-// imagesKey is the key of the pictures where none is given: the only one, or else the first of the usual names.
+// imagesKey is the key of the images where none is given: the only one, or else the first of the usual names.
 func (a archive) imagesKey() (string, error) {
 	if a.members == nil {
 		return "", nil
@@ -119,10 +119,10 @@ func (a archive) imagesKey() (string, error) {
 			return usual, nil
 		}
 	}
-	return "", fmt.Errorf("%s: which array holds the pictures? There are %s", a.path, strings.Join(a.keys, ", "))
+	return "", fmt.Errorf("%s: which array holds the images? There are %s", a.path, strings.Join(a.keys, ", "))
 }
 
-// labelsKey is the key of the labels that go with the pictures of a key (y_test with x_test, labels with images), or "".
+// labelsKey is the key of the labels that go with the images of a key (y_test with x_test, labels with images), or "".
 func (a archive) labelsKey(images string) string {
 	words := strings.Split(images, "_")
 	for i, w := range words {

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Preprocess is what stands between a picture and the input of a model. The frame is applied while decoding; then come
+// A Preprocess is what stands between an image and the input of a model. The frame is applied while decoding; then come
 // the transformations, which act on values in [0, 1]; then Normalise gives the model what it was trained on:
 //
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
@@ -76,13 +76,13 @@ func keyError(key, format string, args ...any) error {
 	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
-// Check reports a preprocessing that does not fit pictures of the given number of channels.
+// Check reports a preprocessing that does not fit images of the given number of channels.
 func (p Preprocess) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
 		return err
 	}
 	if p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Standardise || p.Features != nil {
-		return keyError("rate", "preprocess: rate, length, standardise and features are of sounds, and the model takes pictures")
+		return keyError("rate", "preprocess: rate, length, standardise and features are of sounds, and the model takes images")
 	}
 	if err := p.checkNumbers(channels); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (p Preprocess) Bounds() (low, high float32) {
 	return p.Range[0], p.Range[1]
 }
 
-// Normalise writes to dst what the model takes for src, a picture of c x h x w with values in [0, 1] or a sound of 1 x n. dst has
+// Normalise writes to dst what the model takes for src, an image of c x h x w with values in [0, 1] or a sound of 1 x n. dst has
 // room for as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	if src.Rank() == 2 {
@@ -177,14 +177,14 @@ func of(v []float32, c int, none float32) float32 {
 // CheckSound reports a preprocessing that does not fit sounds.
 func (p Preprocess) CheckSound() error {
 	switch {
-	case p.Frame.picture():
-		return keyError("crop", "preprocess: sizes and channels are of pictures, and the model takes sounds")
+	case p.Frame.img():
+		return keyError("crop", "preprocess: sizes and channels are of images, and the model takes sounds")
 	case p.Order != "":
-		return keyError("order", "preprocess: order is of the channels of pictures, and the model takes sounds")
+		return keyError("order", "preprocess: order is of the channels of images, and the model takes sounds")
 	case len(p.Mean) > 1:
-		return keyError("mean", "preprocess: mean is of the %d channels of pictures, and the model takes sounds", len(p.Mean))
+		return keyError("mean", "preprocess: mean is of the %d channels of images, and the model takes sounds", len(p.Mean))
 	case len(p.Std) > 1:
-		return keyError("std", "preprocess: std is of the %d channels of pictures, and the model takes sounds", len(p.Std))
+		return keyError("std", "preprocess: std is of the %d channels of images, and the model takes sounds", len(p.Std))
 	}
 	if err := p.Frame.Check(); err != nil {
 		return err

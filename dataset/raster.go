@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// A raster is a picture as decoders and PIL hold it: rows of pixels, the channels of a pixel side by side.
+// A raster is an image as decoders and PIL hold it: rows of pixels, the channels of a pixel side by side.
 type raster[T uint8 | float32] struct {
 	h, w, c int
 	pix     []T
@@ -50,7 +50,7 @@ func unit[T uint8 | float32](dst []float32, src []T, stride int) {
 	}
 }
 
-// deepRaster reads a picture of 16 bits a channel; false for any other.
+// deepRaster reads an image of 16 bits a channel; false for any other.
 func deepRaster(img image.Image) (raster[float32], bool) {
 	b := img.Bounds()
 	switch img := img.(type) {
@@ -76,7 +76,7 @@ func deepRaster(img image.Image) (raster[float32], bool) {
 	return raster[float32]{}, false
 }
 
-// rasterOf reads a picture of 8 bits a channel: grey stays grey, anything else becomes red, green and blue, its
+// rasterOf reads an image of 8 bits a channel: grey stays grey, anything else becomes red, green and blue, its
 // transparency dropped.
 func rasterOf(img image.Image) raster[uint8] {
 	b := img.Bounds()

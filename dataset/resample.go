@@ -106,10 +106,10 @@ func round8(dst []uint8, sums []int32) {
 	}
 }
 
-// exact keeps the sums of float32 pictures as they are.
+// exact keeps the sums of float32 images as they are.
 func exact(dst, sums []float32) { copy(dst, sums) }
 
-// resample resizes a picture and returns the part of it that the window shows. Rows are resized before columns, each
+// resample resizes an image and returns the part of it that the window shows. Rows are resized before columns, each
 // only where the size changes, and only for the pixels that are seen.
 func resample[T uint8 | float32, A int32 | float32](r raster[T], win window, f filter, round rounding[T, A]) raster[T] {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
@@ -188,7 +188,7 @@ func rowOfAny[T uint8 | float32, A int32 | float32](sums []A, row []T, all []tap
 	}
 }
 
-// down resizes columns; row 0 of r is row first of the picture that the taps refer to.
+// down resizes columns; row 0 of r is row first of the image that the taps refer to.
 func down[T uint8 | float32, A int32 | float32](r raster[T], first int, vertical []taps[A], round rounding[T, A]) raster[T] {
 	out := newRaster[T](len(vertical), r.w, r.c)
 	n := r.w * r.c

@@ -14,14 +14,14 @@ import (
 // from it, for each sample anew and independently of the others. Two equal ends fix the factor.
 type ShapesOptions struct {
 	N        int      // number of samples
-	Size     int      // side of the square picture in pixels; 0: 32
+	Size     int      // side of the square image in pixels; 0: 32
 	Channels int      // 3: colour, 1: white on black; 0: 3
 	Seed     uint64   // of every draw
 	Kinds    []string // names of ShapeKinds; labels are places in this list. nil: all of them
 
 	Scale    []float64 // diameter of the circumscribed circle, in sides; nil: 0.35 to 0.55
 	Rotation []float64 // degrees counter-clockwise; nil: 0 to 360
-	X, Y     []float64 // the centre's way from the picture's, right and down, in sides; nil: -0.15 to 0.15
+	X, Y     []float64 // the centre's way from the image's, right and down, in sides; nil: -0.15 to 0.15
 	Hue      []float64 // degrees; nil: 0 to 360
 }
 
@@ -42,14 +42,14 @@ type Shapes struct {
 //	shape     the label, a place in Kinds
 //	scale     diameter of the circumscribed circle, in sides
 //	rotation  degrees counter-clockwise from the kind's upright position
-//	x, y      the figure's centre relative to the picture's, right and down, in sides
+//	x, y      the figure's centre relative to the image's, right and down, in sides
 //	hue       degrees: 0 red, 120 green, 240 blue; only with three channels
 //
 // Sample i depends on the seed and i alone, so it is the same in any order of access, and under another N. Its
 // factors do not depend on Size either: two sources that differ in size show the same figures.
 //
-// With the ranges as they are, a figure stays inside the circle inscribed in the picture. Together with the black
-// background this makes a rotated picture, filled with black as torchvision does, the picture of a rotated figure.
+// With the ranges as they are, a figure stays inside the circle inscribed in the image. Together with the black
+// background this makes a rotated image, filled with black as torchvision does, the image of a rotated figure.
 //
 // The rotation is drawn over the whole circle for every kind. Kinds with a symmetry look alike at several
 // rotations (a square at four, a disc at all), so a probe that is to recover the rotation wants other
@@ -166,15 +166,15 @@ func (s *Shapes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return Sample{}, err
 	}
 	f, label := s.Figure(i)
-	picture := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
-	if err := f.Draw(picture); err != nil {
+	image := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
+	if err := f.Draw(image); err != nil {
 		return Sample{}, fmt.Errorf("shapes: drawing sample %d: %w", i, err)
 	}
 	factors := map[string]float64{"shape": float64(label), "scale": f.Scale, "rotation": f.Rotation, "x": f.X, "y": f.Y}
 	if s.options.Channels == 3 {
 		factors["hue"] = f.Hue
 	}
-	input, err := frame.Tensor(picture)
+	input, err := frame.Tensor(image)
 	if err != nil {
 		return Sample{}, fmt.Errorf("shapes: framing sample %d: %w", i, err)
 	}

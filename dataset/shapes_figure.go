@@ -13,12 +13,12 @@ import (
 // Its edge is blurred over one pixel across the edge, whatever its direction. The pixel's value is the colour
 // times min(1, max(0, 1/2 - d)), where d is the signed distance in pixels from the pixel's centre to the edge. A
 // square pixel's exact coverage would blur a diagonal edge 1.4 times as much as an upright one; this does not, so
-// a turned figure is the turned picture as nearly as pixels allow.
+// a turned figure is the turned image as nearly as pixels allow.
 type Figure struct {
 	Kind     string  // a name of ShapeKinds
 	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
 	Rotation float64 // degrees, counter-clockwise
-	X, Y     float64 // the figure's centre relative to the picture's, right and down, in fractions of the side
+	X, Y     float64 // the figure's centre relative to the image's, right and down, in fractions of the side
 	Hue      float64 // degrees on the colour circle: 0 red, 120 green, 240 blue; saturation and value are 1
 }
 
@@ -34,7 +34,7 @@ func ShapeKinds() []string {
 }
 
 // ShapeArea is the area of a kind whose circumscribed circle has radius 1: a Figure covers
-// ShapeArea * (Scale / 2)^2 of the picture. It is 0 for an unknown kind.
+// ShapeArea * (Scale / 2)^2 of the image. It is 0 for an unknown kind.
 func ShapeArea(kind string) float64 {
 	o, _ := findOutline(kind)
 	area := math.Pi * (o.outer*o.outer - o.inner*o.inner)

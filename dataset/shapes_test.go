@@ -14,11 +14,11 @@ import (
 )
 
 func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Tensor {
-	picture := tensor.New(channels, size, size)
-	if err := f.Draw(picture); err != nil {
+	image := tensor.New(channels, size, size)
+	if err := f.Draw(image); err != nil {
 		t.Fatal(err)
 	}
-	return picture
+	return image
 }
 
 // anyFigure is a figure that stays inside the inscribed circle, large enough for its area to be told from its pixels.
@@ -88,7 +88,7 @@ func TestQuarterTurnIsExact(t *testing.T) {
 		turned.Rotation += 90
 		turned.X, turned.Y = f.Y, -f.X
 		if d := widest(quarter(drawn(t, f, 3, 32)), drawn(t, turned, 3, 32)); d > 1e-5 {
-			t.Fatalf("a turned picture and a turned figure differ by %g", d)
+			t.Fatalf("a turned image and a turned figure differ by %g", d)
 		}
 	})
 }
@@ -120,7 +120,7 @@ func TestAnyTurnIsWithinInterpolation(t *testing.T) {
 	})
 }
 
-// turn rotates a grey square picture counter-clockwise, bilinear, filled with black.
+// turn rotates a grey square image counter-clockwise, bilinear, filled with black.
 func turn(src tensor.Tensor, degrees float64) tensor.Tensor {
 	n := src.Shape[1]
 	at := func(i, j int) float64 {

@@ -18,7 +18,7 @@ type Sound struct {
 	From int       // where Input starts in it
 }
 
-// Move returns T(x): the sample's picture under an Op, or its sound.
+// Move returns T(x): the sample's image under an Op, or its sound.
 //
 // A sound is transformed whole, and the item is then taken from where it was: where n samples became n', from places n'/n as far
 // along. If that stretch is longer than the item (the sound was slowed down), the item is a part of it that starts at random; if it
@@ -33,7 +33,7 @@ func (s Sample) Move(op transform.Op) (tensor.Tensor, error) {
 	}
 	sounding, ok := op.(transform.SoundOp)
 	if !ok {
-		return tensor.Tensor{}, errors.New("a transformation of pictures meets a sound")
+		return tensor.Tensor{}, errors.New("a transformation of images meets a sound")
 	}
 	wave := sounding.ApplySound(s.Sound.Wave, s.Sound.Rate)
 	if len(wave) == 0 {

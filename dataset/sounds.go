@@ -118,7 +118,7 @@ func (o SoundsOptions) check() error {
 	case o.Layout == "librispeech" && (o.Labels != "" || o.Pattern != ""):
 		return fmt.Errorf("the layout librispeech has its own factors: leave out the CSV file and the pattern")
 	case o.Layout == "synsets":
-		return fmt.Errorf(`layout "synsets" is one of pictures: classes, flat or librispeech`)
+		return fmt.Errorf(`layout "synsets" is one of images: classes, flat or librispeech`)
 	}
 	return nil
 }
@@ -272,8 +272,8 @@ func (s *Sounds) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 
 // want is the rate and the length (0: all) of a file under a frame.
 func (s *Sounds) want(file int, frame Frame) (rate, length int, err error) {
-	if frame.picture() {
-		return 0, 0, fmt.Errorf("sounds %s: the model takes pictures", s.dir)
+	if frame.img() {
+		return 0, 0, fmt.Errorf("sounds %s: the model takes images", s.dir)
 	}
 	if rate = s.rate(file); frame.Rate > 0 && frame.Rate != rate {
 		if s.options.Rate != RateOfModel {

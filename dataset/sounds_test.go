@@ -180,8 +180,8 @@ func TestSoundsRates(t *testing.T) {
 	if _, err := any.At(t.Context(), 0, Frame{Rate: 8000, Length: 500}); err == nil || !strings.Contains(err.Error(), "items of 400 samples (0.05 s) and the model takes 500") {
 		t.Errorf("another length than the model's: %v", err)
 	}
-	if _, err := any.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes pictures") {
-		t.Errorf("a frame of pictures: %v", err)
+	if _, err := any.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes images") {
+		t.Errorf("a frame of images: %v", err)
 	}
 }
 
@@ -222,25 +222,25 @@ func TestSoundsRefused(t *testing.T) {
 	empty := t.TempDir()
 	broken := folderOf(t, map[string][]byte{"a.wav": []byte("RIFF"), "b.flac": nil})
 	for want, o := range map[string]SoundsOptions{
-		"no sounds":                          {Dir: empty},
-		"none of 2 sounds can be read":       {Dir: broken},
-		"4 of 4 sounds do not fit":           {Dir: dir, Pattern: "{label}-{take}.wav"},
-		"has no field such as {label}":       {Dir: dir, Pattern: "a.wav"},
-		"nothing stands between":             {Dir: dir, Pattern: "{label}{take}.wav"},
-		"{a} stands twice":                   {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
-		"a brace has no partner":             {Dir: dir, Pattern: "{a}_{b"},
-		"has no field {word}":                {Dir: dir, Pattern: "{label}_{speaker}_{take}.wav", Label: "word"},
-		"no column digit":                    {Dir: dir, Labels: table, Label: "digit"},
-		"there is neither":                   {Dir: dir, Label: "digit"},
-		"not from both":                      {Dir: dir, Labels: table, Pattern: "{label}.wav"},
-		"split wants a length":               {Dir: dir, Fit: "split"},
-		`fit "squeeze"`:                      {Dir: dir, Fit: "squeeze"},
-		"rate 800000000":                     {Dir: dir, Rate: 800000000},
-		"length -1":                          {Dir: dir, Length: -1},
-		"all 4 sounds are shorter":           {Dir: dir, Fit: "split", Length: 10},
-		"SPEAKER-CHAPTER-NUMBER":             {Dir: dir, Layout: "librispeech"},
-		"librispeech has its own factors":    {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
-		`layout "synsets" is one of picture`: {Dir: dir, Layout: "synsets"},
+		"no sounds":                         {Dir: empty},
+		"none of 2 sounds can be read":      {Dir: broken},
+		"4 of 4 sounds do not fit":          {Dir: dir, Pattern: "{label}-{take}.wav"},
+		"has no field such as {label}":      {Dir: dir, Pattern: "a.wav"},
+		"nothing stands between":            {Dir: dir, Pattern: "{label}{take}.wav"},
+		"{a} stands twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
+		"a brace has no partner":            {Dir: dir, Pattern: "{a}_{b"},
+		"has no field {word}":               {Dir: dir, Pattern: "{label}_{speaker}_{take}.wav", Label: "word"},
+		"no column digit":                   {Dir: dir, Labels: table, Label: "digit"},
+		"there is neither":                  {Dir: dir, Label: "digit"},
+		"not from both":                     {Dir: dir, Labels: table, Pattern: "{label}.wav"},
+		"split wants a length":              {Dir: dir, Fit: "split"},
+		`fit "squeeze"`:                     {Dir: dir, Fit: "squeeze"},
+		"rate 800000000":                    {Dir: dir, Rate: 800000000},
+		"length -1":                         {Dir: dir, Length: -1},
+		"all 4 sounds are shorter":          {Dir: dir, Fit: "split", Length: 10},
+		"SPEAKER-CHAPTER-NUMBER":            {Dir: dir, Layout: "librispeech"},
+		"librispeech has its own factors":   {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
+		`layout "synsets" is one of images`: {Dir: dir, Layout: "synsets"},
 	} {
 		if _, err := OpenSounds(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want %q", o, err, want)

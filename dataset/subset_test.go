@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A listed source holds labels; a sample's picture is one pixel, its index. It is a Describer only if described.
+// A listed source holds labels; a sample's image is one pixel, its index. It is a Describer only if described.
 type listed struct {
 	labels  []int
 	classes []string
@@ -43,7 +43,7 @@ func indices(t *rapid.T, src Source) []int {
 			t.Fatalf("described as %+v (%v), read as %+v", d, err, s)
 		}
 		if s.Input.Data[0] != float32(s.Index) {
-			t.Fatalf("sample of index %d is picture %v", s.Index, s.Input.Data[0])
+			t.Fatalf("sample of index %d is image %v", s.Index, s.Input.Data[0])
 		}
 		all = append(all, s.Index)
 	}
@@ -276,7 +276,7 @@ func TestPairs(t *testing.T) {
 	if _, err := Pair(t.Context(), clean, moved, "size"); err == nil {
 		t.Error("matched by size")
 	}
-	scene, err := os.ReadFile("testdata/pictures/scene.png")
+	scene, err := os.ReadFile("testdata/images/scene.png")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// MaxSyntheticSide bounds the side of a synthetic picture, in pixels.
+// MaxSyntheticSide bounds the side of a synthetic image, in pixels.
 const MaxSyntheticSide = 4096
 
-// checkCanvas bounds what a synthetic picture may take.
+// checkCanvas bounds what a synthetic image may take.
 func checkCanvas(size, channels int) error {
 	if size < 1 || size > MaxSyntheticSide {
-		return fmt.Errorf("size is %d; the side of a picture is 1 to %d pixels", size, MaxSyntheticSide)
+		return fmt.Errorf("size is %d; the side of an image is 1 to %d pixels", size, MaxSyntheticSide)
 	}
 	if channels != 1 && channels != 3 {
 		return fmt.Errorf("channels is %d; it must be 3 (colour) or 1 (grey)", channels)

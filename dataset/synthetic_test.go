@@ -38,7 +38,7 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// near fails unless the first channel of a square picture agrees with want at every pixel.
+// near fails unless the first channel of a square image agrees with want at every pixel.
 func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	t.Helper()
 	w := got.Shape[2]
@@ -49,7 +49,7 @@ func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	}
 }
 
-// quarter turns every channel of a square picture by 90 degrees counter-clockwise.
+// quarter turns every channel of a square image by 90 degrees counter-clockwise.
 func quarter(t tensor.Tensor) tensor.Tensor {
 	out, n := tensor.New(t.Shape...), t.Shape[1]
 	for c := range t.Shape[0] {

@@ -132,8 +132,8 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	}
 	n := max(1, int(math.Round(s.options.Length*float64(s.options.Rate))))
 	switch {
-	case frame.picture():
-		return Sample{}, fmt.Errorf("tones are sounds, and the model takes pictures")
+	case frame.img():
+		return Sample{}, fmt.Errorf("tones are sounds, and the model takes images")
 	case frame.Rate > 0 && frame.Rate != s.options.Rate:
 		return Sample{}, fmt.Errorf("tones have %d samples a second and the model takes %d: say rate: %d", s.options.Rate, frame.Rate, frame.Rate)
 	case frame.Length > 0 && frame.Length != n:

@@ -2,7 +2,7 @@ package dataset
 
 import "sync"
 
-// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one place, or a picture under a
+// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one place, or an image under a
 // moving camera. Amount by amount a trajectory leads from a reference sample to others that show the same a little
 // changed, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
 type Trajectories interface {

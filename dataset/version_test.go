@@ -19,7 +19,7 @@ func TestVersionsAreInFingerprints(t *testing.T) {
 		return Corrupt(shapes, transform.Corrupt{Kind: kind, Severity: transform.Fixed(3)}, 1, "a")
 	}
 	folder := func(name string) Source {
-		raw, err := os.ReadFile("testdata/pictures/" + name)
+		raw, err := os.ReadFile("testdata/images/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

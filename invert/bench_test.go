@@ -28,7 +28,7 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	defer s.Close()
 	steps := 0
 	var before time.Duration
-	_, err = s.Run(b.Context(), invert.Problem{Pictures: x, Start: start, Progress: func(invert.Progress) {
+	_, err = s.Run(b.Context(), invert.Problem{Images: x, Start: start, Progress: func(invert.Progress) {
 		if steps++; steps == 3 { // the first ones allocate
 			before = processorTime(b)
 			b.ResetTimer()
@@ -53,7 +53,7 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkStep takes a model that NOETHER_BENCH_MODEL names, NOETHER_BENCH_SIZE its side and NOETHER_BENCH_BATCH the
-// pictures of a step; by default the ResNet-20 of the test data, 25 pictures.
+// images of a step; by default the ResNet-20 of the test data, 25 images.
 func BenchmarkStep(b *testing.B) {
 	number := func(name string, otherwise int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

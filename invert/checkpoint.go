@@ -36,7 +36,7 @@ func (r *run) write(to io.Writer) error {
 	w.Int(r.batch)
 	w.Int(r.at)
 	done := min(r.batch*r.s.batch(), r.samples())
-	w.Float32s(r.pictures.Slice(0, done).Data)
+	w.Float32s(r.images.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
 	for i := range r.s.step.state {
 		w.Float32s(r.state[r.at%2][i])
@@ -62,7 +62,7 @@ func (r *run) restore() (bool, error) {
 		}
 		r.batch, r.at = batch, at
 		done := batch * r.s.batch()
-		f.Float32sInto(r.pictures.Slice(0, done).Data)
+		f.Float32sInto(r.images.Slice(0, done).Data)
 		f.Float32sInto(r.loss[:done])
 		for i := range r.s.step.state {
 			f.Float32sInto(r.state[at%2][i])
@@ -80,7 +80,7 @@ func (r *run) fingerprint() string {
 	for _, m := range r.s.objective.models() {
 		fmt.Fprintln(h, m.SHA256())
 	}
-	for _, t := range append([]tensor.Tensor{r.p.Pictures, r.p.Start}, r.targets...) {
+	for _, t := range append([]tensor.Tensor{r.p.Images, r.p.Start}, r.targets...) {
 		fmt.Fprintln(h, t.Shape)
 		_ = binary.Write(h, binary.LittleEndian, t.Data) // a hash takes everything
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A model that sees only the mean of a picture takes noise of that mean for the picture.
+// A model that sees only the mean of an image takes noise of that mean for the image.
 func Example() {
 	dir, err := os.MkdirTemp("", "invert")
 	if err != nil {
@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	found, err := s.Run(context.Background(), invert.Problem{Pictures: x, Start: start})
+	found, err := s.Run(context.Background(), invert.Problem{Images: x, Start: start})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,14 +48,14 @@ func Example() {
 		}
 		return sum
 	}
-	fmt.Printf("mean of x %.2f, of the start %.2f, of x' %.2f\n", mean(x.Data), mean(start.Data), mean(found.Pictures.Data))
-	fmt.Println("the start is left where the model does not look:", found.Pictures.Data[0] != 0.25)
+	fmt.Printf("mean of x %.2f, of the start %.2f, of x' %.2f\n", mean(x.Data), mean(start.Data), mean(found.Images.Data))
+	fmt.Println("the start is left where the model does not look:", found.Images.Data[0] != 0.25)
 	// Output:
 	// mean of x 0.25, of the start 0.45, of x' 0.25
 	// the start is left where the model does not look: true
 }
 
-// openMean writes and opens a model whose layer "z" is the mean of a picture.
+// openMean writes and opens a model whose layer "z" is the mean of an image.
 func openMean(path string) *model.Model {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.Output("z", b.ReduceMean(b.Flatten(b.Input("x", onnx.Float, -1, 1, 8, 8), 1), true, 1))

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// flat is a model of pictures of some shape, resized as it is told, whose layer is the picture itself.
+// flat is a model of images of some shape, resized as it is told, whose layer is the image itself.
 func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -28,7 +28,7 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	return opened
 }
 
-// What the graph of a search makes of a picture for a model of another size, other channels or another operator set is what a frame makes of it, and its
+// What the graph of a search makes of an image for a model of another size, other channels or another operator set is what a frame makes of it, and its
 // gradient leads x' to x.
 func TestModelsOfOtherSizes(t *testing.T) {
 	t.Parallel()
@@ -77,9 +77,9 @@ func TestModelsOfOtherSizes(t *testing.T) {
 				}
 				return sum
 			}
-			found := search(t, distances, invert.Options{Steps: 40, StepSize: 0.1}, invert.Problem{Pictures: x, Start: start})
+			found := search(t, distances, invert.Options{Steps: 40, StepSize: 0.1}, invert.Problem{Images: x, Start: start})
 			for i, got := range found.Loss {
-				if want := loss(found.Pictures, i); math.Abs(got-want) > 1e-4*(1+want) {
+				if want := loss(found.Images, i); math.Abs(got-want) > 1e-4*(1+want) {
 					t.Errorf("sample %d: the loss is %v in the graph and %v in its models", i, got, want)
 				}
 				if first := loss(start, i); got > 0.5*first {

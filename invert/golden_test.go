@@ -26,7 +26,7 @@ func cifarModel(t testing.TB, name string) *model.Model {
 	return m
 }
 
-// cifar are the first n pictures of the test set, with labels.
+// cifar are the first n images of the test set, with labels.
 func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	t.Helper()
 	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
@@ -95,7 +95,7 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 			c.options.Steps = golden.Steps
 			c.options.Batch = 3 // two batches, the second filled up
 			keys := map[int64]float64{}
-			p := invert.Problem{Pictures: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { keys[p.Done] = p.Loss }}
+			p := invert.Problem{Images: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { keys[p.Done] = p.Loss }}
 			found := search(t, c.objective, c.options, p)
 			for step, want := range c.want.Keys {
 				mean := (want[0] + want[1]) / 2 // batches are of one size: two of two
@@ -116,10 +116,10 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 			}
 			var off float64
 			for i, want := range c.want.Best {
-				off = max(off, math.Abs(float64(found.Pictures.Data[i*golden.Stride])-want))
+				off = max(off, math.Abs(float64(found.Images.Data[i*golden.Stride])-want))
 			}
 			if off > pixel {
-				t.Errorf("a pixel of the best pictures is off by %v", off)
+				t.Errorf("a pixel of the best images is off by %v", off)
 			}
 			t.Logf("pixels are off by at most %.2g", off)
 		})

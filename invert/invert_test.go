@@ -22,7 +22,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of pictures 1 x 2 x 2 whose layer and output are "z".
+// build opens a model of images 1 x 2 x 2 whose layer and output are "z".
 func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
 	t.Helper()
 	return buildOf(t, onnx.DefaultOpset, -1, make)
@@ -63,24 +63,24 @@ func matrix(b *onnx.Builder, cols int, v ...float32) onnx.Value {
 	return b.Const("", tensor.Tensor{Shape: []int{len(v) / cols, cols}, Data: v})
 }
 
-func pictures(values ...float32) tensor.Tensor {
+func images(values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{len(values) / 4, 1, 2, 2}, Data: values}
 }
 
 var (
-	inside = pictures(0.2, 0.7, 0.4, 0.6, 0.8, 0.3, 0.5, 0.5)
-	grey   = pictures(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
+	inside = images(0.2, 0.7, 0.4, 0.6, 0.8, 0.3, 0.5, 0.5)
+	grey   = images(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
 )
 
-// A representation that loses nothing is inverted to the picture itself.
+// A representation that loses nothing is inverted to the image itself.
 func TestInvertibleLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 4, 2, 1, 0, 0, 0, 1, 1, 0, 0, 0, 3, 1, 1, 0, 0, 1))
 	})
 	for _, o := range []invert.Options{{StepSize: 0.005, Steps: 400}, {Optimiser: invert.Adam, StepSize: 0.002, Steps: 800}} {
-		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
-		for i, v := range found.Pictures.Data {
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+		for i, v := range found.Images.Data {
 			if math.Abs(float64(v-inside.Data[i])) > 0.01 {
 				t.Errorf("%s: pixel %d is %v, not %v", o.Optimiser, i, v, inside.Data[i])
 			}
@@ -96,8 +96,8 @@ func TestNullSpaceKeepsTheStart(t *testing.T) {
 	})
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
 		o := invert.Options{Optimiser: optimiser, StepSize: 0.004, Steps: 300}
-		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
-		for i, v := range found.Pictures.Data {
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+		for i, v := range found.Images.Data {
 			if seen := i%4 < 2; seen && math.Abs(float64(v-inside.Data[i])) > 0.01 {
 				t.Errorf("%s: pixel %d is %v, not %v", optimiser, i, v, inside.Data[i])
 			} else if !seen && v != grey.Data[i] {
@@ -111,8 +111,8 @@ func TestNullSpaceKeepsTheStart(t *testing.T) {
 func TestConstantLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
-	found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Steps: 5}, invert.Problem{Pictures: inside, Start: grey})
-	if !slices.Equal(found.Pictures.Data, grey.Data) || !slices.Equal(found.Loss, []float64{0, 0}) || found.Dropped != nil {
+	found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Steps: 5}, invert.Problem{Images: inside, Start: grey})
+	if !slices.Equal(found.Images.Data, grey.Data) || !slices.Equal(found.Loss, []float64{0, 0}) || found.Dropped != nil {
 		t.Errorf("got %v", found)
 	}
 }
@@ -122,8 +122,8 @@ func TestStartAtTheSolution(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
-		found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Optimiser: optimiser, Steps: 5}, invert.Problem{Pictures: inside, Start: inside})
-		if !slices.Equal(found.Pictures.Data, inside.Data) || found.Dropped != nil {
+		found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Optimiser: optimiser, Steps: 5}, invert.Problem{Images: inside, Start: inside})
+		if !slices.Equal(found.Images.Data, inside.Data) || found.Dropped != nil {
 			t.Errorf("%s: got %v", optimiser, found)
 		}
 	}
@@ -135,11 +135,11 @@ func TestNonFiniteSampleIsDropped(t *testing.T) {
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Sqrt(b.Sub(b.Flatten(x, 1), b.Scalar(0.25)))
 	})
-	x := pictures(0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6)
-	start := pictures(0.5, 0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+	x := images(0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.6)
+	start := images(0.5, 0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
 		o := invert.Options{Optimiser: optimiser, StepSize: 0.005, Steps: 200}
-		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: start})
 		if !slices.Equal(found.Dropped, []int{1}) || !math.IsNaN(found.Loss[1]) || found.Loss[0] > 0.02 || found.Loss[2] > 0.02 {
 			t.Errorf("%s: dropped %v, losses %v", optimiser, found.Dropped, found.Loss)
 		}
@@ -153,11 +153,11 @@ func TestLinearClassifierInBalls(t *testing.T) {
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 3, 0, 0, 1, 1, 0, 0, -2))
 	})
-	x := pictures(0.5, 0.5, 0.5, 0.5)
+	x := images(0.5, 0.5, 0.5, 0.5)
 	clean := 0.5 * (3 - 1 + 1 + 2)
 	for norm, fall := range map[invert.Norm]float64{invert.L2: math.Sqrt(9 + 1 + 1 + 4), invert.Linf: 3 + 1 + 1 + 2} {
 		o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: norm, Radius: 0.125}}
-		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Pictures: x, Start: x, Labels: []int{0}})
+		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
 		if want := clean - 0.125*fall; math.Abs(found.Loss[0]-want) > 1e-5 {
 			t.Errorf("%s: the margin falls to %v, want %v", norm, found.Loss[0], want)
 		}
@@ -170,9 +170,9 @@ func TestOutputsThatCount(t *testing.T) {
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 3, 3, 9, 0, 0, 9, 1, 1, 9, 0, 0, 9, -2))
 	})
-	x := pictures(0.5, 0.5, 0.5, 0.5)
+	x := images(0.5, 0.5, 0.5, 0.5)
 	o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: invert.L2, Radius: 0.125}}
-	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Pictures: x, Start: x, Labels: []int{0}})
+	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
 	if want := 2.5 - 0.125*math.Sqrt(15); math.Abs(found.Loss[0]-want) > 1e-5 {
 		t.Errorf("the margin falls to %v, want %v", found.Loss[0], want)
 	}
@@ -191,10 +191,10 @@ func TestBallsAreRespected(t *testing.T) {
 		for i := range 2 {
 			copy(start.At(i).Data, ball.InBall(x.At(i), rand).Data)
 		}
-		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Pictures: x, Start: start, Labels: []int{1, 2}})
+		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Images: x, Start: start, Labels: []int{1, 2}})
 		for i := range 2 {
 			var l2, linf float64
-			for k, v := range found.Pictures.At(i).Data {
+			for k, v := range found.Images.At(i).Data {
 				if v < 0 || v > 1 {
 					r.Fatalf("a pixel is %v", v)
 				}
@@ -225,7 +225,7 @@ func TestResume(t *testing.T) {
 	start := random(seed.Rand(2), 5, 3, 16, 16)
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
 		o := invert.Options{Optimiser: optimiser, Steps: 10, Batch: 2}
-		want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
+		want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: start})
 		for _, stop := range []int{1, 7, 11, 12, 20, 32} {
 			s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
 			if err != nil {
@@ -235,7 +235,7 @@ func TestResume(t *testing.T) {
 			saved := &checkpoint.Memory{}
 			ctx, cancel := context.WithCancel(t.Context())
 			ticks := 0
-			p := invert.Problem{Pictures: x, Start: start, Checkpoint: saved, Progress: func(invert.Progress) {
+			p := invert.Problem{Images: x, Start: start, Checkpoint: saved, Progress: func(invert.Progress) {
 				if ticks++; ticks == stop {
 					cancel()
 				}
@@ -248,8 +248,8 @@ func TestResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(found.Pictures.Data, want.Pictures.Data) || !slices.Equal(found.Loss, want.Loss) {
-				t.Errorf("%s: stopped at %d and resumed, it finds other pictures", optimiser, stop)
+			if !slices.Equal(found.Images.Data, want.Images.Data) || !slices.Equal(found.Loss, want.Loss) {
+				t.Errorf("%s: stopped at %d and resumed, it finds other images", optimiser, stop)
 			}
 			if ticks != 33 {
 				t.Errorf("%s: stopped at %d, it took %d runs of the engine in all, not 33", optimiser, stop, ticks)
@@ -270,7 +270,7 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 		defer s.Close()
 		saved := &checkpoint.Memory{}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, _ = s.Run(ctx, invert.Problem{Pictures: inside, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
+		_, _ = s.Run(ctx, invert.Problem{Images: inside, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
 			if p.Done >= 6 {
 				cancel()
 			}
@@ -278,12 +278,12 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 		return saved
 	}
 	o := invert.Options{Steps: 9}
-	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey})
-	other := stopped(pictures(0, 0, 0, 0, 1, 1, 1, 1))
+	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+	other := stopped(images(0, 0, 0, 0, 1, 1, 1, 1))
 	if other.Saves == 0 {
 		t.Fatal("nothing was saved")
 	}
-	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Pictures: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
+	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
 		t.Errorf("the checkpoint of another search was taken")
 	}
 	s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
@@ -293,12 +293,12 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 	defer s.Close()
 	damaged := stopped(grey)
 	damaged.State[len(damaged.State)/2] ^= 1
-	if _, err := s.Run(t.Context(), invert.Problem{Pictures: inside, Start: grey, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
+	if _, err := s.Run(t.Context(), invert.Problem{Images: inside, Start: grey, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("a damaged checkpoint: %v", err)
 	}
 }
 
-// A model that takes a fixed number of pictures searches as one that takes any.
+// A model that takes a fixed number of images searches as one that takes any.
 func TestFixedBatch(t *testing.T) {
 	t.Parallel()
 	linear := func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -307,11 +307,11 @@ func TestFixedBatch(t *testing.T) {
 	free, fixed := build(t, linear), buildOf(t, onnx.DefaultOpset, 3, linear)
 	x, start := random(seed.Rand(1), 4, 1, 2, 2), random(seed.Rand(2), 4, 1, 2, 2)
 	o := invert.Options{Steps: 30, StepSize: 0.05}
-	want := search(t, invert.Match(free, free.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
-	got := search(t, invert.Match(fixed, fixed.Layers()[0]), o, invert.Problem{Pictures: x, Start: start})
-	for i, v := range got.Pictures.Data {
-		if math.Abs(float64(v-want.Pictures.Data[i])) > 1e-5 {
-			t.Fatalf("pixel %d is %v, not %v", i, v, want.Pictures.Data[i])
+	want := search(t, invert.Match(free, free.Layers()[0]), o, invert.Problem{Images: x, Start: start})
+	got := search(t, invert.Match(fixed, fixed.Layers()[0]), o, invert.Problem{Images: x, Start: start})
+	for i, v := range got.Images.Data {
+		if math.Abs(float64(v-want.Images.Data[i])) > 1e-5 {
+			t.Fatalf("pixel %d is %v, not %v", i, v, want.Images.Data[i])
 		}
 	}
 }
@@ -330,20 +330,20 @@ func TestErrors(t *testing.T) {
 		problem   invert.Problem
 		want      string
 	}{
-		"no gradient":    {invert.Match(steps, steps.Layers()[0]), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "has no gradient by the picture"},
-		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "a search needs 9 or later"},
+		"no gradient":    {invert.Match(steps, steps.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "has no gradient by the image"},
+		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "a search needs 9 or later"},
 		"optimiser":      {invert.Match(plain, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `optimiser "sgd": it is paper or adam`},
 		"steps":          {invert.Match(plain, layer), invert.Options{Steps: -1}, invert.Problem{}, "-1 steps"},
 		"step size":      {invert.Match(plain, layer), invert.Options{StepSize: math.NaN()}, invert.Problem{}, "step size NaN"},
 		"ball":           {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: "l1", Radius: 1}}, invert.Problem{}, `norm "l1"`},
 		"radius":         {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: invert.L2}}, invert.Problem{}, "radius 0"},
 		"no terms":       {invert.Distances{}, invert.Options{}, invert.Problem{}, "without terms"},
-		"shape":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: tensor.New(2, 1, 3, 3), Start: grey}, "takes n x [1 2 2]"},
-		"no pictures":    {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "pictures of shape"},
-		"start":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: inside, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
-		"NaN":            {invert.Match(plain, layer), invert.Options{}, invert.Problem{Pictures: inside, Start: pictures(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b holds NaN"},
-		"labels missing": {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Pictures: inside, Start: grey}, "0 labels for 2 pictures"},
-		"label":          {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Pictures: inside, Start: grey, Labels: []int{0, 4}}, "sample 1 has label 4, and there are 4 classes"},
+		"shape":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(2, 1, 3, 3), Start: grey}, "takes n x [1 2 2]"},
+		"no images":      {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "images of shape"},
+		"start":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
+		"NaN":            {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: images(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b holds NaN"},
+		"labels missing": {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "0 labels for 2 images"},
+		"label":          {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Images: inside, Start: grey, Labels: []int{0, 4}}, "sample 1 has label 4, and there are 4 classes"},
 		"output":         {invert.Misclassify(plain, []int{0, 7}), invert.Options{}, invert.Problem{}, "class 7 is outside"},
 	} {
 		s, err := invert.New(c.objective, c.options)
@@ -367,7 +367,7 @@ func TestCancelledContext(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Run(ctx, invert.Problem{Pictures: inside, Start: grey}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Run(ctx, invert.Problem{Images: inside, Start: grey}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the context's error", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Misclassification is the loss log softmax(m(x'))_y, which is smallest where the model is surest of another class than y.
-// The picture that is kept is the one whose margin, log p_y - max over others of log p_k, is smallest: a negative
+// The image that is kept is the one whose margin, log p_y - max over others of log p_k, is smallest: a negative
 // margin is a wrong prediction. That is also what Found.Loss holds.
 type Misclassification struct {
 	Model *model.Model
@@ -53,9 +53,9 @@ func (o Misclassification) check() error {
 
 // targets are the labels, one-hot.
 func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tensor, error) {
-	n := p.Pictures.Shape[0]
+	n := p.Images.Shape[0]
 	if len(p.Labels) != n {
-		return nil, fmt.Errorf("%d labels for %d pictures", len(p.Labels), n)
+		return nil, fmt.Errorf("%d labels for %d images", len(p.Labels), n)
 	}
 	hot := tensor.New(n, o.classes())
 	for i, label := range p.Labels {

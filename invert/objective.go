@@ -13,7 +13,7 @@ import (
 
 // An Objective is the loss that a search minimises: Match, Contrast or Misclassify.
 type Objective interface {
-	// models are those whose gradients are taken; the first decides the frame of the pictures.
+	// models are those whose gradients are taken; the first decides the frame of the images.
 	models() []*model.Model
 	// check complains about an objective that cannot be searched for.
 	check() error
@@ -28,7 +28,7 @@ type Objective interface {
 // losses are what an objective adds to a graph, for n samples.
 type losses struct {
 	loss       onnx.Value   // n x 1: what the gradient is of
-	key        onnx.Value   // n x 1: what decides which picture is the best, the smaller the better
+	key        onnx.Value   // n x 1: what decides which image is the best, the smaller the better
 	of         []onnx.Value // tensors through which the gradient flows
 	cotangents []onnx.Value // d loss / d of, up to a positive factor for each sample
 }
@@ -42,7 +42,7 @@ type Term struct {
 	Relative bool
 }
 
-// Distances is a weighted sum of terms. Pictures are at the frame of the first one's model; models of another size see them resized.
+// Distances is a weighted sum of terms. Images are at the frame of the first one's model; models of another size see them resized.
 type Distances []Term
 
 // Match is the loss |m(x') - m(x)|_2 at a layer.
@@ -50,7 +50,7 @@ func Match(m *model.Model, layer onnx.Layer) Distances {
 	return Distances{{Model: m, Layer: layer, Weight: 1}}
 }
 
-// Contrast is the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2: pictures that are the same to a and different to b.
+// Contrast is the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2: images that are the same to a and different to b.
 func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer) Distances {
 	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
 }
@@ -87,11 +87,11 @@ func (d Distances) check() error {
 	return nil
 }
 
-// targets are the representations of the pictures, n x d, and for a relative term its weight over their norm, n x 1.
+// targets are the representations of the images, n x d, and for a relative term its weight over their norm, n x 1.
 func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	var list []tensor.Tensor
 	for _, t := range d {
-		z, err := Represent(ctx, t.Model, t.Layer, p.Pictures)
+		z, err := Represent(ctx, t.Model, t.Layer, p.Images)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (d Distances) idle(loss []float32, targets []tensor.Tensor) error {
 	}
 	for i, v := range loss {
 		if float64(v) > 1e-3*norm(targets[0].At(i).Data) {
-			return fmt.Errorf("layer %q of model %s has no gradient by the picture: what leads to it rounds, compares or is dead", d[0].Layer.Name, d[0].Model.Graph().Path())
+			return fmt.Errorf("layer %q of model %s has no gradient by the image: what leads to it rounds, compares or is dead", d[0].Layer.Name, d[0].Model.Graph().Path())
 		}
 	}
 	return nil

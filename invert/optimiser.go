@@ -27,7 +27,7 @@ func (s *step) move(direction onnx.Value, o Options) onnx.Value {
 // moveAdam is Adam (Kingma and Ba 2015, algorithm 1).
 func (s *step) moveAdam(g onnx.Value) onnx.Value {
 	b := s.b
-	m, v := s.remember("mean", s.picture...), s.remember("variance", s.picture...)
+	m, v := s.remember("mean", s.image...), s.remember("variance", s.image...)
 	average := func(old, now onnx.Value, beta float32) onnx.Value {
 		return b.Add(b.Mul(old, b.Scalar(beta)), b.Mul(now, b.Scalar(1-beta)))
 	}

@@ -9,7 +9,7 @@ import (
 type Optimiser string
 
 const (
-	// Paper moves each sample by StepSize, a length in the picture's l2 norm, against its gradient (Nanda et al. 2022,
+	// Paper moves each sample by StepSize, a length in the image's l2 norm, against its gradient (Nanda et al. 2022,
 	// equation 5). In an linf ball the step is StepSize times the sign of the gradient.
 	Paper Optimiser = "paper"
 	// Adam is Kingma and Ba's, on the gradient divided by its norm, with StepSize the change of one pixel in one step.
@@ -24,7 +24,7 @@ const (
 	AdamStepSize  = 0.01
 )
 
-// A Norm measures the distance between pictures.
+// A Norm measures the distance between images.
 type Norm string
 
 const (
@@ -32,10 +32,10 @@ const (
 	Linf Norm = "linf"
 )
 
-// A Ball bounds how far a picture may go from the one that the search is about. The zero Ball is no bound.
+// A Ball bounds how far an image may go from the one that the search is about. The zero Ball is no bound.
 type Ball struct {
 	Norm   Norm
-	Radius float64 // in units of a picture whose values go from 0 to 1
+	Radius float64 // in units of an image whose values go from 0 to 1
 }
 
 // Options say how to search. The zero Options are the paper's.

@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forwardBatch is the number of pictures of a forward pass.
+// forwardBatch is the number of images of a forward pass.
 const forwardBatch = 32
 
-// Represent is a layer of the model on pictures, n x c x h x w with values in [0, 1]: n x d. Pictures of another size than the model's are
+// Represent is a layer of the model on images, n x c x h x w with values in [0, 1]: n x d. Images of another size than the model's are
 // resized.
-func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
-	n := pictures.Shape[0]
+func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
+	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
 	s, err := m.NewSession([]onnx.Layer{layer}, false)
 	if err != nil {
@@ -28,7 +28,7 @@ func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, pictures t
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		part, err := Framed(m, pictures, at, end)
+		part, err := Framed(m, images, at, end)
 		if err != nil {
 			return z, err
 		}

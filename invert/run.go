@@ -14,11 +14,11 @@ import (
 
 // A run is one search in progress: batch after batch, and within a batch step after step.
 type run struct {
-	s        *Search
-	p        Problem
-	targets  []tensor.Tensor // n x ...
-	pictures tensor.Tensor   // the best of the batches that are done
-	loss     []float32       // of those
+	s       *Search
+	p       Problem
+	targets []tensor.Tensor // n x ...
+	images  tensor.Tensor   // the best of the batches that are done
+	loss    []float32       // of those
 
 	batch, at int // the batch in hand and its step
 	saved     time.Time
@@ -34,10 +34,10 @@ type lane struct{ in, out [2][]*ort.Value }
 
 func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
 	return &run{s: s, p: p, targets: targets, saved: time.Now(),
-		pictures: tensor.New(p.Pictures.Shape...), loss: make([]float32, p.Pictures.Shape[0])}
+		images: tensor.New(p.Images.Shape...), loss: make([]float32, p.Images.Shape[0])}
 }
 
-func (r *run) samples() int { return r.p.Pictures.Shape[0] }
+func (r *run) samples() int { return r.p.Images.Shape[0] }
 
 func (r *run) batches() int { return (r.samples() + r.s.batch() - 1) / r.s.batch() }
 
@@ -166,7 +166,7 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// descend takes the steps that are left, and looks at the picture that the last one led to.
+// descend takes the steps that are left, and looks at the image that the last one led to.
 func (r *run) descend(ctx context.Context) error {
 	o := r.s.options
 	from, to := r.rows()
@@ -264,7 +264,7 @@ func (r *run) tensorOf(name string, side int) []float32 {
 func (r *run) keep() {
 	from, to := r.rows()
 	side := (r.s.options.Steps + 1) % 2
-	copy(r.pictures.Slice(from, to).Data, r.tensorOf("best", side))
+	copy(r.images.Slice(from, to).Data, r.tensorOf("best", side))
 	copy(r.loss[from:to], r.tensorOf("key", side))
 	for i := from; i < to; i++ {
 		last := r.read[0][i-from] + r.read[1][i-from]
@@ -276,7 +276,7 @@ func (r *run) keep() {
 }
 
 func (r *run) found() *Found {
-	f := &Found{Pictures: r.pictures, Loss: make([]float64, len(r.loss))}
+	f := &Found{Images: r.images, Loss: make([]float64, len(r.loss))}
 	for i, v := range r.loss {
 		f.Loss[i] = float64(v)
 		if v != v {

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Search looks for pictures. One goroutine at a time uses it.
+// A Search looks for images. One goroutine at a time uses it.
 type Search struct {
 	objective Objective
 	options   Options
@@ -27,10 +27,10 @@ type Search struct {
 
 // A Problem is what to look for.
 type Problem struct {
-	Pictures tensor.Tensor // x: n x c x h x w, values in [0, 1], at the frame of the objective's first model
-	Start    tensor.Tensor // where x' begins, of the same shape
-	Labels   []int         // what is right, for Misclassify
-	Names    []string      // of samples, for errors; optional
+	Images tensor.Tensor // x: n x c x h x w, values in [0, 1], at the frame of the objective's first model
+	Start  tensor.Tensor // where x' begins, of the same shape
+	Labels []int         // what is right, for Misclassify
+	Names  []string      // of samples, for errors; optional
 
 	Checkpoint Checkpoint     // optional
 	Progress   func(Progress) // optional
@@ -53,9 +53,9 @@ type Progress struct {
 
 // Found is what a search has found.
 type Found struct {
-	Pictures tensor.Tensor // n x c x h x w: the best picture of each sample
-	Loss     []float64     // of that picture; NaN for samples that were dropped
-	Dropped  []int         // samples whose loss or gradient became NaN or infinite: their pictures mean nothing
+	Images  tensor.Tensor // n x c x h x w: the best image of each sample
+	Loss    []float64     // of that image; NaN for samples that were dropped
+	Dropped []int         // samples whose loss or gradient became NaN or infinite: their images mean nothing
 }
 
 // New prepares a search.
@@ -78,7 +78,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	s := &Search{objective: objective, options: o, model: objective.models()[0]}
 	for _, m := range objective.models() {
 		if m.Batch() > 0 && s.n > 0 && m.Batch() != s.n {
-			return nil, fmt.Errorf("models that take %d and %d pictures at a time cannot share a loss", s.n, m.Batch())
+			return nil, fmt.Errorf("models that take %d and %d images at a time cannot share a loss", s.n, m.Batch())
 		}
 		s.n = max(s.n, m.Batch())
 	}
@@ -169,7 +169,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Found, error) {
 	}
 	targets, err := s.targets(ctx, p)
 	if err == nil {
-		err = s.open(s.sizes(p.Pictures.Shape[0]))
+		err = s.open(s.sizes(p.Images.Shape[0]))
 	}
 	if err != nil {
 		return nil, s.explain(ctx, err)
@@ -190,12 +190,12 @@ func (s *Search) explain(ctx context.Context, err error) error {
 }
 
 func (s *Search) check(p Problem) error {
-	x := p.Pictures
-	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.PictureShape()) {
-		return fmt.Errorf("pictures of shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.PictureShape())
+	x := p.Images
+	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.ImageShape()) {
+		return fmt.Errorf("images of shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
 	}
 	if !slices.Equal(p.Start.Shape, x.Shape) {
-		return fmt.Errorf("the start has shape %v and the pictures %v", p.Start.Shape, x.Shape)
+		return fmt.Errorf("the start has shape %v and the images %v", p.Start.Shape, x.Shape)
 	}
 	for what, t := range map[string]tensor.Tensor{"picture": x, "start": p.Start} {
 		if i := t.Finite(); i >= 0 {
@@ -217,7 +217,7 @@ func (p Problem) name(i int) string {
 func (s *Search) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	list, err := s.objective.targets(ctx, p)
 	if s.options.Ball != (Ball{}) {
-		list = slices.Insert(list, 0, p.Pictures)
+		list = slices.Insert(list, 0, p.Images)
 	}
 	return list, err
 }

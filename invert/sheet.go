@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sheet lays pictures out for the eye: each of x beside its partner of y, as many pairs side by side as make the whole about
-// square. Both are n x c x h x w with values in [0, 1]; small pictures are enlarged, pixel by pixel.
+// Sheet lays images out for the eye: each of x beside its partner of y, as many pairs side by side as make the whole about
+// square. Both are n x c x h x w with values in [0, 1]; small images are enlarged, pixel by pixel.
 func Sheet(x, y tensor.Tensor) *image.NRGBA {
 	n, h, w := x.Shape[0], x.Shape[2], x.Shape[3]
 	const (

@@ -30,6 +30,6 @@ func TestSheet(t *testing.T) {
 		}
 	}
 	if b := invert.Sheet(tensor.New(9, 1, 224, 224), tensor.New(9, 1, 224, 224)).Bounds(); b.Dx() != 10+2*460 || b.Dy() != 10+5*234 {
-		t.Errorf("nine pictures of 224 make %v", b)
+		t.Errorf("nine images of 224 make %v", b)
 	}
 }

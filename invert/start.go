@@ -16,20 +16,20 @@ const (
 	Normal   Kind = "normal"   // N(0, 1): the authors' code. Values outside [0, 1] are clipped by the first step
 	White    Kind = "white"    // all 1
 	Black    Kind = "black"    // all 0
-	OneNoise Kind = "one"      // one picture of Noise for all samples
-	Shuffled Kind = "shuffled" // the pictures themselves, each where another was
-	Near     Kind = "near"     // the picture plus N(0, 1/255): for controversial stimuli. At the picture itself the gradient is 0/0
+	OneNoise Kind = "one"      // one image of Noise for all samples
+	Shuffled Kind = "shuffled" // the images themselves, each where another was
+	Near     Kind = "near"     // the image plus N(0, 1/255): for controversial stimuli. At the image itself the gradient is 0/0
 )
 
 // Kinds are all kinds of start.
 func Kinds() []Kind { return []Kind{Noise, Normal, White, Black, OneNoise, Shuffled, Near} }
 
-// Start returns where to begin for pictures x, n x c x h x w. draw gives the generator of a sample, by its place; it is called
+// Start returns where to begin for images x, n x c x h x w. draw gives the generator of a sample, by its place; it is called
 // with -1 for what concerns all of them.
 func Start(kind Kind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
 	start := tensor.New(x.Shape...)
 	if len(x.Shape) != 4 {
-		return start, fmt.Errorf("starting: pictures have the shape n x c x h x w, not %v", x.Shape)
+		return start, fmt.Errorf("starting: images have the shape n x c x h x w, not %v", x.Shape)
 	}
 	n := x.Shape[0]
 	each := func(f func(r *rand.Rand, i int) float32) {
@@ -89,7 +89,7 @@ func derangement(n int, r *rand.Rand) []int {
 	return p
 }
 
-// InBall returns a picture drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].
+// InBall returns an image drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].
 func (b Ball) InBall(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	y := tensor.New(x.Shape...)
 	shift := make([]float64, len(x.Data))

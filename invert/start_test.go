@@ -45,7 +45,7 @@ func TestStarts(t *testing.T) {
 		}
 	}
 	if slices.Equal(near.Data, x.Data) {
-		t.Error("near is at the picture itself")
+		t.Error("near is at the image itself")
 	}
 	if white, black := start(t, invert.White, x).Data, start(t, invert.Black, x).Data; slices.Min(white) != 1 || slices.Max(black) != 0 {
 		t.Error("white or black is not")
@@ -62,19 +62,19 @@ func TestStarts(t *testing.T) {
 			if slices.Equal(shuffled.At(i).Data, x.At(k).Data) {
 				from[k] = true
 				if i == k {
-					t.Errorf("picture %d stays in place", i)
+					t.Errorf("image %d stays in place", i)
 				}
 			}
 		}
 	}
 	if len(from) != 6 {
-		t.Errorf("%d of 6 pictures are in the shuffled ones", len(from))
+		t.Errorf("%d of 6 images are in the shuffled ones", len(from))
 	}
 	if _, err := invert.Start("dream", x, draw); err == nil {
 		t.Error("an unknown kind is no error")
 	}
 	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
-		t.Error("a matrix of pictures is no error")
+		t.Error("a matrix of images is no error")
 	}
 	for _, kind := range invert.Kinds() {
 		start(t, kind, tensor.New(0, 1, 2, 2))

@@ -11,16 +11,16 @@ import (
 
 // A step is the graph of one step of a search while it is built, for n samples.
 //
-// It reads and writes the state of the search, each tensor "t" as "search t" and "search next t": x, the pictures as they are;
+// It reads and writes the state of the search, each tensor "t" as "search t" and "search next t": x, the images as they are;
 // best, the best so far, and key, how good they are; and what the optimiser remembers. Besides, it reads rates, which change
 // from step to step, and targets, which do not; and writes loss and slope, the norm of the gradient at x. (No exporter writes
 // names with spaces, so these are free.)
 type step struct {
-	b       *onnx.Builder
-	n       int
-	picture []int // c x h x w
-	x       onnx.Value
-	models  []*model.Model // those that have been grafted
+	b      *onnx.Builder
+	n      int
+	image  []int // c x h x w
+	x      onnx.Value
+	models []*model.Model // those that have been grafted
 
 	state   []port // also outputs
 	rates   []port
@@ -49,11 +49,11 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 		}
 		opset = max(opset, m.Opset())
 	}
-	s := &step{b: onnx.NewBuilder(opset), n: n, picture: m.PictureShape()}
-	s.x = s.remember("x", s.picture...)
-	best, key := s.remember("best", s.picture...), s.remember("key", 1)
+	s := &step{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
+	s.x = s.remember("x", s.image...)
+	best, key := s.remember("best", s.image...), s.remember("key", 1)
 	if o.Ball != (Ball{}) {
-		s.target(centre, s.picture...)
+		s.target(centre, s.image...)
 	}
 	l, err := objective.write(s)
 	if err != nil {
@@ -76,9 +76,9 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	direction, slope := s.normalise(gradients[0])
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
 	better := s.b.Op("And", nil, finite, s.b.Op("Less", nil, l.key, key))
-	s.next("best", s.b.Where(s.perPicture(better), s.x, best))
+	s.next("best", s.b.Where(s.perImage(better), s.x, best))
 	s.next("key", s.b.Where(better, l.key, key))
-	s.next("x", s.b.Where(s.perPicture(finite), s.inBounds(s.move(direction, o), o.Ball), s.x))
+	s.next("x", s.b.Where(s.perImage(finite), s.inBounds(s.move(direction, o), o.Ball), s.x))
 	s.b.Output(prefix+"loss", l.loss)
 	s.b.Output(prefix+"slope", slope)
 	graph, err := s.b.Model()
@@ -120,7 +120,7 @@ func (s *step) rate(name string) onnx.Value {
 }
 
 // graft adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of; the others see
-// pictures of the first one's size resized to theirs.
+// images of the first one's size resized to theirs.
 func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
@@ -129,7 +129,7 @@ func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 	s.models = append(s.models, m)
 	x, err := s.framed(m)
 	if err != nil {
-		return "", fmt.Errorf("pictures for model %s: %w", m.Graph().Path(), err)
+		return "", fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
 	}
 	values, err := m.Graft(b, x, s.n, tensor)
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *step) like(v, z onnx.Value) onnx.Value {
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }
 
-// perPicture broadcasts n x 1 over n x c x h x w.
-func (s *step) perPicture(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
+// perImage broadcasts n x 1 over n x c x h x w.
+func (s *step) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
 
 // normalise divides the gradient of each sample by its norm; a gradient of zero stays so. Dividing by the largest value first keeps
 // the squares of small gradients from underflowing.
@@ -161,7 +161,7 @@ func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(smallest)))
 	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // 0, or at least 1
 	unit := b.Div(scaled, b.Op("Max", nil, length, b.Scalar(1)))
-	return b.Reshape(unit, append([]int{s.n}, s.picture...)...), b.Mul(length, largest)
+	return b.Reshape(unit, append([]int{s.n}, s.image...)...), b.Mul(length, largest)
 }
 
 // smallest is the smallest normal float32, about.
@@ -172,7 +172,7 @@ func (s *step) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// inBounds projects pictures to the ball around the centre and to [0, 1]. The centre being a picture, clipping does not lead
+// inBounds projects images to the ball around the centre and to [0, 1]. The centre being an image, clipping does not lead
 // out of the ball.
 func (s *step) inBounds(x onnx.Value, ball Ball) onnx.Value {
 	b := s.b
@@ -183,7 +183,7 @@ func (s *step) inBounds(x onnx.Value, ball Ball) onnx.Value {
 		flat := b.Reshape(away, s.n, -1)
 		length := b.Sqrt(b.ReduceSum(b.Mul(flat, flat), true, 1))
 		shrink := b.Div(radius, b.Op("Max", nil, length, radius))
-		x = b.Add(around, b.Mul(away, s.perPicture(shrink)))
+		x = b.Add(around, b.Mul(away, s.perImage(shrink)))
 	case Linf:
 		x = b.Op("Max", nil, b.Op("Min", nil, x, b.Add(around, radius)), b.Sub(around, radius))
 	}

@@ -41,6 +41,9 @@ func (e *unusable) Error() string { return fmt.Sprintf("%s is not used: %s", e.p
 
 // open loads a library and tries it.
 func open(path string) (*library, error) {
+	if err := chooseKernels(); err != nil {
+		return nil, err
+	}
 	handle, err := load(path)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 // ResNet-18 at 224 as export.py of the peers writes it.
 const envModel = "NOETHER_BENCH_MODEL"
 
-// Environment variables for the pictures of a run, 8 where it is unset, for their side, 224, for the engine's threads, one for each core, and for the patterns of the layers that BenchmarkTaps reads.
+// Environment variables for the images of a run, 8 where it is unset, for their side, 224, for the engine's threads, one for each core, and for the patterns of the layers that BenchmarkTaps reads.
 const (
 	envBatch   = "NOETHER_BENCH_BATCH"
 	envSize    = "NOETHER_BENCH_SIZE"
@@ -42,7 +42,7 @@ func setting(b *testing.B, name string, otherwise int) int {
 	return n
 }
 
-// benchmarkTaps measures a run that reads the layers of a pattern, in pictures a second.
+// benchmarkTaps measures a run that reads the layers of a pattern, in images a second.
 func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	path := os.Getenv(envModel)
 	if path == "" {
@@ -67,15 +67,15 @@ func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	if height == 0 || width == 0 {
 		height, width = size, size
 	}
-	pictures := make([]tensor.Tensor, batch)
-	for i := range pictures {
-		pictures[i] = tensor.New(f.Channels, height, width)
-		for j := range pictures[i].Data {
-			pictures[i].Data[j] = float32((i+j*7)%256) / 255
+	images := make([]tensor.Tensor, batch)
+	for i := range images {
+		images[i] = tensor.New(f.Channels, height, width)
+		for j := range images[i].Data {
+			images[i].Data[j] = float32((i+j*7)%256) / 255
 		}
 	}
 	run := func() {
-		if err := s.Run(context.Background(), pictures, buf); err != nil {
+		if err := s.Run(context.Background(), images, buf); err != nil {
 			b.Fatal(err)
 		}
 	}

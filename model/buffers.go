@@ -10,16 +10,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Buffers hold what a session returns for one batch of pictures. One goroutine at a time uses them.
+// Buffers hold what a session returns for one batch of images. One goroutine at a time uses them.
 type Buffers struct {
 	session *Session
-	batch   int             // pictures that fit
-	size    int             // pictures of one run of the engine
-	n       int             // pictures of the last batch
-	picture int             // index of the picture among the inputs
+	batch   int             // images that fit
+	size    int             // images of one run of the engine
+	n       int             // images of the last batch
+	image   int             // index of the image among the inputs
 	outputs []tensor.Tensor // rows x shape, in the order of the session
 	parts   []part          // whole runs of the engine
-	rest    part            // a last run of fewer pictures, if the model allows that
+	rest    part            // a last run of fewer images, if the model allows that
 	restAt  int             // the part whose rows the rest has
 	logs    []float32
 }
@@ -31,7 +31,7 @@ type part struct {
 	inputs, outputs []*ort.Value
 }
 
-// NewBuffers makes buffers for batches of at most batch pictures. For a model that takes a fixed number of pictures, a
+// NewBuffers makes buffers for batches of at most batch images. For a model that takes a fixed number of images, a
 // batch is several runs of the engine, the last one filled up with copies that are not returned.
 func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	if batch < 1 {
@@ -62,7 +62,7 @@ func (b *Buffers) bind() error {
 		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: huge.Make[float32](tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
-	b.picture = slices.Index(names, b.session.model.picture.port.Name)
+	b.image = slices.Index(names, b.session.model.image.port.Name)
 	for k := range runs {
 		p := part{n: b.size}
 		var err error
@@ -96,7 +96,7 @@ func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	return values, nil
 }
 
-// part returns what run k of n pictures reads and writes.
+// part returns what run k of n images reads and writes.
 func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
@@ -110,12 +110,12 @@ func (b *Buffers) part(k, n int) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	picture, err := b.parts[k].inputs[b.picture].First(n)
+	image, err := b.parts[k].inputs[b.image].First(n)
 	if err != nil {
 		return part{}, err
 	}
-	inputs[b.picture].Close()
-	inputs[b.picture] = picture
+	inputs[b.image].Close()
+	inputs[b.image] = image
 	if b.rest.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
 		return part{}, err
 	}
@@ -123,28 +123,28 @@ func (b *Buffers) part(k, n int) (part, error) {
 	return b.rest, nil
 }
 
-// fill normalises pictures into an input, and fills it up with the last one.
-func (b *Buffers) fill(pictures []tensor.Tensor, input *ort.Value) {
+// fill normalises images into an input, and fills it up with the last one.
+func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
 	if b.session.model.batch > 0 {
-		for len(pictures) < b.size {
-			pictures = append(slices.Clip(pictures), pictures[len(pictures)-1])
+		for len(images) < b.size {
+			images = append(slices.Clip(images), images[len(images)-1])
 		}
 	}
-	b.session.model.picture.fill(pictures, input)
+	b.session.model.image.fill(images, input)
 }
 
-// Cap is the number of pictures that fit.
+// Cap is the number of images that fit.
 func (b *Buffers) Cap() int { return b.batch }
 
-// Len is the number of pictures of the last run.
+// Len is the number of images of the last run.
 func (b *Buffers) Len() int { return b.n }
 
-// Layer is the i-th layer of the session on the pictures of the last run, n x shape, in place: it changes with the next.
+// Layer is the i-th layer of the session on the images of the last run, n x shape, in place: it changes with the next.
 func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layers][i].Slice(0, b.n) }
 
 // LogProbs are the natural logarithms of the class probabilities of the last run, n x classes, until the next call.
 // classes restricts them to some classes of the model, in that order: the others are left out before the softmax, as
-// for a set of pictures that has no others. Nil takes all.
+// for a set of images that has no others. Nil takes all.
 func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	s := b.session
 	if s.scores < 0 {

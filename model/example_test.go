@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A network that scores a picture by the sums of its three channels.
+// A network that scores an image by the sums of its three channels.
 func writeSums(dir string) (path string, err error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 8, 8)
@@ -62,9 +62,9 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	picture := tensor.New(3, 8, 8)
-	picture.Data[0] = 1 // a red pixel
-	if err := session.Run(context.Background(), []tensor.Tensor{picture}, buf); err != nil {
+	image := tensor.New(3, 8, 8)
+	image.Data[0] = 1 // a red pixel
+	if err := session.Run(context.Background(), []tensor.Tensor{image}, buf); err != nil {
 		log.Fatal(err)
 	}
 	logs, err := buf.LogProbs(nil)

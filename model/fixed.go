@@ -16,12 +16,12 @@ type fixedInput struct {
 	values []float64
 }
 
-// fixedInputs pairs every input but the picture's with its values.
-func fixedInputs(inputs []onnx.Port, picture string, values map[string][]float64) ([]fixedInput, error) {
+// fixedInputs pairs every input but the image's with its values.
+func fixedInputs(inputs []onnx.Port, image string, values map[string][]float64) ([]fixedInput, error) {
 	var fixed []fixedInput
 	known := map[string]bool{}
 	for _, in := range inputs {
-		if in.Name == picture {
+		if in.Name == image {
 			continue
 		}
 		known[in.Name] = true
@@ -43,7 +43,7 @@ func fixedInputs(inputs []onnx.Port, picture string, values map[string][]float64
 	return fixed, nil
 }
 
-// shape is that of the input for n pictures. An open first axis is the batch, whose slices are all alike; another open
+// shape is that of the input for n images. An open first axis is the batch, whose slices are all alike; another open
 // axis is as long as the values make it.
 func (f fixedInput) shape(n int) ([]int, error) {
 	shape := f.port.Sizes()
@@ -76,7 +76,7 @@ func (f fixedInput) shape(n int) ([]int, error) {
 	return shape, nil
 }
 
-// value makes the tensor that a run of n pictures reads.
+// value makes the tensor that a run of n images reads.
 func (f fixedInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	shape, err := f.shape(n)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A form is a way to take pictures.
+// A form is a way to take images.
 type form struct {
 	typ      onnx.Type
 	layout   string
@@ -29,7 +29,7 @@ func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - fl
 
 const side = 4
 
-// network builds, for any form, the same network of pictures of channels x 4 x 4: the layer "doubled" is 2 x, "scores" are
+// network builds, for any form, the same network of images of channels x 4 x 4: the layer "doubled" is 2 x, "scores" are
 // ( sum of 2 x, sum of weight x, 0 ).
 func network(f form) func(b *onnx.Builder) {
 	return func(b *onnx.Builder) {
@@ -58,7 +58,7 @@ func network(f form) func(b *onnx.Builder) {
 	}
 }
 
-// expect is what the network computes for a normalised picture.
+// expect is what the network computes for a normalised image.
 func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
 	for j, v := range p.Data {
 		doubled = append(doubled, 2*v)
@@ -68,7 +68,7 @@ func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
 	return doubled, scores
 }
 
-func drawPicture(t *rapid.T, channels int) tensor.Tensor {
+func drawImage(t *rapid.T, channels int) tensor.Tensor {
 	p := tensor.New(channels, side, side)
 	for i := range p.Data {
 		p.Data[i] = float32(rapid.IntRange(0, 255).Draw(t, "pixel")) / 255
@@ -76,7 +76,7 @@ func drawPicture(t *rapid.T, channels int) tensor.Tensor {
 	return p
 }
 
-// TestForms feeds the same pictures to models of every form: types, layouts, channels, open and fixed batches, in
+// TestForms feeds the same images to models of every form: types, layouts, channels, open and fixed batches, in
 // batches of any size. The caller sees no difference.
 func TestForms(t *testing.T) {
 	t.Parallel()
@@ -115,14 +115,14 @@ func TestForms(t *testing.T) {
 					}
 					rapid.Check(t, func(t *rapid.T) {
 						n := rapid.IntRange(0, 5).Draw(t, "n")
-						var pictures []tensor.Tensor
+						var images []tensor.Tensor
 						for range n {
-							pictures = append(pictures, drawPicture(t, channels))
+							images = append(images, drawImage(t, channels))
 						}
-						if err := s.Run(context.Background(), pictures, buf); err != nil {
+						if err := s.Run(context.Background(), images, buf); err != nil {
 							t.Fatal(err)
 						}
-						checkBatch(t, buf, pictures, func(v float32) float32 {
+						checkBatch(t, buf, images, func(v float32) float32 {
 							if typ == onnx.Uint8 {
 								return v * scale
 							}
@@ -135,16 +135,16 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func checkBatch(t *rapid.T, buf *model.Buffers, pictures []tensor.Tensor, normalise func(float32) float32) {
+func checkBatch(t *rapid.T, buf *model.Buffers, images []tensor.Tensor, normalise func(float32) float32) {
 	logs, err := buf.LogProbs(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	z := buf.Layer(0)
-	if z.Shape[0] != len(pictures) || logs.Shape[0] != len(pictures) {
-		t.Fatalf("%d pictures give %v and %v", len(pictures), z.Shape, logs.Shape)
+	if z.Shape[0] != len(images) || logs.Shape[0] != len(images) {
+		t.Fatalf("%d images give %v and %v", len(images), z.Shape, logs.Shape)
 	}
-	for i, p := range pictures {
+	for i, p := range images {
 		p = p.Clone()
 		for j, v := range p.Data {
 			p.Data[j] = normalise(v)
@@ -152,12 +152,12 @@ func checkBatch(t *rapid.T, buf *model.Buffers, pictures []tensor.Tensor, normal
 		doubled, scores := expect(p)
 		for j, v := range doubled {
 			if math.Abs(float64(v-z.At(i).Data[j])) > 1e-3 {
-				t.Fatalf("picture %d, value %d is %v, want %v", i, j, z.At(i).Data[j], v)
+				t.Fatalf("image %d, value %d is %v, want %v", i, j, z.At(i).Data[j], v)
 			}
 		}
 		for k, v := range logs.At(i).Data[:2] {
 			if want := scores[k] - scores[2]; math.Abs(float64(v-logs.At(i).Data[2])-want) > 1e-4*(1+math.Abs(want)) {
-				t.Fatalf("picture %d, class %d is %v above the last, want %v", i, k, v-logs.At(i).Data[2], want)
+				t.Fatalf("image %d, class %d is %v above the last, want %v", i, k, v-logs.At(i).Data[2], want)
 			}
 		}
 	}
@@ -190,8 +190,8 @@ func TestConcurrentRuns(t *testing.T) {
 			}
 			want, _ := expect(p)
 			for k := range 50 {
-				pictures := slices.Repeat([]tensor.Tensor{p}, 1+k%3)
-				if err := s.Run(context.Background(), pictures, buf); err != nil || !slices.Equal(buf.Layer(0).Data, slices.Repeat(want, len(pictures))) {
+				images := slices.Repeat([]tensor.Tensor{p}, 1+k%3)
+				if err := s.Run(context.Background(), images, buf); err != nil || !slices.Equal(buf.Layer(0).Data, slices.Repeat(want, len(images))) {
 					t.Errorf("goroutine %d: %v, %v", g, buf.Layer(0), err)
 					return
 				}

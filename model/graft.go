@@ -14,20 +14,20 @@ import (
 )
 
 // Graft adds the part of the model that computes some of its tensors to a graph that is being built, of the model's own
-// operator set. pictures are n x c x h x w with values in [0, 1], framed as Frame says; what stands between them and the
-// model (mean, deviation, order and layout of the channels) becomes part of the graph, so gradients by the pictures
+// operator set. images are n x c x h x w with values in [0, 1], framed as Frame says; what stands between them and the
+// model (mean, deviation, order and layout of the channels) becomes part of the graph, so gradients by the images
 // follow. n must be what the model takes, where it takes a fixed number: see Batch. It returns the tensors in order.
-func (m *Model) Graft(b *onnx.Builder, pictures onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
-	values, err := m.graft(b, pictures, n, tensors)
+func (m *Model) Graft(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
+	values, err := m.graft(b, images, n, tensors)
 	if err != nil {
 		return nil, m.wrap(err)
 	}
 	return values, nil
 }
 
-func (m *Model) graft(b *onnx.Builder, pictures onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
+func (m *Model) graft(b *onnx.Builder, images onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
 	if m.batch > 0 && n != m.batch {
-		return nil, fmt.Errorf("takes %d pictures at a time, not %d", m.batch, n)
+		return nil, fmt.Errorf("takes %d images at a time, not %d", m.batch, n)
 	}
 	whole, err := m.whole()
 	if err != nil {
@@ -37,7 +37,7 @@ func (m *Model) graft(b *onnx.Builder, pictures onnx.Value, n int, tensors []str
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]onnx.Value{m.picture.port.Name: m.picture.graft(b, pictures)}
+	inputs := map[string]onnx.Value{m.image.port.Name: m.image.graft(b, images)}
 	for _, f := range m.fixed {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.Port) bool { return p.Name == f.port.Name }) {
 			continue
@@ -55,11 +55,11 @@ func (m *Model) graft(b *onnx.Builder, pictures onnx.Value, n int, tensors []str
 // ScoresTensor is the name of the tensor that scores classes, as Scores says; it is of the type that the model computes in.
 func (m *Model) ScoresTensor() string { return m.scores.output }
 
-// Batch is the number of pictures that a run takes; 0: any number.
+// Batch is the number of images that a run takes; 0: any number.
 func (m *Model) Batch() int { return m.batch }
 
-// PictureShape is the shape of one picture, c x h x w, or of one sound, 1 x n.
-func (m *Model) PictureShape() []int { return m.picture.shape() }
+// ImageShape is the shape of one image, c x h x w, or of one sound, 1 x n.
+func (m *Model) ImageShape() []int { return m.image.shape() }
 
 // EngineOptions are those for sessions of graphs that are built around the model: its device and threads.
 func (m *Model) EngineOptions() ort.Options {
@@ -85,7 +85,7 @@ func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
 // graft is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
-func (p picture) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
+func (p image) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.sound {
 		return p.graftSound(b, x)
 	}
@@ -112,7 +112,7 @@ func (p picture) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
 }
 
 // graftSound is fillOne for sounds, n x 1 x length.
-func (p picture) graftSound(b *onnx.Builder, x onnx.Value) onnx.Value {
+func (p image) graftSound(b *onnx.Builder, x onnx.Value) onnx.Value {
 	pre := p.preprocess
 	if pre.Standardise {
 		x = b.Sub(x, b.ReduceMean(x, true, 2))
@@ -140,7 +140,7 @@ func perChannel(v []float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
 }
 
-// constant is the input for n pictures as weights.
+// constant is the input for n images as weights.
 func (f fixedInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
 	v, err := f.value(rt, n)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 		}
 		x := tensor.New(2, f.channels, side, side)
 		for i := range 2 {
-			copy(x.At(i).Data, drawPicture(r, f.channels).Data)
+			copy(x.At(i).Data, drawImage(r, f.channels).Data)
 		}
 		if err := s.Run(t.Context(), split(x), buf); err != nil {
 			r.Fatal(err)
@@ -60,7 +60,7 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 	})
 }
 
-// grafted runs a graph that consists of nothing but pictures and a grafted model.
+// grafted runs a graph that consists of nothing but images and a grafted model.
 func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
@@ -79,13 +79,13 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 		t.Fatal(err)
 	}
 	defer session.Close()
-	pictures, err := ort.Wrap(rt, x.Data, x.Shape...)
+	images, err := ort.Wrap(rt, x.Data, x.Shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pictures.Close()
+	defer images.Close()
 	out := []*ort.Value{nil}
-	if err := session.Run(t.Context(), []*ort.Value{pictures}, out); err != nil {
+	if err := session.Run(t.Context(), []*ort.Value{images}, out); err != nil {
 		t.Fatal(err)
 	}
 	defer out[0].Close()
@@ -115,6 +115,6 @@ func TestGraftOfFurtherInputs(t *testing.T) {
 	}
 	b := onnx.NewBuilder(m.Opset())
 	if _, err := m.Graft(b, b.Input("pictures", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
-		t.Error("three pictures for a model that takes two are no error")
+		t.Error("three images for a model that takes two are no error")
 	}
 }

@@ -16,13 +16,13 @@ import (
 type Options struct {
 	Layers     []string             // patterns of onnx.Model.Select
 	Axes       map[string]onnx.Axes // of tensors where the graph is misread
-	Input      string               // name of the input that takes the picture
+	Input      string               // name of the input that takes the image
 	Layout     string               // of that input: "NCHW" or "NHWC"
 	Inputs     map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
 	Output     string               // name of the output that scores classes; the first one
 	Scores     string               // what that output holds: "logits", "probabilities" or "none"
-	Preprocess dataset.Preprocess   // from pictures in [0, 1] to what the model takes
-	Size       [2]int               // height and width of the pictures that will come, where neither model nor Preprocess says
+	Preprocess dataset.Preprocess   // from images in [0, 1] to what the model takes
+	Size       [2]int               // height and width of the images that will come, where neither model nor Preprocess says
 	Samples    int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
 	Threads    int                  // for the engine; 0: one for each core
 	Device     string               // for the engine; "": cpu
@@ -36,9 +36,9 @@ type Model struct {
 	path    string
 	graph   *onnx.Model // with the spectrogram in front of it, where the model takes features
 	options Options
-	picture picture
+	image   image
 	fixed   []fixedInput
-	batch   int // pictures that a run takes; 0: any number
+	batch   int // images that a run takes; 0: any number
 	layers  []onnx.Layer
 	scores  scores
 	widest  int64 // elements of one sample in the largest layer of the graph
@@ -127,9 +127,9 @@ func read(path string) (*onnx.Model, error) {
 	return graph, err
 }
 
-// axes are those that the caller set and those of the picture.
+// axes are those that the caller set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
-	axes := map[string]onnx.Axes{m.picture.port.Name: m.picture.layout}
+	axes := map[string]onnx.Axes{m.image.port.Name: m.image.layout}
 	for name, a := range m.options.Axes {
 		axes[name] = a
 	}
@@ -145,12 +145,12 @@ func (m *Model) Classes() int { return m.scores.classes }
 // Scores is what the output holds: "logits", "probabilities" or "none".
 func (m *Model) Scores() string { return m.scores.kind }
 
-// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of pictures, or the rate and length
+// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of images, or the rate and length
 // of sounds, that the model takes.
-func (m *Model) Frame() dataset.Frame { return m.picture.frame }
+func (m *Model) Frame() dataset.Frame { return m.image.frame }
 
-// Input describes the input that takes pictures or sounds, for instance "x float[batch 3 32 32]".
-func (m *Model) Input() onnx.Port { return m.picture.port }
+// Input describes the input that takes images or sounds, for instance "x float[batch 3 32 32]".
+func (m *Model) Input() onnx.Port { return m.image.port }
 
 // Path is the model's file.
 func (m *Model) Path() string { return m.path }
@@ -165,12 +165,12 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Opset is the version of the operator set that the model is written in.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
-// InputBytes is the memory that one picture takes as a tensor of float32.
-func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.picture.shape())) }
+// InputBytes is the memory that one image takes as a tensor of float32.
+func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.image.shape())) }
 
-// ActivationBytes is the memory that all activations of one picture take, which a gradient needs at once.
+// ActivationBytes is the memory that all activations of one image take, which a gradient needs at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.all + m.InputBytes() }
 
-// WorkingBytes estimates the memory that the engine needs inside for one picture, besides the outputs that are bound: a
+// WorkingBytes estimates the memory that the engine needs inside for one image, besides the outputs that are bound: a
 // few of the largest activations, since it reuses the memory of those that no node needs any more.
 func (m *Model) WorkingBytes() int64 { return 4*4*m.widest + m.InputBytes() }

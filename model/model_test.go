@@ -29,7 +29,7 @@ func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
-// TestClaimedBatch opens a model that declares an open batch and reshapes to one picture.
+// TestClaimedBatch opens a model that declares an open batch and reshapes to one image.
 func TestClaimedBatch(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -87,7 +87,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestFurtherInputs gives values to inputs besides the picture.
+// TestFurtherInputs gives values to inputs besides the image.
 func TestFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -104,7 +104,7 @@ func TestFurtherInputs(t *testing.T) {
 	}
 	names := onnx.Names(m.Layers())
 	if slices.Contains(names, "only") || !slices.Contains(names, "y") {
-		t.Fatalf("layers %q: those that the picture does not reach are no layers", names)
+		t.Fatalf("layers %q: those that the image does not reach are no layers", names)
 	}
 	s, err := m.NewSession(m.Layers(), true)
 	if err != nil {
@@ -163,17 +163,17 @@ func TestOpenErrors(t *testing.T) {
 		"foreign op":     {foreign, model.Options{}, "the engine lacks an operator of the model: com.example:Frobnicate"},
 		"unknown op":     {unknown, model.Options{}, "the engine lacks an operator of the model: Frobnicate"},
 		"newer opset":    {newer, model.Options{}, "it is written for opset 99 of ai.onnx, and this ONNX Runtime knows those up to "},
-		"tokens":         {tokens, model.Options{}, "no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
-		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take a picture"},
-		"two pictures":   {pair, model.Options{}, "several inputs could take a picture (left float[batch 3 4 4], right float[batch 3 4 4])"},
+		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
+		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take an image"},
+		"two images":     {pair, model.Options{}, "several inputs could take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
 		"no such input":  {plain, model.Options{Input: "z"}, `no input "z": it has x float[batch 3 4 4]`},
 		"no such output": {plain, model.Options{Output: "z"}, `no output "z"`},
-		"open size":      {open, model.Options{}, "leaves the size of a picture open"},
+		"open size":      {open, model.Options{}, "leaves the size of an image open"},
 		"layout":         {plain, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
-		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes a picture"},
+		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes an image"},
 		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
 		"mean":           {plain, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
-		"frame":          {plain, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes pictures of height 5, and input x float[batch 3 4 4] takes 4"},
+		"frame":          {plain, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes images of height 5, and input x float[batch 3 4 4] takes 4"},
 		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
 		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is to hold logits of classes`},
 		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},
@@ -216,17 +216,17 @@ func TestOpenSize(t *testing.T) {
 	}
 }
 
-// However many parts of a batch run side by side, and however many pictures there are, layers are those of a session that runs one
+// However many parts of a batch run side by side, and however many images there are, layers are those of a session that runs one
 // part after the other.
 func TestPartsOfABatchSideBySide(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	pictures := make([]tensor.Tensor, 37)
-	for i := range pictures {
-		pictures[i] = tensor.New(3, 4, 4)
-		for j := range pictures[i].Data {
-			pictures[i].Data[j] = float32((i*48+j)%97) / 97
+	images := make([]tensor.Tensor, 37)
+	for i := range images {
+		images[i] = tensor.New(3, 4, 4)
+		for j := range images[i].Data {
+			images[i].Data[j] = float32((i*48+j)%97) / 97
 		}
 	}
 	for _, threads := range []int{1, 2, 3, 4, 6} {
@@ -239,7 +239,7 @@ func TestPartsOfABatchSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer plain.Close()
-		many, err := m.NewBatchSession(m.Layers(), false, len(pictures))
+		many, err := m.NewBatchSession(m.Layers(), false, len(images))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,22 +247,22 @@ func TestPartsOfABatchSideBySide(t *testing.T) {
 		for _, n := range []int{37, 1, 19, 18, 37, 10, 36} {
 			var layers [2][]float32
 			for i, s := range []*model.Session{plain, many} {
-				buf, err := s.NewBuffers(len(pictures))
+				buf, err := s.NewBuffers(len(images))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, run := range []int{n, 37, n} { // what a run leaves behind is of no matter to the next
-					if err := s.Run(t.Context(), pictures[:run], buf); err != nil {
+					if err := s.Run(t.Context(), images[:run], buf); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if buf.Len() != n {
-					t.Fatalf("%d pictures of %d", buf.Len(), n)
+					t.Fatalf("%d images of %d", buf.Len(), n)
 				}
 				layers[i] = slices.Clone(buf.Layer(0).Data)
 			}
 			if !slices.Equal(layers[0], layers[1]) {
-				t.Errorf("%d pictures on %d threads differ", n, threads)
+				t.Errorf("%d images on %d threads differ", n, threads)
 			}
 		}
 	}
@@ -287,11 +287,11 @@ func TestRunErrors(t *testing.T) {
 	}
 	good := tensor.New(3, 4, 4)
 	wrong := tensor.New(3, 4, 5)
-	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": picture 1 of the batch: wants pictures of 3 x 4 x 4, not of 3 x 4 x 5" {
-		t.Errorf("a picture of the wrong size: %v", err)
+	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": image 1 of the batch: wants images of 3 x 4 x 4, not of 3 x 4 x 5" {
+		t.Errorf("an image of the wrong size: %v", err)
 	}
 	if err := s.Run(context.Background(), []tensor.Tensor{good, good, good}, buf); err == nil {
-		t.Error("three pictures fit buffers for two")
+		t.Error("three images fit buffers for two")
 	}
 	if _, err := buf.LogProbs(nil); err == nil {
 		t.Error("a session without scores has log-probabilities")
@@ -302,7 +302,7 @@ func TestRunErrors(t *testing.T) {
 		t.Errorf("a run under a cancelled context: %v", err)
 	}
 	if _, err := s.NewBuffers(0); err == nil {
-		t.Error("buffers for no picture are made")
+		t.Error("buffers for no image are made")
 	}
 	if _, err := m.NewSession([]onnx.Layer{{Name: "scores"}}, false); err == nil {
 		t.Error("a layer that was not chosen is read")

@@ -36,7 +36,7 @@ func (m *Model) probe(ctx context.Context) error {
 	return err
 }
 
-// reachable are the layers of the graph that depend on the picture.
+// reachable are the layers of the graph that depend on the image.
 func (m *Model) reachable() ([]onnx.Layer, error) {
 	all := m.graph.Layers()
 	if len(m.fixed) == 0 {
@@ -48,7 +48,7 @@ func (m *Model) reachable() ([]onnx.Layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.picture.port.Name }) {
+		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.image.port.Name }) {
 			kept = append(kept, l)
 		}
 	}
@@ -67,7 +67,7 @@ func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer,
 		for _, l := range matched {
 			ok := shapes[l.Name] != nil
 			if !ok && l.Name == pattern {
-				return nil, setting(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the picture", l.Name), layerSetting(i)...)
+				return nil, setting(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the image", l.Name), layerSetting(i)...)
 			}
 			chosen[l.Name] = chosen[l.Name] || ok
 			if ok {
@@ -75,7 +75,7 @@ func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer,
 			}
 		}
 		if usable == 0 {
-			return nil, setting(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the picture", pattern, len(matched)), layerSetting(i)...)
+			return nil, setting(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the image", pattern, len(matched)), layerSetting(i)...)
 		}
 	}
 	var layers []onnx.Layer
@@ -89,7 +89,7 @@ func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer,
 }
 
 // sampleShapes are the shapes of one sample of the layers and of the output with scores. Tensors whose first axis is not
-// the batch, or that are empty, have none. A model that claims to take any number of pictures and fails with two
+// the batch, or that are empty, have none. A model that claims to take any number of images and fails with two
 // is one that takes one.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
@@ -190,7 +190,7 @@ func plain(err error) error {
 	return err
 }
 
-// shapes runs n black pictures.
+// shapes runs n black images.
 func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
 	inputs, err := p.model.inputValues(p.session.Inputs(), n)
 	defer closeAll(inputs)
@@ -200,7 +200,7 @@ func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
 	outputs := make([]*ort.Value, p.outputs)
 	defer closeAll(outputs)
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
-		return nil, fmt.Errorf("a run of %d blank pictures of %s fails: %w", n, by(p.model.picture.shape()), err)
+		return nil, fmt.Errorf("a run of %d blank images of %s fails: %w", n, by(p.model.image.shape()), err)
 	}
 	shapes := make([][]int, p.outputs)
 	for i, out := range outputs {
@@ -211,14 +211,14 @@ func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues makes tensors for the named inputs for n pictures; the picture's is zero.
+// inputValues makes tensors for the named inputs for n images; the image's is zero.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {
 		var v *ort.Value
 		var err error
-		if name == m.picture.port.Name {
-			v, err = m.rt.NewValue(m.picture.port.Type, m.picture.batchShape(n)...)
+		if name == m.image.port.Name {
+			v, err = m.rt.NewValue(m.image.port.Type, m.image.batchShape(n)...)
 		} else if i := slices.IndexFunc(m.fixed, func(f fixedInput) bool { return f.port.Name == name }); i >= 0 {
 			v, err = m.fixed[i].value(m.rt, n)
 		} else {

@@ -51,13 +51,13 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// split are the pictures of a batch.
+// split are the images of a batch.
 func split(x tensor.Tensor) []tensor.Tensor {
-	pictures := make([]tensor.Tensor, x.Shape[0])
-	for i := range pictures {
-		pictures[i] = x.At(i)
+	images := make([]tensor.Tensor, x.Shape[0])
+	for i := range images {
+		images[i] = x.At(i)
 	}
-	return pictures
+	return images
 }
 
 // distance is the largest difference relative to the largest value of want.
@@ -131,14 +131,14 @@ func checkLogProbs(t *testing.T, buf *model.Buffers, logits tensor.Tensor) {
 		}
 		for k, v := range z {
 			if want := float64(v) - math.Log(sum); math.Abs(float64(got.At(i).Data[k])-want) > 1e-4 {
-				t.Fatalf("log-probability %d of picture %d is %v, want %v", k, i, got.At(i).Data[k], want)
+				t.Fatalf("log-probability %d of image %d is %v, want %v", k, i, got.At(i).Data[k], want)
 			}
 		}
 	}
 }
 
-// cifar reads the first pictures of the test set.
-func cifar(t testing.TB, n int) (pictures []tensor.Tensor, labels []int) {
+// cifar reads the first images of the test set.
+func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 	t.Helper()
 	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
 	if err != nil {
@@ -150,9 +150,9 @@ func cifar(t testing.TB, n int) (pictures []tensor.Tensor, labels []int) {
 		for j, v := range record[1:] {
 			p.Data[j] = float32(v) / 255
 		}
-		pictures, labels = append(pictures, p), append(labels, int(record[0]))
+		images, labels = append(images, p), append(labels, int(record[0]))
 	}
-	return pictures, labels
+	return images, labels
 }
 
 var cifarNorm = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
@@ -161,7 +161,7 @@ var cifarNorm = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []
 func TestCifar(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	pictures, labels := cifar(t, 500)
+	images, labels := cifar(t, 500)
 	golden := map[string]struct {
 		Correct int
 		First   []float32
@@ -182,8 +182,8 @@ func TestCifar(t *testing.T) {
 			t.Fatal(err)
 		}
 		var logs [][]float32
-		for at := 0; at < len(pictures); at += buf.Cap() {
-			if err := s.Run(context.Background(), pictures[at:min(at+buf.Cap(), len(pictures))], buf); err != nil {
+		for at := 0; at < len(images); at += buf.Cap() {
+			if err := s.Run(context.Background(), images[at:min(at+buf.Cap(), len(images))], buf); err != nil {
 				t.Fatal(err)
 			}
 			p, err := buf.LogProbs(nil)
@@ -204,7 +204,7 @@ func TestCifar(t *testing.T) {
 			t.Errorf("%s: %d of 500 correct, PyTorch has %d", name, correct, want.Correct)
 		}
 		if d := distance(logs[0], want.First); d > 1e-5 {
-			t.Errorf("%s: log-probabilities of the first picture are %.2g apart: %v, want %v", name, d, logs[0], want.First)
+			t.Errorf("%s: log-probabilities of the first image are %.2g apart: %v, want %v", name, d, logs[0], want.First)
 		}
 	}
 }

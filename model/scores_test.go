@@ -13,12 +13,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// vector is the picture input of these tests as a matrix of 3 columns.
+// vector is the image input of these tests as a matrix of 3 columns.
 func vector(b *onnx.Builder) onnx.Value {
 	return b.Reshape(b.Input("x", onnx.Float, -1, 3, 1, 1), -1, 3)
 }
 
-// logProbs runs one picture of three values.
+// logProbs runs one image of three values.
 func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...float32) ([]float32, error) {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), path, o)

@@ -41,16 +41,16 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 	return m.newSessionOf(layers, withScores, 1)
 }
 
-// NewBatchSession opens a session for batches of so many pictures. Where they are many, it runs parts of a batch side by side,
+// NewBatchSession opens a session for batches of so many images. Where they are many, it runs parts of a batch side by side,
 // each on some of the cores: operators are short, and cores that share one wait for each other at its end.
 func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
 	return m.newSessionOf(layers, withScores, m.lanesFor(batch))
 }
 
-// leastPart is the fewest pictures of a part: with fewer, the engine comes to spend more on each.
+// leastPart is the fewest images of a part: with fewer, the engine comes to spend more on each.
 const leastPart = 8
 
-// lanesFor is the largest divisor of the number of cores that leaves every part of a batch pictures enough; 1 where the model
+// lanesFor is the largest divisor of the number of cores that leaves every part of a batch images enough; 1 where the model
 // takes a fixed number.
 func (m *Model) lanesFor(batch int) int {
 	cores := m.Lanes()
@@ -144,30 +144,30 @@ func (s *Session) Close() error {
 	return s.session.Close()
 }
 
-// Run computes the layers of at most buf.Cap() pictures, each c x h x w with values in [0, 1], framed as Frame says. They
+// Run computes the layers of at most buf.Cap() images, each c x h x w with values in [0, 1], framed as Frame says. They
 // are normalised as the model's preprocessing says, and brought to its layout and type. What buf held is overwritten.
 // Whether values are finite is left to those who read them.
-func (s *Session) Run(ctx context.Context, pictures []tensor.Tensor, buf *Buffers) error {
-	if err := s.check(pictures, buf); err != nil {
+func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
+	if err := s.check(images, buf); err != nil {
 		return s.model.wrap(err)
 	}
 	buf.n = 0
-	if err := s.runParts(ctx, pictures, buf); err != nil {
+	if err := s.runParts(ctx, images, buf); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return s.model.wrap(err)
 	}
-	buf.n = len(pictures)
+	buf.n = len(images)
 	return nil
 }
 
 // runParts runs a batch part by part, as many at a time as there are lanes.
-func (s *Session) runParts(ctx context.Context, pictures []tensor.Tensor, buf *Buffers) error {
+func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(s.lanes)
-	for at, k := 0, 0; at < len(pictures) && running.Err() == nil; k++ {
-		own := pictures[at:min(at+buf.size, len(pictures))]
+	for at, k := 0, 0; at < len(images) && running.Err() == nil; k++ {
+		own := images[at:min(at+buf.size, len(images))]
 		at += len(own)
 		part, err := buf.part(k, len(own))
 		if err != nil {
@@ -175,7 +175,7 @@ func (s *Session) runParts(ctx context.Context, pictures []tensor.Tensor, buf *B
 			return err
 		}
 		group.Go(func() error {
-			buf.fill(own, part.inputs[buf.picture])
+			buf.fill(own, part.inputs[buf.image])
 			return s.session.Run(running, part.inputs, part.outputs)
 		})
 	}
@@ -185,16 +185,16 @@ func (s *Session) runParts(ctx context.Context, pictures []tensor.Tensor, buf *B
 	return ctx.Err()
 }
 
-func (s *Session) check(pictures []tensor.Tensor, buf *Buffers) error {
+func (s *Session) check(images []tensor.Tensor, buf *Buffers) error {
 	if buf.session != s {
 		return errors.New("buffers of another session were passed to Run")
 	}
-	if len(pictures) > buf.batch {
-		return fmt.Errorf("%d pictures do not fit buffers for %d", len(pictures), buf.batch)
+	if len(images) > buf.batch {
+		return fmt.Errorf("%d images do not fit buffers for %d", len(images), buf.batch)
 	}
-	for i, t := range pictures {
-		if err := s.model.picture.check(t); err != nil {
-			return fmt.Errorf("picture %d of the batch: %w", i, err)
+	for i, t := range images {
+		if err := s.model.image.check(t); err != nil {
+			return fmt.Errorf("image %d of the batch: %w", i, err)
 		}
 	}
 	return nil

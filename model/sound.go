@@ -41,8 +41,8 @@ func tooShort(in onnx.Port) bool {
 }
 
 // newSound works out the length of the sounds.
-func newSound(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
-	p := picture{port: port, layout: layout, sound: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+func newSound(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
+	p := image{port: port, layout: layout, sound: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := port.Shape[len(port.Shape)-1].Size
 	var err error
 	if p.width, err = agree("length", n, p.frame.Length, port); err != nil {
@@ -187,8 +187,8 @@ func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	return &dataset.KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
 }
 
-// Sound reports whether the model takes sounds; else it takes pictures.
-func (m *Model) Sound() bool { return m.picture.sound }
+// Sound reports whether the model takes sounds; else it takes images.
+func (m *Model) Sound() bool { return m.image.sound }
 
 // soundInput finds the input that can take a waveform.
 func soundInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {

@@ -206,9 +206,9 @@ func TestSoundModelsRefused(t *testing.T) {
 	}{
 		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
 		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 5}}}},
-		"sizes and channels are of pictures":          {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
-		"mean is of the 3 channels of pictures":       {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
-		"std is of the 3 channels of pictures":        {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
+		"sizes and channels are of images":            {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean is of the 3 channels of images":         {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std is of the 3 channels of images":          {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
 		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}},
 		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
 		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
@@ -230,7 +230,7 @@ func TestShortVectorsAreNoSounds(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := saveSound(t, echo, -1, 12)
-	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes a picture") {
+	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
 		t.Errorf("twelve numbers: %v", err)
 	}
 	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000}}})

@@ -191,7 +191,7 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	return size
 }
 
-// inputAxes guesses the meaning of an input: channels before space, except where only the last axis of a picture can
+// inputAxes guesses the meaning of an input: channels before space, except where only the last axis of an image can
 // be its colours; sequences of numbers are feature maps if a convolution reads them and tokens otherwise; sequences of
 // integers are tokens.
 func inputAxes(g *pb.GraphProto, p Port) Axes {

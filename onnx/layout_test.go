@@ -28,13 +28,13 @@ func TestReshapeRemembersWindows(t *testing.T) {
 	back := tokens.reshape([]int{997, 4, 4, 4, 4, 24})
 	back[2], back[3] = back[3], back[2]
 	if got := back.reshape([]int{997, 16, 16, 24}).axes(); got != "NHWC" {
-		t.Fatalf("put together again the picture is %s", got)
+		t.Fatalf("put together again the image is %s", got)
 	}
 }
 
 func TestReshape(t *testing.T) {
 	t.Parallel()
-	picture := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 6)}
+	image := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 6)}
 	batchOfOne := layout{one('N', 1), one('C', 8), one('H', 4), one('W', 6)}
 	for _, c := range []struct {
 		name  string
@@ -42,15 +42,15 @@ func TestReshape(t *testing.T) {
 		sizes []int
 		want  Axes
 	}{
-		{"patches to tokens", picture, []int{997, 8, 24}, "NCT"},
-		{"flattened", picture, []int{997, 192}, "NC"},
-		{"grouped channels", picture, []int{997, 2, 4, 4, 6}, "NCCHW"},
-		{"rows of pixels", picture, []int{997 * 8 * 4, 6}, "?W"},
+		{"patches to tokens", image, []int{997, 8, 24}, "NCT"},
+		{"flattened", image, []int{997, 192}, "NC"},
+		{"grouped channels", image, []int{997, 2, 4, 4, 6}, "NCCHW"},
+		{"rows of pixels", image, []int{997 * 8 * 4, 6}, "?W"},
 		{"batch of one kept", batchOfOne, []int{1, 8, 24}, "NCT"},
 		{"batch of one split off", batchOfOne.reshape([]int{8, 24}), []int{1, 8, 24}, "NCT"},
-		{"across factors", picture, []int{997, 6, 32}, "N??"},
-		{"another size", picture, []int{997, 8, 25}, "NC?"},
-		{"ones in between", picture, []int{997, 1, 8, 1, 24}, "N?C?T"},
+		{"across factors", image, []int{997, 6, 32}, "N??"},
+		{"another size", image, []int{997, 8, 25}, "NC?"},
+		{"ones in between", image, []int{997, 1, 8, 1, 24}, "N?C?T"},
 		{"a pooled map", layout{one('N', 997), one('C', 8), one('H', 1), one('W', 1)}, []int{997, 8}, "NC"},
 		{"made into a map", layout{one('N', 997), one('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
 	} {

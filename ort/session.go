@@ -142,7 +142,7 @@ func configure(options *binding.SessionOptions, o Options) error {
 		options.SetIntraOpNumThreads(o.Threads),
 		options.SetInterOpNumThreads(1),
 		// With a pattern of one run's memory the engine takes the next run's as one block, besides what it holds already:
-		// for every tensor of a ResNet-50 at 224, eight pictures a run, 730 MiB in place of none.
+		// for every tensor of a ResNet-50 at 224, eight images a run, 730 MiB in place of none.
 		options.SetMemPattern(false),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
 		// Between runs the caller computes on the same cores, and threads that spin in wait for the next operator take

@@ -17,7 +17,7 @@ import (
 )
 
 // heavy is the large run with all that a page may hold besides: histograms of units and tuning curves up to their bounds, and sheets of
-// pictures.
+// images.
 func heavy(b *testing.B) Run {
 	rows, rec := large.build()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -46,13 +46,13 @@ func heavy(b *testing.B) Run {
 		run.Curves = append(run.Curves, c)
 	}
 	for i := range 40 {
-		run.Pictures = append(run.Pictures, noise(b, r, fmt.Sprint("sheet ", i)))
+		run.Images = append(run.Images, noise(b, r, fmt.Sprint("sheet ", i)))
 	}
 	return run
 }
 
-// noise is a picture of about 200 kB.
-func noise(b *testing.B, r *rand.Rand, title string) Picture {
+// noise is an image of about 200 kB.
+func noise(b *testing.B, r *rand.Rand, title string) Image {
 	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
 	for i := range img.Pix {
 		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255)
@@ -61,7 +61,7 @@ func noise(b *testing.B, r *rand.Rand, title string) Picture {
 	if err := png.Encode(&data, img); err != nil {
 		b.Fatal(err)
 	}
-	return Picture{PictureText: PictureText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
+	return Image{ImageText: ImageText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
 }
 
 // BenchmarkFirstView opens pages of 100,000 scores until all that is in view is drawn.

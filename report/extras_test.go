@@ -24,9 +24,9 @@ func everything(t testing.TB) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run{rows, rec, Attachments{Distributions: found, Pictures: []Picture{{
-		PictureText: PictureText{Title: "Inversions", Caption: "Each picture beside one that the model maps to the same representation.", Measure: "stir", Model: rec.Models[0].Name},
-		Width:       64, Height: 32, PNG: checkers(64, 32),
+	return Run{rows, rec, Attachments{Distributions: found, Images: []Image{{
+		ImageText: ImageText{Title: "Inversions", Caption: "Each image beside one that the model maps to the same representation.", Measure: "stir", Model: rec.Models[0].Name},
+		Width:     64, Height: 32, PNG: checkers(64, 32),
 	}}}}
 }
 
@@ -120,7 +120,7 @@ func TestReadAttachments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a := ReadAttachments(dir); len(a.Notes)+len(a.Pictures)+len(a.Distributions) > 0 {
+	if a := ReadAttachments(dir); len(a.Notes)+len(a.Images)+len(a.Distributions) > 0 {
 		t.Errorf("an empty folder has %+v", a)
 	}
 	outside := filepath.Join(t.TempDir(), "secret.png")
@@ -130,7 +130,7 @@ func TestReadAttachments(t *testing.T) {
 	write("pictures/a.png", checkers(8, 4))
 	write("pictures/a.json", []byte(`{"title": "A <b>", "caption": "What it is."}`))
 	write("pictures/inversion/contact.png", checkers(4, 4))
-	write("pictures/broken.png", []byte("no picture"))
+	write("pictures/broken.png", []byte("no image"))
 	write("pictures/cut.png", checkers(8, 4)[:20])
 	write("pictures/note.txt", []byte("none of ours"))
 	write("pictures/badly.png", checkers(4, 4))
@@ -140,8 +140,8 @@ func TestReadAttachments(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := ReadAttachments(dir)
-	if len(a.Pictures) != 2 || a.Pictures[0].Title != "A <b>" || a.Pictures[0].Width != 8 || a.Pictures[1].Title != "inversion/contact" {
-		t.Errorf("pictures: %+v", a.Pictures)
+	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/contact" {
+		t.Errorf("pictures: %+v", a.Images)
 	}
 	if len(a.Notes) != 5 {
 		t.Errorf("notes: %q", a.Notes)
@@ -153,19 +153,19 @@ func TestReadAttachments(t *testing.T) {
 	}
 }
 
-func TestPicturesWithinBounds(t *testing.T) {
+func TestImagesWithinBounds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	huge := append(checkers(4, 4), make([]byte, mostPictureBytes)...)
+	huge := append(checkers(4, 4), make([]byte, mostImageBytes)...)
 	if err := os.WriteFile(filepath.Join(dir, "pictures", "huge.png"), huge, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	a := ReadAttachments(dir)
-	if len(a.Pictures) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "more than 4 MiB") {
-		t.Errorf("%d pictures, %q", len(a.Pictures), a.Notes)
+	if len(a.Images) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "more than 4 MiB") {
+		t.Errorf("%d images, %q", len(a.Images), a.Notes)
 	}
 }
 

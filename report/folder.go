@@ -6,11 +6,11 @@ import "os"
 type Attachments struct {
 	Distributions []Distribution
 	Curves        []TuningCurve
-	Pictures      []Picture
+	Images        []Image
 	Notes         []string // what is left out and why; they stand among the warnings of the page
 }
 
-// ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not held up by a damaged picture.
+// ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not held up by a damaged image.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func AttachmentsIn(root *os.Root) Attachments {
 	a.Distributions = append(samples, units...)
 	a.Curves, notes, err = readCurves(root)
 	note(notes, err)
-	a.Pictures, notes, err = readPictures(root)
+	a.Images, notes, err = readImages(root)
 	note(notes, err)
 	return a
 }

@@ -65,7 +65,7 @@ func (r Run) pack() packed {
 	p.Relations = relations(r.Rows)
 	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
 	p.Curves = packCurves(r.Curves, r.Record.Models)
-	p.Pictures = packPictures(r.Pictures)
+	p.Images = packImages(r.Images)
 	return p
 }
 
@@ -87,7 +87,7 @@ type page struct {
 	Warnings []note
 	Empty    bool
 
-	Relations, Pictures bool // whether there are any
+	Relations, Images bool // whether there are any
 }
 
 // A section is the text of one measure.
@@ -105,7 +105,7 @@ func (r Run) page(source string) (*page, error) {
 		Findings: slices.Concat(Answers(r.Rows), Findings(r.Rows)), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := r.pack()
-	p.Relations, p.Pictures = len(data.Relations) > 0, len(data.Pictures) > 0
+	p.Relations, p.Images = len(data.Relations) > 0, len(data.Images) > 0
 	shown := overview(r.Rows)
 	for i, m := range Describe(r.Rows) {
 		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: findingsOf(shown, m)})

@@ -121,7 +121,7 @@ var known = []Measure{
 			{"agreement", "agreement", "The share of inputs found to which both models give the same class.", 0, 1, Higher},
 			{"representation-distance", "distance reached", "Of the reference's representations of a sample and of the input found for it, relative to the length of the former.", 0, unbounded, Neutral},
 			{"missed", "share that missed", "Of inputs whose representation did not come near enough to the sample's.", 0, 1, Neutral},
-			{"input-distance", "distance of inputs", "Between a sample and the input found for it, in the l2 norm of pictures in [0, 1].", 0, unbounded, Neutral},
+			{"input-distance", "distance of inputs", "Between a sample and the input found for it, in the l2 norm of images in [0, 1].", 0, unbounded, Neutral},
 		},
 	},
 	{
@@ -199,8 +199,8 @@ var known = []Measure{
 	},
 	{
 		Name: "robust-accuracy", Title: "Robust accuracy",
-		Question: "Is the class still right after the worst small change of the picture?",
-		Reading:  "Projected gradient descent looks for a change within a ball around the picture that makes the class wrong. What withstands it may still fall to a stronger search.",
+		Question: "Is the class still right after the worst small change of the image?",
+		Reading:  "Projected gradient descent looks for a change within a ball around the image that makes the class wrong. What withstands it may still fall to a stronger search.",
 		Statistics: []Statistic{
 			{"robust", "robust accuracy", "The share of samples whose class stays right throughout the ball, as far as the search finds.", 0, 1, Higher},
 			{"clean", "accuracy", "The share of samples classified as labelled, unchanged.", 0, 1, Neutral},

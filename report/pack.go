@@ -27,7 +27,7 @@ type packed struct {
 	Relations     []relation           `json:"relations"`
 	Distributions []packedDistribution `json:"distributions"`
 	Curves        []packedCurve        `json:"curves"`
-	Pictures      []packedPicture      `json:"pictures"`
+	Images        []packedImage        `json:"pictures"`
 }
 
 // A packedModel is what the page groups models by.

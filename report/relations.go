@@ -39,7 +39,7 @@ type relationFit struct {
 }
 
 const (
-	leastPoints = 3  // of a relation worth a picture
+	leastPoints = 3  // of a relation worth an image
 	mostFits    = 32 // lines with bands; the relations beyond have their points alone
 	linePoints  = 25
 )

@@ -219,13 +219,13 @@ func (v *visit) accessible(t *testing.T) {
 	}
 }
 
-// TestHostileAddress opens a page whose names are hostile at an address that is, with pictures and distributions that are.
+// TestHostileAddress opens a page whose names are hostile at an address that is, with images and distributions that are.
 func TestHostileAddress(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
 	run := Run{Rows: rows, Record: rec}
 	for i, name := range hostile {
-		run.Pictures = append(run.Pictures, Picture{PictureText: PictureText{Title: name, Caption: name, Alt: name, Model: name}, Width: 8, Height: 4, PNG: checkers(8, 4)})
+		run.Images = append(run.Images, Image{ImageText: ImageText{Title: name, Caption: name, Alt: name, Model: name}, Width: 8, Height: 4, PNG: checkers(8, 4)})
 		run.Distributions = append(run.Distributions, Distribution{Subject: Subject{Of: name, Model: rec.Models[i%2].Name, Transform: name, Measure: "effective-invariance", Statistic: "ei"},
 			High: 1, Counts: []int{1, 2}})
 	}
@@ -236,7 +236,7 @@ func TestHostileAddress(t *testing.T) {
 		t.Errorf("%d elements that run something, not one script", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("#pictures img").length`); n == 0 {
-		t.Error("no pictures")
+		t.Error("no images")
 	}
 	v.do(t, script(`location.hash = "#"+"a=%zz&&=="`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n == 0 {

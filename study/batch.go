@@ -9,7 +9,7 @@ import (
 const (
 	maxBatch         = 64       // more no longer pays: activations leave the cache
 	activationMemory = 64 << 20 // for the bound outputs of a clean and a moved batch
-	pictureMemory    = 96 << 20 // for pictures on their way to the engine
+	imageMemory      = 96 << 20 // for images on their way to the engine
 	minWorkingMemory = 8 << 10  // bytes a sample that the engine uses inside
 )
 
@@ -18,7 +18,7 @@ const (
 type room struct {
 	accumulators int64 // of a pass; one that takes more by itself runs alone
 	activations  int64
-	pictures     int64
+	images       int64
 }
 
 const (
@@ -30,12 +30,12 @@ const (
 // little, accumulators get half of that at most, and buffers a quarter.
 func (s *Study) room(limit int64) room {
 	memory := int64(s.Memory)
-	out := room{memory, min(activationMemory, max(memory/4, leastBuffer)), min(pictureMemory, max(memory/8*3, leastBuffer))}
+	out := room{memory, min(activationMemory, max(memory/4, leastBuffer)), min(imageMemory, max(memory/8*3, leastBuffer))}
 	if limit > 0 {
 		free := available(limit)
 		out.accumulators = min(out.accumulators, free/2)
 		out.activations = min(out.activations, max(free/8, leastBuffer))
-		out.pictures = min(out.pictures, max(free/8, leastBuffer))
+		out.images = min(out.images, max(free/8, leastBuffer))
 	}
 	return out
 }
@@ -59,7 +59,7 @@ func (s *Study) batchFor(p *pass, room room) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.hi-p.lo))
 	}
-	var activations, pictures int64
+	var activations, images int64
 	for _, m := range p.models {
 		var bound int64
 		layers, _ := p.layers(m)
@@ -67,9 +67,9 @@ func (s *Study) batchFor(p *pass, room room) int {
 			bound += 4 * int64(tensor.Size(l.Shape))
 		}
 		activations += max(2*bound, 2*m.model.WorkingBytes(), minWorkingMemory)
-		pictures += 6 * m.model.InputBytes()
+		images += 6 * m.model.InputBytes()
 	}
-	batch := min(maxBatch, room.activations/activations, room.pictures/max(pictures, 1))
+	batch := min(maxBatch, room.activations/activations, room.images/max(images, 1))
 	if block := int64(p.data().layout.Block); batch > block {
 		batch -= batch % block // so that measures that work by the block need not keep parts of it
 	}

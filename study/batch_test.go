@@ -15,10 +15,10 @@ func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
 	o := options(t)
 	s := parseIn(t, dir, studyText)
 	wide, narrow := s.room(0), s.room(64<<20)
-	if wide.accumulators != DefaultMemory || wide.activations != activationMemory || wide.pictures != pictureMemory {
+	if wide.accumulators != DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the room is %+v", wide)
 	}
-	if narrow.accumulators != 8<<20 || narrow.activations != leastBuffer || narrow.pictures != leastBuffer {
+	if narrow.accumulators != 8<<20 || narrow.activations != leastBuffer || narrow.images != leastBuffer {
 		t.Errorf("with 64 MiB the room is %+v", narrow)
 	}
 	if s.tight(64<<20) == "" || s.tight(4<<30) != "" || s.tight(0) != "" {

@@ -27,7 +27,7 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy is a study of three models, one of which takes larger pictures, with the measures of entries of a family
+// pairsStudy is a study of three models, one of which takes larger images, with the measures of entries of a family
 // named correlation.
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()

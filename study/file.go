@@ -22,7 +22,7 @@ type Study struct {
 	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
-	Pictures   int           `key:"pictures" min:"0" max:"24" doc:"contact sheets for the report: so many samples as they are and under each transformation"`
+	Images     int           `key:"pictures" min:"0" max:"24" doc:"contact sheets for the report: so many samples as they are and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
 	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB (the default is 256MiB); more means fewer passes over the data"`
 

@@ -19,8 +19,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// zippedPictures is an archive of a folder with pictures of two classes.
-func zippedPictures(t *testing.T) []byte {
+// zippedImages is an archive of a folder with images of two classes.
+func zippedImages(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -47,7 +47,7 @@ func TestModelsAndDataByURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	if err := os.WriteFile(filepath.Join(dir, "photos.zip"), zippedPictures(t), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "photos.zip"), zippedImages(t), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	files := http.FileServer(http.Dir(dir))

@@ -78,7 +78,7 @@ var goldenTransforms = map[string]string{
 	"blur":        "gaussian-blur: 1",
 }
 
-// goldenRun runs a study of the given layers of one of the models on the first pictures of the test set, under the
+// goldenRun runs a study of the given layers of one of the models on the first images of the test set, under the
 // transformations of views.
 func goldenRun(t *testing.T, model string, layers []string, views []goldenView, limit int, measures string) goldenRows {
 	t.Helper()
@@ -147,7 +147,7 @@ var goldenMeasures = map[string]string{
 }
 
 // Scores of predictions and distances of activations agree with an independent implementation on real networks and
-// pictures. Tolerances are what float32 forward passes take: no class is so close to another that rounding turns it.
+// images. Tolerances are what float32 forward passes take: no class is so close to another that rounding turns it.
 func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	g := readGolden(t)
 	for model, views := range g.Models {

@@ -34,7 +34,7 @@ func Families() []Family {
 		family("similarity", "How alike are two representations of the same inputs?", similarity.New),
 		family("stir", "Which inputs are the same to one model, and are they the same to another?", stir.New),
 		family("firing", "Does a single unit keep firing for its feature while the input is transformed?", firing.New),
-		family("robust-accuracy", "Is the class still right after the worst small change of the picture?", robust.New),
+		family("robust-accuracy", "Is the class still right after the worst small change of the image?", robust.New),
 		family("informativeness", "What can a small probe read of a factor from a layer?", probe.Informativeness),
 		family("parameter-equivariance", "Can a probe tell from f(x) and f(T(x)) what T did?", probe.ParameterEquivariance),
 		family("representation-equivariance", "Can a probe predict f(T(x)) from f(x) and T's parameter?", probe.RepresentationEquivariance),

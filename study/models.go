@@ -22,12 +22,12 @@ type Model struct {
 	Name       string            `key:"name,required" doc:"name in the scores"`
 	ONNX       Path              `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
 	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
-	Preprocess Preprocess        `key:"preprocess" doc:"what stands between a picture in [0, 1] and the model's input"`
+	Preprocess Preprocess        `key:"preprocess" doc:"what stands between an image in [0, 1] and the model's input"`
 	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
 	Tags       map[string]string `key:"tags" doc:"carried to the report and the record of the run"`
-	Input      string            `key:"input" doc:"name of the picture input, where there are several"`
+	Input      string            `key:"input" doc:"name of the image input, where there are several"`
 	Inputs     map[string]Value  `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
-	Layout     string            `key:"layout" enum:"NCHW|NHWC" doc:"of the picture input, where it is not clear"`
+	Layout     string            `key:"layout" enum:"NCHW|NHWC" doc:"of the image input, where it is not clear"`
 	Axes       map[string]string `key:"axes" doc:"axes of tensors, where they are not found out rightly, for instance {/features/out: NHWC}"`
 	Output     string            `key:"output" doc:"name of the output that holds class scores, where there are several"`
 	Scores     string            `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
@@ -232,7 +232,7 @@ func (Path) JSONSchema() map[string]any { return map[string]any{"type": "string"
 // errorf places an error at the path in the study file.
 func (p Path) errorf(format string, args ...any) error { return p.node.Errorf(format, args...) }
 
-// openModel opens a model entry: graph, preprocessing, layers. Pictures are of the given size, and sounds of the given length, where
+// openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and sounds of the given length, where
 // neither says which.
 func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, heard *dataset.Sound, o Options) (*openModel, error) {
 	path, err := s.findModel(ctx, spec)

@@ -46,7 +46,7 @@ func newOpenData(spec Data, src dataset.Source, studySeed uint64) *openData {
 		order: seed.Rand(studySeed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, redrawn: &redrawn{}, described: new(map[int]dataset.Sample)}
 }
 
-// sound is what is known of the sounds before they are read; nil where the data are pictures.
+// sound is what is known of the sounds before they are read; nil where the data are images.
 func (d *openData) sound(ctx context.Context) *dataset.Sound {
 	s, err := dataset.Describe(ctx, d.source, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *openData) sound(ctx context.Context) *dataset.Sound {
 	return s.Sound
 }
 
-// size is the height and width of a picture as it comes; zero where it cannot be read, and of sounds.
+// size is the height and width of an image as it comes; zero where it cannot be read, and of sounds.
 func (d *openData) size(ctx context.Context) [2]int {
 	if d.sound(ctx) != nil {
 		return [2]int{}

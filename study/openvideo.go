@@ -82,14 +82,14 @@ func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	if err != nil {
 		return nil, err
 	}
-	pictures := dataset.Source(folder)
+	images := dataset.Source(folder)
 	if k.Of > 1 {
 		from, to := float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
-		if pictures, err = dataset.Split(ctx, folder, from, to, dataset.Drawing{Seed: 1}); err != nil {
+		if images, err = dataset.Split(ctx, folder, from, to, dataset.Drawing{Seed: 1}); err != nil {
 			return nil, err
 		}
 	}
-	src, err := video.OpenCamera(ctx, video.CameraOptions{Pictures: pictures, Motion: k.Motion, Frames: k.Frames, Speed: k.Speed, Patches: p})
+	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: k.Motion, Frames: k.Frames, Speed: k.Speed, Patches: p})
 	if err != nil {
 		return nil, d.node.Errorf("%w", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// brightness is the simplest procedure: the mean value of the pictures that each model takes, sample by sample, plus
+// brightness is the simplest procedure: the mean value of the images that each model takes, sample by sample, plus
 // the trial. It keeps a checkpoint after each sample.
 type brightness struct {
 	pair   bool
@@ -181,7 +181,7 @@ func TestProcedures(t *testing.T) {
 		if row.Statistic == "difference" {
 			penultimate = row.Layer
 			if row.Model == "one" && math.Abs(row.Value) > 1e-9 || row.Model == "two" && row.Value == 0 {
-				t.Errorf("pictures of %s and %s differ by %v", row.Model, row.OtherModel, row.Value)
+				t.Errorf("images of %s and %s differ by %v", row.Model, row.OtherModel, row.Value)
 			}
 		}
 	}

@@ -52,10 +52,10 @@ func (r *reader) buffers(moved bool) *model.Buffers {
 	return r.clean
 }
 
-// run runs the model on a batch of clean or of moved pictures.
-func (r *reader) run(ctx context.Context, pictures []tensor.Tensor, moved bool) error {
+// run runs the model on a batch of clean or of moved images.
+func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) error {
 	b := r.buffers(moved)
-	if err := r.session.Run(ctx, pictures, b); err != nil {
+	if err := r.session.Run(ctx, images, b); err != nil {
 		return err
 	}
 	if !r.prediction {

@@ -34,10 +34,10 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	if err := r.writeUnits(); err != nil {
 		return nil, err
 	}
-	if err := r.writePictures(ctx); err != nil {
+	if err := r.writeImages(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.copyModelPictures(); err != nil {
+	if err := r.copyModelImages(); err != nil {
 		return nil, err
 	}
 	record, err := r.writeRecord(true)

@@ -111,7 +111,7 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// A fixed transformation moves the pictures of all trials alike: they are moved, and run by the engine, once. Each trial
+// A fixed transformation moves the images of all trials alike: they are moved, and run by the engine, once. Each trial
 // has rows of its own, since nulls are drawn anew.
 func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 		forwards += p.forwards()
 	}
 	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift is on activations
-		t.Errorf("the engine runs %d pictures, want %d", forwards, want)
+		t.Errorf("the engine runs %d images, want %d", forwards, want)
 	}
 	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
 	values := map[string]map[float64]int{}

@@ -16,7 +16,7 @@ transforms: [{name: quarter, rotate: {values: [90]}}]
 measures: [distance]
 `
 
-// Two runs of a model of the same name, of which one looks at the red plane and one at the green: grey pictures are alike to both, and what
+// Two runs of a model of the same name, of which one looks at the red plane and one at the green: grey images are alike to both, and what
 // either disregards is all that the other looks at. Two runs of the same model share everything.
 func TestShareMeasuresBetweenRuns(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 			}
 			directions = append(directions, row.Model+" "+row.OtherModel)
 			if !(row.Value >= c.low && row.Value <= c.high+1e-9) || row.N != 60 {
-				t.Errorf("%s given %s: %v over %d pictures", row.OtherModel, row.Model, row.Value, row.N)
+				t.Errorf("%s given %s: %v over %d images", row.OtherModel, row.Model, row.Value, row.N)
 			}
 		}
 		if got := strings.Join(directions, ", "); got != "net (A) net (B), net (B) net (A)" {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// oneSize checks that all data of the study have pictures of one size, where neither a model nor its preprocessing says
+// oneSize checks that all data of the study have images of one size, where neither a model nor its preprocessing says
 // which: sizes do not mix in a batch, and layers of one model would have other shapes on other data.
 func (p *Plan) oneSize(ctx context.Context, m *openModel) error {
 	if f := m.model.Frame(); f.Height > 0 || f.Resize > 0 || m.model.Sound() {
@@ -23,7 +23,7 @@ func (p *Plan) oneSize(ctx context.Context, m *openModel) error {
 		if given := at.Get("preprocess"); given != nil {
 			at = given
 		}
-		return at.Errorf("model %s takes pictures of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
+		return at.Errorf("model %s takes images of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
 			m.spec.Name, p.data[0].spec.Name, sides(first), d.spec.Name, sides(size), square(first))
 	}
 	return nil
@@ -45,9 +45,9 @@ func (p *Plan) fits(ctx context.Context, m *openModel) error {
 		heard := d.sound(ctx)
 		switch {
 		case heard != nil && !m.model.Sound():
-			return m.spec.node.Errorf("model %s takes pictures, and data %s are sounds", m.spec.Name, d.spec.Name)
+			return m.spec.node.Errorf("model %s takes images, and data %s are sounds", m.spec.Name, d.spec.Name)
 		case heard == nil && m.model.Sound():
-			return m.spec.node.Errorf("model %s takes sounds, and data %s are pictures", m.spec.Name, d.spec.Name)
+			return m.spec.node.Errorf("model %s takes sounds, and data %s are images", m.spec.Name, d.spec.Name)
 		}
 	}
 	for _, t := range p.Study.Transforms {
@@ -55,9 +55,9 @@ func (p *Plan) fits(ctx context.Context, m *openModel) error {
 			switch {
 			case t.On == "activations" || c.Law == nil:
 			case m.model.Sound() && !transform.OnSounds(c.Law):
-				return fmt.Errorf("transformation %s is of pictures, and model %s takes sounds", t.Name, m.spec.Name)
-			case !m.model.Sound() && !transform.OnPictures(c.Law):
-				return fmt.Errorf("transformation %s is of sounds, and model %s takes pictures", t.Name, m.spec.Name)
+				return fmt.Errorf("transformation %s is of images, and model %s takes sounds", t.Name, m.spec.Name)
+			case !m.model.Sound() && !transform.OnImages(c.Law):
+				return fmt.Errorf("transformation %s is of sounds, and model %s takes images", t.Name, m.spec.Name)
 			}
 		}
 	}

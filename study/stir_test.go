@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeChannel writes a model that looks at a weighted sum of the red, green and blue planes of a picture, averaged over 4 x 4
+// writeChannel writes a model that looks at a weighted sum of the red, green and blue planes of an image, averaged over 4 x 4
 // squares: its penultimate layer. So it is invariant to whatever leaves that sum alone.
 func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	t.Helper()
@@ -30,7 +30,7 @@ func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	testmodel.Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// Grey pictures are alike in every plane, so two models that look at one plane each see the data alike and CKA is 1. But
+// Grey images are alike in every plane, so two models that look at one plane each see the data alike and CKA is 1. But
 // what the one disregards is all that the other looks at.
 func TestSTIRSeesWhatCKADoesNot(t *testing.T) {
 	t.Parallel()

@@ -166,11 +166,11 @@ func (w *window) collect(at, end int) ([][]dataset.Sample, *load, error) {
 		it.names = append(it.names, sample[0].Name)
 	}
 	it.inputs = w.inputs(cleanView, func(frame int) []tensor.Tensor {
-		var pictures []tensor.Tensor
+		var images []tensor.Tensor
 		for _, s := range samples[frame] {
-			pictures = append(pictures, s.Input)
+			images = append(images, s.Input)
 		}
-		return pictures
+		return images
 	})
 	return samples, it, nil
 }
@@ -196,8 +196,8 @@ func (w *window) sample() ([]dataset.Sample, error) {
 	return out, bad
 }
 
-// inputs shares out pictures, made once for each frame, to the models that run on a view.
-func (p *pass) inputs(view int, pictures func(frame int) []tensor.Tensor) [][]tensor.Tensor {
+// inputs shares out images, made once for each frame, to the models that run on a view.
+func (p *pass) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
 	frames := p.frames()
 	made := make([][]tensor.Tensor, len(frames))
 	out := make([][]tensor.Tensor, len(p.models))
@@ -207,7 +207,7 @@ func (p *pass) inputs(view int, pictures func(frame int) []tensor.Tensor) [][]te
 		}
 		frame := slices.Index(frames, m.model.Frame())
 		if made[frame] == nil {
-			made[frame] = pictures(frame)
+			made[frame] = images(frame)
 		}
 		out[i] = made[frame]
 	}
@@ -229,16 +229,16 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *load, view int) (*load,
 	}
 	var err error
 	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
-		pictures, failed := f.moved(samples[frame], v)
+		images, failed := f.moved(samples[frame], v)
 		if err == nil {
 			err = failed
 		}
-		return pictures
+		return images
 	})
 	return it, err
 }
 
-// moved moves pictures, shared out over the cores. Pairs bring theirs along.
+// moved moves images, shared out over the cores. Pairs bring theirs along.
 func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// dimming is a procedure that wants a transformation: for each of its values, the mean value of the moved pictures.
+// dimming is a procedure that wants a transformation: for each of its values, the mean value of the moved images.
 type dimming struct{ job *procedure.Transform }
 
 func (*dimming) Name() string               { return "dimming" }

@@ -22,12 +22,12 @@ type Guess struct {
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
 	Space      bool   // some layer has positions
-	Rate       int    // of the sounds; 0: the data are pictures
+	Rate       int    // of the sounds; 0: the data are images
 	Length     int    // samples of a sound that the model takes
 	Layers     string // patterns of the layers that show depth, as YAML
 	Preprocess string // the file beside the model, or a preset
 	Config     bool   // Preprocess is a file
-	Side       int    // of the squares to which pictures of many sizes are brought for a model that takes any size; 0: there is no need
+	Side       int    // of the squares to which images of many sizes are brought for a model that takes any size; 0: there is no need
 
 	Labels   []string // the classes of the data; none: they have no labels
 	Unplaced bool     // which outputs these are is not known

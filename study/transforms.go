@@ -102,7 +102,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 	}
 	for _, v := range variants {
 		if t.On == "activations" && !transform.OnMaps(v.law) {
-			return n.Errorf("%s cannot be applied to activations: it is about pictures, not about places", kind.Text)
+			return n.Errorf("%s cannot be applied to activations: it is about images, not about places", kind.Text)
 		}
 		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Law: v.law, Canonical: v.canonical, number: v.number})
 	}

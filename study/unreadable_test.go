@@ -17,8 +17,8 @@ func TestTooManyUnreadable(t *testing.T) {
 	if err := d.note(&dataset.BadSample{Name: "a.png", Err: errors.New("cut short")}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
-	err := d.note(&dataset.BadSample{Name: "b.png", Err: errors.New("no picture")})
-	if want := "data photos: 2 of 150 samples cannot be read, more than 1 %; one is b.png: no picture"; err == nil || err.Error() != want {
+	err := d.note(&dataset.BadSample{Name: "b.png", Err: errors.New("no image")})
+	if want := "data photos: 2 of 150 samples cannot be read, more than 1 %; one is b.png: no image"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

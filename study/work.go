@@ -12,7 +12,7 @@ type Work struct {
 	Bytes      int64 // the most that accumulators hold at once
 	Blocks     int   // the most parts that have samples: those of the largest data set
 	Parameters int64 // of the model
-	InputBytes int64 // of a picture as the model takes it
+	InputBytes int64 // of an image as the model takes it
 }
 
 // Work tells what each model of the plan has to do, in the order of the study, without running anything. What the run

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Two pictures of one channel and 2 x 2 pixels.
+// Two images of one channel and 2 x 2 pixels.
 func Example() {
 	batch, err := tensor.From([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 2, 1, 2, 2)
 	if err != nil {

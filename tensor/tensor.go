@@ -1,6 +1,6 @@
 // Package tensor holds a shape and the float32 values that fill it, in row-major order; nothing more.
 //
-// Every boundary between packages of Noether passes tensors: a picture is c x h x w, a batch of feature
+// Every boundary between packages of Noether passes tensors: an image is c x h x w, a batch of feature
 // maps b x c x h x w. What computes on them lives elsewhere (graphs in onnx, matrices in linalg).
 package tensor
 

@@ -9,13 +9,13 @@ import (
 
 // A ConvNet is a plain convolutional network: stages of convolutions over 3 places along each axis, each with
 // BatchNormalization and ReLU; from the second stage on the first convolution halves every axis. Then the mean over space, Dropout and
-// a linear layer. It takes pictures (c x h x w), spectrograms (1 x bands x frames) and signals (c x n) alike.
+// a linear layer. It takes images (c x h x w), spectrograms (1 x bands x frames) and signals (c x n) alike.
 type ConvNet struct {
 	Shape   []int // of a sample: channels, and one to three axes of space
 	Classes int
 	Widths  []int // channels of each stage
 	Depth   int   // convolutions in each stage; 0: 2
-	// Halve lets the first stage halve the axes too, which makes the network four times as fast on pictures.
+	// Halve lets the first stage halve the axes too, which makes the network four times as fast on images.
 	Halve   bool
 	Dropout float64 // before the linear layer
 	Seed    uint64  // of the weights

@@ -11,7 +11,7 @@ import (
 )
 
 // Behind is a network that takes what comes before a preprocessing's mean and deviation, and before its spectrogram: samples of a
-// shape, pictures with values in [0, 1] or waveforms. Then whoever runs it need not know these. A network over a spectrogram takes it
+// shape, images with values in [0, 1] or waveforms. Then whoever runs it need not know these. A network over a spectrogram takes it
 // as b x bands x frames, or as b x 1 x bands x frames. The input is "input", the output "logits"; weights keep their names.
 func Behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
 	if len(m.Outputs()) != 1 {
@@ -67,7 +67,7 @@ func included(p dataset.Preprocess, shape []int, m *onnx.Model, names []string) 
 	return b.Model()
 }
 
-// normalised is (low + x (high - low) - mean) / std of pictures, and what stands for it of sounds: x scale + shift, by channel.
+// normalised is (low + x (high - low) - mean) / std of images, and what stands for it of sounds: x scale + shift, by channel.
 func normalised(b *onnx.Builder, p dataset.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
 	perChannel := append([]int{shape[0]}, slices.Repeat([]int{1}, len(shape)-1)...)
 	scale, shift := tensor.New(perChannel...), tensor.New(perChannel...)

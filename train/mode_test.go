@@ -22,8 +22,8 @@ func small(t *testing.T, ratio float64) *onnx.Model {
 	return m
 }
 
-// pictures are noise whose class is which channel is the brighter, or neither.
-func pictures(n int, base uint64) *Arrays {
+// images are noise whose class is which channel is the brighter, or neither.
+func images(n int, base uint64) *Arrays {
 	r, x := seed.Rand(base, "pictures"), tensor.New(n, 2, 8, 8)
 	a := &Arrays{Inputs: []tensor.Tensor{x}}
 	for i := range n {
@@ -57,7 +57,7 @@ func trainerOf(t *testing.T, spec Spec) *Trainer {
 func TestTrainingModeLearns(t *testing.T) {
 	t.Parallel()
 	tr := trainerOf(t, Spec{Model: small(t, 0.2), TrainingMode: true, Seed: 1})
-	epochs, err := tr.Fit(t.Context(), pictures(300, 1), pictures(100, 2), Fitting{Epochs: 12, Batch: 20, Seed: 1})
+	epochs, err := tr.Fit(t.Context(), images(300, 1), images(100, 2), Fitting{Epochs: 12, Batch: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestTrainingModeLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := trainerOf(t, Spec{Model: m})
-	a, err := tr.Assess(t.Context(), pictures(50, 3), 20)
+	a, err := tr.Assess(t.Context(), images(50, 3), 20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := again.Assess(t.Context(), pictures(50, 3), 7)
+	b, err := again.Assess(t.Context(), images(50, 3), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestFrozenStatistics(t *testing.T) {
 	t.Parallel()
 	m := small(t, 0.5)
 	tr := trainerOf(t, Spec{Model: m})
-	if _, err := tr.Fit(t.Context(), pictures(40, 1), nil, Fitting{Epochs: 1}); err != nil {
+	if _, err := tr.Fit(t.Context(), images(40, 1), nil, Fitting{Epochs: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for name := range tr.Weights() {
@@ -145,7 +145,7 @@ func TestTrainingModeResumes(t *testing.T) {
 	t.Parallel()
 	fit := func(f Fitting) map[string]tensor.Tensor {
 		tr := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
-		tr.Fit(t.Context(), pictures(50, 1), nil, f)
+		tr.Fit(t.Context(), images(50, 1), nil, f)
 		return tr.Weights()
 	}
 	whole := fit(Fitting{Epochs: 4, Batch: 16})
@@ -161,7 +161,7 @@ func TestTrainingModeResumes(t *testing.T) {
 		t.Errorf("%d saves", kept.Saves)
 	}
 	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
-	if _, err := other.Fit(t.Context(), pictures(50, 1), nil, Fitting{Epochs: 4, Batch: 16, Checkpoint: kept}); err == nil || !strings.Contains(err.Error(), "another network") {
+	if _, err := other.Fit(t.Context(), images(50, 1), nil, Fitting{Epochs: 4, Batch: 16, Checkpoint: kept}); err == nil || !strings.Contains(err.Error(), "another network") {
 		t.Errorf("a checkpoint of another optimiser: %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestWholeNetworkBadInput(t *testing.T) {
 	t.Parallel()
 	tr := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true})
 	for _, class := range []int{-1, 3} {
-		data := pictures(4, 1)
+		data := images(4, 1)
 		data.Classes[2] = class
 		if _, err := tr.Fit(t.Context(), data, nil, Fitting{Epochs: 1}); err == nil || !strings.Contains(err.Error(), "classes 0 to 2") {
 			t.Errorf("class %d: %v", class, err)
@@ -178,7 +178,7 @@ func TestWholeNetworkBadInput(t *testing.T) {
 	}
 	before := tr.Weights()
 	wild := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
-	if _, err := wild.Fit(t.Context(), pictures(200, 1), nil, Fitting{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
+	if _, err := wild.Fit(t.Context(), images(200, 1), nil, Fitting{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
 		t.Errorf("a wild rate: %v", err)
 	}
 	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A ResNet is the residual network for small pictures of He et al. 2016, section 4.2: a convolution, then stages of
+// A ResNet is the residual network for small images of He et al. 2016, section 4.2: a convolution, then stages of
 // Blocks blocks of two convolutions with a shortcut around them; from the second stage on the first block halves height and
 // width, and its shortcut is a convolution of one place. Then the mean over space, Dropout and a linear layer. The paper has
 // three stages of 16, 32 and 64 channels and 3 blocks each for ResNet-20; ResNet-18 with the first layers that are usual for

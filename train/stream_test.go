@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 	}
 	b, _ := collect(t, &Stream{Data: src, Augment: turn, Seed: 4, Read: dataset.ReadOptions{Workers: 1}}, 1, 3, 3, 1, 2, 7, 9, 11, 0)
 	if !slices.Equal(a, b) {
-		t.Error("batches of another size hold other pictures")
+		t.Error("batches of another size hold other images")
 	}
 	if c, _ := collect(t, s, 2, 4, 3, 1, 2, 7, 9, 11, 0); slices.Equal(a, c) {
 		t.Error("another epoch draws the same")

@@ -7,26 +7,26 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Rotate turns a picture about its centre, counter-clockwise, within its frame: torchvision's rotate. At multiples of
-// 90 degrees of a square picture (180 of any) it moves pixels and does not interpolate.
+// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's rotate. At multiples of
+// 90 degrees of a square image (180 of any) it moves pixels and does not interpolate.
 type Rotate struct {
 	Angle Law // degrees
 	Sampling
 }
 
-// Translate shifts a picture by fractions of its sides, to the right and down, not rounded to whole pixels.
+// Translate shifts an image by fractions of its sides, to the right and down, not rounded to whole pixels.
 type Translate struct {
 	X, Y Law
 	Sampling
 }
 
-// Scale magnifies a picture about its centre by a factor of lengths above 0.
+// Scale magnifies an image about its centre by a factor of lengths above 0.
 type Scale struct {
 	Factor Law
 	Sampling
 }
 
-// Shear slants a picture about its centre: torchvision's affine with shear [X, Y]. X > 0 moves the top to the right,
+// Shear slants an image about its centre: torchvision's affine with shear [X, Y]. X > 0 moves the top to the right,
 // Y > 0 the left side down.
 type Shear struct {
 	X, Y Law // degrees, within -89 to 89

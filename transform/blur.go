@@ -15,7 +15,7 @@ const (
 
 // GaussianBlur averages every pixel with its neighbours under a Gaussian, in each channel by itself: torchvision's
 // gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the kernel's side and sum to 1. Beyond its
-// border the picture is reflected about the border pixels' centres: c b | a b c | b a.
+// border the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Law // pixels, above 0
 	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, beyond which lie 0.3 % of the weight.

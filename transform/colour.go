@@ -6,18 +6,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Grayscale sets every channel to the picture's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's rgb_to_grayscale
-// with as many channels as before. A picture of one channel is left as it is; where there are neither one nor three, grey
+// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's rgb_to_grayscale
+// with as many channels as before. An image of one channel is left as it is; where there are neither one nor three, grey
 // is the mean of the channels.
 type Grayscale struct{}
 
-// Brightness multiplies a picture by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
+// Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
 // torchvision does on PIL images; on tensors it refuses.
 type Brightness struct {
 	Factor Law
 }
 
-// Contrast mixes a picture with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f x + (1 - f) m,
+// Contrast mixes an image with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f x + (1 - f) m,
 // torchvision's adjust_contrast. Grey is as in Grayscale.
 type Contrast struct {
 	Factor Law

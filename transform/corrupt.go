@@ -7,13 +7,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Corrupt damages a picture as the world does: the fifteen common corruptions of Hendrycks and Dietterich 2019
-// (ImageNet-C), each at a severity of 1 to 5; between whole severities the settings are interpolated. Small pictures, of a side below 96, take the severities of CIFAR-10-C,
-// larger ones those of ImageNet-C; lengths in pixels grow and shrink with the picture, from 32 and from 224.
+// Corrupt damages an image as the world does: the fifteen common corruptions of Hendrycks and Dietterich 2019
+// (ImageNet-C), each at a severity of 1 to 5; between whole severities the settings are interpolated. Small images, of a side below 96, take the severities of CIFAR-10-C,
+// larger ones those of ImageNet-C; lengths in pixels grow and shrink with the image, from 32 and from 224.
 //
 // What is random (noise, the place of flakes, the direction of motion) is settled by Draw: an Op does the same each
 // time. Values are not rounded to 8 bits in the end, as the published files are. Frost is drawn by a rule, since the
-// photographs that the original lays over a picture are not ours to carry; its weights are the original's.
+// photographs that the original lays over an image are not ours to carry; its weights are the original's.
 type Corrupt struct {
 	Kind     string // one of Corruptions
 	Severity Law    // 1 to 5
@@ -28,7 +28,7 @@ func Corruptions() []string {
 	return names
 }
 
-// A corruption is one kind: how it damages a picture, and its settings at the five severities.
+// A corruption is one kind: how it damages an image, and its settings at the five severities.
 type corruption struct {
 	name         string
 	small, large [5]settings // of CIFAR-10-C and of ImageNet-C
@@ -38,7 +38,7 @@ type corruption struct {
 // settings are the numbers of one severity, in the order of the original code.
 type settings []float64
 
-// corruptions are all fifteen. Settings that are lengths are in pixels of a picture of 32 and of 224.
+// corruptions are all fifteen. Settings that are lengths are in pixels of an image of 32 and of 224.
 var corruptions = []corruption{
 	{"gaussian-noise", levels(.04, .06, .08, .09, .10), levels(.08, .12, .18, .26, .38), addGaussian},
 	{"shot-noise", levels(500, 250, 100, 75, 50), levels(60, 25, 12, 5, 3), shotNoise},
@@ -55,10 +55,10 @@ var corruptions = []corruption{
 	{"zoom-blur", // the largest factor, excluded, and the step
 		[5]settings{{1.06, .01}, {1.11, .01}, {1.16, .01}, {1.21, .01}, {1.26, .01}},
 		[5]settings{{1.11, .01}, {1.16, .01}, {1.21, .02}, {1.26, .02}, {1.31, .03}}, zoomBlur},
-	{"snow", // mean, deviation, zoom, threshold, radius and deviation of the motion, weight of the picture
+	{"snow", // mean, deviation, zoom, threshold, radius and deviation of the motion, weight of the image
 		[5]settings{{.1, .2, 1, .6, 8, 3, .95}, {.1, .2, 1, .5, 10, 4, .9}, {.15, .3, 1.75, .55, 10, 4, .9}, {.25, .3, 2.25, .6, 12, 6, .85}, {.3, .3, 1.25, .65, 14, 12, .8}},
 		[5]settings{{.1, .3, 3, .5, 10, 4, .8}, {.2, .3, 2, .5, 12, 4, .7}, {.55, .3, 4, .9, 12, 8, .7}, {.55, .3, 4.5, .85, 12, 8, .65}, {.55, .3, 2.5, .85, 12, 12, .55}}, snow},
-	{"frost", // weight of the picture, of the frost
+	{"frost", // weight of the image, of the frost
 		[5]settings{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}},
 		[5]settings{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}}, frost},
 	{"fog", // thickness, decay of the roughness
@@ -83,11 +83,11 @@ func levels(v ...float64) (s [5]settings) {
 // largeSide is the side from which the severities are those of ImageNet-C.
 const largeSide = 96
 
-// A canvas is a picture that is worked on in place: c planes of h x w.
+// A canvas is an image that is worked on in place: c planes of h x w.
 type canvas struct {
 	c, h, w int
 	data    []float32
-	scale   float64 // of lengths: the picture's side over the side that the settings are for
+	scale   float64 // of lengths: the image's side over the side that the settings are for
 }
 
 func (p canvas) plane(k int) []float32 { return p.data[k*p.h*p.w:][:p.h*p.w] }
@@ -157,7 +157,7 @@ func interpolated(levels [5]settings, severity float64) settings {
 func corruptKind() Kind {
 	return Kind{
 		Name: "corrupt",
-		Doc:  "Damages the picture by one of the fifteen common corruptions of ImageNet-C.",
+		Doc:  "Damages the image by one of the fifteen common corruptions of ImageNet-C.",
 		Params: []Param{
 			{Name: "kind", Doc: "of the damage", Options: Corruptions(), Required: true},
 			{Name: "severity", Doc: "1 (slight) to 5", Required: true, Min: 1, Max: 5},

@@ -181,7 +181,7 @@ func (p canvas) swap(y, x, v, u int) {
 	}
 }
 
-// motionBlur smears the picture along a direction within 45 degrees of the horizontal.
+// motionBlur smears the image along a direction within 45 degrees of the horizontal.
 func motionBlur(p canvas, s settings, r *rand.Rand) {
 	angle := r.Float64()*90 - 45
 	for k := range p.c {
@@ -216,7 +216,7 @@ func smear(plane []float32, h, w int, radius, sigma, angle float64) {
 	}
 }
 
-// zoomBlur averages the picture with magnifications of itself.
+// zoomBlur averages the image with magnifications of itself.
 func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	for k := range p.c {
 		plane := p.plane(k)

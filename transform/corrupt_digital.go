@@ -39,7 +39,7 @@ func flatten(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// elastic moves three points of the picture, and the whole affinely with them, then each pixel by a smooth random
+// elastic moves three points of the image, and the whole affinely with them, then each pixel by a smooth random
 // field.
 func elastic(p canvas, s settings, r *rand.Rand) {
 	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
@@ -125,7 +125,7 @@ func (p canvas) remap(source func(y, x float64) (float64, float64), fold func(v 
 	}
 }
 
-// pixelate shrinks the picture and enlarges it again, each by averaging over boxes.
+// pixelate shrinks the image and enlarges it again, each by averaging over boxes.
 func pixelate(p canvas, s settings, _ *rand.Rand) {
 	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
 	for k := range p.c {
@@ -161,7 +161,7 @@ func boxed(plane []float32, h, w, n int, across bool) []float32 {
 	return out
 }
 
-// jpegQuality writes the picture as JPEG (4:2:0) and reads it again.
+// jpegQuality writes the image as JPEG (4:2:0) and reads it again.
 func jpegQuality(p canvas, s settings, _ *rand.Rand) {
 	throughJPEG(p.data, p.data, p.c, p.h, p.w, s[0])
 }

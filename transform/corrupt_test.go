@@ -71,7 +71,7 @@ func sampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, mostWo
 	}
 }
 
-func smoothPicture(c, h, w int) tensor.Tensor {
+func smoothImage(c, h, w int) tensor.Tensor {
 	x := tensor.New(c, h, w)
 	for k := range c {
 		for y := range h {
@@ -88,7 +88,7 @@ func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Corruptions() {
 		for _, side := range []int{32, 112} {
-			x := smoothPicture(3, side, side)
+			x := smoothImage(3, side, side)
 			before := slices.Clone(x.Data)
 			damage := func(severity int) float64 {
 				op := Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(uint64(severity), 7)))
@@ -150,7 +150,7 @@ func TestCorruptNoise(t *testing.T) {
 func TestCorruptSizes(t *testing.T) {
 	t.Parallel()
 	for _, shape := range [][]int{{3, 1, 1}, {1, 28, 28}, {3, 2, 31}, {4, 33, 17}, {1, 97, 100}, {3, 0, 0}} {
-		x := smoothPicture(shape[0], shape[1], shape[2])
+		x := smoothImage(shape[0], shape[1], shape[2])
 		for _, kind := range Corruptions() {
 			for severity := 1; severity <= 5; severity++ {
 				y := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(9, 9))), x)

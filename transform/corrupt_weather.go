@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// snow lets flakes fall: points of noise, enlarged, thinned and smeared downwards, over a picture made whiter.
+// snow lets flakes fall: points of noise, enlarged, thinned and smeared downwards, over an image made whiter.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -31,7 +31,7 @@ func snow(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// frost lays ice crystals over the picture. The original takes photographs of frosted windows; here needles grow
+// frost lays ice crystals over the image. The original takes photographs of frosted windows; here needles grow
 // from seeds at the border inwards, each thinner and fainter than what it grew from.
 func frost(p canvas, s settings, r *rand.Rand) {
 	ice := crystals(p.h, p.w, r)
@@ -96,7 +96,7 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	return ice
 }
 
-// fog lays a cloud over the picture and keeps its largest value.
+// fog lays a cloud over the image and keeps its largest value.
 func fog(p canvas, s settings, r *rand.Rand) {
 	most := slices.Max(p.data)
 	side := 1

@@ -7,12 +7,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Crop cuts out a box of whole pixels with the picture's proportions and resizes it back to the whole, as
+// Crop cuts out a box of whole pixels with the image's proportions and resizes it back to the whole, as
 // torchvision's resized_crop does on tensors (without antialiasing, which matters when shrinking only). The box has
 // round(side h) x round(side w) pixels, at least one; it lies at the centre, as by center_crop, or anywhere within the
-// picture with equal chance.
+// image with equal chance.
 type Crop struct {
-	Size    Law  // fraction of the picture's area, or of its sides where Side is set; in (0, 1]
+	Size    Law  // fraction of the image's area, or of its sides where Side is set; in (0, 1]
 	Side    bool // Size is a fraction of the sides
 	Moving  bool // the position is drawn
 	Nearest bool // the nearest pixel in place of bilinear interpolation
@@ -42,7 +42,7 @@ type cropOp struct {
 // Parameter is the fraction of the area, or of the sides where the Crop was given by those.
 func (o cropOp) Parameter() float64 { return o.size }
 
-// Permutes is true where the box is the whole picture.
+// Permutes is true where the box is the whole image.
 func (o cropOp) Permutes(h, w int) bool {
 	top, left, bh, bw := o.box(h, w)
 	return top == 0 && left == 0 && bh == h && bw == w
@@ -51,7 +51,7 @@ func (o cropOp) Permutes(h, w int) bool {
 func (o cropOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := sides(dst, src)
 	top, left, bh, bw := o.box(h, w)
-	s := Sampling{} // a box inside the picture never reads outside
+	s := Sampling{} // a box inside the image never reads outside
 	resample(dst, src, func(taps []tap, i int) {
 		y := float64(top) + o.place(i, bh, h)
 		for j := range taps {
@@ -60,7 +60,7 @@ func (o cropOp) Apply(dst, src tensor.Tensor) {
 	})
 }
 
-// box is the part of an h x w picture that is kept.
+// box is the part of an h x w image that is kept.
 func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	side := o.size
 	if !o.crop.Side {

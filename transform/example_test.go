@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	picture, _ := tensor.From([]float32{
+	image, _ := tensor.From([]float32{
 		1, 2,
 		3, 4,
 	}, 1, 2, 2)
@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	quarter.Draw(nil).Apply(moved, picture) // nothing to draw: the angle is fixed
+	quarter.Draw(nil).Apply(moved, image) // nothing to draw: the angle is fixed
 	fmt.Println(moved.Data)
 
 	_, err = rotate.Make(transform.Args{"angle": transform.Fixed(400)})
@@ -41,7 +41,7 @@ func ExampleKinds() {
 		}
 	}
 	// Output:
-	// gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the picture is reflected at its border.
+	// gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the image is reflected at its border.
 	//   sigma (above 0 and at most 100 pixels): standard deviation of the Gaussian
 	//   kernel (between 1 and 1001 pixels): side of the kernel, an odd number; by default 2 ceil(3 sigma) + 1
 }

@@ -20,7 +20,7 @@ func ends(p Param) []float64 {
 	return out
 }
 
-// Whatever number a parameter allows, a picture or a sound stays finite.
+// Whatever number a parameter allows, an image or a sound stays finite.
 func TestExtremesStayFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
@@ -51,7 +51,7 @@ func TestExtremesStayFinite(t *testing.T) {
 	}
 }
 
-// firstInfinite applies a transformation to a picture or a sound, and returns the place of the first value that is not finite, -1 where
+// firstInfinite applies a transformation to an image or a sound, and returns the place of the first value that is not finite, -1 where
 // there is none.
 func firstInfinite(law Transform) (int, []float32) {
 	op := law.Draw(rand.New(rand.NewPCG(1, 2)))

@@ -11,12 +11,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenCase is a line of testdata/golden.json: what torchvision makes of a picture. See testdata/golden.py.
+// goldenCase is a line of testdata/golden.json: what torchvision makes of an image. See testdata/golden.py.
 type goldenCase struct {
-	Golden  string
-	Kind    string
-	Args    map[string]any
-	Picture string
+	Golden string
+	Kind   string
+	Args   map[string]any
+	Image  string `json:"Picture"`
 }
 
 func TestAgreesWithTorchvision(t *testing.T) {
@@ -35,10 +35,10 @@ func TestAgreesWithTorchvision(t *testing.T) {
 	}
 	defer arrays.Close()
 	for _, c := range cases {
-		src, want := readArray(t, arrays, c.Picture), readArray(t, arrays, c.Golden)
+		src, want := readArray(t, arrays, c.Image), readArray(t, arrays, c.Golden)
 		op := mustMake(t, c.Kind, argsOf(c.Args)).Draw(nil)
 		if d := distance(apply(op, src), want); !(d < 3e-6) {
-			t.Errorf("%s: %s %v on %s: off by %g", c.Golden, c.Kind, c.Args, c.Picture, d)
+			t.Errorf("%s: %s %v on %s: off by %g", c.Golden, c.Kind, c.Args, c.Image, d)
 		}
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Hue turns the colours of a picture by a part of the colour circle: torchvision's adjust_hue on tensors. 1/3 makes red green, green blue
-// and blue red; 0.5 and -0.5 are the same. A picture of other than 3 channels is left as it is.
+// Hue turns the colours of an image by a part of the colour circle: torchvision's adjust_hue on tensors. 1/3 makes red green, green blue
+// and blue red; 0.5 and -0.5 are the same. An image of other than 3 channels is left as it is.
 type Hue struct {
 	Shift Law // parts of the circle, in -0.5 to 0.5
 }
 
-// Saturation mixes a picture with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f) g, torchvision's adjust_saturation. A
+// Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f) g, torchvision's adjust_saturation. A
 // negative factor goes on beyond grey, to the complementary colours, as torchvision does on PIL images; on tensors it refuses. Grey is as
-// in Grayscale. A picture of other than 3 channels is left as it is.
+// in Grayscale. An image of other than 3 channels is left as it is.
 type Saturation struct {
 	Factor Law
 }

@@ -49,12 +49,12 @@ func TestColoursAgreeWithTorchvision(t *testing.T) {
 	}
 }
 
-func TestColoursLeaveGreyPicturesAlone(t *testing.T) {
+func TestColoursLeaveGreyImagesAlone(t *testing.T) {
 	t.Parallel()
-	src := picture(1, 1, 5, 6)
+	src := img(1, 1, 5, 6)
 	for _, tr := range []Transform{Hue{Fixed(0.3)}, Saturation{Fixed(-1)}} {
 		if d := distance(apply(tr.Draw(nil), src), src); d != 0 {
-			t.Errorf("%+v changes a grey picture by %v", tr, d)
+			t.Errorf("%+v changes a grey image by %v", tr, d)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestColoursLeaveGreyPicturesAlone(t *testing.T) {
 // A turn of the circle and back is nothing, up to rounding.
 func TestHueTurnsBack(t *testing.T) {
 	t.Parallel()
-	src := picture(3, 3, 9, 9)
+	src := img(3, 3, 9, 9)
 	for _, shift := range []float64{0.1, 0.25, 0.5} {
 		there := apply(Hue{Fixed(shift)}.Draw(nil), src)
 		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), there), src); d > 1e-5 {
@@ -89,7 +89,7 @@ func TestJPEGIsNearPILs(t *testing.T) {
 			mean += math.Abs(float64(255*v-c.Y[i])) / float64(len(c.Y))
 			own += math.Abs(float64(255*(v-src.Data[i]))) / float64(len(c.Y))
 		}
-		t.Logf("quality %v: %.2f levels from PIL's, %.2f from the picture", c.Quality, mean, own)
+		t.Logf("quality %v: %.2f levels from PIL's, %.2f from the image", c.Quality, mean, own)
 		if mean > 1 {
 			t.Errorf("quality %v: %v levels from PIL's", c.Quality, mean)
 		}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A smooth blob in the middle of a picture comes back: what moves it about loses little of it.
+// A smooth blob in the middle of an image comes back: what moves it about loses little of it.
 func TestInverseUndoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -63,7 +63,7 @@ func blob(side int) tensor.Tensor {
 
 func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 	t.Parallel()
-	x := picture(3, 2, 7, 7)
+	x := img(3, 2, 7, 7)
 	for _, angle := range []float64{90, 180, 270, -90, 450} {
 		op := Rotate{Angle: Fixed(angle)}.Draw(nil)
 		back, _ := Inverse(op)

@@ -15,7 +15,7 @@ type Kind struct {
 	Doc    string   // one sentence
 	Params []Param  // in the order in which they are drawn
 	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
-	Sound  bool     // it moves sounds, and no pictures
+	Sound  bool     // it moves sounds, and no images
 
 	build func(v values) (Transform, error)
 }

@@ -28,7 +28,7 @@ func identityKind() Kind {
 func rotateKind() Kind {
 	return Kind{
 		Name:  "rotate",
-		Doc:   "Turns the picture about its centre within its frame, exactly at multiples of 90 degrees of a square.",
+		Doc:   "Turns the image about its centre within its frame, exactly at multiples of 90 degrees of a square.",
 		Short: []string{"angle"},
 		Params: append([]Param{
 			{Name: "angle", Doc: "counter-clockwise", Unit: "degrees", Required: true, Min: -360, Max: 360},
@@ -43,7 +43,7 @@ func rotateKind() Kind {
 func translateKind() Kind {
 	return Kind{
 		Name:  "translate",
-		Doc:   "Shifts the picture; a bare value sets x and y, which are drawn each by itself.",
+		Doc:   "Shifts the image; a bare value sets x and y, which are drawn each by itself.",
 		Short: []string{"x", "y"},
 		Params: append([]Param{
 			shift("x", "to the right, as a fraction of the width", Fixed(0)),
@@ -59,7 +59,7 @@ func translateKind() Kind {
 func scaleKind() Kind {
 	return Kind{
 		Name:  "scale",
-		Doc:   "Magnifies (above 1) or shrinks (below 1) the picture about its centre within its frame.",
+		Doc:   "Magnifies (above 1) or shrinks (below 1) the image about its centre within its frame.",
 		Short: []string{"factor"},
 		Params: append([]Param{
 			{Name: "factor", Doc: "of lengths", Required: true, Min: 0, Above: true, Max: math.Inf(1)},
@@ -74,7 +74,7 @@ func scaleKind() Kind {
 func shearKind() Kind {
 	return Kind{
 		Name:  "shear",
-		Doc:   "Slants the picture about its centre; a bare value sets x.",
+		Doc:   "Slants the image about its centre; a bare value sets x.",
 		Short: []string{"x"},
 		Params: append([]Param{
 			slant("x", "along the rows: the top moves to the right"),
@@ -90,7 +90,7 @@ func shearKind() Kind {
 func affineKind() Kind {
 	return Kind{
 		Name: "affine",
-		Doc:  "Shears, scales and rotates the picture about its centre, then shifts it, with one interpolation for all.",
+		Doc:  "Shears, scales and rotates the image about its centre, then shifts it, with one interpolation for all.",
 		Params: append([]Param{
 			{Name: "rotate", Doc: "counter-clockwise", Unit: "degrees", Default: Fixed(0), Min: -360, Max: 360},
 			shift("translate", "to the right and down, as a fraction of the side; drawn for each by itself", Fixed(0)),
@@ -129,11 +129,11 @@ func flipKind() Kind {
 func cropKind() Kind {
 	return Kind{
 		Name:  "crop",
-		Doc:   "Cuts out a box of the picture's own proportions and resizes it back to the whole; it needs area or side.",
+		Doc:   "Cuts out a box of the image's own proportions and resizes it back to the whole; it needs area or side.",
 		Short: []string{"area"},
 		Params: []Param{
-			{Name: "area", Doc: "of the box, as a fraction of the picture's", Max: 1, Above: true},
-			{Name: "side", Doc: "of the box, as a fraction of the picture's; in place of area", Max: 1, Above: true},
+			{Name: "area", Doc: "of the box, as a fraction of the image's", Max: 1, Above: true},
+			{Name: "side", Doc: "of the box, as a fraction of the image's; in place of area", Max: 1, Above: true},
 			{Name: "position", Doc: "of the box", Options: []string{"centre", "random"}, Default: Option("centre")},
 			interpolationParam(),
 		},
@@ -161,9 +161,9 @@ func grayscaleKind() Kind {
 func brightnessKind() Kind {
 	return Kind{
 		Name:   "brightness",
-		Doc:    "Multiplies the picture by a factor and clips it to [0, 1].",
+		Doc:    "Multiplies the image by a factor and clips it to [0, 1].",
 		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 and below give black, 1 the picture itself", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
+		Params: []Param{{Name: "factor", Doc: "0 and below give black, 1 the image itself", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
 		build:  func(v values) (Transform, error) { return Brightness{v.law("factor")}, nil },
 	}
 }
@@ -171,9 +171,9 @@ func brightnessKind() Kind {
 func contrastKind() Kind {
 	return Kind{
 		Name:   "contrast",
-		Doc:    "Multiplies the distance from the picture's mean grey by a factor and clips the result to [0, 1].",
+		Doc:    "Multiplies the distance from the image's mean grey by a factor and clips the result to [0, 1].",
 		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 gives flat grey, 1 the picture itself", Required: true, Max: math.Inf(1)}},
+		Params: []Param{{Name: "factor", Doc: "0 gives flat grey, 1 the image itself", Required: true, Max: math.Inf(1)}},
 		build:  func(v values) (Transform, error) { return Contrast{v.law("factor")}, nil },
 	}
 }
@@ -181,7 +181,7 @@ func contrastKind() Kind {
 func gaussianBlurKind() Kind {
 	return Kind{
 		Name:  "gaussian-blur",
-		Doc:   "Averages every pixel with its neighbours under a Gaussian; the picture is reflected at its border.",
+		Doc:   "Averages every pixel with its neighbours under a Gaussian; the image is reflected at its border.",
 		Short: []string{"sigma"},
 		Params: []Param{
 			{Name: "sigma", Doc: "standard deviation of the Gaussian", Unit: "pixels", Required: true, Above: true, Max: maxSigma},
@@ -202,7 +202,7 @@ func gaussianNoiseKind() Kind {
 		Name:   "gaussian-noise",
 		Doc:    "Adds independent normal noise to every value and clips the result to [0, 1].",
 		Short:  []string{"sigma"},
-		Params: []Param{{Name: "sigma", Doc: "standard deviation, in the picture's range of 0 to 1", Required: true, Above: true, Max: math.Inf(1)}},
+		Params: []Param{{Name: "sigma", Doc: "standard deviation, in the image's range of 0 to 1", Required: true, Above: true, Max: math.Inf(1)}},
 		build:  func(v values) (Transform, error) { return GaussianNoise{v.law("sigma")}, nil },
 	}
 }
@@ -231,7 +231,7 @@ func interpolationParam() Param {
 	return Param{Name: "interpolation", Doc: "between pixels", Options: []string{"bilinear", "nearest"}, Default: Option("bilinear")}
 }
 
-// samplingParams are what all transforms that resample the whole picture take.
+// samplingParams are what all transforms that resample the whole image take.
 func samplingParams() []Param {
 	return []Param{
 		interpolationParam(),

@@ -21,9 +21,9 @@ func hueKind() Kind {
 func saturationKind() Kind {
 	return Kind{
 		Name:   "saturation",
-		Doc:    "Mixes the picture with its own grey by a factor and clips it to [0, 1].",
+		Doc:    "Mixes the image with its own grey by a factor and clips it to [0, 1].",
 		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 gives grey, 1 the picture itself, below 0 the complementary colours", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
+		Params: []Param{{Name: "factor", Doc: "0 gives grey, 1 the image itself, below 0 the complementary colours", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
 		build:  func(v values) (Transform, error) { return Saturation{v.law("factor")}, nil },
 	}
 }
@@ -31,7 +31,7 @@ func saturationKind() Kind {
 func jpegKind() Kind {
 	return Kind{
 		Name:   "jpeg",
-		Doc:    "Writes the picture as JPEG and reads it again.",
+		Doc:    "Writes the image as JPEG and reads it again.",
 		Short:  []string{"quality"},
 		Params: []Param{{Name: "quality", Doc: "rounded; 0 is as 1", Required: true, Min: 0, Max: 100}},
 		build:  func(v values) (Transform, error) { return JPEG{v.law("quality")}, nil },

@@ -9,11 +9,11 @@ import (
 // GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. The noise is settled by
 // Draw: an Op adds the same noise each time.
 type GaussianNoise struct {
-	Sigma Law // standard deviation, in the picture's range of 0 to 1
+	Sigma Law // standard deviation, in the image's range of 0 to 1
 }
 
 // Replace puts noise in the place of the input, independent of it: the random baseline of SEIS (section 4.1). It is
-// uniform on [0, 1), like a picture, or else normal with mean 0 and deviation 1.
+// uniform on [0, 1), like an image, or else normal with mean 0 and deviation 1.
 type Replace struct {
 	Normal bool
 }

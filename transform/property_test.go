@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// picture makes values in [0, 1).
-func picture(base uint64, shape ...int) tensor.Tensor {
+// image makes values in [0, 1).
+func img(base uint64, shape ...int) tensor.Tensor {
 	x, r := tensor.New(shape...), seed.Rand(base, "picture")
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
@@ -23,25 +23,25 @@ func picture(base uint64, shape ...int) tensor.Tensor {
 	return x
 }
 
-// pictureKinds are those that move pictures.
-func pictureKinds() []Kind {
+// imageKinds are those that move images.
+func imageKinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Sound })
 }
 
-func drawPicture(t *rapid.T) tensor.Tensor {
+func drawImage(t *rapid.T) tensor.Tensor {
 	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
 	side := rapid.IntRange(1, 12)
-	return picture(rapid.Uint64().Draw(t, "picture"), c, side.Draw(t, "h"), side.Draw(t, "w"))
+	return img(rapid.Uint64().Draw(t, "picture"), c, side.Draw(t, "h"), side.Draw(t, "w"))
 }
 
 func drawSquare(t *rapid.T) tensor.Tensor {
 	side := rapid.IntRange(1, 12).Draw(t, "side")
-	return picture(rapid.Uint64().Draw(t, "picture"), 3, side, side)
+	return img(rapid.Uint64().Draw(t, "picture"), 3, side, side)
 }
 
 // drawTransform makes a transform of any kind with any arguments in range, fixed and drawn.
 func drawTransform(t *rapid.T) Transform {
-	k := rapid.SampledFrom(pictureKinds()).Draw(t, "kind")
+	k := rapid.SampledFrom(imageKinds()).Draw(t, "kind")
 	args := Args{}
 	for _, p := range k.Params {
 		if p.Required || rapid.Bool().Draw(t, p.Name+" is set") {
@@ -96,7 +96,7 @@ func repairArgs(k Kind, args Args) {
 func TestApplyIsTotalAndRepeatable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		tr, src := drawTransform(t), drawPicture(t)
+		tr, src := drawTransform(t), drawImage(t)
 		op := tr.Draw(seed.Rand(1, "a"))
 		before := src.Clone()
 		var results [3]tensor.Tensor
@@ -143,7 +143,7 @@ func TestPermutesMovesPixels(t *testing.T) {
 	t.Parallel()
 	permuted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		src := drawPicture(t)
+		src := drawImage(t)
 		tr := rapid.OneOf(
 			rapid.Map(rapid.IntRange(-4, 4), func(k int) Transform { return Rotate{Angle: Fixed(90 * float64(k))} }),
 			rapid.Map(rapid.Bool(), func(v bool) Transform { return Flip{v} }),
@@ -231,7 +231,7 @@ func TestQuarterTurnsAreExact(t *testing.T) {
 func TestFlipsAreInvolutions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		src, op := drawPicture(t), Flip{rapid.Bool().Draw(t, "vertical")}
+		src, op := drawImage(t), Flip{rapid.Bool().Draw(t, "vertical")}
 		if !slices.Equal(apply(op, apply(op, src)).Data, src.Data) {
 			t.Fatal("flipping twice is not the identity")
 		}
@@ -243,7 +243,7 @@ func TestWholePixelTranslationIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, w := rapid.IntRange(1, 120).Draw(t, "h"), rapid.IntRange(1, 120).Draw(t, "w")
 		down, right := rapid.IntRange(-h, h).Draw(t, "down"), rapid.IntRange(-w, w).Draw(t, "right")
-		src := picture(7, 1, h, w)
+		src := img(7, 1, h, w)
 		op := Translate{X: Fixed(float64(right) / float64(w)), Y: Fixed(float64(down) / float64(h))}.Draw(nil)
 		got := apply(op, src)
 		for i := range h {
@@ -260,11 +260,11 @@ func TestWholePixelTranslationIsExact(t *testing.T) {
 	})
 }
 
-// A picture that goes on as its mirror image stays flat where it is flat, and its range is kept.
+// An image that goes on as its mirror image stays flat where it is flat, and its range is kept.
 func TestReflectionKeepsTheRange(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		src := drawPicture(t)
+		src := drawImage(t)
 		angle, shear := rapid.Float64Range(-360, 360), rapid.Float64Range(-60, 60)
 		op := Affine{
 			Rotate: Fixed(angle.Draw(t, "rotate")), X: Fixed(rapid.Float64Range(-1, 1).Draw(t, "x")),
@@ -274,7 +274,7 @@ func TestReflectionKeepsTheRange(t *testing.T) {
 		got := apply(op, src)
 		const rounding = 1e-6
 		if slices.Min(got.Data) < slices.Min(src.Data)-rounding || slices.Max(got.Data) > slices.Max(src.Data)+rounding {
-			t.Fatalf("%+v: values leave the range of the picture", op)
+			t.Fatalf("%+v: values leave the range of the image", op)
 		}
 	})
 }
@@ -283,7 +283,7 @@ func TestSequenceIsComposition(t *testing.T) {
 	t.Parallel()
 	members := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
 	for n := range len(members) + 1 {
-		src := picture(3, 3, 9, 7)
+		src := img(3, 3, 9, 7)
 		got := apply(members[:n].Draw(seed.Rand(5)), src)
 		want, r := src, seed.Rand(5)
 		for _, m := range members[:n] {
@@ -320,8 +320,8 @@ func TestTraits(t *testing.T) {
 		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != noise {
 			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
 		}
-		if OnSounds(tr) != (k.Sound || k.Name == "identity") || OnPictures(tr) == k.Sound {
-			t.Errorf("%s: on sounds %v, on pictures %v", k.Name, OnSounds(tr), OnPictures(tr))
+		if OnSounds(tr) != (k.Sound || k.Name == "identity") || OnImages(tr) == k.Sound {
+			t.Errorf("%s: on sounds %v, on images %v", k.Name, OnSounds(tr), OnImages(tr))
 		}
 		v, ok := Parameter(tr.Draw(seed.Rand(1)))
 		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"

@@ -80,9 +80,9 @@ func (t Sequence) OnSounds() bool {
 	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnSounds(member) })
 }
 
-// OnPictures reports whether all members move pictures.
-func (t Sequence) OnPictures() bool {
-	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnPictures(member) })
+// OnImages reports whether all members move images.
+func (t Sequence) OnImages() bool {
+	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnImages(member) })
 }
 
 type sequenceOp []Op

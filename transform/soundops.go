@@ -119,8 +119,8 @@ type ofSound struct{}
 // OnSounds is true.
 func (ofSound) OnSounds() bool { return true }
 
-// OnPictures is false.
-func (ofSound) OnPictures() bool { return false }
+// OnImages is false.
+func (ofSound) OnImages() bool { return false }
 
 // Redrawn is how many values an Op's draw threw away before one that can be had.
 func Redrawn(op Op) int {
@@ -230,4 +230,4 @@ func (gainOp) Apply(dst, src tensor.Tensor)       { noTensor() }
 func (filterOp) Apply(dst, src tensor.Tensor)     { noTensor() }
 func (reverbOp) Apply(dst, src tensor.Tensor)     { noTensor() }
 
-func noTensor() { panic("transform: a transformation of sounds meets a picture; see OnPictures") }
+func noTensor() { panic("transform: a transformation of sounds meets an image; see OnPictures") }

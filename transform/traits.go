@@ -28,7 +28,7 @@ func Version(t Transform) int {
 }
 
 // OnMaps reports whether the transform makes sense on feature maps, which have any number of channels and any values:
-// the geometric ones, blur, identity and replacement by noise do; those that recolour or clip a picture do not. It
+// the geometric ones, blur, identity and replacement by noise do; those that recolour or clip an image do not. It
 // is false for a transform that does not say (by a method OnMaps() bool).
 func OnMaps(t Transform) bool {
 	m, ok := t.(interface{ OnMaps() bool })
@@ -41,13 +41,13 @@ func OnSounds(t Transform) bool {
 	return ok && s.OnSounds()
 }
 
-// OnPictures reports whether the transform moves pictures. It is true of one that does not say (by a method OnPictures() bool).
-func OnPictures(t Transform) bool {
-	p, ok := t.(interface{ OnPictures() bool })
-	return !ok || p.OnPictures()
+// OnImages reports whether the transform moves images. It is true of one that does not say (by a method OnImages() bool).
+func OnImages(t Transform) bool {
+	p, ok := t.(interface{ OnImages() bool })
+	return !ok || p.OnImages()
 }
 
-// Permutes reports whether the Op only moves the pixels of an h x w picture about, each to a place of its own, with
+// Permutes reports whether the Op only moves the pixels of an h x w image about, each to a place of its own, with
 // no interpolation: identity, flips, rotations by multiples of 90 degrees of a square. Canonical correlations then
 // tie exactly, and canonical vectors are not unique. It is false for an Op that does not say (by a method
 // Permutes(h, w int) bool).

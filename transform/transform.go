@@ -1,8 +1,8 @@
-// Package transform moves an input: it rotates, shifts, blurs or recolours a picture, in the way that the
+// Package transform moves an input: it rotates, shifts, blurs or recolours an image, in the way that the
 // torchvision functions of the same name do.
 //
 // A Transform is a family T_theta with a law for its parameter; Draw picks one member of it, an Op, which is
-// a plain function of tensors. Pictures are c x h x w with values in [0, 1], after resize and crop and before
+// a plain function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
 // mean and deviation. Geometric Ops also move feature maps of any number of channels and any values; OnMaps
 // tells which transforms do.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sampling says how a picture is read between and beyond its pixels. The zero Sampling is bilinear with zeros outside,
+// Sampling says how an image is read between and beyond its pixels. The zero Sampling is bilinear with zeros outside,
 // which is what torchvision does with fill=None.
 type Sampling struct {
 	Nearest bool // the nearest pixel in place of bilinear interpolation
@@ -14,22 +14,22 @@ type Sampling struct {
 	Fill    float64 // with Filled
 }
 
-// Outside says what lies beyond the border of a picture.
+// Outside says what lies beyond the border of an image.
 type Outside int
 
 const (
-	// Zeros: the picture goes on as zeros.
+	// Zeros: the image goes on as zeros.
 	Zeros Outside = iota
 	// Filled: torchvision's fill. Where m is the part of the interpolation's weight that lies inside, and v what it
 	// gives with zeros outside, the result is m v + (1 - m) Fill. (Inside and outside are both blended, and v has been
-	// weighted by m before: at the border the result is darker than if the picture went on as Fill. That is
+	// weighted by m before: at the border the result is darker than if the image went on as Fill. That is
 	// torchvision's rule, and Fill = 0 differs in this from Zeros.)
 	Filled
-	// Reflection: the picture goes on as its mirror image, the border pixel repeated: c b a | a b c | c b a.
+	// Reflection: the image goes on as its mirror image, the border pixel repeated: c b a | a b c | c b a.
 	Reflection
 )
 
-// OnMaps is true: what resamples a picture moves feature maps as well.
+// OnMaps is true: what resamples an image moves feature maps as well.
 func (s Sampling) OnMaps() bool { return true }
 
 // A tap is where one pixel of the result comes from: four places of a plane and their weights, and a constant. It is

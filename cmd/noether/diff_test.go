@@ -106,7 +106,7 @@ func TestDiffWithSTIR(t *testing.T) {
 		{append(common, "--fail-if", "stir.stir > 0.5"), 1, "2 scores, the worst"},
 		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "there are"},
 		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "wants --stir"},
-		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two pictures"},
+		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two images"},
 		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "one step"},
 		{[]string{"diff", a, b, "--stir", "--stir-layer", "nolayer"}, 1, "nolayer"},
 	} {

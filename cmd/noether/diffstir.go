@@ -32,7 +32,7 @@ func (s *stirFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&s.on, "stir", false, "measure the invariances that the models share too, in both directions")
 	f.StringVar(&s.layer, "stir-layer", "", "with --stir: a layer of both models, or a pattern (default: the penultimate)")
 	f.StringSliceVar(&s.data, "stir-data", nil, "with --stir: names or patterns of data that both runs have (default: the first)")
-	f.IntVar(&s.images, "stir-images", 100, "with --stir: pictures at most")
+	f.IntVar(&s.images, "stir-images", 100, "with --stir: images at most")
 	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
 }
 
@@ -45,7 +45,7 @@ func (s *stirFlags) check(c *cobra.Command) error {
 		}
 	}
 	if s.images < 2 {
-		return usagef(c, "--stir-images is %d; a similarity wants two pictures at least", s.images)
+		return usagef(c, "--stir-images is %d; a similarity wants two images at least", s.images)
 	}
 	if s.steps < 1 {
 		return usagef(c, "--stir-steps is %d; take one step at least", s.steps)

@@ -114,8 +114,8 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	return g, nil
 }
 
-// sideFor looks at sixteen pictures from all over the data: where they are of several sizes, the largest multiple of 32 pixels, as
-// strides of networks want it, that enlarges none of them, and 224 at most; else 0. Pictures that do not decode are the run's to tell.
+// sideFor looks at sixteen images from all over the data: where they are of several sizes, the largest multiple of 32 pixels, as
+// strides of networks want it, that enlarges none of them, and 224 at most; else 0. Images that do not decode are the run's to tell.
 func sideFor(ctx context.Context, data dataset.Source) (int, error) {
 	var first []int
 	short, several := 224, false

@@ -23,7 +23,7 @@ type inspection struct {
 	Half       string        `json:"half,omitempty"`
 	Inputs     []port        `json:"inputs"`
 	Outputs    []port        `json:"outputs"`
-	Takes      string        `json:"takes,omitempty"`  // "pictures 3 x 32 x 32", or "sounds of 16000 samples"
+	Takes      string        `json:"takes,omitempty"`  // "images 3 x 32 x 32", or "sounds of 16000 samples"
 	Classes    int           `json:"classes"`          // 0: the model gives no class scores
 	Scores     string        `json:"scores,omitempty"` // "logits" or "probabilities"
 	Layers     []layerOfList `json:"layers"`
@@ -72,7 +72,7 @@ T token or time). The names and operators are what layers: in a study file takes
 		},
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
-	c.Flags().IntVar(&size, "size", 0, "side of the pictures, for a model of free size")
+	c.Flags().IntVar(&size, "size", 0, "side of the images, for a model of free size")
 	c.Flags().IntVar(&length, "length", 0, "samples of the sounds, for a model that takes them at any length")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -119,7 +119,7 @@ func takes(m *model.Model) string {
 	if m.Sound() {
 		return fmt.Sprintf("sounds of %d samples", m.Frame().Length)
 	}
-	return "pictures " + sizes(m.PictureShape())
+	return "images " + sizes(m.ImageShape())
 }
 
 func ports(in []onnx.Port) []port {

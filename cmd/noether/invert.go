@@ -40,8 +40,8 @@ func invertCommand(engine *engineFlags) *cobra.Command {
 	var f invertFlags
 	c := &cobra.Command{
 		Use:   "invert MODEL",
-		Short: "Find pictures that a model takes for the same",
-		Long: `Finds, for each picture x, another one x' that a layer of the model maps to the same representation,
+		Short: "Find images that a model takes for the same",
+		Long: `Finds, for each image x, another one x' that a layer of the model maps to the same representation,
 starting from noise: what the layer ignores is left as noise (Nanda et al. 2022, equation 4). Writes into a
 folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w; distances.npy; summary.json.
 
@@ -66,15 +66,15 @@ from x itself. A search that is stopped goes on where it was when the command is
 	p.StringVarP(&f.out, "out", "o", "", "folder to write to")
 	p.StringVar(&f.layer, "layer", "penultimate", "the layer whose representation x' is to have; see noether inspect")
 	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none or a preprocessor_config.json (default: the one beside the model)")
-	p.IntVar(&f.size, "size", 0, "side of the pictures, for a model of free size")
-	p.IntVar(&f.limit, "limit", 16, "pictures, drawn at random")
+	p.IntVar(&f.size, "size", 0, "side of the images, for a model of free size")
+	p.IntVar(&f.limit, "limit", 16, "images, drawn at random")
 	p.Uint64Var(&f.seed, "seed", 1, "of every random draw")
 	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (noise), shuffled, near (x and a little noise)")
 	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of one length along the gradient")
 	p.IntVar(&f.steps, "steps", 0, "default: 150, or 1000 with the paper's optimiser")
 	p.Float64Var(&f.stepSize, "step-size", 0, "default: 0.01, the change of a pixel; 0.5, a length, with the paper's optimiser")
 	p.StringVar(&f.norm, "norm", "", "l2 or linf: keep x' in a ball around x")
-	p.Float64Var(&f.radius, "radius", 0, "of the ball; pictures have values from 0 to 1")
+	p.Float64Var(&f.radius, "radius", 0, "of the ball; images have values from 0 to 1")
 	p.StringVar(&f.against, "against", "", "a second model, to which x' is to be different")
 	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "its layer")
 	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "its preprocessing (default: the one beside it, else that of the first model)")
@@ -101,11 +101,11 @@ func (f *invertFlags) check() error {
 	case err != nil:
 		return err
 	case f.size < 0:
-		return fmt.Errorf("--size is %d; it is the side of the pictures", f.size)
+		return fmt.Errorf("--size is %d; it is the side of the images", f.size)
 	case !slices.Contains(invert.Kinds(), invert.Kind(f.start)):
 		return fmt.Errorf("--start is one of %v, not %q", invert.Kinds(), f.start)
 	case f.limit < 1:
-		return fmt.Errorf("--limit is %d; take one picture at least", f.limit)
+		return fmt.Errorf("--limit is %d; take one image at least", f.limit)
 	case f.normalised && f.against == "":
 		return errors.New("--normalised wants a second model: --against")
 	case f.normalised && !(f.beta > 0 && f.beta < 1e6):
@@ -181,7 +181,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err != nil {
 		return err
 	}
-	if err := f.write(summary, x, found.Pictures); err != nil {
+	if err := f.write(summary, x, found.Images); err != nil {
 		return err
 	}
 	if f.json {
@@ -197,7 +197,7 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 		return nil, onnx.Layer{}, err
 	}
 	if preprocess == "" && file == "" {
-		note(fmt.Sprintf("no preprocessing is known for %s: it gets pictures with values from 0 to 1; say --preprocess", path))
+		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; say --preprocess", path))
 	}
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
 	if err != nil {
@@ -206,13 +206,13 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 	if n := len(m.Layers()); n != 1 {
 		return nil, onnx.Layer{}, fmt.Errorf("model %s: layer %q matches %d layers; name one: see noether inspect", path, layer, n)
 	}
-	if shape := m.PictureShape(); f.size > 0 && (shape[1] != f.size || shape[2] != f.size) {
-		note(fmt.Sprintf("%s takes pictures of %d x %d: --size %d is for models of free size", path, shape[1], shape[2], f.size))
+	if shape := m.ImageShape(); f.size > 0 && (shape[1] != f.size || shape[2] != f.size) {
+		note(fmt.Sprintf("%s takes images of %d x %d: --size %d is for models of free size", path, shape[1], shape[2], f.size))
 	}
 	return m, m.Layers()[0], nil
 }
 
-// read draws pictures from the data.
+// read draws images from the data.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := study.OpenPath(ctx, f.data)
 	if err != nil {
@@ -235,11 +235,11 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 		samples = append(samples, s)
 	}
 	if len(samples) == 0 {
-		return nil, fmt.Errorf("%s has no pictures", f.data)
+		return nil, fmt.Errorf("%s has no images", f.data)
 	}
 	for _, s := range samples {
 		if !slices.Equal(s.Input.Shape, samples[0].Input.Shape) {
-			return nil, fmt.Errorf("%s: pictures of different sizes, %v and %v: say --preprocess or --size", f.data, samples[0].Input.Shape, s.Input.Shape)
+			return nil, fmt.Errorf("%s: images of different sizes, %v and %v: say --preprocess or --size", f.data, samples[0].Input.Shape, s.Input.Shape)
 		}
 	}
 	return samples, nil
@@ -274,7 +274,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	}
 	progress, done := watch(os.Stderr)
 	defer done()
-	return s.Run(ctx, invert.Problem{Pictures: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
+	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
 			progress(study.Progress{Done: p.Done, Total: p.Total, Model: study.NameOf(objective[0].Model.Graph().Path()),
 				Data: study.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
@@ -283,7 +283,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 
 func (f *invertFlags) checkpoint() string { return filepath.Join(f.out, "checkpoint.bin") }
 
-// write leaves pictures, arrays and summary in the folder, and removes the checkpoint.
+// write leaves images, arrays and summary in the folder, and removes the checkpoint.
 func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {
 	distances := tensor.New(len(s.Samples))
 	for i, sample := range s.Samples {

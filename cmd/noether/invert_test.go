@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// photos writes an array of 20 pictures.
+// photos writes an array of 20 images.
 func photos(t *testing.T, dir string) string {
 	t.Helper()
 	r := seed.Rand(1)

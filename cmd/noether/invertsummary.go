@@ -32,7 +32,7 @@ type inversionSummary struct {
 	Samples   []inversionOfOne `json:"samples"`
 }
 
-// An inversionOfOne is that of one picture. Distances are in the layer's l2 norm; relative ones are divided by the norm of
+// An inversionOfOne is that of one image. Distances are in the layer's l2 norm; relative ones are divided by the norm of
 // the representation of x, and null where that is zero.
 type inversionOfOne struct {
 	Name          string   `json:"name"`
@@ -45,14 +45,14 @@ type inversionOfOne struct {
 	Dropped       bool     `json:"dropped,omitempty"`
 }
 
-// caption is what a report says of the contact sheet, where the folder is among the pictures of a run.
-func (s *inversionSummary) caption() report.PictureText {
+// caption is what a report says of the contact sheet, where the folder is among the images of a run.
+func (s *inversionSummary) caption() report.ImageText {
 	model := study.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %d steps.", model, s.Layer, s.Start, s.Steps)
 	if s.Against != "" {
 		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, study.NameOf(s.Against))
 	}
-	return report.PictureText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
+	return report.ImageText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
 }
 
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Found) (*inversionSummary, error) {
@@ -66,7 +66,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		s.Against, s.Other = f.against, objective[1].Layer.Name
 	}
 	for i, sample := range samples {
-		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: apart(x.At(i).Data, found.Pictures.At(i).Data)}
+		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: apart(x.At(i).Data, found.Images.At(i).Data)}
 		if sample.Label != dataset.NoLabel {
 			one.Label = &samples[i].Label
 		}
@@ -80,7 +80,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		if err != nil {
 			return nil, err
 		}
-		got, err := invert.Represent(ctx, term.Model, term.Layer, found.Pictures)
+		got, err := invert.Represent(ctx, term.Model, term.Layer, found.Images)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func apart(v, w []float32) float64 {
 
 func (s *inversionSummary) print(w io.Writer, folder string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "picture\tdistance\trelative\tfrom x\t")
+	fmt.Fprint(t, "image\tdistance\trelative\tfrom x\t")
 	if s.Against != "" {
 		fmt.Fprint(t, "relative, against\t")
 	}
@@ -144,7 +144,7 @@ func (s *inversionSummary) print(w io.Writer, folder string) error {
 		return err
 	}
 	if dropped > 0 {
-		fmt.Fprintf(w, "warning: %d of %d pictures were dropped\n", dropped, len(s.Samples))
+		fmt.Fprintf(w, "warning: %d of %d images were dropped\n", dropped, len(s.Samples))
 	}
 	_, err := fmt.Fprintf(w, "wrote %s: contact.png, contact.json, x.npy, inverted.npy, distances.npy, summary.json\n", folder)
 	return err

@@ -88,9 +88,9 @@ func TestInitFitsModelAndData(t *testing.T) {
 	odd := write(t, dir, "odd.onnx", twoOutputs(t))
 	open := write(t, dir, "open.onnx", anySize(t))
 	for i := range 12 {
-		write(t, dir, fmt.Sprintf("flat/%02d.png", i), picture(t, 16, i))
-		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), picture(t, 16, i))
-		write(t, dir, fmt.Sprintf("sizes/%02d.png", i), picture(t, 70+i, i))
+		write(t, dir, fmt.Sprintf("flat/%02d.png", i), img(t, 16, i))
+		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), img(t, 16, i))
+		write(t, dir, fmt.Sprintf("sizes/%02d.png", i), img(t, 70+i, i))
 	}
 	for _, c := range []struct {
 		model, data string
@@ -126,8 +126,8 @@ func TestInitFitsModelAndData(t *testing.T) {
 	}
 }
 
-// picture is a grey square as a PNG.
-func picture(t *testing.T, side, seed int) []byte {
+// image is a grey square as a PNG.
+func img(t *testing.T, side, seed int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side))
 	for j := range m.Pix {
@@ -140,7 +140,7 @@ func picture(t *testing.T, side, seed int) []byte {
 	return coded.Bytes()
 }
 
-// anySize is a model of maps, of one residual block, for pictures of any size.
+// anySize is a model of maps, of one residual block, for images of any size.
 func anySize(t *testing.T) []byte {
 	t.Helper()
 	b := onnx.NewBuilder(17)

@@ -22,7 +22,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkCamera films one picture.
+// BenchmarkCamera films one image.
 func BenchmarkCamera(b *testing.B) {
 	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {
@@ -30,7 +30,7 @@ func BenchmarkCamera(b *testing.B) {
 	}
 	one := dataset.Limit(folder, 1)
 	for b.Loop() {
-		src, err := OpenCamera(b.Context(), CameraOptions{Pictures: one, Motion: "orbit"})
+		src, err := OpenCamera(b.Context(), CameraOptions{Images: one, Motion: "orbit"})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -164,7 +164,7 @@ func (s *Source) longest() int {
 func (p Patches) checkWindow(longest int) error {
 	switch want := 2*p.Reach + 1; {
 	case longest == 1:
-		return errors.New("there is one frame: nothing moves; give a video, several frames, or let a camera move over the picture")
+		return errors.New("there is one frame: nothing moves; give a video, several frames, or let a camera move over the image")
 	case longest < want:
 		return fmt.Errorf("the longest scene has %d frames, and a trajectory takes %d: give longer videos, or a smaller gamma", longest, want)
 	}

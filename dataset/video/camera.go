@@ -14,15 +14,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CameraOptions says how a camera moves over still pictures.
+// CameraOptions says how a camera moves over still images.
 type CameraOptions struct {
-	// Pictures are the stills; each becomes a scene.
-	Pictures dataset.Source `json:"-"`
-	// Motion is "pan", sideways in a direction drawn for each picture; "turn", about the line of sight; "orbit", around the picture, whose
-	// plane turns about an axis within it, drawn for each picture, and is seen in perspective, 60 degrees along the longer side; or "still",
-	// one frame of each picture, without trajectories.
+	// Images are the stills; each becomes a scene.
+	Images dataset.Source `json:"-"`
+	// Motion is "pan", sideways in a direction drawn for each image; "turn", about the line of sight; "orbit", around the image, whose
+	// plane turns about an axis within it, drawn for each image, and is seen in perspective, 60 degrees along the longer side; or "still",
+	// one frame of each image, without trajectories.
 	Motion string
-	// Frames of each scene; 0: 31. The frame in the middle shows the picture as it is.
+	// Frames of each scene; 0: 31. The frame in the middle shows the image as it is.
 	Frames int
 	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 2 pixels, 4 degrees, 3 degrees. Which way is drawn.
 	Speed float64
@@ -31,7 +31,7 @@ type CameraOptions struct {
 	Patches
 }
 
-// OpenCamera makes videos of still pictures.
+// OpenCamera makes videos of still images.
 func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	src, err := openCamera(ctx, o)
 	if err != nil {
@@ -74,10 +74,10 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	}
 	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2
 	switch {
-	case o.Pictures == nil || o.Pictures.Len() == 0:
-		return nil, fmt.Errorf("there are no pictures")
+	case o.Images == nil || o.Images.Len() == 0:
+		return nil, fmt.Errorf("there are no images")
 	case o.Frames < 1 || o.Frames > 1<<20 || math.IsNaN(farthest) || math.IsInf(farthest, 0):
-		return nil, fmt.Errorf("%d frames of a picture, at a speed of %g: take 1 to %d", o.Frames, o.Speed, 1<<20)
+		return nil, fmt.Errorf("%d frames of an image, at a speed of %g: take 1 to %d", o.Frames, o.Speed, 1<<20)
 	case o.Motion == "orbit" && farthest > 50:
 		return nil, fmt.Errorf("%d frames at %g degrees lead %g degrees around the picture: from 50 on it is seen from its edge", o.Frames, o.Speed, farthest)
 	}
@@ -86,7 +86,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 			return nil, err
 		}
 	}
-	clips := make([]clip, o.Pictures.Len())
+	clips := make([]clip, o.Images.Len())
 	for i := range clips {
 		clips[i] = o.clip(ctx, i)
 	}
@@ -100,20 +100,20 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 		src.Close()
 		return nil, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "camera %d %s %s", version, text, o.Pictures.Fingerprint()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "camera %d %s %s", version, text, o.Images.Fingerprint()))
 	src.fingerprint = hex.EncodeToString(sum[:])
 	return src, nil
 }
 
-// clip is the camera's way over picture i.
+// clip is the camera's way over image i.
 func (o CameraOptions) clip(ctx context.Context, i int) clip {
-	name := fmt.Sprintf("picture %d", i)
-	if s, err := dataset.Describe(ctx, o.Pictures, i); err == nil {
+	name := fmt.Sprintf("image %d", i)
+	if s, err := dataset.Describe(ctx, o.Images, i); err == nil {
 		name = s.Name
 	}
 	return clip{name: name, frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
 		return func(yield func(tensor.Tensor, error) bool) {
-			s, err := o.Pictures.At(ctx, i, dataset.Frame{Channels: o.Channels})
+			s, err := o.Images.At(ctx, i, dataset.Frame{Channels: o.Channels})
 			if err == nil {
 				s.Input, err = o.canvas(s.Input)
 			}
@@ -127,14 +127,14 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 }
 
 // oversampled is how many samples a pixel of a frame is the mean of, along each side: without them a frame would be sharp
-// where it falls on the picture's own pixels and blurred elsewhere.
+// where it falls on the image's own pixels and blurred elsewhere.
 const oversampled = 2
 
-// canvas brings a picture to the size that the camera sees a part of: a quarter larger than the frame, and finer.
-func (o CameraOptions) canvas(picture tensor.Tensor) (tensor.Tensor, error) {
-	h, w := picture.Shape[1], picture.Shape[2]
+// canvas brings an image to the size that the camera sees a part of: a quarter larger than the frame, and finer.
+func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
+	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampled*o.Height*5/4, oversampled*o.Width*5/4)
-	return dataset.Frame{Resize: short}.Tensor(picture)
+	return dataset.Frame{Resize: short}.Tensor(image)
 }
 
 func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yield func(tensor.Tensor, error) bool) {
@@ -156,7 +156,7 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 	}
 }
 
-// A view tells which point of the picture is seen at a point of the frame, both in pixels of the frame from the middle, y down.
+// A view tells which point of the image is seen at a point of the frame, both in pixels of the frame from the middle, y down.
 type view func(x, y float64) (float64, float64)
 
 // motion is the view after the camera has moved by an amount, in pixels or degrees.
@@ -210,7 +210,7 @@ type corners struct {
 	weight [4]float32
 }
 
-// around is bilinear interpolation; beyond its border the picture is mirrored.
+// around is bilinear interpolation; beyond its border the image is mirrored.
 func around(x, y float64, w, h int) corners {
 	fx, fy := math.Floor(x), math.Floor(y)
 	p, q := float32(x-fx), float32(y-fy)

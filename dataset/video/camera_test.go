@@ -34,7 +34,7 @@ func TestViewsInvertTheProjection(t *testing.T) {
 	}
 }
 
-// ramp is a picture whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0, 1].
+// ramp is an image whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0, 1].
 func ramp(o CameraOptions, side int) tensor.Tensor {
 	t := tensor.New(1, side, side)
 	for i := range side {
@@ -46,7 +46,7 @@ func ramp(o CameraOptions, side int) tensor.Tensor {
 	return t
 }
 
-// Of a picture that rises evenly, each pixel of a frame has the value of the point that it sees.
+// Of an image that rises evenly, each pixel of a frame has the value of the point that it sees.
 func TestFramesShowWhatTheViewSays(t *testing.T) {
 	t.Parallel()
 	for _, motion := range []string{"pan", "turn", "still"} {
@@ -95,14 +95,14 @@ func TestMirrored(t *testing.T) {
 	}
 }
 
-func TestCameraOverRealPictures(t *testing.T) {
+func TestCameraOverRealImages(t *testing.T) {
 	t.Parallel()
 	all, err := dataset.OpenFolder(t.Context(), dataset.FolderOptions{Dir: testdata.Path(t, "imagenet-samples")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for motion, amounts := range map[string]int{"pan": 11, "turn": 11, "orbit": 11, "still": 0} {
-		src, err := OpenCamera(t.Context(), CameraOptions{Pictures: dataset.Limit(all, 1), Motion: motion, Frames: 11, Patches: Patches{Places: 5}})
+		src, err := OpenCamera(t.Context(), CameraOptions{Images: dataset.Limit(all, 1), Motion: motion, Frames: 11, Patches: Patches{Places: 5}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,12 +135,12 @@ func TestCameraRefused(t *testing.T) {
 		o    CameraOptions
 		want string
 	}{
-		{CameraOptions{Pictures: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
-		{CameraOptions{Motion: "pan"}, "there are no pictures"},
-		{CameraOptions{Pictures: shapes, Motion: "pan", Frames: 1}, "there is one frame"},
-		{CameraOptions{Pictures: shapes, Motion: "orbit", Frames: 200}, "from 50 on"},
-		{CameraOptions{Pictures: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
-		{CameraOptions{Pictures: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
+		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
+		{CameraOptions{Motion: "pan"}, "there are no images"},
+		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is one frame"},
+		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "from 50 on"},
+		{CameraOptions{Images: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
+		{CameraOptions{Images: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
 	} {
 		if _, err := OpenCamera(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v; it should say %q", c.o.Motion, err, c.want)

@@ -11,11 +11,11 @@ import (
 //
 //	1/2 + w / (2 scale),  cut off at 0 and 1,
 //
-// so that each frame uses nearly all of the range of a picture, and the factor varies smoothly over time.
+// so that each frame uses nearly all of the range of an image, and the factor varies smoothly over time.
 const (
 	within     = 0.99
 	smoothness = 10.0 // frames, the Gaussian's deviation
-	leastScale = 1e-3 // of a picture's range: a blank frame stays mid-grey
+	leastScale = 1e-3 // of an image's range: a blank frame stays mid-grey
 )
 
 // extent is the magnitude that the share within of the values does not exceed. It reorders scratch, which is as long as values.

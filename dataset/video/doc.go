@@ -7,13 +7,13 @@
 //	tau(x, gamma) = the patch at the place of x, gamma frames later,  gamma = -5..5,
 //
 // and all samples together are P(x), uniform over places and frames. Scenes are kept apart: each file is at least one, and within
-// a file a new one begins where the picture changes at once (see Cuts).
+// a file a new one begins where the image changes at once (see Cuts).
 //
 //	src, err := video.Open(ctx, video.Options{Paths: []string{"bikes.mp4"}, Patches: video.Patches{Size: 14, Places: 32}})
 //	defer src.Close()
 //	around := src.Trajectory(2000) // 11 places in src, or nil near the ends of a scene
 //
 // Open reads video files through the ffmpeg program, animated GIFs, and folders of frames. OpenCamera moves a camera over
-// still pictures instead: sideways, turning, or around them. Every frame is decoded once, in order; patches are kept in a
+// still images instead: sideways, turning, or around them. Every frame is decoded once, in order; patches are kept in a
 // temporary file, so memory does not grow with the length of a video.
 package video

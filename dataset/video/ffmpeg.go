@@ -31,7 +31,7 @@ func FindFFmpeg(explicit string) (string, error) {
 	return path, nil
 }
 
-// videoClip is a video file, decoded by ffmpeg into a pipe of PPM pictures.
+// videoClip is a video file, decoded by ffmpeg into a pipe of PPM images.
 func videoClip(path, explicit string) (clip, error) {
 	program, err := FindFFmpeg(explicit)
 	if err != nil {
@@ -68,7 +68,7 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", program, err)
 	}
-	n, more, err := pictures(bufio.NewReaderSize(out, 1<<20), yield)
+	n, more, err := images(bufio.NewReaderSize(out, 1<<20), yield)
 	if err != nil || !more {
 		cancel() // ends the program
 	}
@@ -79,7 +79,7 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	case ctx.Err() != nil && err == nil:
 		return ctx.Err()
 	case ended != nil || err != nil || n == 0:
-		return fmt.Errorf("ffmpeg cannot decode it beyond frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no pictures"))
+		return fmt.Errorf("ffmpeg cannot decode it beyond frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no images"))
 	}
 	return nil
 }
@@ -91,8 +91,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// pictures reads PPM pictures of 8 bits a channel up to the end; more is false where yield wanted no more.
-func pictures(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
+// images reads PPM images of 8 bits a channel up to the end; more is false where yield wanted no more.
+func images(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
 	for {
 		t, err := readPPM(r)
 		if errors.Is(err, io.EOF) {
@@ -111,22 +111,22 @@ func pictures(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool
 // maxFrame bounds the pixels of a frame: 16K.
 const maxFrame = 1 << 27
 
-// readPPM reads a picture, 3 x h x w; io.EOF where nothing is left.
+// readPPM reads an image, 3 x h x w; io.EOF where nothing is left.
 func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 	if _, err := r.Peek(1); err != nil {
 		return tensor.Tensor{}, io.EOF
 	}
 	var w, h, most int
 	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &most); err != nil {
-		return tensor.Tensor{}, fmt.Errorf("a picture without a head: %w", err)
+		return tensor.Tensor{}, fmt.Errorf("an image without a head: %w", err)
 	}
 	if w < 1 || h < 1 || w > maxFrame/h || most != 255 {
-		return tensor.Tensor{}, fmt.Errorf("a picture of %d x %d pixels and %d levels", w, h, most)
+		return tensor.Tensor{}, fmt.Errorf("an image of %d x %d pixels and %d levels", w, h, most)
 	}
 	// Read in pieces, so that a head that lies costs no more memory than what follows it.
 	var raw bytes.Buffer
 	if n, err := io.CopyN(&raw, r, int64(3*w*h)); err != nil {
-		return tensor.Tensor{}, fmt.Errorf("a picture of %d bytes ends after %d", 3*w*h, n)
+		return tensor.Tensor{}, fmt.Errorf("an image of %d bytes ends after %d", 3*w*h, n)
 	}
 	t := tensor.New(3, h, w)
 	for i, pix := 0, raw.Bytes(); i < w*h; i++ {
@@ -155,7 +155,7 @@ var speaker = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 // last is the last line, without who speaks and without the path, which the error names already.
 func (t *tail) last(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // what follows is advice on how to call ffmpeg
-		return "it has sound or subtitles alone, and no pictures"
+		return "it has sound or subtitles alone, and no images"
 	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	line := strings.ReplaceAll(lines[len(lines)-1], "file:"+path+": ", "")

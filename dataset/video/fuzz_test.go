@@ -31,7 +31,7 @@ func FuzzPPM(f *testing.F) {
 	f.Add([]byte("P6\n99999999 99999999\n255\n"))
 	f.Add([]byte("P6\n-1 1\n255\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _, _ = pictures(bufio.NewReader(bytes.NewReader(data)), func(frame tensor.Tensor) bool {
+		_, _, _ = images(bufio.NewReader(bytes.NewReader(data)), func(frame tensor.Tensor) bool {
 			if frame.Rank() != 3 || frame.Len() > len(data) {
 				t.Fatalf("%d bytes gave a frame of shape %v", len(data), frame.Shape)
 			}

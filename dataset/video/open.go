@@ -101,7 +101,7 @@ func ends(name string, list []string) bool {
 	return slices.Contains(list, strings.ToLower(filepath.Ext(name)))
 }
 
-// entries lists what a path holds. A folder with pictures in it is a folder of frames.
+// entries lists what a path holds. A folder with images in it is a folder of frames.
 func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

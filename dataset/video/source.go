@@ -22,7 +22,7 @@ type Source struct {
 
 // A scene is frames that follow each other without a cut.
 type scene struct {
-	name    string // of the file, or the picture
+	name    string // of the file, or the image
 	first   int    // sample
 	frames  int
 	places  []place

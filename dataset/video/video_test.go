@@ -21,7 +21,7 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// moving are grey frames of a random picture that goes to the right by a pixel a frame; from frame cut on it is another one.
+// moving are grey frames of a random image that goes to the right by a pixel a frame; from frame cut on it is another one.
 func moving(n, h, w, cut int) []*image.Gray {
 	var out []*image.Gray
 	for t := range n {
@@ -255,7 +255,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg cannot decode it beyond frame 0"},
-		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg cannot decode it beyond frame 0: it has sound or subtitles alone, and no pictures"},
+		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg cannot decode it beyond frame 0: it has sound or subtitles alone, and no images"},
 		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames work without"},
 		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
 		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is one frame"},

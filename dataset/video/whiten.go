@@ -13,8 +13,8 @@ const cutoff = 0.4
 //
 //	R(f) = f exp(-(f / f0)^4),
 //
-// which flattens the 1/f spectrum of natural pictures and leaves out the highest frequencies, where noise and sampling
-// rule. It is applied to the cosine transform (DCT-II), that is, to the picture mirrored at its borders.
+// which flattens the 1/f spectrum of natural images and leaves out the highest frequencies, where noise and sampling
+// rule. It is applied to the cosine transform (DCT-II), that is, to the image mirrored at its borders.
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT

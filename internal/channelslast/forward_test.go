@@ -201,7 +201,7 @@ func TestForwardOfBatches(t *testing.T) {
 		for from := 0; from < 256; from += max(n, 64) {
 			to := min(from+n, 256)
 			if got := run(t, m, x.Slice(from, to))[0]; !slices.Equal(got.Data, whole.Slice(from, to).Data) {
-				t.Errorf("pictures %d to %d alone differ from those of a batch", from, to)
+				t.Errorf("images %d to %d alone differ from those of a batch", from, to)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestForwardOfAbsurd(t *testing.T) {
 	}
 }
 
-// A convolution whose result is normalised is the engine's, which folds that into its weights; so are those of pictures of unknown size.
+// A convolution whose result is normalised is the engine's, which folds that into its weights; so are those of images of unknown size.
 func TestForwardLeaves(t *testing.T) {
 	needed(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -238,6 +238,6 @@ func TestForwardLeaves(t *testing.T) {
 		t.Errorf("%d convolutions are left to the engine, want the one that is normalised", got)
 	}
 	if m := network(t, -1, relu); forward(t, m) != m {
-		t.Error("a network for pictures of any size was rewritten")
+		t.Error("a network for images of any size was rewritten")
 	}
 }

@@ -1,4 +1,4 @@
-// Package chroma turns the luma and chroma of decoded JPEG and WebP pictures to red, green and blue as libjpeg-turbo and libwebp
+// Package chroma turns the luma and chroma of decoded JPEG and WebP images to red, green and blue as libjpeg-turbo and libwebp
 // do, which PIL and torchvision read with.
 package chroma
 
@@ -17,7 +17,7 @@ var (
 	WebP = Codec{roundRight: 8, narrow: 0, convert: studio}
 )
 
-// RGB is a picture as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated with triangle weights ("fancy
+// RGB is an image as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated with triangle weights ("fancy
 // upsampling"), where the standard library would repeat it. At coloured edges the two differ by tens of levels, which is
 // enough to turn predictions.
 func (c Codec) RGB(img *image.YCbCr) []uint8 {

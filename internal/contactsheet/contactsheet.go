@@ -1,4 +1,4 @@
-// Package contactsheet lays pictures out side by side, for the eye.
+// Package contactsheet lays images out side by side, for the eye.
 package contactsheet
 
 import (
@@ -16,10 +16,10 @@ func Blank(width, height int) *image.NRGBA {
 	return sheet
 }
 
-// Zoom is how many pixels wide a pixel of an h x w picture is drawn, so that its shorter side takes at least so many.
+// Zoom is how many pixels wide a pixel of an h x w image is drawn, so that its shorter side takes at least so many.
 func Zoom(h, w, least int) int { return max(1, least/max(1, min(h, w))) }
 
-// Paint puts a picture, c x h x w with values in [0, 1], at a place of the sheet, each of its pixels zoom pixels wide. With fewer than
+// Paint puts an image, c x h x w with values in [0, 1], at a place of the sheet, each of its pixels zoom pixels wide. With fewer than
 // three channels the last serves for the colours that are missing.
 func Paint(sheet *image.NRGBA, left, top, zoom int, p tensor.Tensor) {
 	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]

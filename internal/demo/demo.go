@@ -1,16 +1,16 @@
 // Package demo builds two small classifiers of shapes in which invariance is there, or is not, by construction.
 //
-// Both look at a picture with a bank of Gabor filters: waves of several lengths in twelve directions, 15 degrees
+// Both look at an image with a bank of Gabor filters: waves of several lengths in twelve directions, 15 degrees
 // apart. The length of a filter's complex response, the energy, says how strong an edge of that direction and width
-// is, wherever in the wave it lies. Both then summarise each map of energies over the picture, and read the class off by
+// is, wherever in the wave it lies. Both then summarise each map of energies over the image, and read the class off by
 // a linear function. They differ in one node:
 //
 //	oriented   x -> value -> gabor -> energy              -> pooled -> logits
 //	invariant  x -> value -> gabor -> energy -> strongest -> pooled -> logits
 //
-// The second keeps only the strongest of the twelve directions at each place. Turning the picture by 15 degrees moves
+// The second keeps only the strongest of the twelve directions at each place. Turning the image by 15 degrees moves
 // the energies and permutes the directions; the maximum forgets the permutation, and the summary over the whole
-// picture forgets the move. So its logits stay, while those of the first do not. (Half a turn is the exception: the
+// image forgets the move. So its logits stay, while those of the first do not. (Half a turn is the exception: the
 // energy of a direction is that of the opposite one, so under 180 degrees both stay.)
 //
 // Nothing is trained by steps: the linear function is Fisher's discriminant, solved in closed form from features of
@@ -41,7 +41,7 @@ type Files struct {
 //go:embed demo.yaml
 var study []byte
 
-// The side of a picture, and how many figures the classifiers are fitted to. The seed differs from the study's.
+// The side of an image, and how many figures the classifiers are fitted to. The seed differs from the study's.
 const (
 	side      = 32
 	figures   = 2000
@@ -91,11 +91,11 @@ func write(ctx context.Context, rt *ort.Runtime, path string, look func(*onnx.Bu
 	return os.WriteFile(path, data, 0o644)
 }
 
-// A sample is some pictures with their labels.
+// A sample is some images with their labels.
 type sample struct {
-	pictures tensor.Tensor // n x 3 x side x side
-	labels   []int
-	classes  int
+	images  tensor.Tensor // n x 3 x side x side
+	labels  []int
+	classes int
 }
 
 // upright draws n figures that are turned by 15 degrees at most: those of demo.yaml, for another seed.
@@ -110,7 +110,7 @@ func upright(ctx context.Context, n int, seed uint64) (sample, error) {
 		if err != nil {
 			return sample{}, err
 		}
-		copy(s.pictures.At(i).Data, one.Input.Data)
+		copy(s.images.At(i).Data, one.Input.Data)
 		s.labels[i] = one.Label
 	}
 	return s, nil
@@ -124,7 +124,7 @@ func fit(ctx context.Context, rt *ort.Runtime, look func(*onnx.Builder) onnx.Val
 	if err != nil {
 		return nil, err
 	}
-	seen, err := run(ctx, rt, features, string(pooled), train.pictures)
+	seen, err := run(ctx, rt, features, string(pooled), train.images)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +154,8 @@ func declareShape(m *onnx.Model, classes int) {
 	}}
 }
 
-// run is one output of a model on all pictures, n x d.
-func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, pictures tensor.Tensor) (out tensor.Tensor, err error) {
+// run is one output of a model on all images, n x d.
+func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, images tensor.Tensor) (out tensor.Tensor, err error) {
 	const batch = 250
 	m, err = m.WithOutputs([]string{output})
 	if err != nil {
@@ -166,9 +166,9 @@ func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, pic
 		return out, err
 	}
 	defer session.Close()
-	n := pictures.Shape[0]
+	n := images.Shape[0]
 	for lo := 0; lo < n; lo += batch {
-		part := pictures.Slice(lo, min(n, lo+batch))
+		part := images.Slice(lo, min(n, lo+batch))
 		rows, err := runBatch(ctx, rt, session, part)
 		if err != nil {
 			return out, err
@@ -181,8 +181,8 @@ func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, pic
 	return out, nil
 }
 
-func runBatch(ctx context.Context, rt *ort.Runtime, session *ort.Session, pictures tensor.Tensor) (tensor.Tensor, error) {
-	x, err := ort.Wrap(rt, pictures.Data, pictures.Shape...)
+func runBatch(ctx context.Context, rt *ort.Runtime, session *ort.Session, images tensor.Tensor) (tensor.Tensor, error) {
+	x, err := ort.Wrap(rt, images.Data, images.Shape...)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

@@ -51,13 +51,13 @@ func TestBuild(t *testing.T) {
 			if out := m.Outputs(); len(out) != 1 || out[0].Name != "logits" || len(out[0].Shape) != 2 || out[0].Shape[1].Size != test.classes {
 				t.Errorf("outputs %+v, want logits, batch x %d", out, test.classes)
 			}
-			clean := w.logits(t, m, test.pictures)
+			clean := w.logits(t, m, test.images)
 			if a := accuracy(clean, test.labels); a < 0.97 {
 				t.Errorf("accuracy %.3f on upright figures", a)
 			}
 			sum, turns := 0.0, 0.0
 			for degrees := 15.0; degrees < 360; degrees += 15 {
-				moved := w.logits(t, m, turned(test.pictures, degrees))
+				moved := w.logits(t, m, turned(test.images, degrees))
 				ei := effectiveInvariance(clean, moved)
 				t.Logf("%3.0f degrees: accuracy %.3f, effective invariance %.3f", degrees, accuracy(moved, test.labels), ei)
 				sum, turns = sum+ei, turns+1
@@ -90,21 +90,21 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-func (w built) logits(t *testing.T, m *onnx.Model, pictures tensor.Tensor) tensor.Tensor {
+func (w built) logits(t *testing.T, m *onnx.Model, images tensor.Tensor) tensor.Tensor {
 	t.Helper()
-	z, err := run(context.Background(), w.rt, m, "logits", pictures)
+	z, err := run(context.Background(), w.rt, m, "logits", images)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return z
 }
 
-// turned rotates pictures counter-clockwise, bilinear, filled with black.
-func turned(pictures tensor.Tensor, degrees float64) tensor.Tensor {
+// turned rotates images counter-clockwise, bilinear, filled with black.
+func turned(images tensor.Tensor, degrees float64) tensor.Tensor {
 	op := transform.Rotate{Angle: transform.Fixed(degrees)}.Draw(nil)
-	out := tensor.New(pictures.Shape...)
-	for i := range pictures.Shape[0] {
-		op.Apply(out.At(i), pictures.At(i))
+	out := tensor.New(images.Shape...)
+	for i := range images.Shape[0] {
+		op.Apply(out.At(i), images.At(i))
 	}
 	return out
 }

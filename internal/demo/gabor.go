@@ -72,7 +72,7 @@ func invariant(b *onnx.Builder) onnx.Value {
 	return pool(b, named(b, "strongest", b.Op("Max", nil, parts...)))
 }
 
-// energies is sqrt(even^2 + odd^2) of the bank's responses to the picture x, b x 60 x 16 x 16: for each direction, each
+// energies is sqrt(even^2 + odd^2) of the bank's responses to the image x, b x 60 x 16 x 16: for each direction, each
 // wave length.
 func energies(b *onnx.Builder) onnx.Value {
 	x := b.Input("x", onnx.Float, -1, 3, side, side)

@@ -19,7 +19,7 @@ void map_part(void *map, size_t part) {
 	const float *from = m->data + part * m->height * m->width * each;
 	float *to = m->plane + part * m->rows * m->columns * each;
 	const ptrdiff_t width = m->width * each, columns = m->columns * each, before = m->left > 0 ? m->left * each : 0, cut = before - m->left * each;
-	ptrdiff_t inside = width - cut < columns - before ? width - cut : columns - before; // columns of the plane that are of the picture
+	ptrdiff_t inside = width - cut < columns - before ? width - cut : columns - before; // columns of the plane that are of the image
 	if (inside < 0)
 		inside = 0;
 	for (ptrdiff_t r = 0; r < (ptrdiff_t)m->rows; r++, to += columns) {

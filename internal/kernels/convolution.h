@@ -7,8 +7,8 @@
 
 #include "tile.h"
 
-// A map is a picture of some channels for each sample, with what lies around it: place (y, x) of a plane is at row y + top and column x + left of
-// rows x columns. What is outside of the picture is 0; top and left may be below 0, and what is outside of the plane is left out.
+// A map is an image of some channels for each sample, with what lies around it: place (y, x) of a plane is at row y + top and column x + left of
+// rows x columns. What is outside of the image is 0; top and left may be below 0, and what is outside of the plane is left out.
 typedef struct Map {
 	const float *data; // samples x channels x height x width
 	size_t samples, channels, height, width;
@@ -18,7 +18,7 @@ typedef struct Map {
 	int last;     // channels are the last axis of data and plane
 } Map;
 
-// map_whole reports whether nothing is around a picture, and nothing left out.
+// map_whole reports whether nothing is around an image, and nothing left out.
 int map_whole(const Map *m);
 
 // map_part fills one plane of samples x channels, or that of a sample where its channels are last.

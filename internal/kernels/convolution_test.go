@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A window is a geometry along two axes, of which a picture with one has only the second.
+// A window is a geometry along two axes, of which an image with one has only the second.
 type window struct {
 	axes                                          int
 	size, kernel, stride, dilation, before, after [2]int
@@ -57,7 +57,7 @@ func drawNear(r *rapid.T) window {
 	return w
 }
 
-// pairs calls f for each place of the result and each tap that reads a place of the picture there.
+// pairs calls f for each place of the result and each tap that reads a place of the image there.
 func (w *window) pairs(f func(result, place, tap int)) {
 	for y := range w.places(0) {
 		for x := range w.places(1) {
@@ -190,7 +190,7 @@ func TestConvolutionWrong(t *testing.T) {
 	}{
 		{kernels.Convolution, plain, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "other channels"},
 		{kernels.Convolution, plain, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different axes"},
-		{kernels.Convolution, plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the picture"},
+		{kernels.Convolution, plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the image"},
 		{kernels.Convolution, plain, []tensor.Tensor{x, w, filled(3, 5)}, "bias"},
 		{kernels.Convolution, nil, []tensor.Tensor{x, w}, "different axes"},
 		{kernels.Convolution, attrs([]int{1, 0}, []int{1, 1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "at least 1"},
@@ -216,7 +216,7 @@ func TestConvolutionWrong(t *testing.T) {
 	}
 }
 
-// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-20 and a ResNet-18 for pictures of 32 x 32.
+// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-20 and a ResNet-18 for images of 32 x 32.
 func BenchmarkConvolution(b *testing.B) {
 	for _, c := range []struct{ channels, size int }{{16, 32}, {32, 16}, {64, 8}, {64, 32}, {128, 16}, {256, 8}, {512, 4}} {
 		x, w := filled(1, 32, c.channels, c.size, c.size), filled(2, c.channels, c.channels, 3, 3)

@@ -13,7 +13,7 @@ static void lay_map(Map *m, Piece *piece) {
 
 static Status *fill(const Problem *p, Map *m) { return map_whole(m) ? NULL : parallel(p->context, map_part, map_parts(m), m); }
 
-// A convolution's picture lies in its padding.
+// A convolution's image lies in its padding.
 static Map padded(const Problem *p, const float *x) {
 	const Window *w = p->window;
 	return (Map){x, p->samples, p->in, p->size[0], p->size[1], w->before[0], w->before[1],
@@ -140,7 +140,7 @@ static Status *prepare(const Info *info, Kernel *k, int backward) {
 Status *prepare_convolution(const Info *info, Kernel *k) { return prepare(info, k, 0); }
 Status *prepare_input_gradient(const Info *info, Kernel *k) { return prepare(info, k, 1); }
 
-// A field of a picture for so many squares of a result, with a border around these.
+// A field of an image for so many squares of a result, with a border around these.
 static Field field_of(const Problem *p, const float *data, size_t channels, const size_t size[2], const ptrdiff_t before[2], const size_t places[2], size_t border) {
 	const size_t some = p->last ? p->tile->rows / 2 : p->tile->rows;
 	return (Field){data, p->samples, channels, size[0], size[1], before[0], before[1], (places[0] + 1) / 2 * 2 + border, (places[1] + 1) / 2 * 2 + border,
@@ -253,7 +253,7 @@ Status *CALL compute_convolution(void *kernel, Context *context) {
 	return with_memory(&p, lay_winograd, run_winograd, &quick);
 }
 
-// Along an axis, place y of a picture is read by tap k of result i where y = i stride + k dilation - before: with y = first + u stride, by those taps
+// Along an axis, place y of an image is read by tap k of result i where y = i stride + k dilation - before: with y = first + u stride, by those taps
 // for which stride divides first + before - k dilation, at i = u + lead(k).
 static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_t *lead) {
 	const ptrdiff_t stride = p->window->stride[axis], d = (ptrdiff_t)(first + p->window->before[axis]) - (ptrdiff_t)(k * p->window->dilation[axis]);
@@ -261,12 +261,12 @@ static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_
 	return d % stride == 0;
 }
 
-// Places first, first + stride, ... of an axis of a picture.
+// Places first, first + stride, ... of an axis of an image.
 static size_t places_from(const Problem *p, size_t axis, size_t first) {
 	return first >= p->size[axis] ? 0 : (p->size[axis] - first - 1) / p->window->stride[axis] + 1;
 }
 
-// reach is from which result to which the places of a picture are read, along an axis.
+// reach is from which result to which the places of an image are read, along an axis.
 static void reach(const Problem *p, size_t axis, ptrdiff_t *low, ptrdiff_t *high) {
 	*low = PTRDIFF_MAX;
 	*high = PTRDIFF_MIN;

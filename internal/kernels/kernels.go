@@ -23,7 +23,7 @@
 //
 // Convolution(x, w, bias) gives y as the standard Conv does, without groups, for weights that change from run to run and for constant ones, of which it prepares what follows. Bias may be left
 // out. ConvolutionInputGradient(dy, w, x) gives its gradient by x, of which only the shape is read, and ConvolutionKernelGradient(x, dy, w) that by w.
-// Pictures have one axis or two, strides, dilations and pads are given for each, and with i, k along them all
+// Images have one axis or two, strides, dilations and pads are given for each, and with i, k along them all
 //
 //	y[n, o, i] = bias[o] + sum over c, k of w[o, c, k] x[n, c, i stride + k dilation - before]
 //	dx[n, c, i stride + k dilation - before] = sum over o, k of w[o, c, k] dy[n, o, i]
@@ -42,7 +42,7 @@
 //
 // G w G' is worked out once where weights are constant.
 //
-// ConvolutionLast(x, w, bias, more, mask) and ConvolutionInputGradientLast(dy, w, x, more, mask) are the same for pictures with their channels last, samples x height x width x
+// ConvolutionLast(x, w, bias, more, mask) and ConvolutionInputGradientLast(dy, w, x, more, mask) are the same for images with their channels last, samples x height x width x
 // channels, with what often follows them in the same pass:
 //
 //	y = f(convolution + more), and 0 where mask is not above 0

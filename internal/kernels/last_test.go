@@ -28,7 +28,7 @@ func lastOf(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-// Convolutions with their channels last, and their gradients by the picture, are those of the package comment, with what follows: a sum, max(0, .)
+// Convolutions with their channels last, and their gradients by the image, are those of the package comment, with what follows: a sum, max(0, .)
 // and a mask, each perhaps.
 func TestConvolutionLast(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -17,13 +17,13 @@ typedef struct Kind {
 	int inputs, needed, outputs, like[MOST];
 	// Of an update: inputs are p, g, so many arrays that it remembers, and so many rates.
 	int memory, rates;
-	int last; // channels are the last axis of pictures
+	int last; // channels are the last axis of images
 	// prepare does once what constant tensors allow.
 	Status *(*prepare)(const Info *info, struct Kernel *kernel);
 	Update (*update)(void);
 } Kind;
 
-// A window is how a kernel slides over a picture's height and width.
+// A window is how a kernel slides over an image's height and width.
 typedef struct Window {
 	size_t stride[2], dilation[2], before[2], after[2];
 	int axes; // of the attributes; 0: there were none

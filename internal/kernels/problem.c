@@ -64,16 +64,16 @@ Status *give(const Kernel *k, Context *context, const int64_t *dims, size_t axes
 Status *problem(const Kernel *k, const Context *context, const Tensor *x, const Tensor *w, Problem *p) {
 	const size_t n = k->window.axes;
 	if (n == 0 || x->axes != n + 2 || w->axes != n + 2)
-		return wrong("a picture, the weights and the strides of a convolution have different axes");
+		return wrong("an image, the weights and the strides of a convolution have different axes");
 	if (x->dims[1] != w->dims[1])
-		return wrong("a picture has other channels than the weights of its convolution");
+		return wrong("an image has other channels than the weights of its convolution");
 	*p = (Problem){&k->window, context, k->memory, tile_of(k->window.lanes), x->dims[0], x->dims[1], w->dims[0], {1, 1}, {1, 1}, {1, 1}, k->kind->last};
 	for (size_t i = 2 - n; i < 2; i++) {
 		p->size[i] = x->dims[i + n];
 		p->kernel[i] = w->dims[i + n];
 		const size_t room = p->size[i] + k->window.before[i] + k->window.after[i];
 		if (p->kernel[i] == 0 || (p->kernel[i] - 1) * k->window.dilation[i] >= room)
-			return wrong("a kernel is larger than the picture with its padding, or has no taps");
+			return wrong("a kernel is larger than the image with its padding, or has no taps");
 		p->places[i] = (room - (p->kernel[i] - 1) * k->window.dilation[i] - 1) / k->window.stride[i] + 1;
 	}
 	return NULL;

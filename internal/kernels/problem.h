@@ -5,15 +5,15 @@
 #include "node.h"
 #include "tile.h"
 
-// A problem is a convolution with all its sizes: a picture, samples x in x size, with weights, out x in x kernel, has so many places. Along a single
-// axis a picture is one high.
+// A problem is a convolution with all its sizes: an image, samples x in x size, with weights, out x in x kernel, has so many places. Along a single
+// axis an image is one high.
 typedef struct Problem {
 	const Window *window;
 	const Context *context;
 	Allocator *memory;
 	const Tile *tile;
 	size_t samples, in, out, size[2], kernel[2], places[2];
-	int last; // channels are the last axis of pictures
+	int last; // channels are the last axis of images
 } Problem;
 
 // A tensor that goes in.
@@ -25,11 +25,11 @@ typedef struct Tensor {
 
 Status *take(Context *context, size_t i, Tensor *t);
 
-// take_picture is take for a picture, whose channels become the second axis of its dims; give gives a result with such dims.
+// take_picture is take for an image, whose channels become the second axis of its dims; give gives a result with such dims.
 Status *take_picture(const Kernel *k, Context *context, size_t i, Tensor *t);
 Status *give(const Kernel *k, Context *context, const int64_t *dims, size_t axes, float **data);
 
-// problem fits a picture and weights together.
+// problem fits an image and weights together.
 Status *problem(const Kernel *k, const Context *context, const Tensor *x, const Tensor *w, Problem *p);
 
 // fits reports whether a tensor is a gradient by the result of a convolution.

@@ -22,7 +22,7 @@ typedef struct Ending {
 
 enum { SUMMED, ADDED, ENDED };
 
-// How pictures and results whose channels are last go by squares. patch takes the places from[row][column] of a square, n numbers each; where these are NULL
+// How images and results whose channels are last go by squares. patch takes the places from[row][column] of a square, n numbers each; where these are NULL
 // they are those from a corner on, down and right apart. result ends the sums of the n first rows of a panel, from channel first on: at some place of a result on, so many
 // rows, apart[0] apart, of so many places, apart[1] apart.
 typedef struct Squaring {
@@ -40,7 +40,7 @@ typedef struct Tile {
 	//
 	// Without a start, NULL, it adds them to what is there.
 	void (*multiply)(const float *panel, size_t depth, const float *const *x, const ptrdiff_t *at, const float *start, float *sums);
-	// The transforms of winograd.h: of 4 x 4 places of a picture, 3 x 3 weights, to 2 x 2 places of a result, from these, and to the gradient by the weights.
+	// The transforms of winograd.h: of 4 x 4 places of an image, 3 x 3 weights, to 2 x 2 places of a result, from these, and to the gradient by the weights.
 	Transform *patch, *weights, *result, *spread, *taps;
 	// product is multiply for a multiple of COLUMNS columns, from 0 on: each has depth numbers side by side, and from column to column they are apart.
 	void (*product)(const float *panel, size_t depth, const float *x, size_t apart, size_t columns, float *sums);

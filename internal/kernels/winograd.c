@@ -200,17 +200,17 @@ static void read_squares(const Winograd *g, const Piece *p, const Squares *s) {
 		g->tile->patch(corner_of(&g->source, s, p->first + i), g->source.columns * wide, wide, p->places + i * wide, 4 * p->places_apart, p->places_apart, wide);
 }
 
-// surround lists size x size places of a picture with its channels last, from place (y, x) of a sample on, and zeros for what is outside.
+// surround lists size x size places of an image with its channels last, from place (y, x) of a sample on, and zeros for what is outside.
 static void surround(const Field *f, size_t sample, ptrdiff_t y, ptrdiff_t x, ptrdiff_t size, const float *zeros, const float **from) {
-	const float *picture = f->data + sample * f->height * f->width * f->channels;
+	const float *image = f->data + sample * f->height * f->width * f->channels;
 	for (ptrdiff_t i = y; i < y + size; i++)
 		for (ptrdiff_t j = x; j < x + size; j++) {
 			const int inside = i >= 0 && j >= 0 && i < (ptrdiff_t)f->height && j < (ptrdiff_t)f->width;
-			*from++ = inside ? picture + (i * f->width + j) * f->channels : zeros;
+			*from++ = inside ? image + (i * f->width + j) * f->channels : zeros;
 		}
 }
 
-// read_last is read_squares where the channels are last: straight from the picture, as far as squares lie inside of it.
+// read_last is read_squares where the channels are last: straight from the image, as far as squares lie inside of it.
 static void read_last(const Winograd *g, const Piece *p, const Squares *s) {
 	const Field *f = &g->source;
 	const Squaring *by = squaring(g);

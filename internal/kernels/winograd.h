@@ -15,8 +15,8 @@ typedef struct Memory {
 	int lacking; // set where there was none
 } Memory;
 
-// A field is a picture with the channels of a place side by side: place (y, x) of the picture is at row y + top and column x + left of rows x columns, what is
-// outside of the picture is 0, and what is outside of the field is left out. wide is the channels, and zeros up to a multiple of some.
+// A field is an image with the channels of a place side by side: place (y, x) of the image is at row y + top and column x + left of rows x columns, what is
+// outside of the image is 0, and what is outside of the field is left out. wide is the channels, and zeros up to a multiple of some.
 typedef struct Field {
 	const float *data; // samples x channels x height x width
 	size_t samples, channels, height, width;
@@ -29,7 +29,7 @@ typedef struct Field {
 // field_part fills one row of samples x rows.
 void field_part(void *field, size_t part);
 
-// A convolution, or its gradient by the picture where it is backward.
+// A convolution, or its gradient by the image where it is backward.
 typedef struct Winograd {
 	const Tile *tile;
 	Memory *memory;

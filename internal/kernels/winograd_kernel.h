@@ -63,7 +63,7 @@ BOTH(result, 4, 2)
 BOTH(spread, 2, 4)
 BOTH(taps, 4, 3)
 
-// The same for squares of 4 x 4 places of a result, of 6 x 6 of a picture, by the points 0, P, -P, Q, -Q and infinity.
+// The same for squares of 4 x 4 places of a result, of 6 x 6 of an image, by the points 0, P, -P, Q, -Q and infinity.
 #define P 0.625f
 #define Q 1.5f
 static inline __attribute__((always_inline)) void NAME(patch41)(const NAME(vec) *d, NAME(vec) *t) {
@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) void NAME(result41)(const NAME(vec)
 
 BOTH(weights4, 3, 6)
 
-// READ writes the transform of size x size places of a picture.
+// READ writes the transform of size x size places of an image.
 #define READ(name, one, size)                                                                                                                                                \
 	static inline __attribute__((always_inline)) void NAME(name##_from)(const float *const *from, const float *corner, size_t down, size_t right, float *to, size_t to_apart, size_t n) { \
 		for (size_t r = 0; r < n; r += W) {                                                                                                                          \

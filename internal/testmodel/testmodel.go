@@ -15,11 +15,11 @@ import (
 type Options struct {
 	Classes int     // 0: 8
 	Batch   int     // 0: free
-	Size    int     // side of the pictures, a multiple of 2; 0: 16
+	Size    int     // side of the images, a multiple of 2; 0: 16
 	Poison  float32 // added to one weight of the convolution: NaN, or anything that makes it another model
 }
 
-// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over pictures of 3 x 16 x 16, a ReLU, and a linear
+// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over images of 3 x 16 x 16, a ReLU, and a linear
 // read-out "logits", with weights that the name decides. It returns the path.
 func Write(t testing.TB, dir, name string, o Options) string {
 	t.Helper()

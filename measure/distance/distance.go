@@ -14,10 +14,10 @@
 // vector is at cosine distance 1 from any other.
 //
 // The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Read a distance against it: after a
-// ReLU all activations point into the same corner of space, so that unrelated pictures may lie only 0.2 apart.
+// ReLU all activations point into the same corner of space, so that unrelated images may lie only 0.2 apart.
 //
 // Zero distance means invariance. A large one does not mean that information is lost: feature maps that turn with the
-// picture are far from where they were. That is what measure/seis tells apart.
+// image are far from where they were. That is what measure/seis tells apart.
 package distance
 
 import (

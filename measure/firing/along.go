@@ -7,11 +7,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Responses are the values of some units on pictures, from wherever they come.
+// Responses are the values of some units on images, from wherever they come.
 type Responses struct {
-	Inputs   tensor.Tensor     // n x units: on P(x)
-	Pictures tensor.Tensor     // m x units: on the pictures of trajectories
-	Steps    func(i int) []int // the pictures that input i becomes, itself among them; nil where one is missing. All have as many
+	Inputs tensor.Tensor     // n x units: on P(x)
+	Images tensor.Tensor     // m x units: on the images of trajectories
+	Steps  func(i int) []int // the images that input i becomes, itself among them; nil where one is missing. All have as many
 }
 
 // A Unit is what Along finds of one.
@@ -28,8 +28,8 @@ type Unit struct {
 // Along scores units by their responses. Of the settings it minds Rate, References (10 where not given) and whether anything is
 // declared Sparse. The measure that studies name does the same without holding the responses.
 func Along(r Responses, s Settings) ([]Unit, error) {
-	if r.Inputs.Rank() != 2 || r.Pictures.Rank() != 2 || r.Inputs.Shape[1] != r.Pictures.Shape[1] {
-		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to pictures; they are inputs x units and pictures x units", r.Inputs.Shape, r.Pictures.Shape)
+	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
+		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to images; they are inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("firing: %w", err)
@@ -38,7 +38,7 @@ func Along(r Responses, s Settings) ([]Unit, error) {
 	if n < s.minimum() {
 		return nil, fmt.Errorf("firing: %w: %d inputs, and a global rate of %v takes %d", measure.ErrTooFew, n, s.Rate, s.minimum())
 	}
-	for _, t := range []tensor.Tensor{r.Inputs, r.Pictures} {
+	for _, t := range []tensor.Tensor{r.Inputs, r.Images} {
 		if i := t.Finite(); i >= 0 {
 			return nil, fmt.Errorf("firing: response %d of unit %d is NaN or infinite", i/units, i%units)
 		}
@@ -86,13 +86,13 @@ func (r Responses) better(g *Global, u int) Unit {
 	return best
 }
 
-// local is L: the share of the pictures around the references at which unit u fires.
+// local is L: the share of the images around the references at which unit u fires.
 func (r Responses) local(u int, sign, q float32, references []int) float64 {
 	fires, all := 0, 0
 	for _, z := range references {
 		for _, p := range r.Steps(z) {
 			all++
-			if sign*r.Pictures.At(p).Data[u] >= q {
+			if sign*r.Images.At(p).Data[u] >= q {
 				fires++
 			}
 		}

@@ -164,7 +164,7 @@ func told(inputs int) func(int64, string) {
 	return func(done int64, note string) {
 		if done >= next && testing.Verbose() {
 			next = done + int64(inputs)/100
-			fmt.Printf("%d pictures, %s, %.0f s of processor time, at most %d MiB\n", done, note, machine.CPUTime().Seconds(), machine.PeakMemory()>>20)
+			fmt.Printf("%d images, %s, %.0f s of processor time, at most %d MiB\n", done, note, machine.CPUTime().Seconds(), machine.PeakMemory()>>20)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func million(b *testing.B) *model.Model {
 	return m
 }
 
-// noises are so many pictures of noise.
+// noises are so many images of noise.
 type noises int
 
 func (n noises) Len() int            { return int(n) }

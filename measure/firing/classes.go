@@ -124,7 +124,7 @@ func (r *run) classStage(g group) stage {
 		each: func(s *sight) error {
 			g.each(func(at int, c chunk) {
 				f, lo := r.found[c.layer], c.lo-g[at].lo
-				for i, p := range s.pictures {
+				for i, p := range s.images {
 					if class, ok := l.own[p.number]; ok {
 						for side := range f.sides() {
 							r.tables[at].add(s.rows[c.layer].row(i, c), f.q[side][c.lo:c.hi], side, lo, class, l.shuffled[p.number])

@@ -12,13 +12,13 @@ import (
 
 // respond is what units, given as functions of a grating, show of the paper's gratings and along a walk around them.
 func respond(walk *dataset.GratingWalk, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
-	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Pictures: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
+	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
 	for i := range walk.Len() {
 		for u, h := range units {
-			r.Pictures.Data[i*len(units)+u] = float32(h(walk.Grating(i)))
+			r.Images.Data[i*len(units)+u] = float32(h(walk.Grating(i)))
 		}
 	}
-	copy(r.Inputs.Data, r.Pictures.Data)
+	copy(r.Inputs.Data, r.Images.Data)
 	return r
 }
 
@@ -36,7 +36,7 @@ func when(yes bool) float64 {
 	return 0
 }
 
-// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 pictures and an orientation trajectory 81.
+// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an orientation trajectory 81.
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
@@ -123,8 +123,8 @@ func TestScoreIsAtMostNinetyEight(t *testing.T) {
 			r.Inputs.Data[i] = 1
 		}
 	}
-	for i := range r.Pictures.Data {
-		r.Pictures.Data[i] = 1
+	for i := range r.Images.Data {
+		r.Images.Data[i] = 1
 	}
 	s := firing.Defaults()
 	s.References = 1
@@ -140,15 +140,15 @@ func TestScoreIsAtMostNinetyEight(t *testing.T) {
 func TestAlongRefuses(t *testing.T) {
 	t.Parallel()
 	good := func() firing.Responses {
-		return firing.Responses{Inputs: tensor.New(120, 2), Pictures: tensor.New(120, 2), Steps: func(i int) []int { return []int{i} }}
+		return firing.Responses{Inputs: tensor.New(120, 2), Images: tensor.New(120, 2), Steps: func(i int) []int { return []int{i} }}
 	}
 	for name, c := range map[string]struct {
 		spoil func(r *firing.Responses, s *firing.Settings)
 		want  string
 	}{
 		"too few":         {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "takes 100"},
-		"NaN":             {func(r *firing.Responses, s *firing.Settings) { r.Pictures.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
-		"other units":     {func(r *firing.Responses, s *firing.Settings) { r.Pictures = tensor.New(120, 3) }, "shape"},
+		"NaN":             {func(r *firing.Responses, s *firing.Settings) { r.Images.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
+		"other units":     {func(r *firing.Responses, s *firing.Settings) { r.Images = tensor.New(120, 3) }, "shape"},
 		"no trajectories": {func(r *firing.Responses, s *firing.Settings) { r.Steps = func(int) []int { return nil } }, "complete trajectory"},
 		"a rate of 0":     {func(r *firing.Responses, s *firing.Settings) { s.Rate = 0 }, "rate"},
 		"a top of 2":      {func(r *firing.Responses, s *firing.Settings) { s.Top = 2 }, "top"},

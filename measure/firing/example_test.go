@@ -20,7 +20,7 @@ func ExampleAlong() {
 	}
 	settings := firing.Defaults()
 	settings.References = 1
-	units, _ := firing.Along(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Pictures: responses, Steps: walk.Trajectory}, settings)
+	units, _ := firing.Along(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Images: responses, Steps: walk.Trajectory}, settings)
 	fmt.Printf("G = %.4f, L = %.2f, S = %.1f\n", units[0].Global, units[0].Local, units[0].Score)
 	// Output: G = 0.0119, L = 1.00, S = 84.0
 }

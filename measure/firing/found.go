@@ -20,7 +20,7 @@ type found struct {
 
 // A trail is what is found along one kind of trajectory.
 type trail struct {
-	fires [2][]int32 // pictures of the trajectories at which a unit fires
+	fires [2][]int32 // images of the trajectories at which a unit fires
 	null  [2][]int32 // the same around inputs drawn at random
 }
 
@@ -76,14 +76,14 @@ type verdict struct {
 	constant                   bool // on P(x): it fires always, whatever the threshold
 }
 
-// judge scores unit u along a path: inputs is N, pictures those of all trajectories of the unit.
-func (f *found) judge(u, path, inputs, pictures int) verdict {
+// judge scores unit u along a path: inputs is N, images those of all trajectories of the unit.
+func (f *found) judge(u, path, inputs, images int) verdict {
 	best := verdict{score: math.Inf(-1), null: math.Inf(-1), constant: true}
 	for side := range f.sides() {
 		global := float64(f.fires[side][u]) / float64(inputs)
-		local := float64(f.paths[path].fires[side][u]) / float64(pictures)
+		local := float64(f.paths[path].fires[side][u]) / float64(images)
 		best.constant = best.constant && int(f.fires[side][u]) == inputs
-		best.null = math.Max(best.null, Score(float64(f.paths[path].null[side][u])/float64(pictures), global))
+		best.null = math.Max(best.null, Score(float64(f.paths[path].null[side][u])/float64(images), global))
 		if s := Score(local, global); s > best.score {
 			best.side, best.global, best.local, best.score = side, global, local, s
 		}

@@ -78,8 +78,8 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 	}
 	defer e.close()
 	err = e.walk(ctx, numbers, r.batch, p.read, func(s *sight, _ int) error {
-		for i, picture := range s.pictures {
-			for _, pt := range at[picture.number] {
+		for i, image := range s.images {
+			for _, pt := range at[image.number] {
 				c := &all[pt.curve]
 				rows := s.rows[c.layer]
 				c.rows[pt.step] = r.response(c, path, pt.step, rows.data[i*rows.n+c.unit])

@@ -74,8 +74,8 @@ func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairSco
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// activations are a layer's values on pictures, n x units, by runs of as many pictures as the measure takes.
-func activations(t testing.TB, m *model.Model, layer int, pictures []tensor.Tensor) tensor.Tensor {
+// activations are a layer's values on images, n x units, by runs of as many images as the measure takes.
+func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession(m.Layers()[layer:layer+1], false)
 	if err != nil {
@@ -87,11 +87,11 @@ func activations(t testing.TB, m *model.Model, layer int, pictures []tensor.Tens
 		t.Fatal(err)
 	}
 	units := tensor.Size(m.Layers()[layer].Shape)
-	out := tensor.New(len(pictures), units)
-	for at := 0; at < len(pictures); at += 32 {
+	out := tensor.New(len(images), units)
+	for at := 0; at < len(images); at += 32 {
 		batch := make([]tensor.Tensor, 32)
 		for i := range batch {
-			batch[i] = pictures[min(at+i, len(pictures)-1)]
+			batch[i] = images[min(at+i, len(images)-1)]
 		}
 		if err := session.Run(t.Context(), batch, buf); err != nil {
 			t.Fatal(err)

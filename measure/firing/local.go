@@ -108,13 +108,13 @@ func deal(references int, c chunk, g *Global, of func(index int32) int32, null f
 	return out
 }
 
-// A visit is a reference on whose trajectory a picture lies, and how often.
+// A visit is a reference on whose trajectory an image lies, and how often.
 type visit struct {
 	reference, times int32
-	itself           bool // the picture is nobody's but the reference's own: who fires there among its units the thresholds' pass has told
+	itself           bool // the image is nobody's but the reference's own: who fires there among its units the thresholds' pass has told
 }
 
-// An itinerary is the pictures of the trajectories around references, ascending, and who is visited at each.
+// An itinerary is the images of the trajectories around references, ascending, and who is visited at each.
 type itinerary struct {
 	numbers []int
 	visits  func(number int) []visit
@@ -122,7 +122,7 @@ type itinerary struct {
 
 func newItinerary(p path, places, nulls []int) itinerary {
 	if p.whole {
-		return ownPictures(p, places, nulls)
+		return ownImages(p, places, nulls)
 	}
 	var t itinerary
 	all := map[int][]visit{}
@@ -144,8 +144,8 @@ func newItinerary(p path, places, nulls []int) itinerary {
 	return t
 }
 
-// ownPictures is the itinerary where each picture belongs to one reference. Those that show the reference itself are needed for the null alone.
-func ownPictures(p path, places, nulls []int) itinerary {
+// ownImages is the itinerary where each image belongs to one reference. Those that show the reference itself are needed for the null alone.
+func ownImages(p path, places, nulls []int) itinerary {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
 		isNull[place] = true
@@ -166,7 +166,7 @@ func ownPictures(p path, places, nulls []int) itinerary {
 	return t
 }
 
-// fire counts who fires at a picture among the followers of the references that it belongs to.
+// fire counts who fires at an image among the followers of the references that it belongs to.
 func (f followers) fire(row []float32, visits []visit, c chunk, to *found, path int) {
 	q, t := to.q, &to.paths[path]
 	for _, v := range visits {

@@ -10,10 +10,10 @@ import (
 
 // matrix is what is gathered of a chunk while the whole trajectory of every sample is run: the samples by steps of tmeasures.
 type matrix struct {
-	fed         int        // pictures, in the order of trajectories and of steps
+	fed         int        // images, in the order of trajectories and of steps
 	plain, back *variances // of the units, and of the units moved back; nil unless wanted
 	limit       []float64  // normal thresholds; nil unless wanted
-	base, local []float64  // pictures at which a unit exceeds its own: among the samples, and along the trajectories
+	base, local []float64  // images at which a unit exceeds its own: among the samples, and along the trajectories
 }
 
 func (r *run) newMatrix(c chunk, at int, p path) *matrix {
@@ -66,12 +66,12 @@ func (r *run) matrixStage(g group, p path) stage {
 	}
 }
 
-// lookAlong feeds the matrix with pictures in the order of trajectories and of steps.
+// lookAlong feeds the matrix with images in the order of trajectories and of steps.
 func (r *run) lookAlong(g group, s *sight, p path) {
 	back, steps := r.movedBack(g, s, p), len(p.amounts)
 	g.each(func(at int, c chunk) {
 		m, lo := r.matrix[at], c.lo-g[at].lo
-		for i := range s.pictures {
+		for i := range s.images {
 			row := s.rows[c.layer].row(i, c)
 			sample, step := (m.fed+i)/steps, (m.fed+i)%steps
 			if m.plain != nil {
@@ -86,7 +86,7 @@ func (r *run) lookAlong(g group, s *sight, p path) {
 		}
 	})
 	for _, m := range r.matrix {
-		m.fed += len(s.pictures)
+		m.fed += len(s.images)
 	}
 }
 
@@ -112,8 +112,8 @@ func (r *run) movedBack(g group, s *sight, p path) map[int]rows {
 		of := s.rows[c.layer]
 		z := tensor.New(of.z.Shape...)
 		last := r.job.A.Layers[c.layer].Axes == "NHWC"
-		for i, picture := range s.pictures {
-			undo(p.back(picture), z.At(i), of.z.At(i), last)
+		for i, image := range s.images {
+			undo(p.back(image), z.At(i), of.z.At(i), last)
 		}
 		u := r.units[c.layer]
 		out[c.layer] = rows{u.read(nil, z), u.count(), z}

@@ -21,36 +21,36 @@ type path struct {
 	amounts []float64 // gamma by step, 0 or the identity among them
 	centre  int       // the step that shows the reference itself
 
-	// steps are the pictures that reference place becomes, one for each amount; nil where one is missing.
+	// steps are the images that reference place becomes, one for each amount; nil where one is missing.
 	steps func(place int) []int
-	// read reads pictures of the path, ascending.
-	read func(ctx context.Context, pictures []int) ([]picture, error)
-	// total is the number of pictures that there are.
+	// read reads images of the path, ascending.
+	read func(ctx context.Context, images []int) ([]image, error)
+	// total is the number of images that there are.
 	total int
-	// back undoes what a picture went through; nil where the path cannot be undone. It returns nil for the reference itself.
-	back func(p picture) transform.Op
+	// back undoes what an image went through; nil where the path cannot be undone. It returns nil for the reference itself.
+	back func(p image) transform.Op
 	// matrix says that samples by steps are what tmeasures measures; gratings are on each other's trajectories.
 	matrix bool
 	// whole says that reading a reference reads all of its pictures: they are its own.
 	whole bool
 }
 
-// A picture is one input of the model, by its number along a path.
-type picture struct {
+// An image is one input of the model, by its number along a path.
+type image struct {
 	number int
 	index  int // of the sample
 	label  int
 	name   string
 	input  tensor.Tensor
-	sound  *dataset.Sound // what the input is an item of; nil for pictures
+	sound  *dataset.Sound // what the input is an item of; nil for images
 }
 
-func newPicture(number int, s dataset.Sample) picture {
-	return picture{number, s.Index, s.Label, s.Name, s.Input, s.Sound}
+func newImage(number int, s dataset.Sample) image {
+	return image{number, s.Index, s.Label, s.Name, s.Input, s.Sound}
 }
 
 // movedBy is what an Op makes of it.
-func (p picture) movedBy(op transform.Op) (tensor.Tensor, error) {
+func (p image) movedBy(op transform.Op) (tensor.Tensor, error) {
 	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Sound: p.sound}.Move(op)
 }
 
@@ -74,13 +74,13 @@ func along(j *procedure.Job, factor string, walk *dataset.GratingWalk) path {
 	return path{
 		factor: factor, amounts: walk.Amounts(), centre: len(walk.Amounts()) / 2, total: walk.Len(),
 		steps: func(place int) []int { return walk.Trajectory(index(place)) },
-		read: func(ctx context.Context, numbers []int) ([]picture, error) {
-			var out []picture
+		read: func(ctx context.Context, numbers []int) ([]image, error) {
+			var out []image
 			for s, err := range dataset.Read(ctx, walk, numbers, j.A.Model.Frame(), dataset.ReadOptions{}) {
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, newPicture(numbers[len(out)], s))
+				out = append(out, newImage(numbers[len(out)], s))
 			}
 			return out, nil
 		},
@@ -103,12 +103,12 @@ func frames(j *procedure.Job, amounts []float64) path {
 	return path{
 		amounts: amounts, centre: slices.Index(amounts, 0), total: j.Data.Len(), matrix: true,
 		steps: func(place int) []int { return dataset.Trajectory(j.Data, place) },
-		read:  func(ctx context.Context, places []int) ([]picture, error) { return readPlaces(ctx, j, places) },
+		read:  func(ctx context.Context, places []int) ([]image, error) { return readPlaces(ctx, j, places) },
 	}
 }
 
 // readPlaces reads samples of the job's data, each of which must be readable: they have been before, or are parts of a trajectory.
-func readPlaces(ctx context.Context, j *procedure.Job, places []int) ([]picture, error) {
+func readPlaces(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
@@ -116,14 +116,14 @@ func readPlaces(ctx context.Context, j *procedure.Job, places []int) ([]picture,
 	if len(samples) != len(places) {
 		return nil, fmt.Errorf("%d of the samples %v of a trajectory cannot be read", len(places)-len(samples), places)
 	}
-	out := make([]picture, len(samples))
+	out := make([]image, len(samples))
 	for i, s := range samples {
-		out[i] = newPicture(places[i], s)
+		out[i] = newImage(places[i], s)
 	}
 	return out, nil
 }
 
-// moved is the path of a transformation: the reference itself, and what each value makes of it. Picture v of place p has the number
+// moved is the path of a transformation: the reference itself, and what each value makes of it. Image v of place p has the number
 // p steps + v.
 func (m *firing) moved(j *procedure.Job) path {
 	list := m.members(j)
@@ -139,7 +139,7 @@ func (m *firing) moved(j *procedure.Job) path {
 		}
 		return out
 	}
-	p.read = func(ctx context.Context, numbers []int) ([]picture, error) {
+	p.read = func(ctx context.Context, numbers []int) ([]image, error) {
 		var places []int
 		for _, number := range numbers {
 			if len(places) == 0 || places[len(places)-1] != number/n {
@@ -150,7 +150,7 @@ func (m *firing) moved(j *procedure.Job) path {
 		if err != nil {
 			return nil, err
 		}
-		var out []picture
+		var out []image
 		at := 0
 		for _, number := range numbers {
 			for samples[at].number != number/n {
@@ -170,14 +170,14 @@ func (m *firing) moved(j *procedure.Job) path {
 	return p
 }
 
-// undoing returns what moves the picture of a step back; nil where some member has no inverse.
-func undoing(list []member) func(picture) transform.Op {
+// undoing returns what moves the image of a step back; nil where some member has no inverse.
+func undoing(list []member) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {
 			return nil
 		}
 	}
-	return func(p picture) transform.Op {
+	return func(p image) transform.Op {
 		v := p.number % (len(list) + 1)
 		if v == 0 {
 			return nil
@@ -228,12 +228,12 @@ func amountOf(op transform.Op, number int, fixed bool) float64 {
 
 // isIdentity reports whether an Op leaves noise as it is.
 func isIdentity(op transform.Op, m *model.Model) bool {
-	noise := tensor.New(m.PictureShape()...)
+	noise := tensor.New(m.ImageShape()...)
 	r := seed.Rand(1, "firing: noise")
 	for i := range noise.Data {
 		noise.Data[i] = r.Float32()
 	}
-	p := picture{input: noise}
+	p := image{input: noise}
 	if m.Sound() {
 		p.sound = &dataset.Sound{Rate: noiseRate, Wave: noise.Data}
 	}

@@ -53,7 +53,7 @@ type layout struct {
 	references int
 	paths      []path
 	groups     []group
-	batch      int // pictures in a run of the engine
+	batch      int // images in a run of the engine
 }
 
 // minimum is how many inputs a global rate takes: below, the strongest alone would be more.
@@ -95,7 +95,7 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 	return bytes
 }
 
-// batchFor is how many pictures the engine runs at once: as many as a quarter of the memory holds the layers of, or mostActivations, 32 at most.
+// batchFor is how many images the engine runs at once: as many as a quarter of the memory holds the layers of, or mostActivations, 32 at most.
 func batchFor(j *procedure.Job) int {
 	var bytes int64
 	for _, l := range j.A.Layers {
@@ -109,7 +109,7 @@ func batchFor(j *procedure.Job) int {
 
 const (
 	mostBatch       = 32
-	mostActivations = 64 << 20 // bytes of the layers of a batch; the engine takes as much again. More pictures at once are no faster.
+	mostActivations = 64 << 20 // bytes of the layers of a batch; the engine takes as much again. More images at once are no faster.
 )
 
 // whyNot tells why a job cannot be done, "" where it can.
@@ -142,7 +142,7 @@ func (m *firing) forwards(j *procedure.Job) int64 {
 	}
 	for _, p := range l.paths {
 		once += int64(p.total)
-		if p.whole { // but for the pictures that the thresholds' pass has seen
+		if p.whole { // but for the images that the thresholds' pass has seen
 			once -= max(0, n-nullPlaces)
 		}
 		if m.wantsMatrix() && p.matrix {

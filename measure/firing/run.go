@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// A run is the work on one job: for each group of units one stage after the other, each a walk through pictures.
+// A run is the work on one job: for each group of units one stage after the other, each a walk through images.
 type run struct {
 	*firing
 	layout
@@ -25,7 +25,7 @@ type run struct {
 	readable []int   // places
 	nulls    []int   // places whose trajectories stand for chance
 
-	group, stage, seen int // what is in hand: pictures of the stage that are done
+	group, stage, seen int // what is in hand: images of the stage that are done
 	done               int64
 	saved              time.Time
 	saving             time.Duration // that the last checkpoint took
@@ -85,12 +85,12 @@ func (r *run) run(ctx context.Context) error {
 	return r.hand(ctx)
 }
 
-// A stage is one walk through pictures.
+// A stage is one walk through images.
 type stage struct {
 	name    string
 	prepare func() // makes room, unless a checkpoint has; nil: nothing to prepare
 	numbers func() []int
-	read    func(ctx context.Context, numbers []int) ([]picture, error)
+	read    func(ctx context.Context, numbers []int) ([]image, error)
 	each    func(s *sight) error
 	finish  func() error
 }
@@ -201,7 +201,7 @@ func (r *run) rateStage(g group) stage {
 		read:    r.readAny,
 		each: func(s *sight) error {
 			g.each(func(_ int, c chunk) {
-				r.found[c.layer].count(s.rows[c.layer].of(c, len(s.pictures)), c)
+				r.found[c.layer].count(s.rows[c.layer].of(c, len(s.images)), c)
 			})
 			return nil
 		},
@@ -218,37 +218,37 @@ func (r *run) everyPlace() []int {
 }
 
 // readAny reads samples of P(x), and leaves out those that cannot be read.
-func (r *run) readAny(ctx context.Context, places []int) ([]picture, error) {
+func (r *run) readAny(ctx context.Context, places []int) ([]image, error) {
 	frame := r.job.A.Model.Frame()
 	samples, err := r.job.Read(ctx, places, frame)
 	if err != nil {
 		return nil, err
 	}
 	if len(samples) == len(places) {
-		return pictures(places, samples), nil
+		return images(places, samples), nil
 	}
-	var out []picture // one by one, to know which ones are missing
+	var out []image // one by one, to know which ones are missing
 	for _, p := range places {
 		one, err := r.job.Read(ctx, []int{p}, frame)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, pictures([]int{p}, one)...)
+		out = append(out, images([]int{p}, one)...)
 	}
 	return out, nil
 }
 
-func pictures(places []int, samples []dataset.Sample) []picture {
-	out := make([]picture, len(samples))
+func images(places []int, samples []dataset.Sample) []image {
+	out := make([]image, len(samples))
 	for i, s := range samples {
-		out[i] = newPicture(places[i], s)
+		out[i] = newImage(places[i], s)
 	}
 	return out
 }
 
 func (r *run) lookGlobally(g group, s *sight) error {
-	in := make([]Input, len(s.pictures))
-	for i, p := range s.pictures {
+	in := make([]Input, len(s.images))
+	for i, p := range s.images {
 		in[i] = Input{Index: p.index, Reference: eligible(r.paths, p.number)}
 		r.index[p.number], r.label[p.number] = int32(p.index), int32(p.label)
 	}
@@ -332,8 +332,8 @@ func (r *run) localStage(g group, p int) stage {
 		read:    r.paths[p].read,
 		each: func(s *sight) error {
 			g.whole(func(at int, c chunk) {
-				for i, picture := range s.pictures {
-					f.chunks[at].fire(s.rows[c.layer].row(i, c), t.visits(picture.number), c, r.found[c.layer], p)
+				for i, image := range s.images {
+					f.chunks[at].fire(s.rows[c.layer].row(i, c), t.visits(image.number), c, r.found[c.layer], p)
 				}
 			})
 			return nil

@@ -33,7 +33,7 @@ func TestGratingsOfANetwork(t *testing.T) {
 			z := activations(t, m, layer, drawn(t, path.walk, m.Frame()))
 			s := firing.Defaults()
 			s.References = 1
-			want, err := firing.Along(firing.Responses{Inputs: z.Slice(0, base.Len()), Pictures: z, Steps: path.walk.Trajectory}, s)
+			want, err := firing.Along(firing.Responses{Inputs: z.Slice(0, base.Len()), Images: z, Steps: path.walk.Trajectory}, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func checkCurves(t *testing.T, k kept) {
 	}
 }
 
-// Rotations of pictures: the identity among the values is counted once, as the reference itself.
+// Rotations of images: the identity among the values is counted once, as the reference itself.
 func TestTransformationOfANetwork(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -89,28 +89,28 @@ func TestTransformationOfANetwork(t *testing.T) {
 	j.Units, j.Transform = func(u []measure.UnitScore) error { k.units = append(k.units, u...); return nil }, turns(-20, 0, 20, 40)
 	j.Curves = nil
 	runJob(t, firing.Defaults(), j)
-	pictures := make([]tensor.Tensor, 4*data.Len()) // by index
-	index := map[int]int{}                          // places by index
+	images := make([]tensor.Tensor, 4*data.Len()) // by index
+	index := map[int]int{}                        // places by index
 	for place := range data.Len() {
 		s, err := data.At(t.Context(), place, m.Frame())
 		if err != nil {
 			t.Fatal(err)
 		}
 		index[s.Index] = place
-		pictures[4*s.Index] = s.Input
+		images[4*s.Index] = s.Input
 		for v, degrees := range []float64{-20, 20, 40} {
 			moved := tensor.New(s.Input.Shape...)
 			transform.Rotate{Angle: transform.Fixed(degrees)}.Draw(nil).Apply(moved, s.Input)
-			pictures[4*s.Index+v+1] = moved
+			images[4*s.Index+v+1] = moved
 		}
 	}
 	for layer := range m.Layers() {
-		z := activations(t, m, layer, pictures)
+		z := activations(t, m, layer, images)
 		inputs := tensor.New(data.Len(), z.Shape[1])
 		for i := range data.Len() {
 			copy(inputs.At(i).Data, z.At(4*i).Data)
 		}
-		want, err := firing.Along(firing.Responses{Inputs: inputs, Pictures: z, Steps: func(i int) []int { return []int{4 * i, 4*i + 1, 4*i + 2, 4*i + 3} }}, firing.Defaults())
+		want, err := firing.Along(firing.Responses{Inputs: inputs, Images: z, Steps: func(i int) []int { return []int{4 * i, 4*i + 1, 4*i + 2, 4*i + 3} }}, firing.Defaults())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,14 +133,14 @@ func TestChannelsAsUnits(t *testing.T) {
 		maxima.Data[i] = slices.Max(z.Data[i*64 : (i+1)*64])
 	}
 	s.References = 1
-	want, err := firing.Along(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Pictures: maxima, Steps: walk.Trajectory}, s)
+	want, err := firing.Along(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Images: maxima, Steps: walk.Trajectory}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameUnits(t, "channels", rowsOf(k.units, 0, "phase"), want)
 }
 
-// flat is a source of pictures that are all black.
+// flat is a source of images that are all black.
 type flat struct{ dataset.Source }
 
 func (flat) Len() int { return 120 }

@@ -45,9 +45,9 @@ func (r *run) scores() []measure.PairScore {
 // verdicts are those of all units of a layer along a path.
 func (r *run) verdicts(f *found, path int) []verdict {
 	out := make([]verdict, f.units.count())
-	pictures := r.followed() * len(r.paths[path].amounts)
+	images := r.followed() * len(r.paths[path].amounts)
 	for u := range out {
-		out[u] = f.judge(u, path, len(r.readable), pictures)
+		out[u] = f.judge(u, path, len(r.readable), images)
 	}
 	return out
 }
@@ -233,7 +233,7 @@ func (r *run) informationScore(f *found) measure.Score {
 func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	f := r.found[layer]
 	out := make([]measure.UnitScore, hi-lo)
-	pictures := r.followed() * len(r.paths[path].amounts)
+	images := r.followed() * len(r.paths[path].amounts)
 	also := func(name string, u int) float64 {
 		if v := f.also[name]; v != nil {
 			return v[u]
@@ -242,7 +242,7 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	}
 	for i := range out {
 		u := lo + i
-		v := f.judge(u, path, len(r.readable), pictures)
+		v := f.judge(u, path, len(r.readable), images)
 		sign := int(signs[v.side])
 		row := measure.UnitScore{
 			Layer: layer, Factor: r.paths[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An eye runs a model on pictures and reads the layers of a group.
+// An eye runs a model on images and reads the layers of a group.
 type eye struct {
 	job     *procedure.Job
 	group   group
@@ -40,10 +40,10 @@ func openEye(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*eye
 
 func (e *eye) close() { e.session.Close() }
 
-// A sight is what the units of a group show of some pictures.
+// A sight is what the units of a group show of some images.
 type sight struct {
-	pictures []picture
-	rows     map[int]rows // by layer
+	images []image
+	rows   map[int]rows // by layer
 }
 
 // rows are the units of a layer on some pictures: one row for each, of all the layer's units.
@@ -53,30 +53,30 @@ type rows struct {
 	z    tensor.Tensor // the whole layer: b x ...
 }
 
-// row is what picture i gives of the units of a chunk.
+// row is what image i gives of the units of a chunk.
 func (r rows) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// of are the units of a chunk on so many pictures.
-func (r rows) of(c chunk, pictures int) gates.Rows {
-	return gates.Rows{Data: r.data[c.lo:], Stride: r.n, N: pictures}
+// of are the units of a chunk on so many images.
+func (r rows) of(c chunk, images int) gates.Rows {
+	return gates.Rows{Data: r.data[c.lo:], Stride: r.n, N: images}
 }
 
-// see runs the model on at most a batch of pictures. A batch that is not full is filled up, so that the engine does the same for a
-// picture whenever it comes: with another number of pictures it may round otherwise, and a unit at its threshold would not fire.
-func (e *eye) see(ctx context.Context, pictures []picture) (*sight, error) {
+// see runs the model on at most a batch of images. A batch that is not full is filled up, so that the engine does the same for a
+// image whenever it comes: with another number of images it may round otherwise, and a unit at its threshold would not fire.
+func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
 	inputs := make([]tensor.Tensor, e.buffers.Cap())
 	for i := range inputs {
-		inputs[i] = pictures[min(i, len(pictures)-1)].input
+		inputs[i] = images[min(i, len(images)-1)].input
 	}
 	if err := e.session.Run(ctx, inputs, e.buffers); err != nil {
 		return nil, err
 	}
-	s := &sight{pictures: pictures, rows: map[int]rows{}}
+	s := &sight{images: images, rows: map[int]rows{}}
 	for k, layer := range e.at {
-		z := e.buffers.Layer(k).Slice(0, len(pictures))
+		z := e.buffers.Layer(k).Slice(0, len(images))
 		if !gates.Finite(z.Data) {
 			i := z.Finite()
-			p := pictures[i/(z.Len()/len(pictures))]
+			p := images[i/(z.Len()/len(images))]
 			return nil, fmt.Errorf("layer %q: %w", e.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
 		}
 		u := e.units[layer]
@@ -118,22 +118,22 @@ func (g group) whole(work func(at int, c chunk)) {
 	eg.Wait()
 }
 
-// A batch of pictures, or why there is none.
+// A batch of images, or why there is none.
 type batch struct {
-	pictures []picture
-	err      error
+	images []image
+	err    error
 }
 
-// walk shows the pictures of given numbers, ascending, to the model, and what it sees to each. They are read ahead while the model runs.
-func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]picture, error), each func(s *sight, seen int) error) error {
+// walk shows the images of given numbers, ascending, to the model, and what it sees to each. They are read ahead while the model runs.
+func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *sight, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)
 	go func() {
 		defer close(ahead)
 		for at := 0; at < len(numbers) && ctx.Err() == nil; at += size {
-			pictures, err := read(ctx, numbers[at:min(at+size, len(numbers))])
+			images, err := read(ctx, numbers[at:min(at+size, len(numbers))])
 			select {
-			case ahead <- batch{pictures, err}:
+			case ahead <- batch{images, err}:
 			case <-ctx.Done():
 			}
 			if err != nil {
@@ -152,10 +152,10 @@ func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(conte
 			return b.err
 		}
 		seen = min(seen+size, len(numbers))
-		if len(b.pictures) == 0 {
+		if len(b.images) == 0 {
 			continue
 		}
-		s, err := e.see(ctx, b.pictures)
+		s, err := e.see(ctx, b.images)
 		if err == nil {
 			err = each(s, seen)
 		}

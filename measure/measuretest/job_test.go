@@ -25,7 +25,7 @@ func (s spoilt) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 // A job reads what can be read, in the order that was asked for, and any other error ends it.
 func TestJobReads(t *testing.T) {
 	t.Parallel()
-	bad := spoilt{1: &dataset.BadSample{Err: errors.New("no picture")}}
+	bad := spoilt{1: &dataset.BadSample{Err: errors.New("no image")}}
 	got, err := Job(procedure.Subject{}, bad).Read(t.Context(), []int{2, 1, 0}, dataset.Frame{})
 	var at []int
 	for _, s := range got {

@@ -20,15 +20,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// names are the factors of shapes that the pictures of factorPictures hold, one a pixel, each brought to [0, 1].
+// names are the factors of shapes that the images of factorImages hold, one a pixel, each brought to [0, 1].
 var names = []string{"hue", "rotation", "x", "y"}
 
-// factorPictures are shapes whose factors are drawn as the pixels of 2 x 2 pictures, so that a model can hand them on.
-type factorPictures struct{ *dataset.Shapes }
+// factorImages are shapes whose factors are drawn as the pixels of 2 x 2 images, so that a model can hand them on.
+type factorImages struct{ *dataset.Shapes }
 
-func (f factorPictures) Factors() []string { return names }
+func (f factorImages) Factors() []string { return names }
 
-func (f factorPictures) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (f factorImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	figure, label := f.Figure(i)
 	values := []float64{figure.Hue / 360, figure.Rotation / 360, figure.X + 0.5, figure.Y + 0.5}
 	s := dataset.Sample{Index: i, Input: tensor.New(1, 2, 2), Label: label, Factors: map[string]float64{}}
@@ -70,7 +70,7 @@ func (t swap) Apply(dst, src tensor.Tensor) {
 	dst.Data[t.a], dst.Data[t.b] = src.Data[t.b], src.Data[t.a]
 }
 
-// linearModel takes a 2 x 2 picture to the products of its pixels with the columns of w (4 x d).
+// linearModel takes a 2 x 2 image to the products of its pixels with the columns of w (4 x d).
 func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -93,14 +93,14 @@ func identity() tensor.Tensor {
 	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
 }
 
-// factorJob is a job on n factor pictures.
+// factorJob is a job on n factor images.
 func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *procedure.Job {
 	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 8, Kinds: []string{"triangle"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := measuretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorPictures{shapes})
+	j := measuretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorImages{shapes})
 	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &features.Store{Dir: t.TempDir()}
 	if tr != nil {
 		j.Key.Transform = tr.Name

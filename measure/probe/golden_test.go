@@ -62,7 +62,7 @@ func TestProbesAgreeWithPyTorch(t *testing.T) {
 
 // So it does on what a network makes of photographs, for factors that can be read in part: the mean hue and the mean value. One linear layer is not done with the
 // value after 100 epochs of 13 steps, so that its RMSE spreads by 8 % over seeds, too far for a test of few.
-func TestProbesOfPicturesAgreeWithPyTorch(t *testing.T) {
+func TestProbesOfImagesAgreeWithPyTorch(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/cifar.json")
 	data := readFloats(t, "testdata/cifar.npz")

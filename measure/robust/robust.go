@@ -1,8 +1,8 @@
-// Package robust measures accuracy under attack: for which share of samples no picture within a ball around x is found that the
+// Package robust measures accuracy under attack: for which share of samples no image within a ball around x is found that the
 // model takes for another class.
 //
 // The attack is projected gradient descent on the cross-entropy (Madry et al. 2018), of which package invert keeps the
-// picture with the smallest margin,
+// image with the smallest margin,
 //
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
@@ -31,14 +31,14 @@ import (
 
 // Settings are those of the measure.
 type Settings struct {
-	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"pictures at most: the first of the random order"`
+	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"images at most: the first of the random order"`
 	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"the norm of the ball"`
-	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"of the ball, in units of a picture whose values go from 0 to 1"`
+	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"of the ball, in units of an image whose values go from 0 to 1"`
 	Steps    int     `key:"steps" json:"steps" default:"20" min:"1" doc:"of an attack"`
 	StepSize float64 `key:"step-size" json:"stepSize" min:"0" doc:"length of a step (linf: change of a pixel); 2.5 radius / steps where not given"`
 	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random place in the ball, not at x"`
 	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"attacks on a sample, each from another place, until one succeeds"`
-	Batch    int     `key:"batch" json:"batch" min:"1" doc:"pictures that go through the engine together; by the model's size where not given"`
+	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that go through the engine together; by the model's size where not given"`
 }
 
 // Defaults are those of the paper's Table 2: l2, radius 1.
@@ -85,7 +85,7 @@ func (m *robust) Needs() procedure.Needs {
 func (*robust) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.Sound():
-		return "it takes sounds, and attacks are on pictures"
+		return "it takes sounds, and attacks are on images"
 	case j.A.Model.Classes() == 0:
 		return "it has no output that scores classes"
 	case j.A.Model.Input().Type == onnx.Uint8:
@@ -168,11 +168,11 @@ func predicted(ctx context.Context, s procedure.Subject, samples []dataset.Sampl
 	right := make([]bool, len(samples))
 	for at := 0; at < len(samples); at += buf.Cap() {
 		end := min(at+buf.Cap(), len(samples))
-		var pictures []tensor.Tensor
+		var images []tensor.Tensor
 		for _, sample := range samples[at:end] {
-			pictures = append(pictures, sample.Input)
+			images = append(images, sample.Input)
 		}
-		if err := session.Run(ctx, pictures, buf); err != nil {
+		if err := session.Run(ctx, images, buf); err != nil {
 			return nil, err
 		}
 		logs, err := buf.LogProbs(s.Outputs)
@@ -235,9 +235,9 @@ func (r *run) attack(ctx context.Context) error {
 }
 
 func (r *run) problem(rows []int) invert.Problem {
-	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.PictureShape()...)...)
+	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.ImageShape()...)...)
 	start := tensor.New(x.Shape...)
-	p := invert.Problem{Pictures: x, Start: start, Checkpoint: checkpoint{r}}
+	p := invert.Problem{Images: x, Start: start, Checkpoint: checkpoint{r}}
 	ball, k := r.settings.options().Ball, r.job.Key
 	for i, row := range rows {
 		sample := r.samples[row]

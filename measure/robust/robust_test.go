@@ -24,7 +24,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// weights are those of a linear classifier of pictures 1 x 2 x 2 in two classes.
+// weights are those of a linear classifier of images 1 x 2 x 2 in two classes.
 var weights = []float32{3, 0, 0, 1, -1, 0, 0, 0.5}
 
 func linear(t testing.TB) *model.Model {
@@ -46,7 +46,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	return opened
 }
 
-// source are pictures whose labels are class 0.
+// source are images whose labels are class 0.
 type source struct {
 	x      tensor.Tensor
 	labels []int
@@ -57,7 +57,7 @@ func (s source) Classes() []string   { return nil }
 func (s source) Factors() []string   { return nil }
 func (s source) Fingerprint() string { return "" }
 func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
-	return dataset.Sample{Index: i, Name: fmt.Sprint("picture ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
+	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
 }
 
 func job(m *model.Model, s dataset.Source) *procedure.Job {
@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})
-	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of picture 0 hold NaN") {
+	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of image 0 hold NaN") {
 		t.Errorf("NaN: %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func TestAgreesWithSingularValueDecompositions(t *testing.T) {
 			t.Parallel()
 			var z, zt tensor.Tensor
 			if g.Name == "cifar" {
-				z, zt = pictures(t, g.Shape[0])
+				z, zt = images(t, g.Shape[0])
 			} else {
 				z, zt = unpack(g.Z, g.Offset[0], g.Shape), unpack(g.Zt, g.Offset[1], g.Shape)
 			}
@@ -62,7 +62,7 @@ func TestAgreesWithSingularValueDecompositions(t *testing.T) {
 	}
 }
 
-func pictures(t testing.TB, n int) (z, zt tensor.Tensor) {
+func images(t testing.TB, n int) (z, zt tensor.Tensor) {
 	t.Helper()
 	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
 	if err != nil {

@@ -122,7 +122,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 // hide them.
 func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
 	t.Parallel()
-	z, _ := pictures(t, 200)
+	z, _ := images(t, 200)
 	got := scoresOf(t, Settings{Variance: 0.99, Positions: 32 * 32}, siteOf("NCHW", z), z, moved(z, flipped(32, 32)))
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-4)
 	if !has(got["invariance"], "tie") {

@@ -69,7 +69,7 @@ func near(t testing.TB, what string, got, want, tolerance float64) {
 }
 
 // golden is a case of testdata/golden.json.
-// pictures is a layer of four channels on CIFAR-10 pictures, and the same on the pictures averaged over 2 x 2 pixels
+// images is a layer of four channels on CIFAR-10 images, and the same on the images averaged over 2 x 2 pixels
 // and so moved by half a pixel: what golden.py makes of them.
 // edges fills the four channels of a picture: red, edges of red along rows, edges of green along columns, blue.
 // smooth is b x c maps of h x w positions with a decaying spectrum: sums of random waves.

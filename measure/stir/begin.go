@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// begin is where an inversion starts. The noise of a picture depends on the key and the picture alone, so that both directions and
+// begin is where an inversion starts. The noise of an image depends on the key and the image alone, so that both directions and
 // all layers of a study start from the same.
 func (r *run) begin(kind string) (tensor.Tensor, error) {
 	start := invert.Kind(r.settings.Start)

@@ -10,15 +10,15 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// BenchmarkSTIR is a whole STIR of 100 pictures between a ResNet-20 and a ResNet-32, by the paper's 1,000 steps; with
+// BenchmarkSTIR is a whole STIR of 100 images between a ResNet-20 and a ResNet-32, by the paper's 1,000 steps; with
 // NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS and
 // NOETHER_BENCH_IMAGES set other numbers.
 func BenchmarkSTIR(b *testing.B) {
-	pictures := 100
+	images := 100
 	if n, err := strconv.Atoi(os.Getenv("NOETHER_BENCH_IMAGES")); err == nil {
-		pictures = n
+		images = n
 	}
-	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, pictures)
+	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, images)
 	s := stir.Defaults()
 	if o := os.Getenv("NOETHER_BENCH_OPTIMISER"); o != "" {
 		s.Optimiser = o

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Between computes what the invariances of a are worth to b: the scores of each layer of a with each of b, on pictures in
+// Between computes what the invariances of a are worth to b: the scores of each layer of a with each of b, on images in
 // memory, n x c x h x w with values in [0, 1] at the frame of a. The seed decides the noise that inversions start from. The
 // other direction is Between with a and b in each other's place; a study does both, repeats them and keeps checkpoints.
 func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
@@ -19,10 +19,10 @@ func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Set
 	if err != nil {
 		return nil, fmt.Errorf("stir: %w", err)
 	}
-	if x.Rank() != 4 || !slices.Equal(x.Shape[1:], a.Model.PictureShape()) {
-		return nil, fmt.Errorf("stir: pictures of shape %v, and model %s takes n x %v", x.Shape, a.Name, a.Model.PictureShape())
+	if x.Rank() != 4 || !slices.Equal(x.Shape[1:], a.Model.ImageShape()) {
+		return nil, fmt.Errorf("stir: images of shape %v, and model %s takes n x %v", x.Shape, a.Name, a.Model.ImageShape())
 	}
-	source := pictures{x}
+	source := images{x}
 	j := &procedure.Job{
 		A: a, B: b, Key: measure.Key{Seed: seed}, Data: source,
 		Progress: func(int64, string) {},
@@ -53,14 +53,14 @@ func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Set
 	return scores, err
 }
 
-// pictures are samples in memory.
-type pictures struct{ x tensor.Tensor }
+// images are samples in memory.
+type images struct{ x tensor.Tensor }
 
-func (p pictures) Len() int            { return p.x.Shape[0] }
-func (p pictures) Classes() []string   { return nil }
-func (p pictures) Factors() []string   { return nil }
-func (p pictures) Fingerprint() string { return "" }
+func (p images) Len() int            { return p.x.Shape[0] }
+func (p images) Classes() []string   { return nil }
+func (p images) Factors() []string   { return nil }
+func (p images) Fingerprint() string { return "" }
 
-func (p pictures) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
-	return dataset.Sample{Index: i, Name: fmt.Sprintf("picture %d", i), Input: p.x.At(i), Label: dataset.NoLabel}, nil
+func (p images) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	return dataset.Sample{Index: i, Name: fmt.Sprintf("image %d", i), Input: p.x.At(i), Label: dataset.NoLabel}, nil
 }

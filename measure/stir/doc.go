@@ -1,7 +1,7 @@
 // Package stir asks which inputs are the same to a reference model, and whether they are the same to another one: shared
 // invariances.
 //
-// For each picture x a search (package invert) finds another one, x', that the reference model m1 maps to the same
+// For each image x a search (package invert) finds another one, x', that the reference model m1 maps to the same
 // representation, starting from noise. STIR, Similarity Through Inverted Representations (Nanda et al. 2022, equation 6), is how
 // similar the other model's representations of the two are:
 //
@@ -16,5 +16,5 @@
 //
 // Beside STIR stand the similarity of m1(X) and m2(X), which does not know of invariances; the agreement of the two models'
 // predictions on X'; how near m1(X') came to m1(X), relative to |m1(X)|, with the share of samples that missed the bound
-// delta (equation 2); and the distance between x and x' in the pictures' l2 norm.
+// delta (equation 2); and the distance between x and x' in the images' l2 norm.
 package stir

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// One model sees colour, the other only how bright a picture is. What is the same in colour is as bright; what is as bright
+// One model sees colour, the other only how bright an image is. What is the same in colour is as bright; what is as bright
 // may have any colour.
 func Example() {
 	dir, err := os.MkdirTemp("", "stir")
@@ -27,7 +27,7 @@ func Example() {
 	colour := openLinear(dir, "colour", []float32{1, 0, 0, 0, 1, 0, 0, 0, 1})
 	bright := openLinear(dir, "bright", []float32{0.3, 0, 0, 0.6, 0, 0, 0.1, 0, 0})
 
-	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1) // one colour for all pixels of a picture
+	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1) // one colour for all pixels of an image
 	for i := range x.Data {
 		if i%16 == 0 {
 			x.Data[i] = r.Float32()

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of grey pictures of 6 x 6 whose output "z" is what make makes.
+// build opens a model of grey images of 6 x 6 whose output "z" is what make makes.
 func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
 	return buildOf(t, name, onnx.DefaultOpset, side, make)

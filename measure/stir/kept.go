@@ -16,7 +16,7 @@ import (
 // kept is the checkpoint of a job: the inversions that are done, and the checkpoint of the one in hand.
 type kept struct {
 	to    procedure.Checkpoint
-	shape []int                    // of the pictures
+	shape []int                    // of the images
 	done  map[string]*invert.Found // by the names of inversions
 	now   []byte
 }
@@ -84,10 +84,10 @@ func (k *kept) Save(now func(io.Writer) error) error {
 // nothing is the state where no inversion is in hand.
 func nothing(io.Writer) error { return nil }
 
-// readFound reads what an inversion of pictures of that shape has found.
+// readFound reads what an inversion of images of that shape has found.
 func readFound(r *state.Reader, shape []int) *invert.Found {
-	f := &invert.Found{Pictures: tensor.New(shape...), Loss: make([]float64, shape[0])}
-	r.Float32sInto(f.Pictures.Data)
+	f := &invert.Found{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
+	r.Float32sInto(f.Images.Data)
 	r.FloatsInto(f.Loss)
 	for i, v := range f.Loss {
 		if v != v {
@@ -98,7 +98,7 @@ func readFound(r *state.Reader, shape []int) *invert.Found {
 }
 
 func writeFound(w *state.Writer, f *invert.Found) {
-	w.Float32s(f.Pictures.Data)
+	w.Float32s(f.Images.Data)
 	w.Floats(f.Loss)
 }
 
@@ -125,7 +125,7 @@ func loadShared(from procedure.Checkpoint, shape []int) (found *invert.Found, er
 func saveShared(to procedure.Checkpoint, f *invert.Found) error {
 	return to.Save(func(to io.Writer) error {
 		w := state.Stream(to, sharedKind, sharedVersion)
-		w.Ints(f.Pictures.Shape)
+		w.Ints(f.Images.Shape)
 		writeFound(w, f)
 		return w.Close()
 	})

@@ -31,7 +31,7 @@ func (r *run) plainSimilarity(ctx context.Context) ([]measure.PairScore, error) 
 	return out, nil
 }
 
-// similarity compares two representations of the same n pictures.
+// similarity compares two representations of the same n images.
 func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Score, error) {
 	a, err := similarity.Of(x.Data, x.Shape[0], x.Shape[1])
 	if err != nil {
@@ -51,9 +51,9 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
-		return nil, fmt.Errorf("%w: the loss of %d of %d pictures became NaN or infinite", measure.ErrTooFew, len(found.Dropped), len(r.samples))
+		return nil, fmt.Errorf("%w: the loss of %d of %d images became NaN or infinite", measure.ErrTooFew, len(found.Dropped), len(r.samples))
 	}
-	a, b, err := r.look(ctx, pick(found.Pictures, rows))
+	a, b, err := r.look(ctx, pick(found.Images, rows))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]me
 		return nil, fmt.Errorf("on what was found: %w", err)
 	}
 	if bad := len(rows) - len(good); bad > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d pictures are left out: a model gives NaN or infinity for what was found", bad, len(r.samples)))
+		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for what was found", bad, len(r.samples)))
 		a, b = a.pick(good), b.pick(good)
 		kept := make([]int, len(good))
 		for i, g := range good {
@@ -70,7 +70,7 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]me
 		}
 		rows = kept
 	}
-	common := r.common(v, rows, pick(found.Pictures, rows), a, b)
+	common := r.common(v, rows, pick(found.Images, rows), a, b)
 	for i := range common {
 		common[i].Warnings = append(common[i].Warnings, warnings...)
 	}
@@ -135,7 +135,7 @@ func pick(t tensor.Tensor, rows []int) tensor.Tensor {
 }
 
 // common are the scores that say how an inversion went.
-func (r *run) common(v inversion, rows []int, pictures tensor.Tensor, a, b *view) []measure.Score {
+func (r *run) common(v inversion, rows []int, images tensor.Tensor, a, b *view) []measure.Score {
 	variant := ""
 	if v.kind != Arbitrary {
 		variant = v.kind
@@ -143,7 +143,7 @@ func (r *run) common(v inversion, rows []int, pictures tensor.Tensor, a, b *view
 	relative, input, missed := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for i, row := range rows {
 		relative[i] = ratio(distance(a.layers[v.a].At(i).Data, r.a.layers[v.a].At(row).Data), length(r.a.layers[v.a].At(row).Data))
-		input[i] = distance(pictures.At(i).Data, r.x.At(row).Data)
+		input[i] = distance(images.At(i).Data, r.x.At(row).Data)
 		missed[i] = number(relative[i] > r.settings.Delta)
 	}
 	scores := []measure.Score{
@@ -186,7 +186,7 @@ func (r *run) missed(common []measure.Score) []string {
 	if r.settings.Optimiser != string(invert.Adam) {
 		remedy += ", or optimiser adam"
 	}
-	return []string{fmt.Sprintf("%.3g %% of the pictures did not get within %v of the reference model's representation (relative distance): %s", 100*share, r.settings.Delta, remedy)}
+	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*share, r.settings.Delta, remedy)}
 }
 
 func number(yes bool) float64 {
@@ -227,7 +227,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 	s.Min, s.Max = 0, high
 	if math.IsInf(s.Value, 0) {
 		s.Value = math.NaN()
-		s.Warnings = append(s.Warnings, "the representation of some picture is zero, and no other is at a finite relative distance from it")
+		s.Warnings = append(s.Warnings, "the representation of some image is zero, and no other is at a finite relative distance from it")
 		return s
 	}
 	s.Replicates = withoutGroups(v)

@@ -19,17 +19,17 @@ const (
 
 // Settings are those of the measure.
 type Settings struct {
-	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"pictures at most: the first of the random order"`
+	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"images at most: the first of the random order"`
 	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`
 	Similarity []string `key:"similarity" json:"similarity" default:"[linear-cka]" doc:"similarities of m2(X) and m2(X'): any of the measure similarity"`
-	Start      string   `key:"start" json:"start" default:"noise" enum:"noise|normal|white|black|one|shuffled" doc:"where arbitrary and adversarial inversion begin: uniform integers 0 to 255 (the paper), N(0, 1) (the authors' code), white, black, one noise for all pictures, the pictures in another order"`
+	Start      string   `key:"start" json:"start" default:"noise" enum:"noise|normal|white|black|one|shuffled" doc:"where arbitrary and adversarial inversion begin: uniform integers 0 to 255 (the paper), N(0, 1) (the authors' code), white, black, one noise for all images, the images in another order"`
 	Optimiser  string   `key:"optimiser" json:"optimiser" default:"paper" enum:"paper|adam" doc:"paper: steps of one length along the gradient; adam: the same distance in a tenth of the steps"`
 	Steps      int      `key:"steps" json:"steps" min:"1" doc:"1000, or 150 with adam"`
-	StepSize   float64  `key:"step-size" json:"stepSize" min:"0" doc:"0.5, the length of a step in the picture's l2 norm; with adam 0.01, the change of a pixel"`
+	StepSize   float64  `key:"step-size" json:"stepSize" min:"0" doc:"0.5, the length of a step in the image's l2 norm; with adam 0.01, the change of a pixel"`
 	Normalised bool     `key:"normalised" json:"normalised" doc:"adversarial and controversial: distances relative to the representation of x, and m2's weighted by beta, as in the authors' code"`
 	Beta       float64  `key:"beta" json:"beta" default:"0.1" min:"0" doc:"with normalised: the weight of m2's distance"`
 	Delta      float64  `key:"delta" json:"delta" default:"0.1" min:"0" doc:"the relative distance of m1's representations under which x' counts as the same to m1 (equation 2)"`
-	Batch      int      `key:"batch" json:"batch" min:"1" doc:"pictures that go through the engine together; by the model's size where not given"`
+	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images that go through the engine together; by the model's size where not given"`
 }
 
 const defaultBeta = 0.1

@@ -37,9 +37,9 @@ func (m *stir) Needs() procedure.Needs {
 func (m *stir) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.Sound() || j.B.Model.Sound():
-		return "inversions are of pictures, and these models take sounds"
+		return "inversions are of images, and these models take sounds"
 	case j.Data.Len() < 2:
-		return "one picture has no similarity"
+		return "one image has no similarity"
 	case j.A.Model.Input().Type == onnx.Uint8:
 		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.A.Name)
 	}
@@ -87,7 +87,7 @@ func (m *stir) Work(j *procedure.Job) int64 {
 	return work + 2*n
 }
 
-// An inversion is a search for all pictures.
+// An inversion is a search for all images.
 type inversion struct {
 	kind  string
 	a, b  int      // layers; b is -1 where only the reference model's counts
@@ -162,7 +162,7 @@ type run struct {
 	kept    *kept
 	work    int64 // done
 
-	without  []int    // places of pictures that are left out, since a model gives NaN or infinity for them
+	without  []int    // places of images that are left out, since a model gives NaN or infinity for them
 	warnings []string // of every score
 }
 
@@ -176,9 +176,9 @@ func (m *stir) start(ctx context.Context, j *procedure.Job) (*run, error) {
 		return nil, err
 	}
 	if len(samples) < 2 {
-		return nil, fmt.Errorf("%w: %d pictures, and a similarity needs two at least", measure.ErrTooFew, len(samples))
+		return nil, fmt.Errorf("%w: %d images, and a similarity needs two at least", measure.ErrTooFew, len(samples))
 	}
-	r := &run{stir: m, job: j, samples: samples, x: tensor.New(append([]int{len(samples)}, j.A.Model.PictureShape()...)...)}
+	r := &run{stir: m, job: j, samples: samples, x: tensor.New(append([]int{len(samples)}, j.A.Model.ImageShape()...)...)}
 	for i, s := range samples {
 		copy(r.x.At(i).Data, s.Input.Data)
 	}
@@ -217,12 +217,12 @@ func (r *run) leaveOut(ctx context.Context) error {
 	return nil
 }
 
-// leftOut is the warning of pictures that count no more.
+// leftOut is the warning of images that count no more.
 func leftOut(why string, of, n int, first string) string {
-	return fmt.Sprintf("%d of %d pictures are left out: %s (the first is %s)", n, of, why, first)
+	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, of, why, first)
 }
 
-// invert finds the pictures of one inversion, or takes those that an earlier run has found, or a job with the same reference
+// invert finds the images of one inversion, or takes those that an earlier run has found, or a job with the same reference
 // model.
 func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
 	o, err := r.settings.options().Resolved()
@@ -261,7 +261,7 @@ func (r *run) shared(v inversion, o invert.Options) procedure.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil
 	}
-	name := fmt.Sprintf("stir %d, layer %q, start %s, optimiser %s, %d steps of %v, %d pictures of data, batch %d",
+	name := fmt.Sprintf("stir %d, layer %q, start %s, optimiser %s, %d steps of %v, %d images of data, batch %d",
 		r.Version(), r.job.A.Layers[v.a].Name, r.settings.Start, o.Optimiser, o.Steps, o.StepSize, len(r.samples), o.Batch)
 	if len(r.without) > 0 {
 		name += fmt.Sprintf(", without %v", r.without)
@@ -279,7 +279,7 @@ func (r *run) search(ctx context.Context, v inversion, o invert.Options, progres
 		return nil, err
 	}
 	defer s.Close()
-	return s.Run(ctx, invert.Problem{Pictures: r.x, Start: start, Names: r.names(), Checkpoint: r.kept, Progress: progress})
+	return s.Run(ctx, invert.Problem{Images: r.x, Start: start, Names: r.names(), Checkpoint: r.kept, Progress: progress})
 }
 
 func (r *run) names() []string {

@@ -88,7 +88,7 @@ func TestNestedInvariances(t *testing.T) {
 	}
 }
 
-// Adversarial inversion finds other pictures than arbitrary inversion, at the same distance from the reference model's
+// Adversarial inversion finds other images than arbitrary inversion, at the same distance from the reference model's
 // representation, and controversial stimuli are near x.
 func TestAdversarialInversion(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestAdversarialInversion(t *testing.T) {
 		t.Errorf("STIR is %v with either inversion", arbitrary.Value)
 	}
 	if d := value(t, scores, "representation-distance", stir.Adversarial).Value; d > 0.15 {
-		t.Errorf("adversarial pictures are %v from the reference model's representation", d)
+		t.Errorf("adversarial images are %v from the reference model's representation", d)
 	}
 	if near, far := value(t, scores, "input-distance", stir.Controversial).Value, value(t, scores, "input-distance", stir.Adversarial).Value; near <= 0 || near >= far {
 		t.Errorf("controversial stimuli are %v from x, adversarial ones %v", near, far)
@@ -128,7 +128,7 @@ func TestTrainedNetworks(t *testing.T) {
 		t.Errorf("CKA is %v, STIR %v", cka, shared)
 	}
 	if v := value(t, scores, "missed", "").Value; v > 0.1 {
-		t.Errorf("%v of the pictures are far from the reference model's representation", v)
+		t.Errorf("%v of the images are far from the reference model's representation", v)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestMissedDelta(t *testing.T) {
 func TestDroppedSamples(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", func(b *onnx.Builder, x onnx.Value) onnx.Value {
-		// The root of the mean less 0.44: NaN for dark pictures, such as some noise.
+		// The root of the mean less 0.44: NaN for dark images, such as some noise.
 		bright := b.Sqrt(b.Sub(b.ReduceMean(b.Flatten(x, 1), true, 1), b.Scalar(0.44)))
 		return b.Concat(1, bright, b.Slice(b.Flatten(x, 1), 1, 0, 4, 1))
 	})
@@ -162,18 +162,18 @@ func TestDroppedSamples(t *testing.T) {
 	s.Steps = 20
 	scores := between(t, m, m, x, s)
 	v := value(t, scores, "stir", "")
-	if v.N >= 30 || v.N < 10 || len(v.Warnings) == 0 || !strings.Contains(v.Warnings[0], "pictures are left out: their loss became NaN or infinite (the first is picture ") {
+	if v.N >= 30 || v.N < 10 || len(v.Warnings) == 0 || !strings.Contains(v.Warnings[0], "images are left out: their loss became NaN or infinite (the first is image ") {
 		t.Errorf("n = %d, warnings %q", v.N, v.Warnings)
 	}
 }
 
-// Pictures that one of the models gives NaN for are left out of every score, and the others' scores are as if those had not
+// Images that one of the models gives NaN for are left out of every score, and the others' scores are as if those had not
 // been there.
-func TestPicturesWithoutRepresentation(t *testing.T) {
+func TestImagesWithoutRepresentation(t *testing.T) {
 	t.Parallel()
 	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
 	plain := build(t, "plain", flat)
-	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value { // NaN for pictures whose first value is below 0.3
+	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value { // NaN for images whose first value is below 0.3
 		return b.Sqrt(b.Add(b.Slice(flat(b, x), 1, 0, 9, 1), b.Scalar(-0.3)))
 	})
 	x := random(30)
@@ -185,18 +185,18 @@ func TestPicturesWithoutRepresentation(t *testing.T) {
 	whole := between(t, plain, rooted, x, adam())
 	more := tensor.New(append([]int{33}, x.Shape[1:]...)...)
 	copy(more.Data, x.Data)
-	got := between(t, plain, rooted, more, adam()) // three black pictures
+	got := between(t, plain, rooted, more, adam()) // three black images
 	for _, name := range []string{"cka", "stir", "missed", "input-distance"} {
 		v, want := value(t, got, name, ""), value(t, whole, name, "")
-		if v.N != 30 || !strings.Contains(strings.Join(v.Warnings, "; "), "3 of 33 pictures are left out: a model gives NaN or infinity for them (the first is picture 30)") {
+		if v.N != 30 || !strings.Contains(strings.Join(v.Warnings, "; "), "3 of 33 images are left out: a model gives NaN or infinity for them (the first is image 30)") {
 			t.Errorf("%s: n = %d, warnings %q", name, v.N, v.Warnings)
 		}
 		if math.Abs(v.Value-want.Value) > 1e-4 {
-			t.Errorf("%s is %v, and %v without those pictures", name, v.Value, want.Value)
+			t.Errorf("%s is %v, and %v without those images", name, v.Value, want.Value)
 		}
 	}
 	if _, err := stir.Between(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
-		t.Errorf("no picture has a representation: %v", err)
+		t.Errorf("no image has a representation: %v", err)
 	}
 }
 
@@ -366,16 +366,16 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
-	if _, err := stir.Between(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one picture has no similarity") {
+	if _, err := stir.Between(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one image has no similarity") {
 		t.Errorf("one picture: %v", err)
 	}
 	if _, err := stir.Between(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
-		t.Errorf("pictures of another shape: %v", err)
+		t.Errorf("images of another shape: %v", err)
 	}
 	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
 	})
-	if _, err := stir.Between(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the picture") {
+	if _, err := stir.Between(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the image") {
 		t.Errorf("a layer without a gradient: %v", err)
 	}
 	old := buildOf(t, "old", 12, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, b.Flatten(x, 1)) })

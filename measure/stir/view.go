@@ -10,14 +10,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A view is what a model sees in pictures.
+// A view is what a model sees in images.
 type view struct {
 	layers []tensor.Tensor // n x d each
 	class  []int           // predicted; nil where the model scores no classes
-	bad    map[int]error   // pictures of which a layer holds NaN or infinity
+	bad    map[int]error   // images of which a layer holds NaN or infinity
 }
 
-// pick is the view of some of the pictures.
+// pick is the view of some of the images.
 func (v *view) pick(rows []int) *view {
 	some := &view{}
 	for _, l := range v.layers {
@@ -54,25 +54,25 @@ func sound(n int, views ...*view) (rows []int, err error) {
 	return rows, err
 }
 
-// look reads both models on pictures at A's frame. B gets them resized to its own.
-func (r *run) look(ctx context.Context, pictures tensor.Tensor) (a, b *view, err error) {
-	if a, err = see(ctx, r.job.A, pictures, measure.SideA); err != nil {
+// look reads both models on images at A's frame. B gets them resized to its own.
+func (r *run) look(ctx context.Context, images tensor.Tensor) (a, b *view, err error) {
+	if a, err = see(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err
 	}
-	r.work += int64(pictures.Shape[0])
-	if b, err = see(ctx, r.job.B, pictures, measure.SideB); err != nil {
+	r.work += int64(images.Shape[0])
+	if b, err = see(ctx, r.job.B, images, measure.SideB); err != nil {
 		return nil, nil, err
 	}
-	r.work += int64(pictures.Shape[0])
+	r.work += int64(images.Shape[0])
 	r.job.Progress(r.work, "")
 	return a, b, nil
 }
 
 const batch = 32
 
-// see runs a model on n pictures with values in [0, 1].
-func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side measure.Side) (*view, error) {
-	n := pictures.Shape[0]
+// see runs a model on n images with values in [0, 1].
+func see(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*view, error) {
+	n := images.Shape[0]
 	v := &view{bad: map[int]error{}}
 	for _, l := range s.Layers {
 		v.layers = append(v.layers, tensor.New(n, tensor.Size(l.Shape)))
@@ -89,7 +89,7 @@ func see(ctx context.Context, s procedure.Subject, pictures tensor.Tensor, side 
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		part, err := invert.Framed(s.Model, pictures, at, end)
+		part, err := invert.Framed(s.Model, images, at, end)
 		if err != nil {
 			return nil, err
 		}

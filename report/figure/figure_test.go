@@ -129,12 +129,12 @@ func TestFormatsAndSizes(t *testing.T) {
 		if err := f.Write(&b, "png"); err != nil {
 			t.Fatal(err)
 		}
-		picture, err := png.Decode(&b)
+		image, err := png.Decode(&b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := mm / 25.4 * dpi; math.Abs(float64(picture.Bounds().Dx())-want) > 1.5 {
-			t.Errorf("%d columns: %d pixels wide, not %.0f", columns, picture.Bounds().Dx(), want)
+		if want := mm / 25.4 * dpi; math.Abs(float64(image.Bounds().Dx())-want) > 1.5 {
+			t.Errorf("%d columns: %d pixels wide, not %.0f", columns, image.Bounds().Dx(), want)
 		}
 		b.Reset()
 		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {

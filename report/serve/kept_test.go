@@ -116,9 +116,9 @@ func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := good(t, page+"/report")
-	f.write("pictures/broken.png", "no picture")
+	f.write("pictures/broken.png", "no image")
 	if good(t, page+"/report") == was {
-		t.Error("the report is not made again of a picture that was added")
+		t.Error("the report is not made again of an image that was added")
 	}
 }
 

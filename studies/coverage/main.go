@@ -4,8 +4,8 @@
 //	noether run c200/study.yaml -o c200/run
 //	go run ./studies/coverage table c200/run/scores.csv ...
 //
-// The pictures of CIFAR-10's binary files are dealt at random to sets of n that share none, and each set is an entry of data in a study. An
-// interval should hold the mean of the scores of all sets, which is the score expected of n pictures, in 95 of 100 sets.
+// The images of CIFAR-10's binary files are dealt at random to sets of n that share none, and each set is an entry of data in a study. An
+// interval should hold the mean of the scores of all sets, which is the score expected of n images, in 95 of 100 sets.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
-		return errors.New("say sets and files of pictures, or table and files of scores")
+		return errors.New("say sets and files of images, or table and files of scores")
 	}
 	if args[0] == "table" {
 		rows, err := readAll(args[1:])
@@ -47,7 +47,7 @@ func run(args []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	d := dealing{}
-	flags.IntVar(&d.n, "n", 200, "pictures of a set")
+	flags.IntVar(&d.n, "n", 200, "images of a set")
 	flags.IntVar(&d.sets, "sets", 50, "sets")
 	flags.StringVar(&d.model, "model", "", "a CIFAR-10 model as ONNX")
 	flags.StringVar(&d.layers, "layers", "/layer2/layer2.2/Relu_1_output_0,/layer3/layer3.2/Relu_1_output_0", "with commas between")
@@ -58,7 +58,7 @@ func run(args []string, out io.Writer) error {
 	return d.write(flags.Args())
 }
 
-// A dealing is sets of pictures that share none, and a study of them.
+// A dealing is sets of images that share none, and a study of them.
 type dealing struct {
 	n, sets            int
 	model, layers, out string
@@ -67,7 +67,7 @@ type dealing struct {
 const record = 1 + 3*32*32 // a label and three planes
 
 func (d dealing) write(files []string) error {
-	var pictures []byte
+	var images []byte
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
@@ -76,10 +76,10 @@ func (d dealing) write(files []string) error {
 		if len(data)%record != 0 {
 			return fmt.Errorf("%s: %d bytes are no CIFAR-10 records of %d", f, len(data), record)
 		}
-		pictures = append(pictures, data...)
+		images = append(images, data...)
 	}
-	if have := len(pictures) / record; d.n < 1 || d.sets < 1 || have < d.n*d.sets {
-		return fmt.Errorf("%d sets of %d from %d pictures", d.sets, d.n, have)
+	if have := len(images) / record; d.n < 1 || d.sets < 1 || have < d.n*d.sets {
+		return fmt.Errorf("%d sets of %d from %d images", d.sets, d.n, have)
 	}
 	model, err := filepath.Abs(d.model)
 	if err != nil {
@@ -88,13 +88,13 @@ func (d dealing) write(files []string) error {
 	if err := os.MkdirAll(d.out, 0o777); err != nil {
 		return err
 	}
-	order := rand.New(rand.NewPCG(1, 1)).Perm(len(pictures) / record)
+	order := rand.New(rand.NewPCG(1, 1)).Perm(len(images) / record)
 	study := bytes.NewBufferString("name: coverage\nseed: 1\ndata:\n")
 	for i := range d.sets {
 		name := fmt.Sprintf("%03d", i)
 		var set []byte
 		for _, p := range order[i*d.n : (i+1)*d.n] {
-			set = append(set, pictures[p*record:(p+1)*record]...)
+			set = append(set, images[p*record:(p+1)*record]...)
 		}
 		if err := os.WriteFile(filepath.Join(d.out, name+".bin"), set, 0o666); err != nil {
 			return err

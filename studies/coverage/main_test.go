@@ -30,7 +30,7 @@ func TestCoverageCountsIntervalsThatHoldTheMean(t *testing.T) {
 	}
 }
 
-func TestSetsShareNoPicture(t *testing.T) {
+func TestSetsShareNoImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := make([]byte, 12*record)
@@ -56,9 +56,9 @@ func TestSetsShareNoPicture(t *testing.T) {
 		}
 	}
 	if len(seen) != 12 {
-		t.Errorf("%d of 12 pictures", len(seen))
+		t.Errorf("%d of 12 images", len(seen))
 	}
 	if err := run([]string{"sets", "-n", "5", "-sets", "3", "-o", out, file}, nil); err == nil {
-		t.Error("no error where there are too few pictures")
+		t.Error("no error where there are too few images")
 	}
 }

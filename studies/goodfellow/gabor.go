@@ -15,7 +15,7 @@ import (
 
 // gabor tells what Gabor functions explain of the filters of a sparse layer and of one without sparsity and decay (figure 4).
 func (p plan) gabor(ctx context.Context) error {
-	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
+	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err
 	}

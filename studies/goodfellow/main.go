@@ -1,14 +1,14 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
 //
-//	go run ./studies/goodfellow grid -pictures photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
-//	go run ./studies/goodfellow cdbn -pictures photos -o models            # the last of them alone; so ridge and depth
+//	go run ./studies/goodfellow grid -images photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
+//	go run ./studies/goodfellow cdbn -images photos -o models            # the last of them alone; so ridge and depth
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
-//	go run ./studies/goodfellow copies -pictures photos -o models -scores runs/goodfellow-2009/scores.csv
+//	go run ./studies/goodfellow copies -images photos -o models -scores runs/goodfellow-2009/scores.csv
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
-//	go run ./studies/goodfellow gabor -pictures photos                     # what Gabor functions explain of filters
+//	go run ./studies/goodfellow gabor -images photos                     # what Gabor functions explain of filters
 //	go run ./studies/goodfellow tables -scores runs/goodfellow-2009/scores.csv,runs/goodfellow-2009-cdbn/scores.csv
 //
-// The networks learn from whitened patches of one half of the pictures; the studies measure on the other half and on videos. All of the
+// The networks learn from whitened patches of one half of the images; the studies measure on the other half and on videos. All of the
 // networks of one kind are in one model, so that the study reads them in one pass; a layer's name says how it was trained.
 package main
 
@@ -35,12 +35,12 @@ func main() {
 
 // A plan is what the flags say.
 type plan struct {
-	pictures, out string
-	scores        []string
-	copies        int
-	back          float64
-	quick         bool
-	rt            *ort.Runtime
+	images, out string
+	scores      []string
+	copies      int
+	back        float64
+	quick       bool
+	rt          *ort.Runtime
 }
 
 func run(ctx context.Context, args []string) error {
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	var p plan
 	var list string
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	flags.StringVar(&p.pictures, "pictures", "", "folder of pictures to learn from")
+	flags.StringVar(&p.images, "pictures", "", "folder of images to learn from")
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
 	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
 	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")
@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string) error {
 	if args[0] == "tables" {
 		return p.tables()
 	}
-	if p.pictures == "" {
-		return errors.New("name a folder of pictures: -pictures photos")
+	if p.images == "" {
+		return errors.New("name a folder of images: -images photos")
 	}
 	if err := os.MkdirAll(p.out, 0o777); err != nil {
 		return err

@@ -8,18 +8,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// stills are whitened patches of still pictures, n x side x side, with values in [-1, 1]: what the networks learn from. They are those of
+// stills are whitened patches of still images, n x side x side, with values in [-1, 1]: what the networks learn from. They are those of
 // the first of parts parts of the folder; the study measures on the others.
 func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	pictures, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.Drawing{Seed: 1})
+	images, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.Drawing{Seed: 1})
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	src, err := video.OpenCamera(ctx, video.CameraOptions{Pictures: pictures, Motion: "still", Patches: video.Patches{Size: side, Places: places, Seed: seed}})
+	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: "still", Patches: video.Patches{Size: side, Places: places, Seed: seed}})
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

@@ -42,7 +42,7 @@ const mild = 0.03
 // grid trains all networks but the copies, or those of one model alone.
 func (p plan) grid(ctx context.Context, which string) error {
 	started := time.Now()
-	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
+	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (p plan) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := stills(ctx, p.pictures, 2, side, p.pick(100, 10), 1)
+	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err
 	}
@@ -242,16 +242,16 @@ func (p plan) copy(ctx context.Context) error {
 // belief trains the convolutional deep belief network.
 func (p plan) belief(ctx context.Context) error {
 	const large = 71 // after filters of 10 and blocks of 2: 31 x 31 pooling units, and 11 x 11 in the second layer
-	x, err := stills(ctx, p.pictures, 2, large, p.pick(6, 1), 2)
+	x, err := stills(ctx, p.images, 2, large, p.pick(6, 1), 2)
 	if err != nil {
 		return err
 	}
-	pictures := tensor.Tensor{Shape: []int{x.Shape[0], 1, large, large}, Data: x.Data}
-	first, err := cdbn.Train(ctx, p.rt, pictures, cdbn.Settings{Units: 24, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Seed: 1})
+	images := tensor.Tensor{Shape: []int{x.Shape[0], 1, large, large}, Data: x.Data}
+	first, err := cdbn.Train(ctx, p.rt, images, cdbn.Settings{Units: 24, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Seed: 1})
 	if err != nil {
 		return err
 	}
-	inner, err := cdbn.Encode(ctx, p.rt, first, pictures)
+	inner, err := cdbn.Encode(ctx, p.rt, first, images)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (p plan) save(name string) func(*onnx.Model, error) error {
 	}
 }
 
-// sheet writes filters as MODEL.pictures/NAME.png, where reports of studies with that model find them.
+// sheet writes filters as MODEL.images/NAME.png, where reports of studies with that model find them.
 func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
 	img, err := filters.Sheet(images, columns, scale)
 	if err != nil {

@@ -225,14 +225,14 @@ func TestRefused(t *testing.T) {
 // explains nearly all of them better than it explains the best of twenty noises.
 func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains on natural pictures")
+		t.Skip("trains on natural images")
 	}
 	folder, err := dataset.OpenFolder(t.Context(), dataset.FolderOptions{Dir: testdata.Path(t, "imagenet-samples")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const side = 10
-	src, err := video.OpenCamera(t.Context(), video.CameraOptions{Pictures: dataset.Limit(folder, 40), Motion: "still",
+	src, err := video.OpenCamera(t.Context(), video.CameraOptions{Images: dataset.Limit(folder, 40), Motion: "still",
 		Patches: video.Patches{Size: side, Places: 200, Width: 160, Height: 120}})
 	if err != nil {
 		t.Fatal(err)

@@ -264,8 +264,8 @@ func TestRefused(t *testing.T) {
 		{x, Settings{Units: 2, Rate: -1}, "a rate of -1"},
 		{x, Settings{Units: 2, Target: 2}, "a sparsity of 2"},
 		{x, Settings{Units: 2, Target: 0.3}, "at most one of the 4 units"},
-		{wild, Settings{Units: 2}, "picture 1 holds"},
-		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "the pictures are all 0"},
+		{wild, Settings{Units: 2}, "image 1 holds"},
+		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "the images are all 0"},
 		{x, Settings{Units: 2, Rate: 1e6, Steps: 200}, "lower the rate"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.s); err == nil || !strings.Contains(err.Error(), c.want) {

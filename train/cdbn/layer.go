@@ -23,7 +23,7 @@ type Settings struct {
 	Rate     float64 // 0: 0.1
 	Momentum float64 // 0: 0.9; it is 0.5 in the first tenth of the steps
 	Steps    int     // 0: 1000
-	Batch    int     // pictures in a step; 0: 4
+	Batch    int     // images in a step; 0: 4
 	Seed     uint64
 	Engine   ort.Options
 	// Progress is called after every step. Optional.
@@ -60,7 +60,7 @@ func (s Settings) complete() Settings {
 func (s Settings) check(x tensor.Tensor) error {
 	switch {
 	case x.Rank() != 4 || x.Len() == 0:
-		return fmt.Errorf("pictures of shape %v: they are n x channels x height x width", x.Shape)
+		return fmt.Errorf("images of shape %v: they are n x channels x height x width", x.Shape)
 	case s.Units < 1 || s.Filter < 1 || s.Block < 1 || s.Steps < 1 || s.Batch < 1:
 		return fmt.Errorf("%d units with filters of %d and blocks of %d, %d steps of %d pictures: each is at least 1", s.Units, s.Filter, s.Block, s.Steps, s.Batch)
 	case !(s.Rate > 0) || !(s.Momentum >= 0 && s.Momentum < 1) || !(s.Decay >= 0) || !(s.Weight >= 0) || !(s.Target > 0 && s.Target < 1):
@@ -71,12 +71,12 @@ func (s Settings) check(x tensor.Tensor) error {
 	}
 	for axis, side := range x.Shape[2:] {
 		if places := side - s.Filter + 1; places < s.Block || places%s.Block != 0 {
-			return fmt.Errorf("pictures of %v: along axis %d filters of %d have %d places, which is no multiple of the block's %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
+			return fmt.Errorf("images of %v: along axis %d filters of %d have %d places, which is no multiple of the block's %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
 		}
 	}
 	for i, v := range x.Data {
 		if v != v || math.IsInf(float64(v), 0) || s.Binary && (v < 0 || v > 1) {
-			return fmt.Errorf("picture %d holds %g", i/(x.Len()/x.Shape[0]), v)
+			return fmt.Errorf("image %d holds %g", i/(x.Len()/x.Shape[0]), v)
 		}
 	}
 	return nil
@@ -87,33 +87,33 @@ type Layer struct {
 	W      tensor.Tensor // K x C x f x f
 	B      tensor.Tensor // K
 	C      tensor.Tensor // C
-	Scale  float64       // pictures were multiplied by this, to the deviation 1
+	Scale  float64       // images were multiplied by this, to the deviation 1
 	Block  int
 	Binary bool
 	Curve  []Point
 }
 
-// Train trains a layer on pictures, n x channels x height x width.
-func Train(ctx context.Context, rt *ort.Runtime, pictures tensor.Tensor, s Settings) (*Layer, error) {
+// Train trains a layer on images, n x channels x height x width.
+func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
-	if err := s.check(pictures); err != nil {
+	if err := s.check(images); err != nil {
 		return nil, fmt.Errorf("training a convolutional Boltzmann machine: %w", err)
 	}
-	s.Batch = min(s.Batch, pictures.Shape[0])
+	s.Batch = min(s.Batch, images.Shape[0])
 	l := &Layer{Scale: 1, Block: s.Block, Binary: s.Binary}
 	if !s.Binary {
-		deviation := rootMeanSquare(pictures.Data)
+		deviation := rootMeanSquare(images.Data)
 		if deviation == 0 {
-			return nil, errors.New("training a convolutional Boltzmann machine: the pictures are all 0")
+			return nil, errors.New("training a convolutional Boltzmann machine: the images are all 0")
 		}
 		l.Scale = 1 / deviation
 	}
-	e, err := newEngine(rt, s, pictures.Shape[1:])
+	e, err := newEngine(rt, s, images.Shape[1:])
 	if err != nil {
 		return nil, err
 	}
 	defer e.close()
-	if err := e.train(ctx, pictures, l); err != nil {
+	if err := e.train(ctx, images, l); err != nil {
 		return nil, fmt.Errorf("training a convolutional Boltzmann machine: %w", err)
 	}
 	return l, nil
@@ -127,17 +127,17 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on pictures that the seed draws.
-func (e *engine) train(ctx context.Context, pictures tensor.Tensor, l *Layer) error {
+// train takes the steps, each on images that the seed draws.
+func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
-	size := tensor.Size(pictures.Shape[1:])
-	e.begin(pictures)
+	size := tensor.Size(images.Shape[1:])
+	e.begin(images)
 	for step := range s.Steps {
 		draw := seed.Rand(s.Seed, "cdbn: step", step)
 		v := ort.Data[float32](e.in["v"])
 		for i := range s.Batch {
-			at := draw.IntN(pictures.Shape[0])
-			for j, p := range pictures.Data[at*size : (at+1)*size] {
+			at := draw.IntN(images.Shape[0])
+			for j, p := range images.Data[at*size : (at+1)*size] {
 				v[i*size+j] = p * float32(l.Scale)
 			}
 		}

@@ -45,8 +45,8 @@ func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
 	return b.Div(sum, b.Add(sum, b.Scalar(1)))
 }
 
-// Encode are the probabilities of a layer's pooling units for pictures, n x C x height x width: what the next layer is trained on.
-func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, pictures tensor.Tensor) (tensor.Tensor, error) {
+// Encode are the probabilities of a layer's pooling units for images, n x C x height x width: what the next layer is trained on.
+func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	m, err := Model(l)
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -57,12 +57,12 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, pictures tensor.Tens
 	}
 	defer s.Close()
 	var out tensor.Tensor
-	for i := range pictures.Shape[0] {
-		in, err := rt.NewValue(onnx.Float, append([]int{1}, pictures.Shape[1:]...)...)
+	for i := range images.Shape[0] {
+		in, err := rt.NewValue(onnx.Float, append([]int{1}, images.Shape[1:]...)...)
 		if err != nil {
 			return out, err
 		}
-		copy(ort.Data[float32](in), pictures.At(i).Data)
+		copy(ort.Data[float32](in), images.At(i).Data)
 		found := []*ort.Value{nil}
 		err = s.Run(ctx, []*ort.Value{in}, found)
 		in.Close()
@@ -71,7 +71,7 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, pictures tensor.Tens
 		}
 		t := found[0].Tensor()
 		if i == 0 {
-			out = tensor.New(append([]int{pictures.Shape[0]}, t.Shape[1:]...)...)
+			out = tensor.New(append([]int{images.Shape[0]}, t.Shape[1:]...)...)
 		}
 		copy(out.At(i).Data, t.Data)
 		found[0].Close()

@@ -61,7 +61,7 @@ func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// match is the mean over pictures and places of visible times hidden units, K x C x f x f.
+// match is the mean over images and places of visible times hidden units, K x C x f x f.
 func (m *machine) match(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
@@ -130,7 +130,7 @@ type engine struct {
 	in, out map[string]*ort.Value
 }
 
-// newEngine prepares training on pictures of a shape, channels x height x width.
+// newEngine prepares training on images of a shape, channels x height x width.
 func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	m := &machine{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
@@ -165,11 +165,11 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 }
 
 // begin draws the filters, small ones. Biases are those at which units that are told nothing else are on as often as they are
-// meant to be, exp b / (1 + n exp b) = target in a block of n, and binary visible ones as often as they are in the pictures.
-func (e *engine) begin(pictures tensor.Tensor) {
+// meant to be, exp b / (1 + n exp b) = target in a block of n, and binary visible ones as often as they are in the images.
+func (e *engine) begin(images tensor.Tensor) {
 	if e.Binary {
 		c := ort.Data[float32](e.in["c"])
-		for i, p := range channelMeans(pictures) {
+		for i, p := range channelMeans(images) {
 			p = min(0.999, max(0.001, p))
 			c[i] = float32(math.Log(p / (1 - p)))
 		}
@@ -184,12 +184,12 @@ func (e *engine) begin(pictures tensor.Tensor) {
 	}
 }
 
-// channelMeans are those of pictures, n x channels x height x width.
-func channelMeans(pictures tensor.Tensor) []float64 {
-	n, c, places := pictures.Shape[0], pictures.Shape[1], pictures.Shape[2]*pictures.Shape[3]
+// channelMeans are those of images, n x channels x height x width.
+func channelMeans(images tensor.Tensor) []float64 {
+	n, c, places := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
 	means := make([]float64, c)
 	for i := range n * c {
-		for _, v := range pictures.Data[i*places : (i+1)*places] {
+		for _, v := range images.Data[i*places : (i+1)*places] {
 			means[i%c] += float64(v) / float64(n*places)
 		}
 	}

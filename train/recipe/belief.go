@@ -23,7 +23,7 @@ func (f *File) checkBelief() error {
 	return nil
 }
 
-// belief trains a convolutional deep belief network on pictures, n x c x h x w.
+// belief trains a convolutional deep belief network on images, n x c x h x w.
 func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error) {
 	out := &layered{}
 	var stack []*cdbn.Layer
@@ -47,7 +47,7 @@ func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error
 	return out, err
 }
 
-// beliefLayer trains one layer. An epoch is as many steps as it takes to draw each picture once in the mean.
+// beliefLayer trains one layer. An epoch is as many steps as it takes to draw each image once in the mean.
 func (l *layering) beliefLayer(ctx context.Context, i int, k beliefKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch

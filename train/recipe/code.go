@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// code trains a stack of autoencoders on pictures, n x c x side x side.
+// code trains a stack of autoencoders on images, n x c x side x side.
 func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, error) {
 	c, side := l.shape[0], l.shape[1]
 	if l.shape[2] != side {
-		return nil, l.node.Get("data").Errorf("pictures of %d x %d: autoencoders here take square ones", side, l.shape[2])
+		return nil, l.node.Get("data").Errorf("images of %d x %d: autoencoders here take square ones", side, l.shape[2])
 	}
 	flat := func(t tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}

@@ -25,7 +25,7 @@ const (
 	settingsFile   = "training.yaml"
 	checkpointFile = "checkpoint.bin"
 	epochsFolder   = "epochs"
-	picturesFolder = "model.pictures" // what reports show of model.onnx
+	imagesFolder   = "model.pictures" // what reports show of model.onnx
 )
 
 // A folder is where a training leaves what comes out.

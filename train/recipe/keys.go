@@ -42,8 +42,8 @@ func (Validation) JSONSchema() map[string]any {
 
 // Network is one kind of network.
 type Network struct {
-	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for pictures, spectrograms and signals"`
-	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small pictures"`
+	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
+	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
 	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
 	ONNX    *onnxKeys    `key:"onnx" doc:"a model, to be trained further"`
 
@@ -148,7 +148,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// check finds augmentations of pictures where samples are sounds, and the other way round.
+// check finds augmentations of images where samples are sounds, and the other way round.
 func (a *Augment) check(n *config.Node, sounds bool) error {
 	for i, law := range a.laws {
 		at := n
@@ -157,9 +157,9 @@ func (a *Augment) check(n *config.Node, sounds bool) error {
 		}
 		switch {
 		case sounds && !transform.OnSounds(law):
-			return at.Errorf("this moves pictures, and the samples are sounds")
-		case !sounds && !transform.OnPictures(law):
-			return at.Errorf("this moves sounds, and the samples are pictures")
+			return at.Errorf("this moves images, and the samples are sounds")
+		case !sounds && !transform.OnImages(law):
+			return at.Errorf("this moves sounds, and the samples are images")
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ type layering struct {
 // runLayers trains a network layer by layer, and fills the folder.
 func (f *File) runLayers(ctx context.Context, data *opened, p dataset.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
-		return nil, f.node.Get("data").Errorf("samples have the shape %v: networks that learn without labels here learn from pictures", data.shape)
+		return nil, f.node.Get("data").Errorf("samples have the shape %v: networks that learn without labels here learn from images", data.shape)
 	}
 	identity, err := f.identity(data, &network{})
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *File) runLayers(ctx context.Context, data *opened, p dataset.Preprocess
 
 // layered is a network that was trained layer by layer.
 type layered struct {
-	model  *onnx.Model // of preprocessed pictures
+	model  *onnx.Model // of preprocessed images
 	layers []Layer
 	images [][]tensor.Tensor // what the units of each layer see
 }
@@ -162,12 +162,12 @@ func (l *layering) finish(data *opened, p dataset.Preprocess, out *layered) (*Su
 	return s, l.dropCheckpoints(len(out.layers))
 }
 
-// draw writes a sheet for every layer: model.pictures/layer1.png and so on. Reports show them. Of pictures that are neither grey nor in colour there is none.
+// draw writes a sheet for every layer: model.images/layer1.png and so on. Reports show them. Of images that are neither grey nor in colour there is none.
 func (l *layering) draw(images [][]tensor.Tensor) error {
 	if c := l.shape[0]; c != 1 && c != 3 {
 		return nil
 	}
-	folder := l.dir.in(picturesFolder)
+	folder := l.dir.in(imagesFolder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}

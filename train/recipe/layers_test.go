@@ -44,7 +44,7 @@ epochs: 3
 batch: 4
 `
 
-// Networks that learn without labels fill their folder; the model takes pictures as they are, and its outputs are its layers.
+// Networks that learn without labels fill their folder; the model takes images as they are, and its outputs are its layers.
 func TestLayerByLayer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestLayerByLayer(t *testing.T) {
 				}
 			}
 			for _, sheet := range []string{"layer1.png", "layer2.png"} {
-				if _, err := png.Decode(bytes.NewReader(read(t, dir, picturesFolder, sheet))); err != nil {
+				if _, err := png.Decode(bytes.NewReader(read(t, dir, imagesFolder, sheet))); err != nil {
 					t.Errorf("%s: %v", sheet, err)
 				}
 			}

@@ -68,7 +68,7 @@ func (f *File) features(shape []int, p *dataset.Preprocess) ([]int, error) {
 	}
 	at := f.node.Get("preprocess")
 	if len(shape) != 2 {
-		return nil, at.Errorf("features are of sounds, and these are pictures")
+		return nil, at.Errorf("features are of sounds, and these are images")
 	}
 	s := *p.Features
 	if s.Rate = cmp.Or(s.Rate, p.Frame.Rate); s.Rate == 0 {
@@ -133,7 +133,7 @@ func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 // hear puts the spectrogram that the network takes before it while it is trained.
 func (n *network) hear(shape []int, p dataset.Preprocess) (err error) {
 	if len(shape) != 2 {
-		return errors.New("features are of sounds, and these are pictures")
+		return errors.New("features are of sounds, and these are images")
 	}
 	n.bare = n.model
 	if len(n.parameters) == 0 {

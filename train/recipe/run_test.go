@@ -52,7 +52,7 @@ func read(t *testing.T, elem ...string) []byte {
 	return raw
 }
 
-// A training fills its folder, its network takes pictures as they are, and running it again does nothing.
+// A training fills its folder, its network takes images as they are, and running it again does nothing.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -48,7 +48,7 @@ func TestSoundsAreMoved(t *testing.T) {
 func TestAugmentationsOfTheOtherKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this moves pictures",
+		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this moves images",
 		strings.Replace(plainText, "{flip: {}}", "{gain: 3}", 1):                                  "t.yaml:7:12: this moves sounds",
 		strings.Replace(plainText, "{flip: {}}", "{sequence: [{flip: {}}, {low-pass: 1000}]}", 1): "this moves sounds",
 	} {

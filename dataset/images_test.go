@@ -12,17 +12,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// picture reads a file of testdata/pictures.
-func picture(t testing.TB, name string) image.Image {
+// image reads a file of testdata/images.
+func img(t testing.TB, name string) image.Image {
 	t.Helper()
-	img, err := readPicture(filepath.Join("testdata", "pictures", name))
+	img, err := readImage(filepath.Join("testdata", "images", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return img
 }
 
-// levels is the largest and the mean difference of two pictures, in 255ths.
+// levels is the largest and the mean difference of two images, in 255ths.
 func levels(t testing.TB, got, want []float32) (worst, mean float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -42,17 +42,17 @@ func TestFrameEqualsTorchvision(t *testing.T) {
 		Name  string
 		Frame Frame
 	}
-	data, err := os.ReadFile("testdata/pictures/framing.json")
+	data, err := os.ReadFile("testdata/images/framing.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	scene := picture(t, "scene.png")
+	scene := img(t, "scene.png")
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			want, err := Frame{}.Image(picture(t, "framed-"+c.Name+".png"))
+			want, err := Frame{}.Image(img(t, "framed-"+c.Name+".png"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,13 +61,13 @@ func TestFrameEqualsTorchvision(t *testing.T) {
 				t.Fatal(err)
 			}
 			if worst, _ := levels(t, got.Data, want.Data); worst != 0 {
-				t.Errorf("a picture is off by %v levels; want PIL's own", worst)
+				t.Errorf("an image is off by %v levels; want PIL's own", worst)
 			}
 		})
 	}
 }
 
-// tensorFile reads an array of testdata as one picture.
+// tensorFile reads an array of testdata as one image.
 func tensorFile(t testing.TB, path string) tensor.Tensor {
 	t.Helper()
 	file, err := openArchive(t.Context(), path)
@@ -91,13 +91,13 @@ func tensorFile(t testing.TB, path string) tensor.Tensor {
 
 func TestFrameOfTensorEqualsTorch(t *testing.T) {
 	t.Parallel()
-	scene, err := Frame{}.Image(picture(t, "scene.png"))
+	scene, err := Frame{}.Image(img(t, "scene.png"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{"bilinear", "bicubic"} {
 		for _, size := range []int{17, 71} {
-			want := tensorFile(t, fmt.Sprintf("testdata/pictures/tensor-%s-%d.npy", mode, size))
+			want := tensorFile(t, fmt.Sprintf("testdata/images/tensor-%s-%d.npy", mode, size))
 			got, err := Frame{Resize: size, Interpolation: mode}.Tensor(scene)
 			if err != nil {
 				t.Fatal(err)
@@ -112,18 +112,18 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 // All formats are PIL's to the bit but for JPEG, whose inverse cosine transform rounds otherwise now and then.
 func TestDecodeEqualsPIL(t *testing.T) {
 	t.Parallel()
-	references, err := filepath.Glob("testdata/pictures/*.rgb.png")
+	references, err := filepath.Glob("testdata/images/*.rgb.png")
 	if err != nil || len(references) < 30 {
-		t.Fatalf("%d pictures, %v", len(references), err)
+		t.Fatalf("%d images, %v", len(references), err)
 	}
 	for _, path := range references {
 		name := strings.TrimSuffix(filepath.Base(path), ".rgb.png")
 		t.Run(name, func(t *testing.T) {
-			want, err := Frame{Channels: 3}.Image(picture(t, name+".rgb.png"))
+			want, err := Frame{Channels: 3}.Image(img(t, name+".rgb.png"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Frame{Channels: 3}.Image(picture(t, name))
+			got, err := Frame{Channels: 3}.Image(img(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

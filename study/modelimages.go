@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Pictures of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.pictures, each with what it shows in
+// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.images, each with what it shows in
 // a JSON file of the same name, if anything. A run takes them along for its report.
 
 const (
-	modelPictures     = "pictures/models" // in the run folder
-	mostModelPictures = 60                // of one model
-	mostPictureBytes  = 4 << 20
+	modelImages     = "pictures/models" // in the run folder
+	mostModelImages = 60                // of one model
+	mostImageBytes  = 4 << 20
 )
 
-// copyModelPictures brings the pictures of every model to the run folder.
-func (r *runner) copyModelPictures() error {
-	if err := os.RemoveAll(r.folder.path(modelPictures)); err != nil {
+// copyModelImages brings the images of every model to the run folder.
+func (r *runner) copyModelImages() error {
+	if err := os.RemoveAll(r.folder.path(modelImages)); err != nil {
 		return err
 	}
 	for _, m := range r.plan.models {
@@ -31,9 +31,9 @@ func (r *runner) copyModelPictures() error {
 		if err != nil {
 			return err
 		}
-		for _, file := range files[:min(len(files), mostModelPictures)] {
-			if err := r.copyModelPicture(m.spec.Name, file); err != nil {
-				return fmt.Errorf("the pictures of model %s: %w", m.spec.Name, err)
+		for _, file := range files[:min(len(files), mostModelImages)] {
+			if err := r.copyModelImage(m.spec.Name, file); err != nil {
+				return fmt.Errorf("the images of model %s: %w", m.spec.Name, err)
 			}
 		}
 	}
@@ -45,9 +45,9 @@ func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// copyModelPicture copies one picture, unless it is too large for a report, and says whose it is.
-func (r *runner) copyModelPicture(model, file string) error {
-	if info, err := os.Stat(file); err != nil || info.Size() > mostPictureBytes {
+// copyModelImage copies one image, unless it is too large for a report, and says whose it is.
+func (r *runner) copyModelImage(model, file string) error {
+	if info, err := os.Stat(file); err != nil || info.Size() > mostImageBytes {
 		return err
 	}
 	png, err := os.ReadFile(file)
@@ -67,10 +67,10 @@ func (r *runner) copyModelPicture(model, file string) error {
 		}
 	}
 	text["model"] = model
-	if err := os.MkdirAll(r.folder.path(modelPictures), 0o755); err != nil {
+	if err := os.MkdirAll(r.folder.path(modelImages), 0o755); err != nil {
 		return err
 	}
-	to := fmt.Sprintf("%s/%s-%s", modelPictures, inFileName(model), name)
+	to := fmt.Sprintf("%s/%s-%s", modelImages, inFileName(model), name)
 	if err := r.folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
 		return err
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A contact sheet of a transformation has a line for each of the first samples of the data: the picture as it is, then under each value of
+// A contact sheet of a transformation has a line for each of the first samples of the data: the image as it is, then under each value of
 // the transformation, as the first model sees it before its mean and deviation. The report shows it.
 
 const (
 	mostValues = 7  // of a transformation on a sheet
-	leastSide  = 64 // pixels of a picture; smaller ones are enlarged, pixel by pixel
+	leastSide  = 64 // pixels of an image; smaller ones are enlarged, pixel by pixel
 	sheetGap   = 4
 	mostSheets = 48
 
-	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
+	sheetFolder = "pictures/views" // what is not from here in images/ is the user's
 )
 
-// writePictures writes a sheet for each transformation of each data set, where the study asks for them.
-func (r *runner) writePictures(ctx context.Context) error {
-	if r.plan.Study.Pictures == 0 {
+// writeImages writes a sheet for each transformation of each data set, where the study asks for them.
+func (r *runner) writeImages(ctx context.Context) error {
+	if r.plan.Study.Images == 0 {
 		return nil
 	}
 	type subject struct {
@@ -64,17 +64,17 @@ func (r *runner) writePictures(ctx context.Context) error {
 	return nil
 }
 
-// writeSheet writes the sheet of one transformation, and what it shows. Data that are no pictures have none.
+// writeSheet writes the sheet of one transformation, and what it shows. Data that are no images have none.
 func (r *runner) writeSheet(ctx context.Context, name string, cells []*Cell) error {
 	cells = cells[:min(len(cells), mostValues)]
 	first := cells[0]
 	var lines [][]tensor.Tensor
-	for _, place := range first.Data.order[:min(r.plan.Study.Pictures, len(first.Data.order))] {
+	for _, place := range first.Data.order[:min(r.plan.Study.Images, len(first.Data.order))] {
 		sample, err := first.Data.source.At(ctx, place, first.Model.model.Frame())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || !isPicture(sample) {
+		if err != nil || !isImage(sample) {
 			continue // one that cannot be read is among the run's warnings
 		}
 		line := []tensor.Tensor{sample.Input}
@@ -101,12 +101,12 @@ func (r *runner) writeSheet(ctx context.Context, name string, cells []*Cell) err
 	return r.folder.write(name+".png", func(w io.Writer) error { return png.Encode(w, contactSheet(lines)) })
 }
 
-func isPicture(s dataset.Sample) bool {
+func isImage(s dataset.Sample) bool {
 	shape := s.Input.Shape
 	return s.Sound == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
 }
 
-// captionOf is what the report says of a sheet; see report.PictureText.
+// captionOf is what the report says of a sheet; see report.ImageText.
 func captionOf(cells []*Cell, lines int) map[string]string {
 	v := cells[0].View
 	what := "and transformed"
@@ -119,11 +119,11 @@ func captionOf(cells []*Cell, lines int) map[string]string {
 	}
 	return map[string]string{
 		"title":   fmt.Sprintf("%s of %s", v.Transform, cells[0].Data.spec.Name),
-		"caption": fmt.Sprintf("Each of %d lines is a picture, from left to right as it is %s.", lines, what),
+		"caption": fmt.Sprintf("Each of %d lines is an image, from left to right as it is %s.", lines, what),
 	}
 }
 
-// contactSheet lays pictures of one size, c x h x w in [0, 1], out in lines.
+// contactSheet lays images of one size, c x h x w in [0, 1], out in lines.
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
 	zoom := contactsheet.Zoom(h, w, leastSide)

@@ -1,4 +1,4 @@
-"""Makes testdata/pictures: small pictures in many formats, and what PIL and torchvision read and make of them.
+"""Makes testdata/images: small images in many formats, and what PIL and torchvision read and make of them.
 
 NAME.EXT is a picture; NAME.EXT.rgb.png is what PIL's convert("RGB") decodes from it. framed-*.png are torchvision's
 transforms of scene.png; framing.json says which. Run with Python 3, PIL and torchvision; the results are kept in the
@@ -13,7 +13,7 @@ from PIL import Image
 from torchvision import transforms as T
 from torchvision.transforms import InterpolationMode as I
 
-out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pictures")
+out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "images")
 os.makedirs(out, exist_ok=True)
 rng = np.random.default_rng(7)
 

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestContactSheets looks at the sheets of a run: one for each transformation of the input, in which a picture at 180 degrees is the one as
+// TestContactSheets looks at the sheets of a run: one for each transformation of the input, in which an image at 180 degrees is the one as
 // it is, turned by hand.
 func TestContactSheets(t *testing.T) {
 	t.Parallel()
@@ -35,19 +35,19 @@ func TestContactSheets(t *testing.T) {
 		for x := range side {
 			colours[tile(0, x, y)] = true
 			if tile(0, x, y) != tile(2, side-1-x, side-1-y) {
-				t.Fatalf("the picture at 180 degrees differs at %d, %d", x, y)
+				t.Fatalf("the image at 180 degrees differs at %d, %d", x, y)
 			}
 		}
 	}
 	if len(colours) < 2 {
-		t.Error("the picture is blank")
+		t.Error("the image is blank")
 	}
 	var caption map[string]string
 	text, err := os.ReadFile(files[0])
 	if err == nil {
 		err = json.Unmarshal(text, &caption)
 	}
-	if err != nil || caption["title"] != "quarter of shapes" || caption["caption"] != "Each of 3 lines is a picture, from left to right as it is and at 90, 180." {
+	if err != nil || caption["title"] != "quarter of shapes" || caption["caption"] != "Each of 3 lines is an image, from left to right as it is and at 90, 180." {
 		t.Errorf("%q, %v", caption, err)
 	}
 	mustRun(t, parseIn(t, dir, studyText), out, options(t)) // what was drawn stays where nobody asks
@@ -56,8 +56,8 @@ func TestContactSheets(t *testing.T) {
 	}
 }
 
-// The pictures that stand beside a model come into the run folder, and with them what they are said to show.
-func TestModelPictures(t *testing.T) {
+// The images that stand beside a model come into the run folder, and with them what they are said to show.
+func TestModelImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})

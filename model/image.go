@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A picture is the input that takes pictures, or sounds: those have one channel and are 1 high.
-type picture struct {
+// An image is the input that takes images, or sounds: those have one channel and are 1 high.
+type image struct {
 	port                    onnx.Port
 	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
 	sound                   bool
@@ -24,16 +24,16 @@ type picture struct {
 	preprocess              dataset.Preprocess
 }
 
-// shape is that of one picture as it comes, c x h x w, or of one sound, 1 x n.
-func (p picture) shape() []int {
+// shape is that of one image as it comes, c x h x w, or of one sound, 1 x n.
+func (p image) shape() []int {
 	if p.sound {
 		return []int{1, p.width}
 	}
 	return []int{p.channels, p.height, p.width}
 }
 
-// batchShape is that of n pictures as the model takes them.
-func (p picture) batchShape(n int) []int {
+// batchShape is that of n images as the model takes them.
+func (p image) batchShape(n int) []int {
 	switch p.layout {
 	case "NHWC":
 		return []int{n, p.height, p.width, p.channels}
@@ -45,7 +45,7 @@ func (p picture) batchShape(n int) []int {
 	return []int{n, p.channels, p.height, p.width}
 }
 
-// findInputs decides which input takes the picture or the sound and gives all others their fixed values. This is the one place that
+// findInputs decides which input takes the image or the sound and gives all others their fixed values. This is the one place that
 // knows what inputs are.
 func (m *Model) findInputs() error {
 	o := m.options
@@ -55,25 +55,25 @@ func (m *Model) findInputs() error {
 	port, layout, isSound := soundInput(m.graph.Inputs(), o)
 	construct := newSound
 	if !isSound || !o.wantsSound() {
-		found, axes, err := pictureInput(m.graph.Inputs(), o)
+		found, axes, err := imageInput(m.graph.Inputs(), o)
 		switch {
 		case err == nil:
-			port, layout, construct = found, axes, newPicture
+			port, layout, construct = found, axes, newImage
 		case !isSound || tooShort(port) && !o.wantsSound():
 			return err
 		}
 	}
 	var err error
 	m.batch = max(port.Shape[0].Size, 0)
-	if m.picture, err = construct(port, layout, o); err != nil {
+	if m.image, err = construct(port, layout, o); err != nil {
 		return setting(err, "preprocess")
 	}
 	m.fixed, err = fixedInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
 	return setting(err, "inputs")
 }
 
-// pictureInput finds the input that can take a picture, and whether its channels come first or last.
-func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
+// imageInput finds the input that can take an image, and whether its channels come first or last.
+func imageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
 		return onnx.Port{}, "", setting(fmt.Errorf("layout %q: it is NCHW or NHWC", l), "layout")
 	}
@@ -89,20 +89,20 @@ func pictureInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return onnx.Port{}, "", fmt.Errorf("several inputs could take a picture (%s): choose one by input, and give the others values by inputs", list(found))
+		return onnx.Port{}, "", fmt.Errorf("several inputs could take an image (%s): choose one by input, and give the others values by inputs", list(found))
 	case len(found) == 0 && o.Input != "":
 		return onnx.Port{}, "", setting(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.Port{}, "", fmt.Errorf("no input takes a picture (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
+		return onnx.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
-		return onnx.Port{}, "", fmt.Errorf("input %v does not take a picture: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], when(o.Layout != "", " in layout "+o.Layout))
+		return onnx.Port{}, "", fmt.Errorf("input %v does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], when(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
 
-// layoutOf is the layout in which an input takes a picture, of the one that is asked for or of both, or "".
+// layoutOf is the layout in which an input takes an image, of the one that is asked for or of both, or "".
 func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
 	switch in.Type {
 	case onnx.Float, onnx.Double, onnx.Uint8:
@@ -132,7 +132,7 @@ const (
 	yes
 )
 
-// channelAxis tells whether an axis can hold the channels of a picture.
+// channelAxis tells whether an axis can hold the channels of an image.
 func channelAxis(d onnx.Dim) answer {
 	switch symbol := strings.ToLower(d.Symbol); {
 	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
@@ -143,9 +143,9 @@ func channelAxis(d onnx.Dim) answer {
 	return maybe
 }
 
-// newPicture works out the size of the pictures and how they are framed.
-func newPicture(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
-	p := picture{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+// newImage works out the size of the images and how they are framed.
+func newImage(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
+	p := image{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := port.Sizes()
 	c, h, w := dims[1], dims[2], dims[3]
 	if layout == "NHWC" {
@@ -176,7 +176,7 @@ func newPicture(port onnx.Port, layout onnx.Axes, o Options) (picture, error) {
 		p.width = o.Size[1]
 	}
 	if p.height <= 0 || p.width <= 0 {
-		return p, fmt.Errorf("input %v leaves the size of a picture open: say preprocess: {crop: 224}, or how large it is", port)
+		return p, fmt.Errorf("input %v leaves the size of an image open: say preprocess: {crop: 224}, or how large it is", port)
 	}
 	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}
@@ -190,9 +190,9 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	case model < 0:
 		return preprocess, nil
 	case model == 0:
-		return 0, fmt.Errorf("input %v has no room for a picture", port)
+		return 0, fmt.Errorf("input %v has no room for an image", port)
 	case preprocess != 0 && preprocess != model:
-		key, made := "crop", "pictures"
+		key, made := "crop", "images"
 		switch what {
 		case "channels":
 			key = what
@@ -204,22 +204,22 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 	return model, nil
 }
 
-// fill writes pictures into a tensor of the model's type and layout, on all cores: the engine waits for it.
-func (p picture) fill(pictures []tensor.Tensor, dst *ort.Value) {
-	workers := min(runtime.GOMAXPROCS(0), len(pictures))
+// fill writes images into a tensor of the model's type and layout, on all cores: the engine waits for it.
+func (p image) fill(images []tensor.Tensor, dst *ort.Value) {
+	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
-			for i := w; i < len(pictures); i += workers {
-				p.fillOne(pictures[i], dst, i)
+			for i := w; i < len(images); i += workers {
+				p.fillOne(images[i], dst, i)
 			}
 		})
 	}
 	wait.Wait()
 }
 
-// fillOne writes one picture at place i of the batch.
-func (p picture) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
+// fillOne writes one image at place i of the batch.
+func (p image) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	n := t.Len()
 	if p.port.Type == onnx.Float && p.layout != "NHWC" {
 		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
@@ -240,8 +240,8 @@ func (p picture) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 // toByte rounds to the nearest byte.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
 
-// arrange converts a picture of c x h x w to the type and the layout of the model.
-func arrange[T float32 | float64 | uint8](dst []T, src []float32, p picture, convert func(float32) T) {
+// arrange converts an image of c x h x w to the type and the layout of the model.
+func arrange[T float32 | float64 | uint8](dst []T, src []float32, p image, convert func(float32) T) {
 	if p.layout != "NHWC" {
 		for i, v := range src {
 			dst[i] = convert(v)
@@ -256,13 +256,13 @@ func arrange[T float32 | float64 | uint8](dst []T, src []float32, p picture, con
 	}
 }
 
-// check reports a picture of the wrong size.
-func (p picture) check(t tensor.Tensor) error {
+// check reports an image of the wrong size.
+func (p image) check(t tensor.Tensor) error {
 	if slices.Equal(t.Shape, p.shape()) {
 		return nil
 	}
 	open := !p.sound && (p.frame.Height == 0 || p.frame.Width == 0)
-	return fmt.Errorf("wants pictures of %s, not of %s%s", by(p.shape()), by(t.Shape),
+	return fmt.Errorf("wants images of %s, not of %s%s", by(p.shape()), by(t.Shape),
 		when(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
