@@ -25,6 +25,8 @@ import (
 type Method interface {
 	// Name is the name in study files and in scores, for instance "seis".
 	Name() string
+	// Descriptor describes the measure and its statistics to readers of the scores. Its name is Name.
+	Descriptor() Descriptor
 	// Version changes when the same data would give other scores; finished cells of an older version are redone.
 	Version() int
 	// Settings are what the scores depend on besides the data, in a form that encodes to canonical JSON.

@@ -8,29 +8,32 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/measure"
 )
 
 // A Record is what a run folder says of itself besides its scores (run.json): what was run, with which versions, on
 // which bytes, and what was left out. A report is made from rows and a record alone.
 type Record struct {
-	Study    string        `json:"study"`
-	Seed     uint64        `json:"seed"`
-	Noether  string        `json:"noether"` // version of this program
-	Started  time.Time     `json:"started"`
-	Finished *time.Time    `json:"finished,omitempty"` // absent while the run is going on
-	Cells    int           `json:"cells"`              // cells planned
-	Done     int           `json:"done"`               // cells finished
-	Models   []ModelRecord `json:"models"`
-	Data     []DataRecord  `json:"data"`
-	Engine   EngineRecord  `json:"engine"`
-	Skipped  []Skip        `json:"skipped,omitempty"`
-	Missing  []Missing     `json:"missing,omitempty"` // what the last merge could not complete
-	Warnings []string      `json:"warnings,omitempty"`
-	Used     *Resources    `json:"used,omitempty"`   // by the run that wrote the record
-	Failed   []Failure     `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
-	Keys     []string      `json:"keys,omitempty"`   // of the cells planned: the folder may hold others of an earlier study
-	Means    []int         `json:"means,omitempty"`  // for each key the number of the means that its cell may enter: over the values of a transformation, over trials
-	Resolved string        `json:"-"`                // the text of study.yaml as resolved
+	Study    string     `json:"study"`
+	Seed     uint64     `json:"seed"`
+	Noether  string     `json:"noether"` // version of this program
+	Started  time.Time  `json:"started"`
+	Finished *time.Time `json:"finished,omitempty"` // absent while the run is going on
+	Cells    int        `json:"cells"`              // cells planned
+	Done     int        `json:"done"`               // cells finished
+	// Measures describe the measures of the study. Records of earlier versions have none.
+	Measures []measure.Descriptor `json:"measures,omitempty"`
+	Models   []ModelRecord        `json:"models"`
+	Data     []DataRecord         `json:"data"`
+	Engine   EngineRecord         `json:"engine"`
+	Skipped  []Skip               `json:"skipped,omitempty"`
+	Missing  []Missing            `json:"missing,omitempty"` // what the last merge could not complete
+	Warnings []string             `json:"warnings,omitempty"`
+	Used     *Resources           `json:"used,omitempty"`   // by the run that wrote the record
+	Failed   []Failure            `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
+	Keys     []string             `json:"keys,omitempty"`   // of the cells planned: the folder may hold others of an earlier study
+	Means    []int                `json:"means,omitempty"`  // for each key the number of the means that its cell may enter: over the values of a transformation, over trials
+	Resolved string               `json:"-"`                // the text of study.yaml as resolved
 }
 
 // Resources are what a run has used: the process that wrote the record, not those before it or beside it.

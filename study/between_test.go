@@ -53,7 +53,7 @@ func decodeEntry(c correlation, entry string) (MeasureSpec, error) {
 	if err != nil {
 		return MeasureSpec{}, err
 	}
-	f := family("correlation", "A test.", plain(func(struct{}) measure.Comparison { return c }))
+	f := family(c.Descriptor(), plain(func(struct{}) measure.Comparison { return c }))
 	m := MeasureSpec{node: n}
 	return m, m.decode(f, n.Get("correlation"))
 }

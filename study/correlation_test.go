@@ -16,10 +16,11 @@ type correlation struct {
 	skip     string // pairs whose first layer's name contains this are skipped
 }
 
-func (correlation) Name() string        { return "correlation" }
-func (correlation) Version() int        { return 1 }
-func (correlation) Settings() any       { return nil }
-func (c correlation) Directional() bool { return c.directed }
+func (correlation) Name() string                   { return "correlation" }
+func (correlation) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "correlation"} }
+func (correlation) Version() int                   { return 1 }
+func (correlation) Settings() any                  { return nil }
+func (c correlation) Directional() bool            { return c.directed }
 
 func (c correlation) Skip(g measure.Grid) string {
 	if len(g.Pairs) != 1 || len(g.A) != 1 || len(g.B) != 1 {

@@ -16,29 +16,39 @@ import (
 // A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
 // how it is made from them.
 type Family struct {
-	Name string
-	Doc  string // one sentence: what it asks
+	Name       string
+	Descriptor measure.Descriptor
 	// decode reads settings from a node, nil for all defaults, and makes the method.
 	decode func(n *config.Node) (measure.Method, error)
 	schema func() map[string]any
 }
 
-// Families are the measures that a study can name. A new one is a package under measure and a line here.
+// Families are the measures that a study can name, in the order in which reports show them. A new one is a package
+// under measure and a line here.
 func Families() []Family {
 	return []Family{
-		family("accuracy", "Is the class right on x, and on T(x)?", plain(prediction.Accuracy)),
-		family("effective-invariance", "Does the prediction hold under T, with confidence?", plain(prediction.EffectiveInvariance)),
-		family("prediction-divergence", "How far do the predicted probabilities move under T?", plain(prediction.Divergence)),
-		family("distance", "How far does a layer's activation move under T?", plain(distance.New)),
-		family("seis", "Is a layer's spatial information still there after T, and in the same place?", plain(seis.New)),
-		family("similarity", "How alike are two representations of the same inputs?", similarity.New),
-		family("stir", "Which inputs are the same to one model, and are they the same to another?", stir.New),
-		family("firing", "Does a single unit keep firing for its feature while the input is transformed?", firing.New),
-		family("robust-accuracy", "Is the class still right after the worst small change of the image?", robust.New),
-		family("informativeness", "What can a small probe read of a factor from a layer?", probe.Informativeness),
-		family("parameter-equivariance", "Can a probe tell from f(x) and f(T(x)) what T did?", probe.ParameterEquivariance),
-		family("representation-equivariance", "Can a probe predict f(T(x)) from f(x) and T's parameter?", probe.RepresentationEquivariance),
-		family("invariance", "Does a layer's pooled vector stay where it is, for each value of T's parameter?", probe.Invariance),
-		family("disentanglement", "Does a probe for one factor still read it when T changes another?", probe.Disentanglement),
+		family(prediction.AccuracyDescriptor(), plain(prediction.Accuracy)),
+		family(prediction.EffectiveInvarianceDescriptor(), plain(prediction.EffectiveInvariance)),
+		family(prediction.DivergenceDescriptor(), plain(prediction.Divergence)),
+		family(seis.Descriptor(), plain(seis.New)),
+		family(distance.Descriptor(), plain(distance.New)),
+		family(similarity.Descriptor(), similarity.New),
+		family(stir.Descriptor(), stir.New),
+		family(firing.Descriptor(), firing.New),
+		family(probe.InformativenessDescriptor(), probe.Informativeness),
+		family(probe.ParameterEquivarianceDescriptor(), probe.ParameterEquivariance),
+		family(probe.RepresentationEquivarianceDescriptor(), probe.RepresentationEquivariance),
+		family(probe.InvarianceDescriptor(), probe.Invariance),
+		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
+		family(robust.Descriptor(), robust.New),
 	}
+}
+
+// Descriptors returns the descriptors of Families, for scores whose run has kept none.
+func Descriptors() []measure.Descriptor {
+	var out []measure.Descriptor
+	for _, f := range Families() {
+		out = append(out, f.Descriptor)
+	}
+	return out
 }

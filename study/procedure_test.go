@@ -57,9 +57,10 @@ func writing(raw []byte) func(io.Writer) error {
 	}
 }
 
-func (*brightness) Name() string  { return "brightness" }
-func (*brightness) Version() int  { return 1 }
-func (*brightness) Settings() any { return nil }
+func (*brightness) Name() string                   { return "brightness" }
+func (*brightness) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "brightness"} }
+func (*brightness) Version() int                   { return 1 }
+func (*brightness) Settings() any                  { return nil }
 
 func (b *brightness) Needs() procedure.Needs {
 	return procedure.Needs{Pair: b.pair, Directional: true, Layers: procedure.Penultimate, Samples: b.images}

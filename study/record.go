@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -87,6 +88,7 @@ func (r *runner) record(done bool) scores.Record {
 	for _, m := range r.missing {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
+	out.Measures = p.descriptors()
 	for _, m := range p.models {
 		out.Models = append(out.Models, m.record())
 	}
@@ -94,6 +96,27 @@ func (r *runner) record(done bool) scores.Record {
 		out.Warnings = append(out.Warnings, d.warnings()...)
 		out.Data = append(out.Data, d.record())
 	}
+	return out
+}
+
+// descriptors returns the descriptors of the measures of the study, each once, in the order of Families; measures that
+// are not among Families come last, in the order of the study.
+func (p *Plan) descriptors() []measure.Descriptor {
+	var out []measure.Descriptor
+	for _, m := range p.Study.Measures {
+		d := m.Descriptor()
+		if !slices.ContainsFunc(out, func(o measure.Descriptor) bool { return o.Name == d.Name }) {
+			out = append(out, d)
+		}
+	}
+	place := func(d measure.Descriptor) int {
+		families := Families()
+		if i := slices.IndexFunc(families, func(f Family) bool { return f.Name == d.Name }); i >= 0 {
+			return i
+		}
+		return len(families)
+	}
+	slices.SortStableFunc(out, func(a, b measure.Descriptor) int { return place(a) - place(b) })
 	return out
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 // family describes a method whose settings are the struct S.
-func family[S any, M measure.Method](name, doc string, make func(S) (M, error)) Family {
+func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, error)) Family {
 	return Family{
-		Name: name,
-		Doc:  doc,
+		Name:       d.Name,
+		Descriptor: d,
 		decode: func(n *config.Node) (measure.Method, error) {
 			var settings S
 			if err := config.Decode(n, &settings); err != nil {
@@ -20,7 +20,7 @@ func family[S any, M measure.Method](name, doc string, make func(S) (M, error)) 
 			}
 			m, err := make(settings)
 			if err != nil {
-				return nil, n.Errorf("%s: %w", name, err)
+				return nil, n.Errorf("%s: %w", d.Name, err)
 			}
 			return m, nil
 		},
@@ -139,7 +139,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	settings := map[string]any{}
 	for _, f := range Families() {
 		s := f.schema()
-		s["description"] = f.Doc
+		s["description"] = f.Descriptor.Question
 		use := f.between()
 		if use != always {
 			names = append(names, f.Name)

@@ -20,11 +20,12 @@ import (
 // dimming is a procedure that wants a transformation: for each of its values, the mean value of the moved images.
 type dimming struct{ job *procedure.Transform }
 
-func (*dimming) Name() string               { return "dimming" }
-func (*dimming) Version() int               { return 1 }
-func (*dimming) Settings() any              { return nil }
-func (*dimming) Needs() procedure.Needs     { return procedure.Needs{Transform: true, Samples: 20} }
-func (*dimming) Skip(*procedure.Job) string { return "" }
+func (*dimming) Name() string                   { return "dimming" }
+func (*dimming) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "dimming"} }
+func (*dimming) Version() int                   { return 1 }
+func (*dimming) Settings() any                  { return nil }
+func (*dimming) Needs() procedure.Needs         { return procedure.Needs{Transform: true, Samples: 20} }
+func (*dimming) Skip(*procedure.Job) string     { return "" }
 
 func (*dimming) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len() * len(j.Transform.Values))

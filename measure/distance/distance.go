@@ -67,11 +67,12 @@ type family struct {
 	settings Settings
 }
 
-func (f *family) Name() string             { return f.spec.Kind }
-func (f *family) Version() int             { return f.spec.Version }
-func (f *family) Settings() any            { return f.settings }
-func (f *family) Needs() measure.Needs     { return measure.Needs{Moved: true} }
-func (f *family) Skip(measure.Site) string { return "" }
+func (f *family) Name() string                 { return f.spec.Kind }
+func (*family) Descriptor() measure.Descriptor { return Descriptor() }
+func (f *family) Version() int                 { return f.spec.Version }
+func (f *family) Settings() any                { return f.settings }
+func (f *family) Needs() measure.Needs         { return measure.Needs{Moved: true} }
+func (f *family) Skip(measure.Site) string     { return "" }
 
 // Cost is two vectors of the layer, for the null, and a few numbers.
 func (f *family) Cost(s measure.Site) int64 { return f.spec.Cost(s, tensor.Size(s.Layer.Shape)) }

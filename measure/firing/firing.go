@@ -19,6 +19,8 @@ type firing struct{ settings Settings }
 
 func (*firing) Name() string { return "firing" }
 
+func (*firing) Descriptor() measure.Descriptor { return Descriptor() }
+
 func (*firing) Version() int { return 1 }
 
 func (m *firing) Settings() any { return m.settings }

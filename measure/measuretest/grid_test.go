@@ -15,11 +15,12 @@ import (
 // two layers.
 type product struct{}
 
-func (product) Name() string             { return "product" }
-func (product) Version() int             { return 1 }
-func (product) Settings() any            { return nil }
-func (product) Directional() bool        { return false }
-func (product) Skip(measure.Grid) string { return "" }
+func (product) Name() string                   { return "product" }
+func (product) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "product"} }
+func (product) Version() int                   { return 1 }
+func (product) Settings() any                  { return nil }
+func (product) Directional() bool              { return false }
+func (product) Skip(measure.Grid) string       { return "" }
 func (product) Cost(g measure.Grid) int64 {
 	return int64(16 * len(g.Pairs))
 }

@@ -46,8 +46,9 @@ var predictionColumns = []paired.Column{
 // predicted-clean, predicted-moved (classes as numbers), confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
 	return &family{
-		settings: s,
-		needs:    measure.Needs{Prediction: true, Labels: true, Moved: true, CleanServes: true},
+		descriptor: AccuracyDescriptor(),
+		settings:   s,
+		needs:      measure.Needs{Prediction: true, Labels: true, Moved: true, CleanServes: true},
 		spec: paired.Spec{
 			Kind: "accuracy", Version: 1, Pair: accuracyPair,
 			Columns: slices.Concat([]paired.Column{
@@ -64,8 +65,9 @@ func Accuracy(s Settings) measure.Measure {
 // predicted-moved, confidence-clean and confidence-moved.
 func EffectiveInvariance(s Settings) measure.Measure {
 	return &family{
-		settings: s,
-		needs:    measure.Needs{Prediction: true, Moved: true},
+		descriptor: EffectiveInvarianceDescriptor(),
+		settings:   s,
+		needs:      measure.Needs{Prediction: true, Moved: true},
 		spec: paired.Spec{
 			Kind: "effective-invariance", Version: 1, Pair: invariancePair,
 			Columns: slices.Concat([]paired.Column{
@@ -79,8 +81,9 @@ func EffectiveInvariance(s Settings) measure.Measure {
 // Divergence returns the measure prediction-divergence: js, kl, l2, agreement; the same are its per-sample values.
 func Divergence(s Settings) measure.Measure {
 	return &family{
-		settings: s,
-		needs:    measure.Needs{Prediction: true, Moved: true},
+		descriptor: DivergenceDescriptor(),
+		settings:   s,
+		needs:      measure.Needs{Prediction: true, Moved: true},
 		spec: paired.Spec{
 			Kind: "prediction-divergence", Version: 1, Pair: divergencePair,
 			Columns: []paired.Column{
@@ -129,15 +132,17 @@ func divergencePair(out []float64, _ int, clean, moved []float32) error {
 
 // A family is one of the three measures.
 type family struct {
-	spec     paired.Spec
-	settings Settings
-	needs    measure.Needs
+	descriptor measure.Descriptor
+	spec       paired.Spec
+	settings   Settings
+	needs      measure.Needs
 }
 
-func (f *family) Name() string         { return f.spec.Kind }
-func (f *family) Version() int         { return f.spec.Version }
-func (f *family) Settings() any        { return f.settings }
-func (f *family) Needs() measure.Needs { return f.needs }
+func (f *family) Name() string                   { return f.spec.Kind }
+func (f *family) Descriptor() measure.Descriptor { return f.descriptor }
+func (f *family) Version() int                   { return f.spec.Version }
+func (f *family) Settings() any                  { return f.settings }
+func (f *family) Needs() measure.Needs           { return f.needs }
 
 // Skip wants a model that gives each class a score.
 func (f *family) Skip(s measure.Site) string {

@@ -27,10 +27,11 @@ func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 
 type disentanglement struct{ settings InformativenessSettings }
 
-func (*disentanglement) Name() string             { return "disentanglement" }
-func (*disentanglement) Version() int             { return 2 }
-func (m *disentanglement) Settings() any          { return m.settings }
-func (m *disentanglement) Needs() procedure.Needs { return m.settings.needs(true) }
+func (*disentanglement) Name() string                   { return "disentanglement" }
+func (*disentanglement) Descriptor() measure.Descriptor { return DisentanglementDescriptor() }
+func (*disentanglement) Version() int                   { return 2 }
+func (m *disentanglement) Settings() any                { return m.settings }
+func (m *disentanglement) Needs() procedure.Needs       { return m.settings.needs(true) }
 
 func (m *disentanglement) Skip(j *procedure.Job) string {
 	return m.settings.Targets.skip(&m.settings.Representation, j)

@@ -42,10 +42,11 @@ func InformativenessDefaults() InformativenessSettings {
 
 type informativeness struct{ settings InformativenessSettings }
 
-func (*informativeness) Name() string             { return "informativeness" }
-func (*informativeness) Version() int             { return 2 }
-func (m *informativeness) Settings() any          { return m.settings }
-func (m *informativeness) Needs() procedure.Needs { return m.settings.needs(false) }
+func (*informativeness) Name() string                   { return "informativeness" }
+func (*informativeness) Descriptor() measure.Descriptor { return InformativenessDescriptor() }
+func (*informativeness) Version() int                   { return 2 }
+func (m *informativeness) Settings() any                { return m.settings }
+func (m *informativeness) Needs() procedure.Needs       { return m.settings.needs(false) }
 
 func (m *informativeness) Skip(j *procedure.Job) string {
 	return m.settings.Targets.skip(&m.settings.Representation, j)

@@ -34,10 +34,11 @@ func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 
 type invariance struct{ settings InvarianceSettings }
 
-func (*invariance) Name() string             { return "invariance" }
-func (*invariance) Version() int             { return 1 }
-func (m *invariance) Settings() any          { return m.settings }
-func (m *invariance) Needs() procedure.Needs { return m.settings.needs(true) }
+func (*invariance) Name() string                   { return "invariance" }
+func (*invariance) Descriptor() measure.Descriptor { return InvarianceDescriptor() }
+func (*invariance) Version() int                   { return 1 }
+func (m *invariance) Settings() any                { return m.settings }
+func (m *invariance) Needs() procedure.Needs       { return m.settings.needs(true) }
 
 func (m *invariance) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 

@@ -34,7 +34,10 @@ func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) 
 
 type parameterEquivariance struct{ settings EquivarianceSettings }
 
-func (*parameterEquivariance) Name() string             { return "parameter-equivariance" }
+func (*parameterEquivariance) Name() string { return "parameter-equivariance" }
+func (*parameterEquivariance) Descriptor() measure.Descriptor {
+	return ParameterEquivarianceDescriptor()
+}
 func (*parameterEquivariance) Version() int             { return 1 }
 func (m *parameterEquivariance) Settings() any          { return m.settings }
 func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }

@@ -26,7 +26,10 @@ func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, er
 
 type representationEquivariance struct{ settings EquivarianceSettings }
 
-func (*representationEquivariance) Name() string             { return "representation-equivariance" }
+func (*representationEquivariance) Name() string { return "representation-equivariance" }
+func (*representationEquivariance) Descriptor() measure.Descriptor {
+	return RepresentationEquivarianceDescriptor()
+}
 func (*representationEquivariance) Version() int             { return 1 }
 func (m *representationEquivariance) Settings() any          { return m.settings }
 func (m *representationEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }

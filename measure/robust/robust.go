@@ -74,6 +74,8 @@ func (s Settings) options() invert.Options {
 
 func (*robust) Name() string { return "robust-accuracy" }
 
+func (*robust) Descriptor() measure.Descriptor { return Descriptor() }
+
 func (*robust) Version() int { return 1 }
 
 func (m *robust) Settings() any { return m.settings }

@@ -54,6 +54,8 @@ func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
 
 func (*seis) Name() string { return "seis" }
 
+func (*seis) Descriptor() measure.Descriptor { return Descriptor() }
+
 func (*seis) Version() int { return 3 }
 
 func (m *seis) Settings() any { return m.settings }

@@ -20,15 +20,15 @@ type family struct{ settings Settings }
 
 func (*family) Name() string { return "similarity" }
 
+func (*family) Descriptor() measure.Descriptor { return Descriptor() }
+
 func (*family) Version() int { return 2 }
 
 func (f *family) Settings() any { return f.settings }
 
-// Directional is true of statistics that take one side as given: the weights of pwcca are those of A, and linear-regression predicts
-// A from B.
-func (f *family) Directional() bool {
-	return slices.Contains(f.settings.Statistics, PWCCA) || slices.Contains(f.settings.Statistics, LinearRegression)
-}
+// Directional reports whether one of the statistics asked for takes one side as given: the weights of pwcca are
+// those of A, and linear-regression predicts A from B.
+func (f *family) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
 // Skip returns why a pair can have none of the statistics.
 func (f *family) Skip(g measure.Grid) string {

@@ -26,6 +26,8 @@ type stir struct{ settings Settings }
 
 func (*stir) Name() string { return "stir" }
 
+func (*stir) Descriptor() measure.Descriptor { return Descriptor() }
+
 func (*stir) Version() int { return 1 }
 
 func (m *stir) Settings() any { return m.settings }

@@ -1,0 +1,135 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// A Descriptor is what a measure says of itself to those who show its scores. Reports, documents and
+// schemas take titles, ranges and directions from it. The record of a run keeps the descriptors of the
+// measures that ran, so that a report needs no measure.
+type Descriptor struct {
+	Name     string `json:"name"`     // in study files and scores, such as "seis"
+	Title    string `json:"title"`    // a heading
+	Question string `json:"question"` // what the measure asks, one sentence with a question mark
+	Reading  string `json:"reading"`  // how to read its numbers
+	Level    Level  `json:"level"`    // what one score is of
+	// Resampled is what the 95 % intervals take to be independent, such as "sample". Empty: there are no intervals.
+	Resampled string `json:"resampled,omitempty"`
+	// Chart is the kind of chart that a report shows first where the rows suit it. Empty: the report chooses.
+	Chart string `json:"chart,omitempty"`
+	// Probes says that the variants are kinds of probes, and that factors are shown side by side.
+	Probes     bool                  `json:"probes,omitempty"`
+	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
+}
+
+// A StatisticDescriptor describes one statistic of a measure.
+type StatisticDescriptor struct {
+	Name      string    `json:"name"`                // in scores, such as "equivariance"
+	Title     string    `json:"title"`               // within a sentence, such as "effective invariance"
+	About     string    `json:"about"`               // one sentence or two
+	Range     Range     `json:"range"`               // of its values
+	Unit      string    `json:"unit,omitempty"`      // such as "nats"; empty: a pure number
+	Direction Direction `json:"direction,omitempty"` // which end is more invariant, equivariant, similar or accurate
+	// Null says what the null of a score is, such as "shuffled pairs". Empty: the score has none.
+	Null string `json:"null,omitempty"`
+	// Directional says that the score of layers or models (a, b) differs from that of (b, a).
+	Directional bool `json:"directional,omitempty"`
+	PerSample   bool `json:"per_sample,omitempty"` // a mean over samples whose terms samples: true keeps
+	PerUnit     bool `json:"per_unit,omitempty"`   // units.parquet holds its value for each unit of a layer
+}
+
+// A Level is what one score of a measure is of.
+type Level string
+
+// The levels.
+const (
+	ModelLevel Level = "model" // a model's predictions
+	LayerLevel Level = "layer" // a layer of a model
+	PairLevel  Level = "pair"  // two layers, of one model or of two
+)
+
+// A Direction says which end of a statistic's range is better: more invariant, equivariant, similar or accurate.
+type Direction string
+
+// The directions.
+const (
+	Neutral Direction = ""       // neither, as of a rank, or of the accuracy on clean data
+	Higher  Direction = "higher" // higher is better
+	Lower   Direction = "lower"  // lower is better
+)
+
+// A Range is the interval of values that a statistic can have. Bounds are infinite where it is open.
+// In JSON it is an array of two numbers, with null for an infinite bound.
+type Range struct{ Low, High float64 }
+
+// Bounded reports whether both ends of the range are finite.
+func (r Range) Bounded() bool { return !math.IsInf(r.Low, 0) && !math.IsInf(r.High, 0) }
+
+// MarshalJSON implements json.Marshaler.
+func (r Range) MarshalJSON() ([]byte, error) {
+	var out [2]*float64
+	for i, bound := range []float64{r.Low, r.High} {
+		if !math.IsInf(bound, 0) {
+			out[i] = &bound
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Range) UnmarshalJSON(data []byte) error {
+	var in []*float64
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	if len(in) != 2 {
+		return fmt.Errorf("a range has two bounds, not %d", len(in))
+	}
+	*r = Range{Low: math.Inf(-1), High: math.Inf(1)}
+	if in[0] != nil {
+		r.Low = *in[0]
+	}
+	if in[1] != nil {
+		r.High = *in[1]
+	}
+	return nil
+}
+
+// The ranges that most statistics have.
+var (
+	ZeroToOne     = Range{Low: 0, High: 1}
+	MinusOneToOne = Range{Low: -1, High: 1}
+	NotNegative   = Range{Low: 0, High: math.Inf(1)}
+	AtMostOne     = Range{Low: math.Inf(-1), High: 1}
+	AnyNumber     = Range{Low: math.Inf(-1), High: math.Inf(1)}
+)
+
+// Statistic returns the descriptor of the statistic of a name, and whether there is one.
+func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
+	for _, s := range d.Statistics {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return StatisticDescriptor{}, false
+}
+
+// Directional reports whether the scores of (a, b) differ from those of (b, a) for any of the named statistics,
+// or for any statistic at all where none is named.
+func (d Descriptor) Directional(names ...string) bool {
+	if len(names) == 0 {
+		for _, s := range d.Statistics {
+			if s.Directional {
+				return true
+			}
+		}
+	}
+	for _, name := range names {
+		if s, _ := d.Statistic(name); s.Directional {
+			return true
+		}
+	}
+	return false
+}
