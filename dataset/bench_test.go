@@ -25,16 +25,13 @@ func photo(b *testing.B) []byte {
 
 func BenchmarkPhotoTo224(b *testing.B) {
 	data := photo(b)
-	p, err := Preset("imagenet")
-	if err != nil {
-		b.Fatal(err)
-	}
+	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
 	for b.Loop() {
 		img, err := decodeImage(data)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := p.Frame.Image(img); err != nil {
+		if _, err := frame.Image(img); err != nil {
 			b.Fatal(err)
 		}
 	}

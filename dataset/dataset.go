@@ -2,8 +2,7 @@
 //
 // A Source has a length, a fingerprint of its content and random access by index, so that any part of it can be
 // read by any worker in any order and is the same sample each time. A Frame says how an image is brought to
-// the size that a model takes; sources apply it while decoding. A Preprocess is a frame and what brings values in [0, 1] to
-// those that a model was trained on.
+// the size that a model takes; sources apply it while decoding.
 //
 //	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files: a class a folder, by synset, by a CSV file, unlabelled
 //	OpenCIFAR10, OpenCIFAR100  the binary version

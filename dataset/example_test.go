@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// A folder of images is opened, its second half taken, and read as a model wants it.
+// A folder of images is opened, its second half taken, and read in the size that a model takes.
 func Example() {
 	ctx := context.Background()
 	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/images", Layout: "flat"})
@@ -19,17 +19,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	preset, err := dataset.Preset("imagenet")
-	if err != nil {
-		log.Fatal(err)
-	}
-	for sample, err := range dataset.Read(ctx, half, []int{0, 1}, preset.Frame, dataset.ReadOptions{}) {
+	frame := dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
+	for sample, err := range dataset.Read(ctx, half, []int{0, 1}, frame, dataset.ReadOptions{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		input := make([]float32, sample.Input.Len())
-		preset.Normalise(input, sample.Input)
-		fmt.Println(sample.Input.Shape, len(input))
+		fmt.Println(sample.Name, sample.Input.Shape)
 	}
 	// Output:
 	// [3 224 224] 150528

@@ -26,8 +26,8 @@ type Frame struct {
 	Length int `json:",omitzero"` // of a sound: samples that the model takes; 0: as it comes
 }
 
-// image reports whether the frame is one of images.
-func (f Frame) img() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
+// ForImages reports whether the frame sets a size or channels, which only images have.
+func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
 // maxValues bounds what one framed image may hold (1 GiB of float32), so that an image of absurd proportions is an
 // error rather than the end of the memory.
@@ -40,7 +40,7 @@ func (f Frame) Check() error {
 		return fmt.Errorf("frame: resize %d, height %d, width %d: sizes cannot be negative", f.Resize, f.Height, f.Width)
 	case f.Rate < 0 || f.Length < 0:
 		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
-	case f.img() && (f.Rate > 0 || f.Length > 0):
+	case f.ForImages() && (f.Rate > 0 || f.Length > 0):
 		return errors.New("frame: rate and length are of sounds, and sizes and channels of images")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:
 		return fmt.Errorf("frame: %d channels: images have 1 or 3", f.Channels)

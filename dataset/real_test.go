@@ -47,11 +47,8 @@ func TestImageNetSamples(t *testing.T) {
 	if src.Len() != 200 || len(keep) != 200 {
 		t.Fatalf("%d samples of %d classes, want 200 of 200", src.Len(), len(keep))
 	}
-	preset, err := Preset("imagenet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for s, err := range Read(t.Context(), mapped, count(mapped.Len()), preset.Frame, ReadOptions{}) {
+	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
+	for s, err := range Read(t.Context(), mapped, count(mapped.Len()), frame, ReadOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

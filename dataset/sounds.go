@@ -100,17 +100,18 @@ func (s *Sounds) open(ctx context.Context) error {
 	return err
 }
 
+// Bounds of waveforms.
 const (
-	maxSoundRate    = 768_000
-	maxSoundSeconds = 24 * 3600
+	MaxRate    = 768_000   // samples per second
+	MaxSeconds = 24 * 3600 // length of an item
 )
 
 func (o SoundsOptions) check() error {
 	switch {
-	case o.Rate != RateOfModel && (o.Rate < 0 || o.Rate > maxSoundRate):
-		return fmt.Errorf("rate %d: it is 1 to %d samples a second", o.Rate, maxSoundRate)
-	case !(o.Length >= 0 && o.Length <= maxSoundSeconds):
-		return fmt.Errorf("length %v: it is above 0 and at most %d seconds", o.Length, maxSoundSeconds)
+	case o.Rate != RateOfModel && (o.Rate < 0 || o.Rate > MaxRate):
+		return fmt.Errorf("rate %d: it is 1 to %d samples a second", o.Rate, MaxRate)
+	case !(o.Length >= 0 && o.Length <= MaxSeconds):
+		return fmt.Errorf("length %v: it is above 0 and at most %d seconds", o.Length, MaxSeconds)
 	case o.Fit != "" && o.Fit != "pad" && o.Fit != "crop" && o.Fit != "split":
 		return fmt.Errorf("fit %q: it is pad, crop or split", o.Fit)
 	case o.Fit == "split" && o.Length == 0:
@@ -272,7 +273,7 @@ func (s *Sounds) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 
 // want is the rate and the length (0: all) of a file under a frame.
 func (s *Sounds) want(file int, frame Frame) (rate, length int, err error) {
-	if frame.img() {
+	if frame.ForImages() {
 		return 0, 0, fmt.Errorf("sounds %s: the model takes images", s.dir)
 	}
 	if rate = s.rate(file); frame.Rate > 0 && frame.Rate != rate {

@@ -79,8 +79,8 @@ func (o TonesOptions) check() error {
 	switch {
 	case o.N < 1 || o.N > mostDrawn:
 		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, mostDrawn)
-	case o.Rate < 1000 || o.Rate > maxSoundRate:
-		return fmt.Errorf("rate %d: it is 1000 to %d samples a second", o.Rate, maxSoundRate)
+	case o.Rate < 1000 || o.Rate > MaxRate:
+		return fmt.Errorf("rate %d: it is 1000 to %d samples a second", o.Rate, MaxRate)
 	case !(o.Length > 0 && o.Length <= 60):
 		return fmt.Errorf("length %v: it is above 0 and at most 60 seconds", o.Length)
 	}
@@ -132,7 +132,7 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	}
 	n := max(1, int(math.Round(s.options.Length*float64(s.options.Rate))))
 	switch {
-	case frame.img():
+	case frame.ForImages():
 		return Sample{}, fmt.Errorf("tones are sounds, and the model takes images")
 	case frame.Rate > 0 && frame.Rate != s.options.Rate:
 		return Sample{}, fmt.Errorf("tones have %d samples a second and the model takes %d: say rate: %d", s.options.Rate, frame.Rate, frame.Rate)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
@@ -290,7 +290,7 @@ func TestTableOfPresets(t *testing.T) {
 	t.Parallel()
 	text := page(t, "preprocessing.md")
 	for _, name := range []string{"imagenet", "cifar10", "clip"} {
-		p, err := dataset.Preset(name)
+		p, err := model.Preset(name)
 		if err != nil {
 			t.Fatal(err)
 		}

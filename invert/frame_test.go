@@ -21,7 +21,7 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	b := onnx.NewBuilder(opset)
 	b.Output("z", b.Flatten(b.Input("x", onnx.Float, -1, c, h, w), 1))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "flat.onnx"), b)
-	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
+	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
 	if err != nil {
 		t.Fatal(err)
 	}

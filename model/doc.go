@@ -10,6 +10,9 @@
 //		Preprocess: preprocess,
 //	})
 //
+// A Preprocess is a frame (the size and channels asked of a data set) and what brings values in [0, 1] to those that the
+// model was trained on: a preset, the preprocessor_config.json of a Hugging Face model, or values of your own.
+//
 // A Session runs the graph cut down to some of the layers, and Buffers hold what one batch yields. They are made once;
 // the engine writes into them, and what Layer returns is that memory:
 //

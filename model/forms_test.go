@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -92,7 +91,7 @@ func TestForms(t *testing.T) {
 					if typ == onnx.Uint8 {
 						scale = 255
 					} else {
-						o.Preprocess = dataset.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
+						o.Preprocess = model.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
 					}
 					m, err := model.Open(rt, path, o)
 					if err != nil {

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/ort"
@@ -117,9 +116,9 @@ func (p image) graftSound(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if pre.Standardise {
 		x = b.Sub(x, b.ReduceMean(x, true, 2))
 		variance := b.ReduceMean(b.Mul(x, x), true, 2)
-		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(dataset.StandardiseOffset))))
+		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(StandardiseOffset))))
 	}
-	scale, shift := pre.SoundScale()
+	scale, shift := pre.AudioScale()
 	if scale != 1 {
 		x = b.Mul(x, b.Scalar(scale))
 	}

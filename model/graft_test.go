@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
@@ -25,7 +24,7 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 			batch:    rapid.SampledFrom([]int{-1, 2}).Draw(r, "batch"),
 			channels: rapid.SampledFrom([]int{1, 3}).Draw(r, "channels"),
 		}
-		pre := rapid.SampledFrom([]dataset.Preprocess{
+		pre := rapid.SampledFrom([]model.Preprocess{
 			{}, {Mean: []float32{0.5}, Std: []float32{0.25}}, {Range: [2]float32{-1, 1}}, {Range: [2]float32{0, 255}, Mean: []float32{100}},
 		}).Draw(r, "preprocess")
 		if f.channels == 3 && rapid.Bool().Draw(r, "bgr") {

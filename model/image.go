@@ -21,7 +21,7 @@ type image struct {
 	sound                   bool
 	channels, height, width int
 	frame                   dataset.Frame
-	preprocess              dataset.Preprocess
+	preprocess              Preprocess
 }
 
 // shape is that of one image as it comes, c x h x w, or of one sound, 1 x n.
@@ -199,7 +199,7 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 		case "length":
 			key, made = what, "sounds"
 		}
-		return 0, &dataset.KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, port, model, key, model)}
+		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, port, model, key, model)}
 	}
 	return model, nil
 }

@@ -21,7 +21,7 @@ type Options struct {
 	Inputs     map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
 	Output     string               // name of the output that scores classes; the first one
 	Scores     string               // what that output holds: "logits", "probabilities" or "none"
-	Preprocess dataset.Preprocess   // from images in [0, 1] to what the model takes
+	Preprocess Preprocess           // from images in [0, 1] to what the model takes
 	Size       [2]int               // height and width of the images that will come, where neither model nor Preprocess says
 	Samples    int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
 	Threads    int                  // for the engine; 0: one for each core

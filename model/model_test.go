@@ -172,8 +172,8 @@ func TestOpenErrors(t *testing.T) {
 		"layout":         {plain, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
 		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes an image"},
 		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
-		"mean":           {plain, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
-		"frame":          {plain, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes images of height 5, and input x float[batch 3 4 4] takes 4"},
+		"mean":           {plain, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
+		"frame":          {plain, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes images of height 5, and input x float[batch 3 4 4] takes 4"},
 		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
 		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is to hold logits of classes`},
 		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},
@@ -201,8 +201,8 @@ func TestOpenSize(t *testing.T) {
 		frameHigh, frameWidth int
 	}{
 		{model.Options{Size: [2]int{5, 6}}, 5, 6, 0, 0},
-		{model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 7, Width: 8}}, Size: [2]int{5, 6}}, 7, 8, 7, 8},
-		{model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Resize: 9, Square: true}}}, 9, 9, 9, 9},
+		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 7, Width: 8}}, Size: [2]int{5, 6}}, 7, 8, 7, 8},
+		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Resize: 9, Square: true}}}, 9, 9, 9, 9},
 	} {
 		c.o.Layers = []string{"y"}
 		m, err := model.Open(rt, path, c.o)

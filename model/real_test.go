@@ -11,7 +11,6 @@ import (
 
 	"github.com/sbinet/npyio/npy"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -155,7 +154,7 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 	return images, labels
 }
 
-var cifarNorm = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+var cifarNorm = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
 // TestCifar compares with testdata/cifar.py, which runs the same networks operator by operator in PyTorch.
 func TestCifar(t *testing.T) {

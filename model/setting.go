@@ -3,8 +3,6 @@ package model
 import (
 	"errors"
 	"strconv"
-
-	"github.com/noether-ml/noether/dataset"
 )
 
 // A SettingError is an error of Open that one of the Options is the cause of, so that a caller who has them from a file can
@@ -23,7 +21,7 @@ func setting(err error, path ...string) error {
 	if err == nil {
 		return nil
 	}
-	var key *dataset.KeyError
+	var key *KeyError
 	if errors.As(err, &key) {
 		path = append(path, key.Key)
 	}

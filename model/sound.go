@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model/logmel"
 	"github.com/noether-ml/noether/onnx"
 )
@@ -60,13 +59,13 @@ func newSound(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
 		}
 	}
 	p.frame.Length = p.width
-	return p, p.preprocess.CheckSound()
+	return p, p.preprocess.CheckAudio()
 }
 
 // featureRate is the rate of the spectrogram and of the sounds, which are one.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
-		return 0, &dataset.KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d, and the features are of sounds of %d samples a second", rate, s.Rate)}
+		return 0, &KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d, and the features are of sounds of %d samples a second", rate, s.Rate)}
 	}
 	return max(rate, s.Rate), nil
 }
@@ -85,7 +84,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	}
 	turned, err := orient(port, &s)
 	if err != nil {
-		return nil, &dataset.KeyError{Key: "features", Err: err}
+		return nil, &KeyError{Key: "features", Err: err}
 	}
 	b := onnx.NewBuilder(graph.Opset())
 	n := -1
@@ -97,7 +96,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	wave := b.Input("sound", onnx.Float, slices.Concat([]int{port.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
-		return nil, &dataset.KeyError{Key: "features", Err: err}
+		return nil, &KeyError{Key: "features", Err: err}
 	}
 	if turned {
 		features = b.Transpose(features, 0, 2, 1)
@@ -126,7 +125,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 // WithFeatures puts the spectrogram of a preprocessing in front of a network that takes one, as Open does: b x mels x frames or
 // b x frames x mels, each also with a channel axis of 1 behind the batch. The result takes waveforms of so many samples,
 // b x 1 x n as data sets have them; its weights keep their names.
-func WithFeatures(graph *onnx.Model, p dataset.Preprocess, samples int) (*onnx.Model, error) {
+func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil
 	}
@@ -184,7 +183,7 @@ func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &dataset.KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
+	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
 }
 
 // Sound reports whether the model takes sounds; else it takes images.

@@ -62,11 +62,11 @@ func TestModelsThatTakeSounds(t *testing.T) {
 		"b x n":             {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"b x 1 x n":         {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"free length":       {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"length given":      {[]int{-1, 1, -1}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
+		"length given":      {[]int{-1, 1, -1}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
 		"one at a time":     {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"mean and range":    {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: dataset.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
-		"standardised":      {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614 * 1.0, -2.7456258 * 1.0, 0.7844645}},
-		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: dataset.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
+		"mean and range":    {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: model.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
+		"standardised":      {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Standardise: true}}, []float32{1.9611614 * 1.0, -2.7456258 * 1.0, 0.7844645}},
+		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
 	} {
 		c.o.Layers = []string{"output"}
 		m, err := model.Open(rt, saveSound(t, echo, c.shape...), c.o)
@@ -149,14 +149,14 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float32(math.Sin(float64(i*i) / 3000))
 	}
-	own, err := model.Open(rt, whole, model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	own, err := model.Open(rt, whole, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := outputs(t, own, x)
 	at := func(band, frame int) float32 { return want.Data[band*frames+frame] }
-	pre := func(mels int) dataset.Preprocess {
-		return dataset.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: n}, Features: &logmel.Settings{Mels: mels}}
+	pre := func(mels int) model.Preprocess {
+		return model.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: n}, Features: &logmel.Settings{Mels: mels}}
 	}
 	for name, c := range map[string]struct {
 		shape  []int
@@ -198,18 +198,18 @@ func TestSoundModelsRefused(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	features := func(s logmel.Settings, length int) model.Options {
-		return model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: length}, Features: &s}}
+		return model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: length}, Features: &s}}
 	}
 	for want, c := range map[string]struct {
 		shape []int
 		o     model.Options
 	}{
 		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
-		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Length: 5}}}},
-		"sizes and channels are of images":            {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Frame: dataset.Frame{Height: 5}}}},
-		"mean is of the 3 channels of images":         {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{1, 2, 3}}}},
-		"std is of the 3 channels of images":          {[]int{-1, 1000}, model.Options{Preprocess: dataset.Preprocess{Std: []float32{1, 2, 3}}}},
-		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: dataset.Preprocess{Standardise: true}}},
+		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 5}}}},
+		"sizes and channels are of images":            {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean is of the 3 channels of images":         {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std is of the 3 channels of images":          {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Std: []float32{1, 2, 3}}}},
+		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: model.Preprocess{Standardise: true}}},
 		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
 		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
 		"takes 3 channels":                            {[]int{-1, 3, 12, 11}, features(logmel.Settings{Mels: 12}, 800)},
@@ -233,7 +233,7 @@ func TestShortVectorsAreNoSounds(t *testing.T) {
 	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
 		t.Errorf("twelve numbers: %v", err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil || !m.Sound() {
 		t.Errorf("twelve samples at a rate: %v", err)
 	}

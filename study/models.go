@@ -37,7 +37,7 @@ type Model struct {
 
 // A Preprocess is the name of a preset, the path of a preprocessor_config.json, or a mapping.
 type Preprocess struct {
-	dataset.Preprocess
+	model.Preprocess
 	given  bool
 	config *Path
 }
@@ -98,7 +98,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 			return p.config.DecodeNode(n)
 		}
 		var err error
-		if p.Preprocess, err = dataset.Preset(n.Text); err != nil {
+		if p.Preprocess, err = model.Preset(n.Text); err != nil {
 			return n.Errorf("%w; or the path of a preprocessor_config.json", err)
 		}
 		return nil
@@ -109,7 +109,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	}
 	if k.Preset != "" {
 		var err error
-		if p.Preprocess, err = dataset.Preset(k.Preset); err != nil {
+		if p.Preprocess, err = model.Preset(k.Preset); err != nil {
 			return n.Get("preset").Errorf("%w", err)
 		}
 	}
@@ -278,7 +278,7 @@ func (s *Study) openModel(ctx context.Context, spec Model, size [2]int, heard *d
 }
 
 // samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
-func samplesOf(heard *dataset.Sound, pre dataset.Preprocess) int {
+func samplesOf(heard *dataset.Sound, pre model.Preprocess) int {
 	switch {
 	case heard == nil:
 		return 0
@@ -317,22 +317,22 @@ func chosen(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 }
 
 // preprocessFor is the preprocessing of the entry, else that of a preprocessor_config.json beside the model, else none.
-func (s *Study) preprocessFor(ctx context.Context, spec Model, path string, o Options) (dataset.Preprocess, error) {
+func (s *Study) preprocessFor(ctx context.Context, spec Model, path string, o Options) (model.Preprocess, error) {
 	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
 	case spec.Preprocess.config != nil:
 		file, err := s.find(ctx, *spec.Preprocess.config, "")
 		if err != nil {
-			return dataset.Preprocess{}, err
+			return model.Preprocess{}, err
 		}
-		return dataset.FromHuggingFace(file)
+		return model.ReadPreprocessorConfig(file)
 	case spec.Preprocess.given:
 		return spec.Preprocess.Preprocess, nil
 	default:
 		if _, err := os.Stat(beside); err != nil {
-			return dataset.Preprocess{}, nil
+			return model.Preprocess{}, nil
 		}
 		o.warn("model %s: preprocessing as %s says", spec.Name, beside)
-		p, err := dataset.FromHuggingFace(beside)
+		p, err := model.ReadPreprocessorConfig(beside)
 		if err != nil {
 			return p, fmt.Errorf("%w; name a preprocessing in the study to leave that file aside", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 )
 
 // OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images or of sounds, CIFAR-10 or -100, MNIST and its
@@ -33,7 +34,7 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 // PreprocessFor is the preprocessing that a text names: a preset such as imagenet, or the path of a preprocessor_config.json.
 // An empty text stands for the preprocessor_config.json beside the model, and for none where there is none; found is the
 // file that was taken.
-func PreprocessFor(text, modelPath string) (p dataset.Preprocess, found string, err error) {
+func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
 		if _, err := os.Stat(beside); err != nil {
@@ -42,9 +43,9 @@ func PreprocessFor(text, modelPath string) (p dataset.Preprocess, found string, 
 		text = beside
 	}
 	if filepath.Ext(text) == ".json" {
-		p, err = dataset.FromHuggingFace(text)
+		p, err = model.ReadPreprocessorConfig(text)
 		return p, text, err
 	}
-	p, err = dataset.Preset(text)
+	p, err = model.Preset(text)
 	return p, "", err
 }

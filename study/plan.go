@@ -80,7 +80,7 @@ func redraws(law transform.Transform) bool {
 type openModel struct {
 	spec       Model
 	model      *model.Model
-	preprocess dataset.Preprocess
+	preprocess model.Preprocess
 	layers     []onnx.Layer // that the study chooses
 
 	penultimate []onnx.Layer // one, where some measure wants it

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -13,7 +13,7 @@ import (
 // Behind is a network that takes what comes before a preprocessing's mean and deviation, and before its spectrogram: samples of a
 // shape, images with values in [0, 1] or waveforms. Then whoever runs it need not know these. A network over a spectrogram takes it
 // as b x bands x frames, or as b x 1 x bands x frames. The input is "input", the output "logits"; weights keep their names.
-func Behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
+func Behind(p model.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
 	if len(m.Outputs()) != 1 {
 		return nil, fmt.Errorf("putting a preprocessing before a network: it has %d outputs, and wants one", len(m.Outputs()))
 	}
@@ -21,7 +21,7 @@ func Behind(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, erro
 }
 
 // BehindLayers is Behind for a network whose outputs are its layers: they keep their names.
-func BehindLayers(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
+func BehindLayers(p model.Preprocess, shape []int, m *onnx.Model) (*onnx.Model, error) {
 	var names []string
 	for _, o := range m.Outputs() {
 		names = append(names, o.Name)
@@ -29,7 +29,7 @@ func BehindLayers(p dataset.Preprocess, shape []int, m *onnx.Model) (*onnx.Model
 	return behind(p, shape, m, names...)
 }
 
-func behind(p dataset.Preprocess, shape []int, m *onnx.Model, names ...string) (*onnx.Model, error) {
+func behind(p model.Preprocess, shape []int, m *onnx.Model, names ...string) (*onnx.Model, error) {
 	out, err := included(p, shape, m, names)
 	if err != nil {
 		return nil, fmt.Errorf("putting a preprocessing before a network: %w", err)
@@ -38,7 +38,7 @@ func behind(p dataset.Preprocess, shape []int, m *onnx.Model, names ...string) (
 }
 
 // included is the network behind the preprocessing, its outputs under the given names.
-func included(p dataset.Preprocess, shape []int, m *onnx.Model, names []string) (*onnx.Model, error) {
+func included(p model.Preprocess, shape []int, m *onnx.Model, names []string) (*onnx.Model, error) {
 	inputs := m.Inputs()
 	switch {
 	case len(inputs) != 1 || len(shape) < 2:
@@ -68,14 +68,14 @@ func included(p dataset.Preprocess, shape []int, m *onnx.Model, names []string) 
 }
 
 // normalised is (low + x (high - low) - mean) / std of images, and what stands for it of sounds: x scale + shift, by channel.
-func normalised(b *onnx.Builder, p dataset.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
+func normalised(b *onnx.Builder, p model.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
 	perChannel := append([]int{shape[0]}, slices.Repeat([]int{1}, len(shape)-1)...)
 	scale, shift := tensor.New(perChannel...), tensor.New(perChannel...)
 	if len(shape) == 2 {
-		if err := p.CheckSound(); err != nil {
+		if err := p.CheckAudio(); err != nil {
 			return "", err
 		}
-		scale.Data[0], shift.Data[0] = p.SoundScale()
+		scale.Data[0], shift.Data[0] = p.AudioScale()
 	} else {
 		if err := p.Check(shape[0]); err != nil {
 			return "", err

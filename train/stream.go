@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -17,7 +18,7 @@ import (
 type Stream struct {
 	Data dataset.Source
 	// Preprocess is what samples are brought to: its frame, then, after Augment, its mean and deviation.
-	Preprocess dataset.Preprocess
+	Preprocess model.Preprocess
 	// Augment moves each sample, drawn by the seed, the epoch and the sample. Evaluation sees samples as they are. Optional.
 	Augment transform.Transform
 	Seed    uint64
@@ -132,7 +133,7 @@ func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	}
 	var err error
 	if sample.Rank() == 2 {
-		err = p.CheckSound()
+		err = p.CheckAudio()
 	} else {
 		err = p.Check(sample.Shape[0])
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -62,7 +63,7 @@ func TestStream(t *testing.T) {
 	if !slices.Equal(plain, sample.Input.Data) || classes[0] != sample.Label {
 		t.Error("evaluation does not see the samples as they are")
 	}
-	normal, _ := collect(t, &Stream{Data: src, Preprocess: dataset.Preprocess{Mean: []float32{0.5}, Std: []float32{0.25}}}, 0, 4, 3)
+	normal, _ := collect(t, &Stream{Data: src, Preprocess: model.Preprocess{Mean: []float32{0.5}, Std: []float32{0.25}}}, 0, 4, 3)
 	for i, v := range plain {
 		if want := (v - 0.5) / 0.25; normal[i] != want {
 			t.Fatalf("value %d is %g, want %g", i, normal[i], want)
@@ -77,7 +78,7 @@ func TestStreamOfSounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := (&Stream{Data: src, Factor: "pitch", Preprocess: dataset.Preprocess{Standardise: true}}).Batch(t.Context(), []int{1, 3})
+	b, err := (&Stream{Data: src, Factor: "pitch", Preprocess: model.Preprocess{Standardise: true}}).Batch(t.Context(), []int{1, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestStreamOfSounds(t *testing.T) {
 			t.Errorf("sound %d has the mean %g and the mean square %g", i, sum/800, squares/800)
 		}
 	}
-	if _, err := (&Stream{Data: src, Factor: "pitch", Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}}).Batch(t.Context(), []int{0}); err == nil {
+	if _, err := (&Stream{Data: src, Factor: "pitch", Preprocess: model.Preprocess{Mean: []float32{1, 2}}}).Batch(t.Context(), []int{0}); err == nil {
 		t.Error("a sound takes two means")
 	}
 }
@@ -137,7 +138,7 @@ func TestStreamErrors(t *testing.T) {
 	src := shapes(t, 4)
 	for want, s := range map[string]*Stream{
 		`no factor "size"`: {Data: src, Factor: "size"},
-		"mean has 2":       {Data: src, Preprocess: dataset.Preprocess{Mean: []float32{1, 2}}},
+		"mean has 2":       {Data: src, Preprocess: model.Preprocess{Mean: []float32{1, 2}}},
 	} {
 		_, err := s.Batch(t.Context(), []int{0, 1})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -91,7 +91,7 @@ func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
 	reportPeak(b)
 }
 
-var cifar = dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+var cifar = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
 // BenchmarkThresholds is the search for thresholds alone, after a ReLU: half of the values are 0.
 func BenchmarkThresholds(b *testing.B) {

@@ -89,7 +89,7 @@ func TestLayersAgreeWithNumpy(t *testing.T) {
 		names = append(names, name)
 	}
 	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", "resnet20-cifar10.onnx"), model.Options{Layers: names,
-		Preprocess: dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
+		Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func TestLinearClassifier(t *testing.T) {
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
-	m, err := model.Open(orttest.Load(t), path, model.Options{Preprocess: dataset.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
+	m, err := model.Open(orttest.Load(t), path, model.Options{Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)
 	}

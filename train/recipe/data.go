@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/train"
 )
@@ -22,7 +23,7 @@ type opened struct {
 }
 
 // open opens the data.
-func (f *File) open(ctx context.Context, p dataset.Preprocess) (*opened, error) {
+func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 	o := &opened{}
 	src, err := study.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
 	if err != nil {
@@ -100,7 +101,7 @@ func (o *opened) close() error {
 }
 
 // stream is what a trainer reads; augmentation is for what is learnt from.
-func (f *File) stream(src dataset.Source, p dataset.Preprocess, learning bool) *train.Stream {
+func (f *File) stream(src dataset.Source, p model.Preprocess, learning bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
 	if learning {
 		s.Augment = f.Augment.Law
@@ -109,9 +110,9 @@ func (f *File) stream(src dataset.Source, p dataset.Preprocess, learning bool) *
 }
 
 // preprocess is what samples are brought to.
-func (f *File) preprocess() (dataset.Preprocess, error) {
+func (f *File) preprocess() (model.Preprocess, error) {
 	if config := f.Preprocess.Config(); config != "" {
-		return dataset.FromHuggingFace(f.resolve(config))
+		return model.ReadPreprocessorConfig(f.resolve(config))
 	}
 	return f.Preprocess.Preprocess, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
@@ -65,7 +66,7 @@ type layering struct {
 }
 
 // runLayers trains a network layer by layer, and fills the folder.
-func (f *File) runLayers(ctx context.Context, data *opened, p dataset.Preprocess, path string, o Options) (*Summary, error) {
+func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
 		return nil, f.node.Get("data").Errorf("samples have the shape %v: networks that learn without labels here learn from images", data.shape)
 	}
@@ -108,7 +109,7 @@ type layered struct {
 }
 
 // collect reads samples into one tensor, n x c x h x w, with mean and deviation applied.
-func collect(ctx context.Context, src dataset.Source, p dataset.Preprocess) (tensor.Tensor, error) {
+func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tensor.Tensor, error) {
 	var x tensor.Tensor
 	places := make([]int, src.Len())
 	for i := range places {
@@ -135,7 +136,7 @@ func collect(ctx context.Context, src dataset.Source, p dataset.Preprocess) (ten
 }
 
 // finish writes the network, sheets of what its units see, and the summary.
-func (l *layering) finish(data *opened, p dataset.Preprocess, out *layered) (*Summary, error) {
+func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summary, error) {
 	m, err := train.BehindLayers(p, l.shape, out.model)
 	if err != nil {
 		return nil, l.node.Errorf("%w", err)

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/train"
@@ -20,7 +19,7 @@ type network struct {
 	output       string
 	parameters   []string
 	trainingMode bool
-	feed         dataset.Preprocess // what samples are brought to outside of the network
+	feed         model.Preprocess // what samples are brought to outside of the network
 }
 
 // weights are those that training starts from, in bytes; of what is trained layer by layer the settings and the seed tell.
@@ -32,7 +31,7 @@ func (n *network) weights() ([]byte, error) {
 }
 
 // network builds or reads the network.
-func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
+func (f *File) network(o *opened, p model.Preprocess) (*network, error) {
 	if f.Network.ONNX != nil {
 		return f.readNetwork(o, p)
 	}
@@ -48,7 +47,7 @@ func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 	if err != nil {
 		return nil, f.node.Get("network").Errorf("%w", err)
 	}
-	n := &network{trainingMode: true, feed: dataset.Preprocess{Frame: p.Frame}}
+	n := &network{trainingMode: true, feed: model.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
 		if len(w.Shape) > 0 && !statistic(w.Name) {
 			n.parameters = append(n.parameters, w.Name)
@@ -62,7 +61,7 @@ func (f *File) network(o *opened, p dataset.Preprocess) (*network, error) {
 
 // features is the shape of what a network that is built here sees of samples: their spectrogram, where there is one, with its
 // bands as channels, so that convolutions are over time and know which band is which.
-func (f *File) features(shape []int, p *dataset.Preprocess) ([]int, error) {
+func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	if p.Features == nil {
 		return shape, nil
 	}
@@ -100,7 +99,7 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 }
 
 // readNetwork reads an ONNX model.
-func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
+func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
 	m, err := onnx.Read(f.resolve(k.File))
 	if err != nil {
@@ -131,7 +130,7 @@ func (f *File) readNetwork(o *opened, p dataset.Preprocess) (*network, error) {
 }
 
 // hear puts the spectrogram that the network takes before it while it is trained.
-func (n *network) hear(shape []int, p dataset.Preprocess) (err error) {
+func (n *network) hear(shape []int, p model.Preprocess) (err error) {
 	if len(shape) != 2 {
 		return errors.New("features are of sounds, and these are images")
 	}

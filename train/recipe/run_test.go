@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -71,7 +70,7 @@ func TestRun(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint is left: %v", err)
 	}
-	m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: dataset.Preprocess{}})
+	m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{}})
 	if err != nil {
 		t.Fatal(err)
 	}

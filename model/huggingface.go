@@ -1,4 +1,4 @@
-package dataset
+package model
 
 import (
 	"encoding/json"
@@ -6,13 +6,15 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/noether-ml/noether/dataset"
 )
 
-// FromHuggingFace reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
+// ReadPreprocessorConfig reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
 // leaves out has the library's defaults. An option that changes the image and that a Preprocess cannot express is
 // an error. Of sounds it takes Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
 // differ by a pixel.
-func FromHuggingFace(path string) (Preprocess, error) {
+func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
@@ -95,7 +97,7 @@ func (s *hfSize) check() error {
 }
 
 func parseHuggingFace(data []byte) (Preprocess, error) {
-	if ofSound, err := isOfSound(data); err != nil || ofSound {
+	if ofSound, err := isAudioConfig(data); err != nil || ofSound {
 		if err != nil {
 			return Preprocess{}, err
 		}
@@ -133,7 +135,7 @@ func (c processorConfig) isA(names ...string) bool {
 }
 
 // frame reads resizing and cropping.
-func (c processorConfig) frame(f *Frame) error {
+func (c processorConfig) frame(f *dataset.Frame) error {
 	var err error
 	if f.Interpolation, err = resampling(c.Resample); err != nil {
 		return err
@@ -150,7 +152,7 @@ func (c processorConfig) frame(f *Frame) error {
 }
 
 // resize reads the size; without a crop the whole image is resized.
-func (c processorConfig) resize(f *Frame, s hfSize) error {
+func (c processorConfig) resize(f *dataset.Frame, s hfSize) error {
 	if s.side > 0 {
 		s = c.meaning(s.side)
 	}
@@ -178,7 +180,7 @@ func (c processorConfig) meaning(side int) hfSize {
 
 // resizeShort reads a short side. ConvNext and PoolFormer resize to size / crop_pct and crop to size; from 384 pixels
 // on ConvNext resizes to a square and crops nothing. Levit resizes to 256/224 of the size.
-func (c processorConfig) resizeShort(f *Frame, side int) error {
+func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	f.Resize = side
 	if c.isA("Levit") {
 		f.Resize = side * 256 / 224
@@ -203,7 +205,7 @@ func (c processorConfig) resizeShort(f *Frame, side int) error {
 }
 
 // crop reads the crop. Where the size gave both sides they are resized to first, which a frame can say of a square.
-func (c processorConfig) crop(f *Frame, s hfSize) error {
+func (c processorConfig) crop(f *dataset.Frame, s hfSize) error {
 	if s.side > 0 {
 		s = hfSize{Height: s.side, Width: s.side}
 	}

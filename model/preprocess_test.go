@@ -1,4 +1,4 @@
-package dataset
+package model
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -69,7 +70,7 @@ func TestPreprocessCheck(t *testing.T) {
 		{"bgr of grey", Preprocess{Order: "bgr"}, 1, "needs 3 channels"},
 		{"range", Preprocess{Range: [2]float32{1, 1}}, 3, "is empty"},
 		{"range of nan", Preprocess{Range: [2]float32{0, nan}}, 3, "is empty"},
-		{"frame", Preprocess{Frame: Frame{Width: -1}}, 3, "negative"},
+		{"frame", Preprocess{Frame: dataset.Frame{Width: -1}}, 3, "negative"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s is shared between its callers", name)
 		}
 	}
-	if p, err := Preset("none"); err != nil || p.Mean != nil || p.Frame != (Frame{}) {
+	if p, err := Preset("none"); err != nil || p.Mean != nil || p.Frame != (dataset.Frame{}) {
 		t.Errorf("none: %+v, %v", p, err)
 	}
 	if _, err := Preset("imagnet"); err == nil || !strings.Contains(err.Error(), "cifar10, clip, imagenet, none") {

@@ -1,4 +1,4 @@
-package dataset
+package model
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model/logmel"
 )
 
@@ -24,8 +25,8 @@ type extractorConfig struct {
 	Dither      float64 `json:"dither"`
 }
 
-// isOfSound reports whether a config is for sounds.
-func isOfSound(data []byte) (bool, error) {
+// isAudioConfig reports whether a config is for sounds.
+func isAudioConfig(data []byte) (bool, error) {
 	var c struct {
 		Type string          `json:"feature_extractor_type"`
 		Rate json.RawMessage `json:"sampling_rate"`
@@ -43,8 +44,8 @@ func parseExtractor(data []byte) (Preprocess, error) {
 		return Preprocess{}, err
 	}
 	switch {
-	case c.Rate < 1 || c.Rate > maxSoundRate:
-		return Preprocess{}, fmt.Errorf("sampling_rate %d: it is 1 to %d", c.Rate, maxSoundRate)
+	case c.Rate < 1 || c.Rate > dataset.MaxRate:
+		return Preprocess{}, fmt.Errorf("sampling_rate %d: it is 1 to %d", c.Rate, dataset.MaxRate)
 	case c.Padding != 0 || c.Side != "" && c.Side != "right":
 		return Preprocess{}, fmt.Errorf("padding by %v on the side %q is not supported: sounds are followed by zeros", c.Padding, cmp.Or(c.Side, "right"))
 	case c.Dither != 0:
@@ -65,7 +66,7 @@ func (c extractorConfig) waveform() (Preprocess, error) {
 	if c.Size > 1 {
 		return Preprocess{}, fmt.Errorf("feature_size %d: Wav2Vec2FeatureExtractor with other than 1 number at a time is not supported", c.Size)
 	}
-	return Preprocess{Frame: Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
+	return Preprocess{Frame: dataset.Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
 }
 
 // whisper is a log-mel spectrogram of 30 seconds.
@@ -73,14 +74,14 @@ func (c extractorConfig) whisper() (Preprocess, error) {
 	if orElse(c.DoNormalize, false) {
 		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: give the preprocessing in the study")
 	}
-	if !(c.Chunk >= 0 && c.Chunk <= maxSoundSeconds) || c.Samples < 0 {
-		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: neither is negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, maxSoundSeconds)
+	if !(c.Chunk >= 0 && c.Chunk <= dataset.MaxSeconds) || c.Samples < 0 {
+		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: neither is negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
 	}
 	fft := cmp.Or(c.FFT, 400)
 	p := Preprocess{
-		Frame: Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
+		Frame: dataset.Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
 		Features: &logmel.Settings{Rate: c.Rate, FFT: fft, Window: fft, Hop: cmp.Or(c.Hop, 160), Mels: cmp.Or(c.Size, 80), High: 8000,
 			Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true},
 	}
-	return p, p.CheckSound()
+	return p, p.CheckAudio()
 }

@@ -1,4 +1,4 @@
-package dataset
+package model
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model/logmel"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,7 +22,7 @@ import (
 // A sound, whose values are in [-1, 1], has one mean and one deviation, and Range are the values that stand for -1 and 1 (zero: [-1, 1]).
 // Standardise comes before them: (x - mean(x)) / sqrt(var(x) + 1e-7), as wav2vec 2.0 wants it. Features come last.
 type Preprocess struct {
-	Frame Frame
+	Frame dataset.Frame
 	Mean  []float32  // one for each channel in the order in which the model takes them, or one for all; none: 0
 	Std   []float32  // likewise; none: 1
 	Order string     // "rgb" (default) or "bgr": the order in which the model takes the channels
@@ -35,17 +36,17 @@ type Preprocess struct {
 var presets = map[string]Preprocess{
 	"none": {},
 	"imagenet": {
-		Frame: Frame{Resize: 256, Height: 224, Width: 224, Channels: 3},
+		Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3},
 		Mean:  []float32{0.485, 0.456, 0.406},
 		Std:   []float32{0.229, 0.224, 0.225},
 	},
 	"cifar10": {
-		Frame: Frame{Height: 32, Width: 32, Channels: 3},
+		Frame: dataset.Frame{Height: 32, Width: 32, Channels: 3},
 		Mean:  []float32{0.4914, 0.4822, 0.4465},
 		Std:   []float32{0.2470, 0.2435, 0.2616},
 	},
 	"clip": {
-		Frame: Frame{Resize: 224, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"},
+		Frame: dataset.Frame{Resize: 224, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"},
 		Mean:  []float32{0.48145466, 0.4578275, 0.40821073},
 		Std:   []float32{0.26862954, 0.26130258, 0.27577711},
 	},
@@ -138,7 +139,7 @@ func (p Preprocess) Bounds() (low, high float32) {
 // room for as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	if src.Rank() == 2 {
-		p.normaliseSound(dst, src.Data)
+		p.normaliseAudio(dst, src.Data)
 		return
 	}
 	channels := src.Shape[0]
@@ -149,7 +150,7 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 		if p.Order == "bgr" {
 			from = channels - 1 - c
 		}
-		mean, std := of(p.Mean, c, 0), of(p.Std, c, 1)
+		mean, std := channelValue(p.Mean, c, 0), channelValue(p.Std, c, 1)
 		in, out := src.Data[from*n:(from+1)*n], dst[c*n:(c+1)*n]
 		if low == 0 && high == 1 {
 			for i, v := range in {
@@ -163,8 +164,8 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// of is the value for channel c of a list with one value for each, one for all, or none.
-func of(v []float32, c int, none float32) float32 {
+// channelValue is the value for channel c of a list with one value for each, one for all, or none.
+func channelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
 		return none
@@ -174,10 +175,10 @@ func of(v []float32, c int, none float32) float32 {
 	return v[c]
 }
 
-// CheckSound reports a preprocessing that does not fit sounds.
-func (p Preprocess) CheckSound() error {
+// CheckAudio reports a preprocessing that does not fit sounds.
+func (p Preprocess) CheckAudio() error {
 	switch {
-	case p.Frame.img():
+	case p.Frame.ForImages():
 		return keyError("crop", "preprocess: sizes and channels are of images, and the model takes sounds")
 	case p.Order != "":
 		return keyError("order", "preprocess: order is of the channels of images, and the model takes sounds")
@@ -208,19 +209,19 @@ func (p Preprocess) CheckSound() error {
 // StandardiseOffset is what is added to the variance of a sound.
 const StandardiseOffset = 1e-7
 
-// SoundScale is what a sound is multiplied by and what is then added, for range, mean and deviation.
-func (p Preprocess) SoundScale() (scale, shift float32) {
+// AudioScale is what a sound is multiplied by and what is then added, for range, mean and deviation.
+func (p Preprocess) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {
 		low, high = p.Range[0], p.Range[1]
 	}
-	std := of(p.Std, 0, 1)
-	return (high - low) / 2 / std, ((high+low)/2 - of(p.Mean, 0, 0)) / std
+	std := channelValue(p.Std, 0, 1)
+	return (high - low) / 2 / std, ((high+low)/2 - channelValue(p.Mean, 0, 0)) / std
 }
 
-// normaliseSound is Normalise for a waveform.
-func (p Preprocess) normaliseSound(dst, src []float32) {
-	scale, shift := p.SoundScale()
+// normaliseAudio is Normalise for a waveform.
+func (p Preprocess) normaliseAudio(dst, src []float32) {
+	scale, shift := p.AudioScale()
 	if p.Standardise {
 		var sum, squares float64
 		for _, v := range src {
