@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
 )
 
 // A Search looks for images. One goroutine at a time uses it.
@@ -32,17 +32,8 @@ type Problem struct {
 	Labels []int         // what is right, for Misclassify
 	Names  []string      // of samples, for errors; optional
 
-	Checkpoint Checkpoint     // optional
-	Progress   func(Progress) // optional
-}
-
-// A Checkpoint keeps what a search can go on from. A state that belongs to another search is ignored.
-type Checkpoint interface {
-	// Load opens what was saved last, nil where there is nothing.
-	Load() (io.ReadCloser, error)
-	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
-	// kept there; write may be called more than once, and writes the same.
-	Save(write func(io.Writer) error) error
+	Checkpoint train.Checkpoint // optional; a state that belongs to another search is ignored
+	Progress   func(Progress)   // optional
 }
 
 // Progress is how far a search has come.

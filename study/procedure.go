@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/train"
 )
 
 // work is what a cell of a procedure does, in place of tasks.
@@ -182,7 +183,7 @@ func (r *runner) runProcedure(ctx context.Context, c *Cell) error {
 	r.shareBLAS(1)
 	job := c.work.job
 	job.Checkpoint, job.Read = &checkpoint{r, c, r.folder.state(c, Part{})}, c.read
-	job.Shared = func(key string) procedure.Checkpoint {
+	job.Shared = func(key string) train.Checkpoint {
 		return &checkpoint{r, c, r.folder.shared(r.plan.sharedName(c, key))}
 	}
 	job.Store = r.representations()
@@ -304,7 +305,7 @@ type checkpoint struct {
 	path string
 }
 
-// Load implements procedure.Checkpoint.
+// Load implements train.Checkpoint.
 func (k *checkpoint) Load() (io.ReadCloser, error) {
 	f, err := openState(k.path)
 	switch {
@@ -328,7 +329,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	}{f.section(e), f.f}, nil
 }
 
-// Save implements procedure.Checkpoint.
+// Save implements train.Checkpoint.
 func (k *checkpoint) Save(state func(io.Writer) error) error {
 	index := &stateIndex{Cell: filepath.Base(k.path), N: k.c.Data.layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.unreadable.names()}
 	write := func() error {

@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/train"
 )
 
 // brightness is the simplest procedure: the mean value of the images that each model takes, sample by sample, plus
@@ -40,7 +41,7 @@ func (b *brightness) common(j *procedure.Job) error {
 }
 
 // read is what a checkpoint holds, nil where there is nothing.
-func read(c procedure.Checkpoint) ([]byte, error) {
+func read(c train.Checkpoint) ([]byte, error) {
 	f, err := c.Load()
 	if err != nil || f == nil {
 		return nil, err

@@ -82,12 +82,13 @@ type Step struct {
 	Marks   // the means so far
 }
 
-// A Checkpoint keeps a state.
+// A Checkpoint stores the state of work that goes on where it was stopped: training, a search by gradients (package invert), or a
+// procedure (package measure/procedure).
 type Checkpoint interface {
-	// Load opens what was saved last, nil where there is nothing.
+	// Load opens the state that was saved last. It returns nil, nil if there is none.
 	Load() (io.ReadCloser, error)
-	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
-	// kept there; write may be called more than once, and writes the same.
+	// Save replaces the saved state by what write writes, completely or not at all. It may call write more than once; write must
+	// write the same bytes each time. The state is streamed, not buffered, unless the checkpoint is in memory.
 	Save(write func(io.Writer) error) error
 }
 

@@ -1,5 +1,4 @@
-// Package checkpoint keeps what a later run goes on from, in a file or in memory. Its types are checkpoints as package train, package
-// invert and package procedure ask for them.
+// Package checkpoint implements train.Checkpoint: it stores the state of stopped work in a file or in memory.
 package checkpoint
 
 import (
@@ -11,31 +10,31 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A File is the path of a file that is replaced whole or not at all. Until it is saved it need not exist.
+// A File is the path of a file that holds a state. The file need not exist before the first Save.
 type File string
 
-// Load opens the file, nil where there is none.
+// Load opens the file. It returns nil, nil if the file does not exist.
 func (f File) Load() (io.ReadCloser, error) {
 	saved, err := os.Open(string(f))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err // and no file that is nil and an io.ReadCloser
+		return nil, err // not saved: a nil *os.File in an io.ReadCloser is not nil
 	}
 	return saved, nil
 }
 
-// Save replaces the file by what write writes.
+// Save replaces the file atomically by what write writes.
 func (f File) Save(write func(io.Writer) error) error { return atomicfile.WriteFunc(string(f), write) }
 
-// A Memory holds a state as bytes: tests stop and resume with it, and damage it.
+// A Memory holds a state in memory. Tests use it to stop and resume work, and to damage states.
 type Memory struct {
-	State []byte // nil: nothing was saved
-	Saves int    // how often
+	State []byte // the saved state; nil if nothing was saved
+	Saves int    // number of successful calls of Save
 }
 
-// Load opens the state, nil where there is none.
+// Load returns a reader of the state. It returns nil, nil if nothing was saved.
 func (m *Memory) Load() (io.ReadCloser, error) {
 	if m.State == nil {
 		return nil, nil
@@ -43,7 +42,7 @@ func (m *Memory) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(m.State)), nil
 }
 
-// Save replaces the state by what write writes, unless that fails.
+// Save replaces the state by what write writes. If write fails, the state stays as it was.
 func (m *Memory) Save(write func(io.Writer) error) error {
 	var state bytes.Buffer
 	if err := write(&state); err != nil {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/train"
 )
 
-// What was saved last is loaded; what fails half way replaces nothing; and before anything is saved there is nothing.
+// TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state afterwards, and that a failed Save
+// leaves the state as it was.
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]procedure.Checkpoint{
+	for name, c := range map[string]train.Checkpoint{
 		"file":   checkpoint.File(filepath.Join(t.TempDir(), "state")),
 		"memory": &checkpoint.Memory{},
 	} {
@@ -40,7 +41,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// A file that is there and cannot be opened is an error and no nil that is not nil.
+// TestFileThatCannotBeOpened checks that Load returns an error and a nil reader for a file that exists but cannot be opened.
 func TestFileThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state")

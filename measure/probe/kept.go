@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/train"
 )
 
 // kept is the checkpoint of a job: what came of the probes that are done, and the training of those in hand.
 type kept struct {
 	mutex sync.Mutex
-	to    procedure.Checkpoint
+	to    train.Checkpoint
 	job   string // what the job depends on besides its cell: another job's checkpoint is of no use
 	done  map[string]outcome
 	now   map[string][]byte
@@ -33,7 +33,7 @@ const (
 )
 
 // readKept reads what an earlier run of the same job has saved.
-func readKept(from procedure.Checkpoint, job string) (*kept, error) {
+func readKept(from train.Checkpoint, job string) (*kept, error) {
 	k := &kept{to: from, job: job, done: map[string]outcome{}, now: map[string][]byte{}, saved: time.Now()}
 	if from == nil {
 		return k, nil

@@ -9,7 +9,6 @@ package procedure
 
 import (
 	"context"
-	"io"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/features"
@@ -17,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/train"
 )
 
 // A Procedure is a measure that works in steps on samples that it holds.
@@ -69,11 +69,11 @@ type Job struct {
 	// in the run's record, and an error where they are more than 1 %.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	Checkpoint Checkpoint
+	Checkpoint train.Checkpoint
 	// Shared keeps what jobs of a study have in common though B differs, such as the inversion of a layer of A that several
 	// models are held against: whichever job comes first saves it and the others load it. It tells apart models A, data and trials;
 	// key tells the rest. It may be nil.
-	Shared func(key string) Checkpoint
+	Shared func(key string) train.Checkpoint
 	// Units and Curves keep what was found of single units, beside the scores. Each may be called several times, and may be nil.
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
@@ -94,13 +94,4 @@ type Subject struct {
 	Model    *model.Model
 	Layers   []onnx.Layer
 	Outputs  []int // outputs that stay before the softmax; nil: all
-}
-
-// A Checkpoint keeps what a procedure can go on from.
-type Checkpoint interface {
-	// Load opens what was saved last, nil where there is nothing.
-	Load() (io.ReadCloser, error)
-	// Save replaces what was saved by what write writes, whole or not at all. The state is not held in memory besides, unless it is
-	// kept there; write may be called more than once, and writes the same.
-	Save(write func(io.Writer) error) error
 }

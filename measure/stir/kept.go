@@ -9,13 +9,13 @@ import (
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/invert"
-	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
 )
 
 // kept is the checkpoint of a job: the inversions that are done, and the checkpoint of the one in hand.
 type kept struct {
-	to    procedure.Checkpoint
+	to    train.Checkpoint
 	shape []int                    // of the images
 	done  map[string]*invert.Found // by the names of inversions
 	now   []byte
@@ -28,7 +28,7 @@ const (
 )
 
 // readKept reads what an earlier run of the same job has saved.
-func readKept(from procedure.Checkpoint, shape []int) (*kept, error) {
+func readKept(from train.Checkpoint, shape []int) (*kept, error) {
 	k := &kept{to: from, shape: shape, done: map[string]*invert.Found{}}
 	if from == nil {
 		return k, nil
@@ -108,7 +108,7 @@ const (
 )
 
 // loadShared is an inversion that a job with another second model has saved, nil if there is none.
-func loadShared(from procedure.Checkpoint, shape []int) (found *invert.Found, err error) {
+func loadShared(from train.Checkpoint, shape []int) (found *invert.Found, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
 			return false
@@ -122,7 +122,7 @@ func loadShared(from procedure.Checkpoint, shape []int) (found *invert.Found, er
 	return found, nil
 }
 
-func saveShared(to procedure.Checkpoint, f *invert.Found) error {
+func saveShared(to train.Checkpoint, f *invert.Found) error {
 	return to.Save(func(to io.Writer) error {
 		w := state.Stream(to, sharedKind, sharedVersion)
 		w.Ints(f.Images.Shape)

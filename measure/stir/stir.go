@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
 )
 
 // New returns the measure stir. Its statistics are stir, stir-adversarial, cka (or similarity, for others than linear
@@ -259,7 +260,7 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
 }
 
 // shared is where the inversion is kept for other jobs; nil where it depends on the second model.
-func (r *run) shared(v inversion, o invert.Options) procedure.Checkpoint {
+func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/train"
 )
 
 const side = 6
@@ -311,7 +312,7 @@ func TestSharedInversion(t *testing.T) {
 	}
 	x := random(20)
 	files := map[string]*checkpoint.Memory{}
-	shared := func(key string) procedure.Checkpoint {
+	shared := func(key string) train.Checkpoint {
 		if files[key] == nil {
 			files[key] = &checkpoint.Memory{}
 		}
