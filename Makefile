@@ -28,7 +28,7 @@ lint: $(RUNTIME)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# What a user feels: images a second and peak memory; see docs/performance.md. Wants NOETHER_TESTDATA; PEERS names the
+# What a user feels: images a second and peak memory; see docs/results/performance.md. Wants NOETHER_TESTDATA; PEERS names the
 # folder of bench.py, to measure PyTorch and numpy beside it.
 bench: $(RUNTIME)
 	bench/run.sh

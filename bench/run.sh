@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what docs/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
+# Measures what docs/results/performance.md tells, each benchmark in a process of its own, and beside it the same work in PyTorch
 # and numpy where PEERS names the folder of bench.py and export.py. THREADS, for networks, is that of the engine and of PyTorch: with 1, on a
 # machine that others use, the processor times say more than images a second do.
 #

@@ -24,7 +24,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "measures/*.md", "../README.md", "../CHANGELOG.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func row(t *testing.T, name, text string, cells ...string) string {
 
 func TestTableOfTransformations(t *testing.T) {
 	t.Parallel()
-	const name = "transformations.md"
+	const name = "reference/transformations.md"
 	text := page(t, name)
 	for _, k := range transform.Kinds() {
 		first := "`" + k.Name + "`"
@@ -189,7 +189,7 @@ func byDefault(p transform.Param) string {
 // The column on feature maps is what the kinds themselves say.
 func TestKindsOnMaps(t *testing.T) {
 	t.Parallel()
-	text := page(t, "transformations.md")
+	text := page(t, "reference/transformations.md")
 	for _, k := range transform.Kinds() {
 		args := transform.Args{}
 		for _, p := range k.Params {
@@ -224,9 +224,9 @@ func TestKeysOfStudyFiles(t *testing.T) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
-	text := page(t, "study-files.md") + page(t, "data.md") + page(t, "video.md") + page(t, "sound.md") + page(t, "preprocessing.md") + page(t, "transformations.md")
+	text := page(t, "guides/video.md") + page(t, "guides/audio.md")
 	for name, p := range pages(t) {
-		if strings.HasPrefix(name, "measures/") {
+		if strings.HasPrefix(name, "reference/") {
 			text += p
 		}
 	}
@@ -270,7 +270,7 @@ func keys(properties map[string]any) map[string]bool {
 
 func TestColumnsOfScores(t *testing.T) {
 	t.Parallel()
-	text := page(t, "run-folders.md")
+	text := strings.Join(strings.Fields(page(t, "reference/run-folder.md")), " ")
 	for _, c := range scores.Columns {
 		if !strings.Contains(text, "`"+c+"`") {
 			t.Errorf("the column %s of scores.csv is not documented", c)
@@ -288,13 +288,13 @@ func TestColumnsOfScores(t *testing.T) {
 
 func TestTableOfPresets(t *testing.T) {
 	t.Parallel()
-	text := page(t, "preprocessing.md")
+	text := page(t, "reference/preprocessing.md")
 	for _, name := range []string{"imagenet", "cifar10", "clip"} {
 		p, err := model.Preset(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := row(t, "preprocessing.md", text, "`"+name+"`")
+		line := row(t, "reference/preprocessing.md", text, "`"+name+"`")
 		var listed []float32
 		for _, text := range regexp.MustCompile(`\d\.\d+`).FindAllString(line, -1) {
 			v, err := strconv.ParseFloat(text, 32)
@@ -312,7 +312,7 @@ func TestTableOfPresets(t *testing.T) {
 // The page on gradients names every operator that gradients flow through, and no other.
 func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
 	t.Parallel()
-	_, table, ok := strings.Cut(page(t, "gradients.md"), "## Operators")
+	_, table, ok := strings.Cut(page(t, "explanation/gradients.md"), "## Operators")
 	if !ok {
 		t.Fatal("gradients.md has no section Operators")
 	}

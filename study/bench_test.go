@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchStudy is a study of a CIFAR-10 ResNet-20: the work of the peers that docs/performance.md names.
+// benchStudy is a study of a CIFAR-10 ResNet-20: the work of the peers that docs/results/performance.md names.
 func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
 	b.Helper()
 	text := fmt.Sprintf(`name: bench

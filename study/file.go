@@ -12,7 +12,7 @@ import (
 )
 
 // A Study is a study file: which models are measured on which data, under which transformations, by which measures.
-// The keys are a public contract; see docs/study-files.md.
+// The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
 	Name       string        `key:"name,required" doc:"name of the study, carried to every score"`
 	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw"`

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkProbe is an epoch of the regression probe of docs/performance.md, 768-512-256-1 in batches of 32.
+// BenchmarkProbe is an epoch of the regression probe of docs/results/performance.md, 768-512-256-1 in batches of 32.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		for _, together := range []int{1, 8} {
@@ -48,7 +48,7 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// BenchmarkSGD is a step of SGD with momentum and decay on the ResNet-18 for CIFAR of docs/performance.md, batch 32; and on the
+// BenchmarkSGD is a step of SGD with momentum and decay on the ResNet-18 for CIFAR of docs/results/performance.md, batch 32; and on the
 // network of studies/training/cifar.yaml, batch 64.
 func BenchmarkSGD(b *testing.B) {
 	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: 2, Seed: 1}

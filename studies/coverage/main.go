@@ -1,4 +1,4 @@
-// Coverage measures how often the intervals of scores hold what they should: it makes the tables of docs/intervals-and-nulls.md.
+// Coverage measures how often the intervals of scores hold what they should: it makes the tables of docs/explanation/intervals-and-nulls.md.
 //
 //	go run ./studies/coverage sets -n 200 -sets 50 -model resnet20.onnx -o c200 test_batch.bin data_batch_1.bin data_batch_2.bin
 //	noether run c200/study.yaml -o c200/run
