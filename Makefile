@@ -20,8 +20,9 @@ $(RUNTIME): runtime/package-lock.json
 demo: build
 	bin/noether demo
 
+# Lists what was skipped, and why, at the end. TESTLOG names a file for the results as JSON.
 test: $(RUNTIME)
-	$(GO) test ./...
+	$(GO) tool gotestsum --format pkgname --format-hide-empty-pkg $(if $(TESTLOG),--jsonfile $(TESTLOG)) -- ./...
 
 lint: $(RUNTIME)
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "these files want gofmt"; exit 1; }

@@ -1,8 +1,7 @@
-// Package seed gives every random draw a generator of its own, keyed by what the draw is for.
+// Package seed derives the random generator of each draw from a key.
 //
-// A score must depend on the study alone, not on batch size, worker count or order; so nothing draws from
-// a shared stream. The key is the study's seed and the names that tell one draw from all others: data name,
-// sample index, transform name, trial.
+// A score depends on the study alone, not on batch size, number of workers or order of samples. So no two draws share a
+// stream. The key is the study's seed and what identifies the draw: data name, sample index, transformation, trial.
 package seed
 
 import (
@@ -12,8 +11,8 @@ import (
 	"math/rand/v2"
 )
 
-// Rand returns the generator of the given key. Parts may be strings and integers; equal keys give equal
-// generators on every machine.
+// Rand returns the generator of a key. Parts are strings and integers. Equal keys give equal generators on every machine.
+// It panics on a part of another type.
 func Rand(seed uint64, parts ...any) *rand.Rand {
 	h := sha256.New()
 	var b [8]byte
