@@ -9,15 +9,15 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A Cost is what a model takes of one task's cores, in seconds.
+// A Cost is the time that a model takes on the cores of one task, in seconds.
 type Cost struct {
 	Model    string  `json:"model"`
-	Open     float64 `json:"open"`             // before the first sample: every task that has a part of the model pays it
-	Samples  float64 `json:"samples"`          // what grows with the samples
-	Scores   float64 `json:"scores"`           // what comes after the last sample
-	Memory   int64   `json:"memory,omitempty"` // bytes at the most; 0 where it was not measured
-	Blocks   int     `json:"blocks"`           // the most parts that the samples can be divided into
-	Measured bool    `json:"measured"`         // else Samples has no unit, and compares models only
+	Open     float64 `json:"open"`             // before the first sample; paid by each task that has a part of the model
+	Samples  float64 `json:"samples"`          // grows with the number of samples
+	Scores   float64 `json:"scores"`           // after the last sample
+	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
+	Blocks   int     `json:"blocks"`           // largest number of parts of the samples
+	Measured bool    `json:"measured"`         // if false, Samples has no unit and only compares models
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
@@ -25,7 +25,8 @@ func (c Cost) whole() float64 { return c.Open + c.Samples + c.Scores }
 
 func (c Cost) part(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
-// parts is the fewest parts that keep to a limit, where any number does.
+// parts returns the smallest number of parts that keep to a limit, or the largest possible
+// number if none does.
 func (c Cost) parts(limit float64) int {
 	if c.whole() <= limit {
 		return 1
@@ -38,22 +39,23 @@ func (c Cost) parts(limit float64) int {
 	return int(max(1, min(float64(most), k)))
 }
 
-// A Task is one element of a job array: one run of some whole models, or of a share of one model's samples.
+// A Task is one element of a job array: one run of some whole models, or of a share of one model's
+// samples.
 type Task struct {
 	Models []string   `json:"models"`
 	Shard  study.Part `json:"shard,omitzero"`
-	// Seconds is how long the task takes by what was measured; 0 where nothing was.
+	// Seconds is the estimated time of the task; 0 if nothing was measured.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Memory is the most bytes that it takes by what was measured; 0 where nothing was.
+	// Memory is the estimated peak in bytes; 0 if nothing was measured.
 	Memory int64 `json:"memory,omitempty"`
 }
 
-// Estimate is the task's time as a duration.
+// Estimate returns Seconds as a duration.
 func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float64(time.Second)) }
 
-// Balance divides models into at most n tasks of about equal cost; see the package comment. The longest tasks come
-// first, so that an array of limited width does not end with them. The division depends on the costs
-// alone.
+// Balance divides models into at most n tasks of about equal cost, as the package comment says.
+// The longest tasks come first, so that a job array of limited width does not end with them. The
+// result depends on the costs alone.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil
@@ -79,7 +81,7 @@ func Balance(costs []Cost, n int) []Task {
 	return best
 }
 
-// divide makes the tasks of a limit. Seconds has the cost, whatever its unit.
+// divide returns the tasks for a limit. Their Seconds hold the cost, whatever its unit.
 func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
@@ -100,7 +102,8 @@ func divide(costs []Cost, limit float64) []Task {
 	return append(tasks, pack(small, limit)...)
 }
 
-// pack puts whole models into tasks of a limit: longest first, each into the fullest task that still takes it.
+// pack distributes whole models over tasks of a limit: longest first, each into the fullest task
+// with room for it.
 func pack(costs []Cost, limit float64) []Task {
 	costs = slices.Clone(costs)
 	slices.SortStableFunc(costs, func(a, b Cost) int { return cmp.Compare(b.whole(), a.whole()) })
@@ -124,7 +127,8 @@ func pack(costs []Cost, limit float64) []Task {
 	return tasks
 }
 
-// finish brings the models of a task into the order of the study, and removes times and memory that rest on a guess.
+// finish sorts the models of each task as the study has them, and clears times and memory that
+// were not measured.
 func finish(tasks []Task, costs []Cost) {
 	place := map[string]int{}
 	for i, c := range costs {
@@ -136,7 +140,7 @@ func finish(tasks []Task, costs []Cost) {
 		for _, m := range t.Models {
 			c := costs[place[m]]
 			if c.whole() == 0 {
-				continue // it has nothing to do, or does not open
+				continue // nothing is left to do, or the model cannot be opened
 			}
 			if !c.Measured {
 				t.Seconds = 0
@@ -148,7 +152,8 @@ func finish(tasks []Task, costs []Cost) {
 	}
 }
 
-// TasksOf is how many tasks make each about so long; where nothing was measured, a task for each model.
+// TasksOf returns the number of tasks that take about a given time each. If a cost was not
+// measured, it is the number of models.
 func TasksOf(costs []Cost, each time.Duration) int {
 	var total float64
 	for _, c := range costs {

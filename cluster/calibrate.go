@@ -8,19 +8,19 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// trialSamples is how many samples of each data set a calibration feeds: two blocks.
+// trialSamples is the number of samples of each data set in a calibration: two blocks.
 const trialSamples = 64
 
-// Calibrate measures what a model of a study takes here, with the threads of o, by running it on the first samples of
-// each data set under the first value of the first transformation. It ends when ctx does, with what it has learnt until
-// then, and fails where that is nothing.
+// Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
+// samples of each data set under the first value of the first transformation. When ctx ends it
+// returns the cost by what was measured so far, or an error if nothing was.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, err := os.MkdirTemp("", "noether-calibrate-")
 	if err != nil {
 		return Cost{}, err
 	}
 	defer os.RemoveAll(dir)
-	var w watch
+	var w stopwatch
 	o.Only, o.Part, o.Every = []string{work.Model}, study.Part{}, time.Hour
 	o.Progress = w.tick
 	w.start()
@@ -36,8 +36,8 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	return w.cost(work, cells), nil
 }
 
-// A watch takes the times of a trial run.
-type watch struct {
+// A stopwatch records the times of a trial run.
+type stopwatch struct {
 	began, last  time.Time
 	pass         int
 	done         int64
@@ -49,10 +49,10 @@ type watch struct {
 	betweenFirst int64         // samples of the first batches of later passes
 }
 
-func (w *watch) start() { w.began = time.Now() }
+func (w *stopwatch) start() { w.began = time.Now() }
 
-// tick is called when the engine has run a batch and the measures have seen it.
-func (w *watch) tick(p study.Progress) {
+// tick is called after each batch has been run and fed to the measures.
+func (w *stopwatch) tick(p study.Progress) {
 	now := time.Now()
 	n := p.Done - w.done
 	switch {
@@ -68,25 +68,26 @@ func (w *watch) tick(p study.Progress) {
 	w.last, w.pass, w.done = now, p.Pass, p.Done
 }
 
-func (w *watch) end() {
+func (w *stopwatch) end() {
 	if !w.last.IsZero() {
 		w.between += time.Since(w.last)
 	}
 }
 
-// rate is the seconds for a sample, forward; 0 where nothing was learnt.
-func (w *watch) rate() float64 {
+// rate returns the seconds of a forward pass of one sample; 0 if nothing was measured.
+func (w *stopwatch) rate() float64 {
 	if w.fed > 0 {
 		return w.feeding.Seconds() / float64(w.fed)
 	}
 	if w.firstN > 0 {
-		return w.first.Seconds() / float64(w.firstN) // one batch, opening included: too much rather than too little
+		return w.first.Seconds() / float64(w.firstN) // one batch, with the time to open the model: an upper bound
 	}
 	return 0
 }
 
-// cost extrapolates from a trial of so many cells to all the work of a model. With no cells the trial was cut short.
-func (w *watch) cost(work study.Work, cells int) Cost {
+// cost extrapolates from a trial of a number of cells to all the work of a model. cells is 0 if the
+// trial was interrupted.
+func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
 	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstN))
 	out.Samples = w.rate() * float64(work.Forwards)
@@ -96,14 +97,14 @@ func (w *watch) cost(work study.Work, cells int) Cost {
 	return out
 }
 
-// Guess is the cost of a model in no unit: parameters times the numbers of an input times forwards.
+// Guess returns a cost without a unit: parameters times input elements times forward passes.
 func Guess(w study.Work) Cost {
 	return Cost{Model: w.Model, Blocks: w.Blocks,
 		Samples: float64(max(1, w.Parameters)) * float64(max(1, w.InputBytes/4)) * float64(w.Forwards)}
 }
 
-// Costs finds the cost of every model: measured by calibrate, or a guess where calibrate is nil or fails. Guesses beside
-// measured costs are brought to their scale. A model without cells that are left to do costs nothing.
+// Costs returns the cost of each model: measured by calibrate, or a guess where calibrate is nil or
+// fails. Guesses are scaled to the measured costs. A model without unfinished cells costs nothing.
 func Costs(ctx context.Context, work []study.Work, calibrate func(context.Context, study.Work) (Cost, error)) ([]Cost, error) {
 	guesses := make([]Cost, len(work))
 	out := make([]Cost, len(work))
@@ -127,7 +128,7 @@ func Costs(ctx context.Context, work []study.Work, calibrate func(context.Contex
 	return out, nil
 }
 
-// toScale gives guesses the unit of what was measured, by the ratio of the totals of those models that have both.
+// toScale scales guesses to seconds, by the ratio of the totals over the models that were measured.
 func toScale(costs, guesses []Cost) {
 	var measured, guessed float64
 	for i, c := range costs {

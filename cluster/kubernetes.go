@@ -17,11 +17,11 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a Job that waits for the
-// tasks and merges. It asks nothing of the cluster; kubectl apply does.
+// Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a
+// Job that waits for the tasks and merges. It does not talk to the cluster; kubectl apply does.
 type Kubernetes struct{}
 
-// Manifest is where the manifest of a submission lies.
+// Manifest returns the path of the manifest of a submission.
 func Manifest(run string, number int) string { return folder(run, number, "jobs.yaml") }
 
 // Submit writes the manifest of a new submission.
@@ -36,19 +36,19 @@ func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
 	return r.write(run)
 }
 
-// fields is a mapping whose order is kept, for people to read.
+// fields is a YAML mapping that keeps its order.
 type fields = yaml.MapSlice
 
 func field(key string, v any) yaml.MapItem { return yaml.MapItem{Key: key, Value: v} }
 
-// Manifest is the text for kubectl apply.
+// Manifest returns the text for kubectl apply.
 func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	k := s.Profile.Kubernetes
 	mount := filepath.Clean(k.Mount)
 	inside, err := filepath.Rel(mount, run)
 	switch {
 	case k.Image == "" || k.Claim == "" || k.Mount == "":
-		return "", errors.New("kubernetes wants image, claim and mount: give them in a profile, under kubernetes")
+		return "", errors.New("kubernetes needs image, claim and mount: give them in a profile, under kubernetes")
 	case err != nil || inside == ".." || strings.HasPrefix(inside, "../"):
 		return "", fmt.Errorf("the run folder %s is not under %s, where the claim %s is mounted: pods would not find it", run, mount, k.Claim)
 	}
@@ -68,7 +68,7 @@ func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	return b.String(), nil
 }
 
-// taskJob is the Indexed Job.
+// taskJob returns the Indexed Job.
 func (s *Submission) taskJob(run, name string) fields {
 	p := s.Profile
 	n := len(s.Tasks)
@@ -83,7 +83,7 @@ func (s *Submission) taskJob(run, name string) fields {
 		field("completions", n),
 		field("parallelism", parallel),
 		field("backoffLimitPerIndex", p.Tries),
-		field("maxFailedIndexes", n), // one task that fails stops no other
+		field("maxFailedIndexes", n), // a failed task does not stop the others
 		field("podFailurePolicy", fields{field("rules", []any{
 			fields{field("action", "Ignore"), field("onPodConditions", []any{
 				fields{field("type", "DisruptionTarget"), field("status", "True")}})},
@@ -93,7 +93,8 @@ func (s *Submission) taskJob(run, name string) fields {
 	}, nil, task)
 }
 
-// mergeJob is the Job that waits and merges. Waiting is an init container, so that no shell is needed in the image.
+// mergeJob returns the Job that waits and merges. An init container waits, so that the image needs
+// no shell.
 func (s *Submission) mergeJob(run, name string) fields {
 	wait := s.container("wait", "cluster", "wait", run, "--submission", strconv.Itoa(s.Number))
 	wait = slices.DeleteFunc(wait, func(i yaml.MapItem) bool { return i.Key == "resources" })
@@ -101,7 +102,7 @@ func (s *Submission) mergeJob(run, name string) fields {
 	return s.job(name, fields{field("backoffLimit", s.Profile.Tries)}, []any{wait}, merge)
 }
 
-// job is a Job of one pod's form.
+// job returns a Job with one pod template.
 func (s *Submission) job(name string, spec fields, before []any, container fields) fields {
 	k := s.Profile.Kubernetes
 	meta := fields{field("name", name)}
@@ -122,7 +123,7 @@ func (s *Submission) job(name string, spec fields, before []any, container field
 	if len(k.NodeSelector) > 0 {
 		pod = append(pod, field("nodeSelector", sorted(k.NodeSelector)))
 	}
-	if uid := os.Getuid(); uid > 0 { // the files of the volume are the user's
+	if uid := os.Getuid(); uid > 0 { // so that the files on the volume belong to the user
 		pod = append(pod, field("securityContext", fields{field("runAsUser", uid), field("runAsGroup", os.Getgid())}))
 	}
 	if before != nil {
@@ -138,7 +139,7 @@ func (s *Submission) job(name string, spec fields, before []any, container field
 	}
 }
 
-// container runs noether with some arguments.
+// container returns a container that runs noether with the given arguments.
 func (s *Submission) container(name string, args ...string) fields {
 	p := s.Profile
 	out := fields{
@@ -157,7 +158,7 @@ func (s *Submission) container(name string, args ...string) fields {
 	if m := s.askMemory(); m > 0 {
 		resources = append(resources, field("memory", fmt.Sprintf("%dMi", (m+mebibyte-1)/mebibyte)))
 	}
-	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" }) // which would throttle rather than bound
+	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" }) // a CPU limit would throttle the task
 	if p.GPUs != "" {
 		count := p.GPUs[strings.LastIndexByte(p.GPUs, ':')+1:]
 		limits = append(limits, field("nvidia.com/gpu", count))
@@ -170,7 +171,7 @@ func (s *Submission) container(name string, args ...string) fields {
 		field("volumeMounts", []any{fields{field("name", "shared"), field("mountPath", filepath.Clean(p.Kubernetes.Mount))}}))
 }
 
-// sorted is a mapping in the order of its keys.
+// sorted returns a mapping sorted by key.
 func sorted(m map[string]string) fields {
 	var out fields
 	for _, key := range slices.Sorted(maps.Keys(m)) {

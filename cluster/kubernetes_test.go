@@ -38,8 +38,8 @@ kubernetes:
 	}}
 }
 
-// decodeJobs reads a manifest as the API server does where it is told to be strict: a field that the published types do
-// not have is an error.
+// decodeJobs reads a manifest as the API server does where it is told to be strict: a field that
+// the published types do not have is an error.
 func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	t.Helper()
 	docs := strings.Split(text, "---\n")

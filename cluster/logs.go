@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// A Log is the end of what a task or a merge has said.
+// A Log holds the last lines of the output of a task or a merge.
 type Log struct {
 	Task  int      `json:"task,omitempty"` // 0: the merge
 	File  string   `json:"file"`
 	Lines []string `json:"lines"`
 }
 
-// Logs reads the last lines of the logs of tasks, and of the merges where asked. A task without a log has no lines.
+// Logs reads the last lines of the logs of tasks, and of merges if merge is set. A task without a
+// log has no lines.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {
@@ -47,7 +48,7 @@ func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log,
 	return out, nil
 }
 
-// tail reads the last lines of a file, of its last mebibyte at the most. Control characters are dropped.
+// tail returns the last n lines of a file, from its last mebibyte. Control characters are removed.
 func tail(path string, n int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -65,7 +66,7 @@ func tail(path string, n int) ([]string, error) {
 	}
 	all := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
 	if start > 0 && len(all) > 1 {
-		all = all[1:] // which was cut
+		all = all[1:] // the first line is incomplete
 	}
 	all = all[max(0, len(all)-n):]
 	for i := range all {

@@ -15,32 +15,33 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A Profile says how a cluster is to be asked: what does not change from study to study. Flags of the command go before it.
+// A Profile holds the settings of a cluster that do not change from study to study. Flags of the
+// command take precedence.
 type Profile struct {
 	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm's partition; the cluster's default where not given"`
-	Account     string            `key:"account" json:"account,omitempty" doc:"who is charged"`
+	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
 	QOS         string            `key:"qos" json:"qos,omitempty" doc:"quality of service"`
 	Time        Duration          `key:"time" json:"time,omitempty" doc:"limit of a task, such as 2h or 1-12:00:00; twice the measured cost and ten minutes where not given"`
 	Memory      study.Size        `key:"memory" json:"memory,omitempty" doc:"of a task, such as 8GiB; half as much again as was measured and 512MiB where not given"`
 	CPUs        int               `key:"cpus-per-task" json:"cpus_per_task,omitempty" default:"4" min:"1" max:"4096" doc:"cores of a task"`
 	GPUs        string            `key:"gpus" json:"gpus,omitempty" doc:"of a task: a number, or a kind and a number such as a100:1"`
-	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|cuda|tensorrt|openvino" default:"cpu" doc:"what computes"`
+	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|cuda|tensorrt|openvino" default:"cpu" doc:"device of the engine"`
 	Tasks       int               `key:"tasks" json:"tasks,omitempty" min:"1" max:"100000" doc:"how many tasks; as many as make each about an hour where not given"`
 	Throttle    int               `key:"throttle" json:"throttle,omitempty" min:"1" doc:"tasks that run at once"`
-	Program     string            `key:"program" json:"program,omitempty" doc:"noether as the nodes find it; this program's path where not given"`
+	Program     string            `key:"program" json:"program,omitempty" doc:"path of noether on the nodes; this program's path where not given"`
 	Container   string            `key:"container" json:"container,omitempty" doc:"words before the program, such as apptainer exec --nv noether.sif"`
 	Modules     []string          `key:"modules" json:"modules,omitempty" doc:"loaded before the program runs"`
 	Setup       []string          `key:"setup" json:"setup,omitempty" doc:"lines of shell before the program runs"`
 	Environment map[string]string `key:"environment" json:"environment,omitempty" doc:"variables of the program"`
 	Directives  []string          `key:"directives" json:"directives,omitempty" doc:"further #SBATCH lines, such as --exclusive"`
 	Warning     Duration          `key:"warning" json:"warning,omitempty" doc:"how long before the time limit a task is told to save and queue itself again; 2m where not given"`
-	SaveEvery   Duration          `key:"save-every" json:"save_every,omitempty" doc:"how often a task saves: what a kill can cost; 1m where not given"`
+	SaveEvery   Duration          `key:"save-every" json:"save_every,omitempty" doc:"how often a task saves its state; 1m where not given"`
 	Tries       int               `key:"tries" json:"tries,omitempty" default:"3" min:"1" max:"100" doc:"how often a task that is killed starts in its allocation"`
 	Requeues    int               `key:"requeues" json:"requeues,omitempty" default:"20" min:"1" max:"1000" doc:"how often a task that runs out of time queues itself again"`
-	Kubernetes  KubernetesProfile `key:"kubernetes" json:"kubernetes,omitzero" doc:"what Kubernetes wants besides"`
+	Kubernetes  KubernetesProfile `key:"kubernetes" json:"kubernetes,omitzero" doc:"settings of Kubernetes"`
 }
 
-// A KubernetesProfile is what only Kubernetes wants.
+// A KubernetesProfile holds the settings that only Kubernetes has.
 type KubernetesProfile struct {
 	Image          string            `key:"image" json:"image,omitempty" doc:"container image that has noether"`
 	Namespace      string            `key:"namespace" json:"namespace,omitempty" doc:"where the jobs run"`
@@ -51,8 +52,8 @@ type KubernetesProfile struct {
 	NodeSelector   map[string]string `key:"node-selector" json:"node_selector,omitempty" doc:"labels of the nodes"`
 }
 
-// LoadProfile reads a profile. Where path is empty the user's own is read, if there is one: cluster.yaml in the folder
-// noether of the user's configuration.
+// LoadProfile reads a profile. If path is empty it reads noether/cluster.yaml in the user's
+// configuration folder, if there is one.
 func LoadProfile(path string) (Profile, error) {
 	own := path == ""
 	if own {
@@ -72,7 +73,7 @@ func LoadProfile(path string) (Profile, error) {
 	return ParseProfile(path, data)
 }
 
-// ParseProfile reads the text of a profile; file is named in errors. No text is the profile of all defaults.
+// ParseProfile parses a profile; file is named in errors. Empty text gives the default profile.
 func ParseProfile(file string, data []byte) (Profile, error) {
 	var p Profile
 	if len(strings.TrimSpace(string(data))) == 0 {
@@ -94,21 +95,21 @@ var (
 	variable = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
-// Check finds what would make the scheduler read another script than was meant.
+// Check reports values that would change the meaning of the script for the scheduler.
 func (p Profile) Check() error {
 	for key, v := range map[string]string{"partition": p.Partition, "account": p.Account, "qos": p.QOS,
 		"kubernetes: namespace": p.Kubernetes.Namespace, "kubernetes: claim": p.Kubernetes.Claim, "kubernetes: service-account": p.Kubernetes.ServiceAccount,
 		"kubernetes: pull-secret": p.Kubernetes.PullSecret, "kubernetes: image": p.Kubernetes.Image} {
 		if !word.MatchString(v) {
-			return fmt.Errorf("%s: %q is no name: letters, digits and . , : @ + / = - _ are", key, v)
+			return fmt.Errorf("%s: %q is not a name: use letters, digits and . , : @ + / = - _", key, v)
 		}
 	}
 	if !gpuWord.MatchString(p.GPUs) {
-		return fmt.Errorf("gpus: %q is no number of GPUs: write 1, or a kind and a number such as a100:1", p.GPUs)
+		return fmt.Errorf("gpus: %q is not a number of GPUs: write 1, or a kind and a number such as a100:1", p.GPUs)
 	}
 	for name := range p.Environment {
 		if !variable.MatchString(name) {
-			return fmt.Errorf("environment: %q is no name of a variable", name)
+			return fmt.Errorf("environment: %q is not the name of a variable", name)
 		}
 	}
 	lines := append([]string{p.Container, p.Program}, p.Directives...)
@@ -120,26 +121,27 @@ func (p Profile) Check() error {
 	}
 	for _, d := range p.Directives {
 		if !strings.HasPrefix(d, "-") {
-			return fmt.Errorf("directives: %q is no option of sbatch: write --exclusive, say", d)
+			return fmt.Errorf("directives: %q is not an option of sbatch: write --exclusive, for example", d)
 		}
 	}
 	if p.CPUs < 1 || p.Tries < 1 || p.Requeues < 0 || p.Tasks < 0 || p.Throttle < 0 {
-		return errors.New("cpus-per-task and tries are at least 1, and no number is negative")
+		return errors.New("cpus-per-task and tries must be at least 1, and no number may be negative")
 	}
 	return nil
 }
 
-// A Duration is a length of time; in YAML and on the command line as Go writes it (2h30m) or as Slurm does (1-12:00:00).
+// A Duration is a length of time. In YAML and on the command line it is written as in Go (2h30m) or
+// as in Slurm (1-12:00:00).
 type Duration time.Duration
 
 var slurmTime = regexp.MustCompile(`^(?:(\d{1,3})-)?(\d{1,4}):(\d{1,2})(?::(\d{1,2}))?$`)
 
-// ParseDuration reads a length of time of up to a year.
+// ParseDuration parses a duration of up to a year.
 func ParseDuration(text string) (Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 && d <= 366*24*time.Hour {
 		return Duration(d), nil
 	}
-	bad := fmt.Errorf("%q is no length of time: write 2h30m, or 1-12:00:00 for a day and a half", text)
+	bad := fmt.Errorf("%q is not a duration: write 2h30m, or 1-12:00:00 for a day and a half", text)
 	m := slurmTime.FindStringSubmatch(text)
 	if m == nil {
 		return 0, bad
@@ -149,7 +151,7 @@ func ParseDuration(text string) (Duration, error) {
 		v, _ := strconv.Atoi(m[i])
 		n[i] = time.Duration(v)
 	}
-	// Slurm's own rule: days-hours:minutes:seconds, but without days two numbers are minutes:seconds.
+	// Slurm reads days-hours:minutes:seconds; without days, two numbers are minutes:seconds.
 	d := n[1]*24*time.Hour + n[2]*time.Hour + n[3]*time.Minute + n[4]*time.Second
 	if m[1] == "" && m[4] == "" {
 		d = n[2]*time.Minute + n[3]*time.Second
@@ -179,7 +181,7 @@ func (Duration) JSONSchema() map[string]any { return map[string]any{"type": "str
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// Or is the duration, or another where it is not set.
+// Or returns the duration, or other if d is not positive.
 func (d Duration) Or(other time.Duration) time.Duration {
 	if d > 0 {
 		return time.Duration(d)
@@ -187,7 +189,7 @@ func (d Duration) Or(other time.Duration) time.Duration {
 	return other
 }
 
-// slurm is the duration as Slurm takes it, in whole minutes, rounded up.
+// slurmDuration formats a duration for Slurm, rounded up to whole minutes.
 func slurmDuration(d time.Duration) string {
 	m := int((d + time.Minute - 1) / time.Minute)
 	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)

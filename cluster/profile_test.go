@@ -22,9 +22,9 @@ func TestProfile(t *testing.T) {
 	for text, want := range map[string]string{
 		"partitoin: gpu":               "partition",  // the nearest word
 		"time: soon":                   "p.yaml:1:7", // where
-		"time: 0:00":                   "length of time",
+		"time: 0:00":                   "not a duration",
 		"partition: \"a\\nb\"":         "partition",
-		"partition: \"x; rm -rf /\"":   "no name",
+		"partition: \"x; rm -rf /\"":   "not a name",
 		"gpus: all":                    "gpus",
 		"cpus-per-task: 0":             "cpus-per-task",
 		"environment: {\"a b\": c}":    "variable",

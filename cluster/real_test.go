@@ -43,7 +43,8 @@ type bench struct {
 	want         []scores.Row
 }
 
-// The tests share a Slurm and run side by side: it has jobs enough to order while its controller is killed.
+// The tests share a Slurm and run side by side: it has jobs enough to order while its controller is
+// killed.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -84,7 +85,8 @@ func TestSlurm(t *testing.T) {
 
 func (b *bench) twelveShards(t *testing.T) {
 	run := filepath.Join(b.dir, "twelve")
-	// By parameters times inputs, which are equal: four shards of each. What is measured beside other tests varies.
+	// By parameters times inputs, which are equal: four shards of each. What is measured beside
+	// other tests varies.
 	s := b.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Of != 4 {
 		t.Fatalf("the tasks are %+v", s.Tasks)
@@ -170,8 +172,8 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.sameScores(t, run)
 }
 
-// A task that is held up beyond its time limit saves when it is warned, queues itself again and goes on. Meanwhile the
-// other task is cancelled, and goes on by a retry.
+// A task that is held up beyond its time limit saves when it is warned, queues itself again and
+// goes on. Meanwhile the other task is cancelled, and goes on by a retry.
 func (b *bench) outOfTime(t *testing.T) {
 	run := filepath.Join(b.dir, "time")
 	b.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")

@@ -9,24 +9,25 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A Change is what a retry asks for in place of what the script says.
+// A Change overrides resources that the script asks for.
 type Change struct {
 	Memory study.Size // of a task; 0: as before
 	Time   Duration   // limit of a task; 0: as before
 }
 
-// ErrNothingToRetry says that no task has failed.
+// ErrNothingToRetry is returned by Retry if no task has failed.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
-// Retry submits the tasks that are neither done nor on their way, with the scripts as they are in the run folder now,
-// and a merge after them. They go on from what they saved. It returns their numbers.
+// Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
+// in the run folder, and a merge after them. They resume from their saved states. It returns their
+// numbers.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
 		return nil, err
 	}
 	if status.Note != "" && status.Count(Unknown)+status.Count(Running) > 0 {
-		return nil, errors.New(status.Note) // what runs may be taken for dead
+		return nil, errors.New(status.Note) // running tasks could be taken for failed ones
 	}
 	var tasks []int
 	for _, t := range status.Tasks {
@@ -47,7 +48,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	return tasks, c.queue(ctx, run, r, s, tasks, options)
 }
 
-// Wait waits until no task of a submission runs or is queued any more, and returns how it is then.
+// Wait waits until no task of a submission is queued or running, and returns the status.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
 	for {
 		status, err := Find(ctx, run, s)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// mebibyte is what Slurm counts memory in.
+// mebibyte is the unit in which Slurm counts memory.
 const mebibyte = 1 << 20
 
-// askTime is the time limit of tasks.
+// askTime returns the time limit of the tasks; 0: the default of the partition.
 func (s *Submission) askTime() time.Duration {
 	if s.Profile.Time > 0 {
 		return time.Duration(s.Profile.Time)
@@ -20,14 +20,14 @@ func (s *Submission) askTime() time.Duration {
 	var most float64
 	for _, t := range s.Tasks {
 		if t.Seconds == 0 {
-			return 0 // not all were measured: the partition's own limit
+			return 0 // not all costs were measured
 		}
 		most = max(most, t.Seconds)
 	}
 	return time.Duration(2*most*float64(time.Second)) + 10*time.Minute
 }
 
-// askMemory is the bytes that a task asks for.
+// askMemory returns the memory that a task asks for, in bytes; 0: the default of the cluster.
 func (s *Submission) askMemory() int64 {
 	if s.Profile.Memory > 0 {
 		return int64(s.Profile.Memory)
@@ -42,7 +42,7 @@ func (s *Submission) askMemory() int64 {
 	return most*3/2 + 512*mebibyte
 }
 
-// taskScript is the batch script of the job array.
+// taskScript returns the batch script of the job array.
 func (s *Submission) taskScript(run, studyName string) (string, error) {
 	p := s.Profile
 	head, err := s.head(run, studyName, "%a.log", p.CPUs)
@@ -69,16 +69,16 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 	var b strings.Builder
 	s.writeHead(&b, head, fmt.Sprintf("Task N of this array is one noether run; \"noether cluster status %s\" lists them.", quote(run)))
 	fmt.Fprintf(&b, `
-# A task that is killed, for memory say, starts again here and goes on from what it saved.
+# A task that is killed, for memory say, starts again here and resumes from its saved state.
 soon=
 for try in $(seq %d); do
 	"${noether[@]}" cluster task %s "$SLURM_ARRAY_TASK_ID" --submission %d --device %s --threads "${SLURM_CPUS_PER_TASK:-%d}" --save-every %s &
 	task=$!
-	trap 'soon=yes; kill -TERM $task 2>/dev/null' USR1 # the time limit is near: it saves and ends
+	trap 'soon=yes; kill -TERM $task 2>/dev/null' USR1 # the time limit is near: save and exit
 	trap 'kill -TERM $task 2>/dev/null' TERM           # cancelled or preempted
 	wait $task
 	code=$?
-	while kill -0 $task 2>/dev/null; do # a signal ends wait, not the task
+	while kill -0 $task 2>/dev/null; do # a signal interrupts wait, not the task
 		wait $task
 		code=$?
 	done
@@ -86,7 +86,7 @@ for try in $(seq %d); do
 	echo "noether: the task was killed (exit code $code, try $try of %d)" >&2
 done
 
-# Out of time: back into the queue, to go on from what was saved.
+# Out of time: queue the task again, to resume from its saved state.
 if [ -n "$soon" ] && [ $code -gt 1 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
 	scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" && sleep 60
 fi
@@ -95,7 +95,7 @@ exit $code
 	return b.String(), nil
 }
 
-// mergeScript is the batch script of the merge.
+// mergeScript returns the batch script of the merge.
 func (s *Submission) mergeScript(run, studyName string) (string, error) {
 	head, err := s.head(run, studyName+"-merge", "merge-%j.log", s.Profile.CPUs)
 	if err != nil {
@@ -116,10 +116,10 @@ exec "${noether[@]}" merge %s --threads "${SLURM_CPUS_PER_TASK:-%d}"
 	return b.String(), nil
 }
 
-// head is the options of sbatch that both scripts have.
+// head returns the options of sbatch that both scripts share.
 func (s *Submission) head(run, name, log string, cpus int) ([]string, error) {
 	if strings.ContainsAny(run, "%\"'\\`$\n\r") {
-		return nil, fmt.Errorf("the path %q has a character that #SBATCH lines do not take: rename the folder", run)
+		return nil, fmt.Errorf("the path %q has a character that #SBATCH lines do not allow: rename the folder", run)
 	}
 	p := s.Profile
 	out := []string{

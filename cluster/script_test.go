@@ -93,8 +93,8 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// The batch script, with programs of the test in place of noether and scontrol: what it starts again, and what it
-// queues again.
+// The batch script, with programs of the test in place of noether and scontrol: what it starts
+// again, and what it queues again.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -149,7 +149,8 @@ func TestBatchScript(t *testing.T) {
 
 func executable(t *testing.T, path, body string) {
 	t.Helper()
-	// A child of another test, forked meanwhile, would hold the file open for writing, and nobody can execute it then.
+	// A child of another test, forked meanwhile, would hold the file open for writing, and nobody
+	// can execute it then.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {

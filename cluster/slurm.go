@@ -17,16 +17,16 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// Slurm submits to Slurm by its own commands, sbatch, squeue, scancel and scontrol, which must be on the PATH. What
-// they print is read as text that anybody may have written: sites wrap these commands and greet their users.
+// Slurm uses the commands sbatch, squeue, scancel and scontrol, which must be on the PATH. Their
+// output is not trusted: sites wrap these commands and print greetings.
 type Slurm struct{}
 
-// patience is how long one of Slurm's commands may take; a busy controller answers within seconds.
-const patience = time.Minute
+// commandTimeout bounds one command of Slurm. A busy controller answers within seconds.
+const commandTimeout = time.Minute
 
-// command runs one of Slurm's commands and returns what it prints.
+// command runs a command of Slurm and returns its output.
 func command(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -37,14 +37,14 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("%s is not on the PATH: submit on a machine of the cluster, or print the script by --dry-run", name)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s did not answer within %v", name, patience)
+		return "", fmt.Errorf("%s did not answer within %v", name, commandTimeout)
 	case err != nil:
 		return "", fmt.Errorf("%s: %s", name, cleaned(errs.String()+out.String(), err))
 	}
 	return out.String(), nil
 }
 
-// cleaned is the last line that a failing command has printed, in a form that harms no terminal.
+// cleaned returns the last line of the output of a failed command, without control characters.
 func cleaned(text string, err error) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := printable(lines[len(lines)-1])
@@ -54,7 +54,7 @@ func cleaned(text string, err error) string {
 	return last
 }
 
-// printable drops what would move a terminal's cursor, and shortens.
+// printable removes control characters and truncates long text.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' || r >= 0x80 && r < 0xa0 {
@@ -68,7 +68,7 @@ func printable(s string) string {
 	return s
 }
 
-// A limited writer drops what goes beyond a bound.
+// A limited writer discards what exceeds a bound.
 type limited struct {
 	w    io.Writer
 	left int
@@ -81,7 +81,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Scripts are the texts of the submission's batch scripts.
+// Scripts returns the batch scripts of the submission.
 func (Slurm) Scripts(run, study string, s *Submission) (task, merge string, err error) {
 	task, err = s.taskScript(run, study)
 	if err == nil {
@@ -90,7 +90,7 @@ func (Slurm) Scripts(run, study string, s *Submission) (task, merge string, err 
 	return task, merge, err
 }
 
-// Submit writes the scripts of a new submission and submits all of its tasks.
+// Submit writes the scripts of a new submission and submits all its tasks.
 func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission) error {
 	task, merge, err := c.Scripts(run, r.Study, s)
 	if err != nil {
@@ -108,7 +108,8 @@ func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission)
 	return c.queue(ctx, run, r, s, all, nil)
 }
 
-// queue submits some of the tasks and a merge that waits for them, with options of sbatch that go before the script's.
+// queue submits some of the tasks, and a merge that waits for them. options override those of the
+// script.
 func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, tasks []int, options []string) error {
 	if err := r.write(run); err != nil { // which the first task reads as soon as it starts
 		return err
@@ -125,11 +126,11 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 	s.Jobs = append(s.Jobs, Job{ID: id, Tasks: tasks, Submitted: time.Now().UTC()})
 	s.Cancelled = nil
 	if err := r.write(run); err != nil {
-		return fmt.Errorf("job %s is submitted, but not noted: %w", id, err)
+		return fmt.Errorf("job %s is submitted but could not be recorded: %w", id, err)
 	}
 	merge, err := c.sbatch(ctx, "--parsable", "--dependency=afterany:"+id, folder(run, s.Number, "merge.sbatch"))
 	if err != nil {
-		return fmt.Errorf("job %s is submitted, its merge is not (run noether merge when it has ended): %w", id, err)
+		return fmt.Errorf("job %s is submitted but its merge is not (run noether merge when it has ended): %w", id, err)
 	}
 	s.Jobs[len(s.Jobs)-1].Merge = merge
 	return r.write(run)
@@ -143,7 +144,8 @@ func (Slurm) sbatch(ctx context.Context, args ...string) (string, error) {
 	return parseSbatch(out)
 }
 
-// parseSbatch finds the job's number in what sbatch --parsable prints: "123" or "123;cluster" on a line of its own.
+// parseSbatch finds the job number in the output of sbatch --parsable: "123" or "123;cluster" on a
+// line of its own.
 func parseSbatch(out string) (string, error) {
 	lines := strings.Split(out, "\n")
 	for _, line := range slices.Backward(lines) {
@@ -152,16 +154,16 @@ func parseSbatch(out string) (string, error) {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("sbatch printed no job number, but %q", printable(out))
+	return "", fmt.Errorf("sbatch printed no job number but %q", printable(out))
 }
 
-// isNumber reports whether a text is a number as Slurm writes jobs and tasks.
+// isNumber reports whether text is a number of a job or task as Slurm writes it.
 func isNumber(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return err == nil && s == strconv.FormatUint(n, 10)
 }
 
-// ranges writes ascending numbers as Slurm does: 1-3,7.
+// ranges formats ascending numbers as Slurm does: 1-3,7.
 func ranges(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
@@ -179,19 +181,19 @@ func ranges(numbers []int) string {
 	return strings.Join(out, ",")
 }
 
-// A queued is a job, or a task of an array, as the scheduler has it.
+// A queued is the entry of a job, or of a task of an array, in the queue.
 type queued struct {
 	State  string // PENDING, RUNNING, ...
 	Reason string
 }
 
-// jobTask names a task of a job array; task 0 is a job that is none.
+// A jobTask identifies a task of a job array. Task 0 is a job that is no array.
 type jobTask struct {
 	job  string
 	task int
 }
 
-// Queue lists the user's jobs that have not ended.
+// Queue returns the jobs of the user that have not ended.
 func (Slurm) Queue(ctx context.Context) (map[jobTask]queued, error) {
 	who, err := user.Current()
 	if err != nil {
@@ -204,7 +206,7 @@ func (Slurm) Queue(ctx context.Context) (map[jobTask]queued, error) {
 	return parseQueue(out), nil
 }
 
-// parseQueue reads the lines of squeue. Lines of another form are not ours.
+// parseQueue parses the output of squeue. It ignores lines of another form.
 func parseQueue(out string) map[jobTask]queued {
 	jobs := map[jobTask]queued{}
 	for line := range strings.Lines(out) {
@@ -223,13 +225,13 @@ func parseQueue(out string) map[jobTask]queued {
 	return jobs
 }
 
-// isState tells a word such as OUT_OF_MEMORY.
+// isState reports whether text is a state such as OUT_OF_MEMORY.
 func isState(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Endings says how tasks of a job have ended, as far as the scheduler remembers: by its accounts where it keeps any,
-// else what the controller has not yet forgotten.
+// Endings returns how the tasks of a job have ended: from the accounting database if there is one,
+// else from the memory of the controller, which forgets.
 func (Slurm) Endings(ctx context.Context, job string) map[int]string {
 	if out, err := command(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+job, "--format=JobID,State"); err == nil {
 		if e := parseAccounts(out, job); len(e) > 0 {
@@ -243,7 +245,7 @@ func (Slurm) Endings(ctx context.Context, job string) map[int]string {
 	return parseShow(out, job)
 }
 
-// parseAccounts reads the lines of sacct: 12_3|CANCELLED by 1000.
+// parseAccounts parses the output of sacct: 12_3|CANCELLED by 1000.
 func parseAccounts(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
@@ -258,7 +260,7 @@ func parseAccounts(out, job string) map[int]string {
 	return ends
 }
 
-// parseShow reads what scontrol --oneliner show job prints: a line of KEY=VALUE for each task.
+// parseShow parses the output of scontrol --oneliner show job: a line of KEY=VALUE for each task.
 func parseShow(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
@@ -282,17 +284,17 @@ func parseShow(out, job string) map[int]string {
 	return ends
 }
 
-// MostTasks is the most tasks that an array of this cluster may have; 0 where it does not say.
-func (Slurm) MostTasks(ctx context.Context) int {
+// MaxTasks returns the largest number of tasks of a job array on this cluster; 0 if it is unknown.
+func (Slurm) MaxTasks(ctx context.Context) int {
 	out, err := command(ctx, "scontrol", "show", "config")
 	if err != nil {
 		return 0
 	}
-	return parseMostTasks(out)
+	return parseMaxTasks(out)
 }
 
-// parseMostTasks reads MaxArraySize, which is one more than the largest index.
-func parseMostTasks(out string) int {
+// parseMaxTasks parses MaxArraySize, which is one more than the largest index.
+func parseMaxTasks(out string) int {
 	for line := range strings.Lines(out) {
 		key, value, ok := strings.Cut(line, "=")
 		if ok && strings.TrimSpace(key) == "MaxArraySize" && isNumber(strings.TrimSpace(value)) {
@@ -303,7 +305,7 @@ func parseMostTasks(out string) int {
 	return 0
 }
 
-// Cancel takes a submission's jobs out of the queue and ends those that run; they save first.
+// Cancel removes the jobs of a submission from the queue and ends those that run. They save first.
 func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) error {
 	now := time.Now().UTC()
 	s.Cancelled = &now
@@ -324,7 +326,7 @@ func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) e
 	return err
 }
 
-// Environment of a task that Slurm runs.
+// Environment variables of a task that Slurm runs.
 func slurmJob() string {
 	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
 		return array

@@ -43,10 +43,10 @@ func TestParseEndings(t *testing.T) {
 	if want := "map[2:TIMEOUT]"; fmt.Sprint(show) != want {
 		t.Errorf("%v, want %s", show, want)
 	}
-	if n := parseMostTasks("MailProg = /bin/mail\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1000 {
+	if n := parseMaxTasks("MailProg = /bin/mail\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1000 {
 		t.Errorf("at most %d tasks", n)
 	}
-	if n := parseMostTasks("MaxArraySize = many\n"); n != 0 {
+	if n := parseMaxTasks("MaxArraySize = many\n"); n != 0 {
 		t.Errorf("at most %d tasks", n)
 	}
 }
@@ -60,7 +60,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// What the scheduler prints is not ours: whatever it is, it is read without harm, and nothing of it moves a cursor.
+// What the scheduler prints is not ours: whatever it is, it is read without harm, and nothing of it
+// moves a cursor.
 func FuzzSchedulerOutput(f *testing.F) {
 	f.Add("17|3|RUNNING|None\n")
 	f.Add("17_3|OUT_OF_MEMORY\n")
@@ -87,7 +88,7 @@ func FuzzSchedulerOutput(f *testing.F) {
 		} else if err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("the error %q", err)
 		}
-		if n := parseMostTasks(out); n < 0 {
+		if n := parseMaxTasks(out); n < 0 {
 			t.Error(n)
 		}
 	})

@@ -12,43 +12,43 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// More states of a task, which others find out.
+// States of a task that Find determines.
 const (
 	Queued    = "queued"    // by the scheduler
-	Killed    = "killed"    // it ran, it did not end by itself, and the scheduler has it no more
-	Lost      = "lost"      // it never ran, and the scheduler has it no more
+	Killed    = "killed"    // it ran, did not end by itself, and is no longer known to the scheduler
+	Lost      = "lost"      // it never ran, and is no longer known to the scheduler
 	Cancelled = "cancelled" // by Cancel
 	Unknown   = "unknown"   // the scheduler does not answer
 )
 
-// A TaskStatus is how a task is.
+// A TaskStatus is the status of a task.
 type TaskStatus struct {
 	Number int  `json:"task"`
 	Task   Task `json:"what"`
 	// State is one of Queued, Running, Done, Failed, Stopped, Killed, Lost, Cancelled and Unknown.
 	State string `json:"state"`
-	// Note says why: the scheduler's reason, or the task's error.
+	// Note is the reason: the scheduler's, or the task's error.
 	Note string `json:"note,omitempty"`
 	TaskState
 }
 
-// Unfinished reports whether somebody has to start the task again for it to become done.
+// Unfinished reports whether the task has to be submitted again.
 func (t TaskStatus) Unfinished() bool {
 	return !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State)
 }
 
-// A Status is how a submission is.
+// A Status is the status of a submission.
 type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
 	Tasks      []TaskStatus `json:"tasks"`
 	Merge      string       `json:"merge"`          // queued, running, done, missing (cells), or waiting
-	Note       string       `json:"note,omitempty"` // what should be known of the whole
-	Cells      int          `json:"cells"`          // of the study, where a record has been written
+	Note       string       `json:"note,omitempty"` // a remark on the whole submission
+	Cells      int          `json:"cells"`          // of the study; 0 if no record has been written
 	Done       int          `json:"done"`
 }
 
-// Count is the number of tasks in a state.
+// Count returns the number of tasks in a state.
 func (s *Status) Count(state string) int {
 	n := 0
 	for _, t := range s.Tasks {
@@ -59,16 +59,17 @@ func (s *Status) Count(state string) int {
 	return n
 }
 
-// Active reports whether tasks may still run.
+// Active reports whether tasks are queued, running or unknown.
 func (s *Status) Active() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
 }
 
-// lostAfter is how long a task may be silent before it is taken for dead where no scheduler is asked. Being wrong is
-// harmless: what two do changes no score.
+// lostAfter is the time without a heartbeat after which a task is taken for dead, where there is no
+// scheduler to ask. An error is harmless: two tasks that do the same work give the same scores.
 const lostAfter = 15 * time.Minute
 
-// Find finds out how a submission is: by what its tasks say, and by the scheduler's queue.
+// Find determines the status of a submission from the state files of its tasks and the queue of the
+// scheduler.
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
 	look := lookup{submission: s, jobs: map[int]string{}}
@@ -100,7 +101,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		case !isMissing(err):
 			t.Note = err.Error()
 		}
-		look.settle(&t, err == nil, at)
+		look.setState(&t, err == nil, at)
 		out.Tasks = append(out.Tasks, t)
 	}
 	out.Merge = look.merge()
@@ -118,23 +119,24 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	return out, nil
 }
 
-// A lookup is what is known beside what tasks say.
+// A lookup holds what the scheduler and the submission say about tasks.
 type lookup struct {
 	submission *Submission
-	jobs       map[int]string              // the last job that was to do a task
-	queue      map[jobTask]queued          // nil where the scheduler was not asked or does not answer
-	ends       func(string) map[int]string // nil where there is nobody to ask
-	ended      map[string]map[int]string   // by job, as asked
+	jobs       map[int]string              // the last job that was submitted for a task
+	queue      map[jobTask]queued          // nil if the scheduler was not asked or does not answer
+	ends       func(string) map[int]string // nil if there is no scheduler to ask
+	ended      map[string]map[int]string   // cached results of ends, by job
 	now        time.Time
 }
 
-// settle decides a task's state. said tells whether the task has said anything, at when.
-func (l *lookup) settle(t *TaskStatus, said bool, at time.Time) {
+// setState determines the state of a task. reported tells whether the task has written its state,
+// and at when.
+func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	t.State = t.TaskState.State
 	t.Note = t.Error
 	job := l.jobs[t.Number]
 	t.Job = cmp.Or(job, t.Job)
-	if t.State == Done && said {
+	if t.State == Done && reported {
 		return
 	}
 	if job != "" && l.queue != nil {
@@ -150,29 +152,29 @@ func (l *lookup) settle(t *TaskStatus, said bool, at time.Time) {
 	case t.State == Failed:
 	case l.submission.Cancelled != nil && (l.queue != nil || job == ""):
 		t.State = Cancelled
-	case l.submission.Scheduler != "slurm": // tasks are all that can be asked
+	case l.submission.Scheduler != "slurm": // only the tasks can be asked
 		switch {
-		case !said:
+		case !reported:
 			t.State = Queued
 		case t.State == Stopped && l.now.Sub(at) <= lostAfter:
-			t.State, t.Note = Queued, "stopped; starts again" // a pod that was evicted: the merge waits for the next
+			t.State, t.Note = Queued, "stopped; starts again" // the pod was evicted; the merge waits for its successor
 		case t.State == Running && l.now.Sub(at) > lostAfter:
-			t.State, t.Note = Killed, fmt.Sprintf("silent for %v", l.now.Sub(at).Round(time.Second))
+			t.State, t.Note = Killed, fmt.Sprintf("no sign of life for %v", l.now.Sub(at).Round(time.Second))
 		}
 	case job == "":
 		t.State, t.Note = Lost, "it was not submitted"
 	case l.queue == nil:
-		if !said {
+		if !reported {
 			t.State = Unknown
 		}
-	case !said:
+	case !reported:
 		t.State, t.Note = Lost, l.ending(job, t.Number)
 	case t.State == Running:
 		t.State, t.Note = Killed, l.ending(job, t.Number)
 	}
 }
 
-// ending is how the scheduler says that a task has ended, in words.
+// ending returns how a task has ended, in the words of the scheduler.
 func (l *lookup) ending(job string, task int) string {
 	if l.ends == nil {
 		return ""
@@ -186,7 +188,7 @@ func (l *lookup) ending(job string, task int) string {
 	return strings.ToLower(strings.ReplaceAll(l.ended[job][task], "_", " "))
 }
 
-// merge is how the last merge is, by the queue.
+// merge returns the state of the last merge in the queue.
 func (l *lookup) merge() string {
 	for _, j := range slices.Backward(l.submission.Jobs) {
 		if q, ok := l.queue[jobTask{job: j.Merge}]; ok {
@@ -196,7 +198,7 @@ func (l *lookup) merge() string {
 	return "waiting"
 }
 
-// state is the scheduler's word in ours.
+// state translates the state of the scheduler.
 func (q queued) state() string {
 	switch q.State {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED":

@@ -14,17 +14,17 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Record is cluster.json: what has been submitted of a run folder.
+// A Record is the content of cluster.json: the submissions of a run folder.
 type Record struct {
 	Version     int          `json:"version"`
 	Study       string       `json:"study"`
 	Submissions []Submission `json:"submissions"`
 }
 
-// recordVersion changes when older programs would misread cluster.json.
+// recordVersion is increased when older programs would misread cluster.json.
 const recordVersion = 1
 
-// A Submission is a study divided into tasks, and the jobs that do them.
+// A Submission is a study divided into tasks, and the jobs that run them.
 type Submission struct {
 	Number    int        `json:"number"` // from 1; the folder cluster/NUMBER is its own
 	Scheduler string     `json:"scheduler"`
@@ -44,15 +44,15 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 }
 
-// maxRecord bounds what is read of cluster.json: a hundred thousand tasks take a tenth of it.
+// maxRecord bounds the size of cluster.json. A hundred thousand tasks take a tenth of it.
 const maxRecord = 256 << 20
 
-// Read reads the record of a run folder. Where nothing was submitted the error satisfies fs.ErrNotExist.
+// Read reads the record of a run folder. If nothing was submitted, the error wraps fs.ErrNotExist.
 func Read(run string) (*Record, error) {
 	path := filepath.Join(run, "cluster.json")
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("nothing was submitted of %s: %w", run, err)
+		return nil, fmt.Errorf("nothing was submitted from %s: %w", run, err)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func parseRecord(raw []byte) (*Record, error) {
 		return nil, err
 	}
 	if r.Version != recordVersion {
-		return nil, fmt.Errorf("it has the version %d, and this program knows %d", r.Version, recordVersion)
+		return nil, fmt.Errorf("version %d is not supported: this program reads version %d", r.Version, recordVersion)
 	}
 	for i, s := range r.Submissions {
 		if s.Number != i+1 {
@@ -83,7 +83,7 @@ func parseRecord(raw []byte) (*Record, error) {
 		}
 		for _, t := range s.Tasks {
 			if len(t.Models) == 0 || t.Shard.Index < 0 || t.Shard.Index > t.Shard.Of {
-				return nil, fmt.Errorf("submission %d has a task of no models, or of the shard %d/%d", s.Number, t.Shard.Index, t.Shard.Of)
+				return nil, fmt.Errorf("submission %d has a task without models, or with shard %d/%d", s.Number, t.Shard.Index, t.Shard.Of)
 			}
 		}
 		for _, j := range s.Jobs {
@@ -106,23 +106,23 @@ func (r *Record) write(run string) error {
 	return atomicfile.Write(filepath.Join(run, "cluster.json"), append(raw, '\n'))
 }
 
-// Submission is the one of a number; 0: the last.
+// Submission returns the submission with a number; 0: the last.
 func (r *Record) Submission(number int) (*Submission, error) {
 	if number == 0 {
 		number = len(r.Submissions)
 	}
 	if number < 1 || number > len(r.Submissions) {
-		return nil, fmt.Errorf("there is no submission %d; there are %d", number, len(r.Submissions))
+		return nil, fmt.Errorf("submission %d does not exist: there are %d", number, len(r.Submissions))
 	}
 	return &r.Submissions[number-1], nil
 }
 
-// folder is where a submission keeps its scripts, logs and tasks.
+// folder returns a path within the folder of a submission, which holds scripts, logs and tasks.
 func folder(run string, number int, elem ...string) string {
 	return filepath.Join(append([]string{run, "cluster", strconv.Itoa(number)}, elem...)...)
 }
 
-// task is a task of the submission by its number, from 1.
+// task returns a task by its number, counted from 1.
 func (s *Submission) task(number int) (Task, error) {
 	if number < 1 || number > len(s.Tasks) {
 		return Task{}, fmt.Errorf("submission %d has no task %d; it has %d", s.Number, number, len(s.Tasks))
@@ -130,7 +130,7 @@ func (s *Submission) task(number int) (Task, error) {
 	return s.Tasks[number-1], nil
 }
 
-// New adds a submission to the run folder's record, not yet submitted, and makes its folders.
+// New adds a submission to the record of a run folder and creates its folders. It submits nothing.
 func New(run, study string, s Submission) (*Record, *Submission, error) {
 	r, err := Read(run)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,38 +17,40 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// States of a task, as it writes them itself.
+// States of a task, as the task itself writes them.
 const (
 	Running = "running"
 	Done    = "done"
-	Failed  = "failed"  // with an error; it would fail again
-	Stopped = "stopped" // by a signal; it has saved, and goes on when it is started again
+	Failed  = "failed"  // with an error that would occur again
+	Stopped = "stopped" // by a signal; it has saved, and resumes when it is started again
 )
 
-// A TaskState is what a task says of itself: tasks/NUMBER.json, rewritten while it runs.
+// A TaskState is the content of tasks/NUMBER.json, which a task rewrites while it runs.
 type TaskState struct {
 	State   string    `json:"state"`
 	Job     string    `json:"job,omitempty"` // of the scheduler
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
-	Start   int       `json:"start"` // counted from 1: how often the task has started
+	Start   int       `json:"start"` // number of this start, counted from 1
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
-	Done    int64     `json:"done"`  // samples through the engine since this start
+	Done    int64     `json:"done"`  // samples processed since this start
 	Total   int64     `json:"total"` // samples that were left at this start
 	Error   string    `json:"error,omitempty"`
 }
 
-// ErrStopped is the error of a task that was told to end and has saved. Programs exit with ExitStopped for it.
-var ErrStopped = errors.New("stopped; what was done is saved, and starting it again goes on from there")
+// ErrStopped is the error of a task that was interrupted and has saved. Programs exit with
+// ExitStopped for it.
+var ErrStopped = errors.New("stopped; the state is saved, and starting the task again resumes from it")
 
-// ExitStopped is the exit code that tells a batch script that a task has more to do: EX_TEMPFAIL of sysexits.h.
+// ExitStopped is the exit code of a task that has more to do: EX_TEMPFAIL of sysexits.h.
 const ExitStopped = 75
 
-// heartbeat is how often a running task says that it is alive.
+// heartbeat is the interval at which a running task rewrites its state.
 const heartbeat = 20 * time.Second
 
-// OwnTask is the number of the task that the scheduler has started this program for, by its environment; 0: none.
+// OwnTask returns the number of the task for which the scheduler has started this program, from the
+// environment; 0: none.
 func OwnTask() int {
 	if n, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_ID")); err == nil && n > 0 {
 		return n
@@ -59,8 +61,9 @@ func OwnTask() int {
 	return 0
 }
 
-// RunTask does a task of a submission (0: the last): one study.Run of some models, or of a shard of one. It writes how
-// it is into the run folder. Starting it twice, on one machine or on two, is harmless.
+// RunTask runs a task of a submission (0: the last): one study.Run of some models, or of a shard of
+// one. It writes its state into the run folder. Starting it twice, on one machine or on two, is
+// harmless.
 func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
 	r, err := Read(run)
 	if err != nil {
@@ -74,7 +77,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	if err != nil {
 		return err
 	}
-	d := newDiary(run, s.Number, number)
+	d := newStateFile(run, s.Number, number)
 	o.Progress = d.follow(o.Progress)
 	stop := d.keep()
 	err = runTask(ctx, run, task, o)
@@ -95,8 +98,8 @@ func runTask(ctx context.Context, run string, task Task, o study.Options) error 
 	return err
 }
 
-// A diary keeps a task's state in its file.
-type diary struct {
+// A stateFile keeps the file of a task's state up to date.
+type stateFile struct {
 	path string
 	mu   sync.Mutex
 	now  TaskState
@@ -106,16 +109,16 @@ func taskFile(run string, submission, number int) string {
 	return folder(run, submission, "tasks", strconv.Itoa(number)+".json")
 }
 
-func newDiary(run string, submission, number int) *diary {
-	d := &diary{path: taskFile(run, submission, number)}
-	before, _, _ := readTask(d.path) // where it cannot be read this is a first start
+func newStateFile(run string, submission, number int) *stateFile {
+	d := &stateFile{path: taskFile(run, submission, number)}
+	before, _, _ := readTask(d.path) // if it cannot be read, this is the first start
 	host, _ := os.Hostname()
 	d.now = TaskState{State: Running, Job: slurmJob(), Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}
 	return d
 }
 
-// follow takes up progress on its way to whoever else wants it.
-func (d *diary) follow(next func(study.Progress)) func(study.Progress) {
+// follow returns a progress function that records progress and calls next.
+func (d *stateFile) follow(next func(study.Progress)) func(study.Progress) {
 	return func(p study.Progress) {
 		d.mu.Lock()
 		d.now.Done, d.now.Total = p.Done, p.Total
@@ -126,9 +129,9 @@ func (d *diary) follow(next func(study.Progress)) func(study.Progress) {
 	}
 }
 
-// keep writes the state now and every so often until stop is called. A folder that cannot be written for a while is no
-// reason to end: the run itself fails where it must.
-func (d *diary) keep() (stop func()) {
+// keep writes the state now and at every heartbeat until stop is called. It ignores errors: a run
+// that cannot write its folder fails by itself.
+func (d *stateFile) keep() (stop func()) {
 	d.write()
 	quit := make(chan struct{})
 	var wait sync.WaitGroup
@@ -150,8 +153,8 @@ func (d *diary) keep() (stop func()) {
 	}
 }
 
-// close writes how the task has ended.
-func (d *diary) close(err error) error {
+// close writes the final state.
+func (d *stateFile) close(err error) error {
 	switch {
 	case errors.Is(err, ErrStopped):
 		d.now.State = Stopped
@@ -163,7 +166,7 @@ func (d *diary) close(err error) error {
 	return d.write()
 }
 
-func (d *diary) write() error {
+func (d *stateFile) write() error {
 	d.mu.Lock()
 	d.now.Updated = time.Now().UTC()
 	raw, err := json.Marshal(d.now)
@@ -174,7 +177,8 @@ func (d *diary) write() error {
 	return atomicfile.Write(d.path, append(raw, '\n'))
 }
 
-// readTask reads a task's state and when it was written, by the clock of the file system.
+// readTask reads the state of a task, and returns when it was written by the clock of the file
+// system.
 func readTask(path string) (TaskState, time.Time, error) {
 	var s TaskState
 	f, err := os.Open(path)
@@ -197,8 +201,8 @@ func readTask(path string) (TaskState, time.Time, error) {
 	return s, info.ModTime(), nil
 }
 
-// fileClock is what time it is by the clock that stamps the files of a folder. Clocks of machines differ; two stamps of
-// one file server do not.
+// fileClock returns the time by the clock of the file system of a folder. Clocks of machines
+// differ; time stamps of one file server are comparable.
 func fileClock(dir string) (time.Time, error) {
 	f, err := os.CreateTemp(dir, ".clock-*.tmp")
 	if err != nil {
@@ -216,5 +220,5 @@ func fileClock(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// isMissing reports whether a task has not written its state yet.
+// isMissing reports whether an error says that a task has not written its state yet.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

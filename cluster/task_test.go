@@ -221,7 +221,7 @@ func TestStates(t *testing.T) {
 		"pod that runs":               {"kubernetes", nil, nil, nil, Running, time.Minute, Running, ""},
 		"pod that was evicted":        {"kubernetes", nil, nil, nil, Stopped, time.Minute, Queued, "starts again"},
 		"pod that nobody restarts":    {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
-		"pod that is silent":          {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "silent for 1h0m0s"},
+		"pod that is silent":          {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "no sign of life for 1h0m0s"},
 	} {
 		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends, now: now, jobs: map[int]string{}}
 		for _, j := range c.jobs {
@@ -231,7 +231,7 @@ func TestStates(t *testing.T) {
 		if c.said == Failed {
 			task.Error = "because"
 		}
-		l.settle(&task, c.said != "", now.Add(-c.ago))
+		l.setState(&task, c.said != "", now.Add(-c.ago))
 		if task.State != c.want || !strings.Contains(task.Note, c.note) || c.note == "" && task.Note != "" {
 			t.Errorf("%s: %s (%s), not %s (%s)", name, task.State, task.Note, c.want, c.note)
 		}
@@ -342,9 +342,10 @@ func TestCalibrate(t *testing.T) {
 // A watch adds up a trial of two passes: opening, batches, scores.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	w := watch{first: 3 * time.Second, firstN: 10, feeding: 2 * time.Second, fed: 20, between: 5 * time.Second, betweenFirst: 10}
+	w := stopwatch{first: 3 * time.Second, firstN: 10, feeding: 2 * time.Second, fed: 20, between: 5 * time.Second, betweenFirst: 10}
 	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
-	// A sample takes 0.1 s, so opening took 2 of the first 3 seconds, and scores 4 of the 5 between, for 2 cells of 8.
+	// A sample takes 0.1 s, so opening took 2 of the first 3 seconds, and scores 4 of the 5
+	// between, for 2 cells of 8.
 	want := Cost{Model: "m", Open: 2, Samples: 100, Scores: 16, Blocks: 5, Measured: true}
 	if got != want {
 		t.Errorf("%+v, not %+v", got, want)

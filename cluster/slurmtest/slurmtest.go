@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and their authentication, in a
-// folder of the test, on ports of their own. A test that uses it is skipped, saying so, where that is impossible, and
-// where NOETHER_SLURM is "off".
+// Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and an
+// authentication service, in a folder of the test and on free ports. The test is skipped if that is
+// impossible, or if NOETHER_SLURM is "off".
 package slurmtest
 
 import (
@@ -64,7 +64,7 @@ func Start(t testing.TB) *Cluster {
 	return c
 }
 
-// install installs what is missing, where it may, and returns what is still missing.
+// install installs missing programs if it may, and returns the first that is still missing.
 func install(t testing.TB) string {
 	find := func() string {
 		for _, p := range programs {
@@ -141,7 +141,7 @@ PartitionName=main Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
 	}
 }
 
-// freePorts finds ports that nobody listens on.
+// freePorts returns unused ports.
 func freePorts(t testing.TB, n int) []int {
 	var out []int
 	for range n {
@@ -188,7 +188,7 @@ func (c *Cluster) run(d *daemon, name string, args ...string) {
 	}(d.ended)
 }
 
-// Env is the environment in which programs find the cluster.
+// Env returns the environment in which programs find the cluster.
 func (c *Cluster) Env(more ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -218,8 +218,7 @@ func (c *Cluster) try(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// RestartController stops the controller, which saves what it knows of jobs, leaves the cluster without one for a
-// moment, and starts another.
+// RestartController stops the controller, which saves its jobs, and starts another after a moment.
 func (c *Cluster) RestartController() {
 	c.t.Helper()
 	c.controller.cmd.Process.Signal(syscall.SIGTERM)
@@ -229,7 +228,8 @@ func (c *Cluster) RestartController() {
 	c.await("the controller", func() bool { _, err := c.try("squeue", "--noheader"); return err == nil })
 }
 
-// await waits until something is so; what never comes true is a machine on which Slurm does not run.
+// await waits until a condition holds. It skips the test if that takes too long: Slurm does not run
+// on this machine.
 func (c *Cluster) await(what string, is func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
@@ -240,7 +240,7 @@ func (c *Cluster) await(what string, is func() bool) {
 	}
 }
 
-// drain ends what still runs, so that no step outlives the node.
+// drain ends the jobs that still run, so that no step outlives the node.
 func (c *Cluster) drain() {
 	c.try("scancel", "--quiet", "--user=root")
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

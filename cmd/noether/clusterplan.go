@@ -85,7 +85,7 @@ func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p clu
 		n = cluster.TasksOf(costs, time.Hour)
 	}
 	if f.slurm && !f.dry {
-		if most := (cluster.Slurm{}).MostTasks(ctx); most > 0 && n > most {
+		if most := (cluster.Slurm{}).MaxTasks(ctx); most > 0 && n > most {
 			note(fmt.Sprintf("this cluster's arrays have at most %d tasks, not %d", most, n))
 			n = most
 		}
