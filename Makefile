@@ -43,7 +43,8 @@ fuzz: $(RUNTIME)
 		done; \
 	done
 
-# Generated code: ONNX messages (protoc, Debian: protobuf-compiler), the report's front end, the schemas of study and training files.
+# Generated code and documents: ONNX messages (protoc, Debian: protobuf-compiler), the tables of docs/results, the report's front end,
+# the schemas of study and training files.
 generate: build
 	$(GO) generate ./...
 	cd report/web && $(NPM) && npm run build

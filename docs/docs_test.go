@@ -87,7 +87,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 // Every example of a study, and every example of a part of one, is read by the program.
 func TestExamplesAreStudies(t *testing.T) {
 	t.Parallel()
-	vars := map[string]string{"DATA": "data"}
+	vars := map[string]string{"DATA": "data", "MODEL": "m.onnx"}
 	part := map[string]string{
 		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ndata:\n%s",
 		"transformations.md": "name: x\ndata: {name: d, shapes: {}}\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ntransforms:\n%s",
