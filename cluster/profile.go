@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A Profile holds the settings of a cluster that do not change from study to study. Flags of the
@@ -22,7 +22,7 @@ type Profile struct {
 	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
 	QOS         string            `key:"qos" json:"qos,omitempty" doc:"quality of service"`
 	Time        Duration          `key:"time" json:"time,omitempty" doc:"limit of a task, such as 2h or 1-12:00:00; twice the measured cost and ten minutes where not given"`
-	Memory      study.Size        `key:"memory" json:"memory,omitempty" doc:"of a task, such as 8GiB; half as much again as was measured and 512MiB where not given"`
+	Memory      spec.Size         `key:"memory" json:"memory,omitempty" doc:"of a task, such as 8GiB; half as much again as was measured and 512MiB where not given"`
 	CPUs        int               `key:"cpus-per-task" json:"cpus_per_task,omitempty" default:"4" min:"1" max:"4096" doc:"cores of a task"`
 	GPUs        string            `key:"gpus" json:"gpus,omitempty" doc:"of a task: a number, or a kind and a number such as a100:1"`
 	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|cuda|tensorrt|openvino" default:"cpu" doc:"device of the engine"`

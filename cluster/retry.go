@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A Change overrides resources that the script asks for.
 type Change struct {
-	Memory study.Size // of a task; 0: as before
-	Time   Duration   // limit of a task; 0: as before
+	Memory spec.Size // of a task; 0: as before
+	Time   Duration  // limit of a task; 0: as before
 }
 
 // ErrNothingToRetry is returned by Retry if no task has failed.

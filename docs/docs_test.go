@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train/recipe"
 	"github.com/noether-ml/noether/transform"
 )
@@ -110,7 +110,7 @@ func TestExamplesAreStudies(t *testing.T) {
 				continue
 			}
 			count++
-			if _, err := study.Parse(name, []byte(body), vars); err != nil {
+			if _, err := spec.Parse(name, []byte(body), vars); err != nil {
 				t.Errorf("%s: %v\n%s", name, err, body)
 			}
 		}
@@ -216,7 +216,7 @@ func TestKindsOnMaps(t *testing.T) {
 // Every key that a study file may have is documented in its table.
 func TestKeysOfStudyFiles(t *testing.T) {
 	t.Parallel()
-	raw, err := study.Schema()
+	raw, err := spec.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -26,9 +27,9 @@ const (
 	leastBuffer = 4 << 20   // below this a batch costs more than it saves
 )
 
-// room shares out the study's bound: by default a quarter of it again for activations. Where the process may hold
+// roomFor shares out the study's bound: by default a quarter of it again for activations. Where the process may hold
 // little, accumulators get half of that at most, and buffers a quarter.
-func (s *Study) room(limit int64) room {
+func roomFor(s *spec.Study, limit int64) room {
 	memory := int64(s.Memory)
 	out := room{memory, min(activationMemory, max(memory/4, leastBuffer)), min(imageMemory, max(memory/8*3, leastBuffer))}
 	if limit > 0 {
@@ -45,7 +46,7 @@ func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
 
 // tight warns of a study whose accumulators may hold more than the process may. The study's bound is not changed for it:
 // scores depend on it, since it decides which intervals can be afforded.
-func (s *Study) tight(limit int64) string {
+func tight(s *spec.Study, limit int64) string {
 	if limit <= 0 || int64(s.Memory) <= available(limit) {
 		return ""
 	}
@@ -55,7 +56,7 @@ func (s *Study) tight(limit int64) string {
 
 // batchFor chooses how many samples a run of the engine takes: as many as the buffers of all models allow, since nothing
 // but speed and memory depends on it.
-func (s *Study) batchFor(p *pass, room room) int {
+func batchFor(s *spec.Study, p *pass, room room) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.hi-p.lo))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // Scores do not depend on what the process may hold, and batches and passes do.
@@ -14,14 +15,14 @@ func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	s := parseIn(t, dir, studyText)
-	wide, narrow := s.room(0), s.room(64<<20)
-	if wide.accumulators != DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
+	wide, narrow := roomFor(s, 0), roomFor(s, 64<<20)
+	if wide.accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the room is %+v", wide)
 	}
 	if narrow.accumulators != 8<<20 || narrow.activations != leastBuffer || narrow.images != leastBuffer {
 		t.Errorf("with 64 MiB the room is %+v", narrow)
 	}
-	if s.tight(64<<20) == "" || s.tight(4<<30) != "" || s.tight(0) != "" {
+	if tight(s, 64<<20) == "" || tight(s, 4<<30) != "" || tight(s, 0) != "" {
 		t.Error("the warning comes at the wrong time")
 	}
 	want := mustRun(t, s, filepath.Join(dir, "wide"), o)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 const pairsText = `name: pairs
@@ -29,7 +29,7 @@ measures: [accuracy]
 
 // pairsStudy is a study of three models, one of which takes larger images, with the measures of entries of a family
 // named correlation.
-func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
+func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *spec.Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
 	for _, entry := range entries {
@@ -39,7 +39,7 @@ func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...strin
 }
 
 // correlationEntry decodes settings such as "between: [a, b]".
-func correlationEntry(t *testing.T, c correlation, entry string) MeasureSpec {
+func correlationEntry(t *testing.T, c correlation, entry string) spec.MeasureSpec {
 	t.Helper()
 	m, err := decodeEntry(c, entry)
 	if err != nil {
@@ -48,14 +48,15 @@ func correlationEntry(t *testing.T, c correlation, entry string) MeasureSpec {
 	return m
 }
 
-func decodeEntry(c correlation, entry string) (MeasureSpec, error) {
-	n, err := config.Parse("study.yaml", []byte("correlation: {"+entry+"}"), nil)
+func decodeEntry(c correlation, entry string) (spec.MeasureSpec, error) {
+	n, err := config.Parse("study.yaml", []byte("similarity: {"+entry+"}"), nil)
 	if err != nil {
-		return MeasureSpec{}, err
+		return spec.MeasureSpec{}, err
 	}
-	f := family(c.Descriptor(), plain(func(struct{}) measure.Comparison { return c }))
-	m := MeasureSpec{node: n}
-	return m, m.decode(f, n.Get("correlation"))
+	var m spec.MeasureSpec
+	err = m.DecodeNode(n)
+	m.Method = c
+	return m, err
 }
 
 func writePairs(t *testing.T, dir string) {
@@ -127,21 +128,6 @@ func TestPairsThatAStudyAsksFor(t *testing.T) {
 	}
 }
 
-func TestOrderedPairsOfWhatIsDirectional(t *testing.T) {
-	t.Parallel()
-	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	for _, c := range []struct {
-		directed bool
-		want     string
-	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
-		m := correlationEntry(t, correlation{directed: c.directed}, "between: all")
-		pairs := m.pairs(models)
-		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
-			t.Errorf("directed %v: %s, %v of them; want %s", c.directed, got, m.countPairs(3), c.want)
-		}
-	}
-}
-
 func TestPenultimatePairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,37 +175,6 @@ func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
 	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
 	if err == nil || !strings.Contains(err.Error(), "layer conv of model two on shapes: NaN or infinity in the activations of sample ") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestPairErrors(t *testing.T) {
-	t.Parallel()
-	for entry, want := range map[string]string{
-		"between: [one]":                            "a pair is two models",
-		"between: [one, two, big]":                  "a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]",
-		"between: one":                              "between names models",
-		"between: []":                               "between names models",
-		"between: [[one, two], one]":                "a pair is two models",
-		"between: [one, tow]":                       `unknown model "tow"; did you mean "two"?`,
-		"between: [[one, two], [one, two]]":         "the pair [one, two] stands twice",
-		"between: [one, two], layers: diagonal":     "unknown way to pair layers",
-		"between: [one, two], layers: sam":          `did you mean "same"?`,
-		"layers: same":                              "wants between",
-		"between: [one, {}]":                        "this wants text",
-		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
-		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
-	} {
-		m, err := decodeEntry(correlation{}, entry)
-		if err == nil {
-			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
-		}
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
-			t.Errorf("%s gives %v, want %q with its place", entry, err, want)
-		}
-	}
-	alone := correlationEntry(t, correlation{}, "between: all")
-	if err := alone.Between.check([]Model{{Name: "one"}}); err == nil || !strings.Contains(err.Error(), "at least two models") {
-		t.Errorf("all pairs of one model: %v", err)
 	}
 }
 

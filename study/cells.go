@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -24,7 +24,7 @@ func (p *Plan) addCells() error {
 		}
 	}
 	for _, spec := range p.Study.Measures {
-		for _, pair := range spec.pairs(p.Study.Models) {
+		for _, pair := range spec.ModelPairs(p.Study.Models) {
 			if !p.runs(p.Study.Models[pair[0]].Name) {
 				continue
 			}
@@ -64,9 +64,9 @@ func (p *Plan) under(d *openData, m *openModel) *openData {
 // addCellsOf adds the cells that concern one model.
 func (p *Plan) addCellsOf(m *openModel, raw *openData) error {
 	d := p.under(raw, m)
-	views := p.Study.views(d)
+	views := views(p.Study, d)
 	for _, spec := range p.Study.Measures {
-		if spec.Between.given() {
+		if spec.Between.Given() {
 			continue
 		}
 		var err error
@@ -76,7 +76,7 @@ func (p *Plan) addCellsOf(m *openModel, raw *openData) error {
 		case measure.Comparison:
 			err = each(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
 		case procedure.Procedure:
-			err = each(p.Study.runs(method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+			err = each(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
 		}
 		if err != nil {
 			return err
@@ -85,95 +85,20 @@ func (p *Plan) addCellsOf(m *openModel, raw *openData) error {
 	return nil
 }
 
-// each calls f for each view until it fails.
-func each(views []View, f func(View) error) error {
-	for _, v := range views {
-		if err := f(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runs are the runs of a procedure: one for each trial, and where it wants a transformation one for each of them.
-func (s *Study) runs(method procedure.Procedure, d *openData) []View {
-	subjects := []View{{}}
-	switch {
-	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.source):
-	case d.spec.Pairs != nil:
-		subjects[0] = View{Transform: "pair", on: "input", per: "trial"}
-	case len(s.Transforms) > 0:
-		subjects = subjects[:0]
-		for _, t := range s.Transforms {
-			subjects = append(subjects, t.view())
-		}
-	}
-	var out []View
-	for _, v := range subjects {
-		for v.Trial = range s.Trials {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// hasTrajectories reports whether the samples of a source become others without a transformation.
-func hasTrajectories(src dataset.Source) bool {
-	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
-}
-
-// view is the transformation with all its values.
-func (t *Transform) view() View {
-	return View{Transform: t.Name, on: t.On, per: t.Per, canonical: t.canonical(), sweep: t.sweep()}
-}
-
-// canonical tells the transformation with all its values from every other.
-func (t *Transform) canonical() []any {
-	var out []any
-	for _, c := range t.Cells {
-		out = append(out, []any{c.Parameter, c.Canonical})
-	}
-	return out
-}
-
 // addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each
 // transformation of both models' inputs.
-func (p *Plan) addCellsBetween(a, b *openModel, d *openData, spec MeasureSpec) error {
+func (p *Plan) addCellsBetween(a, b *openModel, d *openData, spec spec.MeasureSpec) error {
 	if method, ok := spec.Method.(procedure.Procedure); ok {
-		return each(p.Study.runs(method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+		return each(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
 		d = p.under(d, a) // so that passes of the model's other cells serve these as well
 	}
-	views := p.Study.views(d)
+	views := views(p.Study, d)
 	if views[0].Transform != "" {
 		views = append([]View{{}}, views...)
 	}
 	return each(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
-}
-
-// views lists the ways in which the inputs of a data set are moved: one that moves nothing where there is no other. Pairs
-// bring their own.
-func (s *Study) views(d *openData) []View {
-	var out []View
-	if d.spec.Pairs != nil {
-		for trial := range s.Trials {
-			out = append(out, View{Transform: "pair", Trial: trial, on: "input", per: "trial"})
-		}
-		return out
-	}
-	if len(s.Transforms) == 0 {
-		return []View{{}}
-	}
-	for _, t := range s.Transforms {
-		for _, c := range t.Cells {
-			for trial := range s.Trials {
-				out = append(out, View{Transform: t.Name, Parameter: c.Parameter, Trial: trial,
-					on: t.On, per: t.Per, law: c.Law, canonical: c.Canonical})
-			}
-		}
-	}
-	return out
 }
 
 // add adds a cell, unless there is nothing to do in it.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A Finding is something about a file of a run folder.
@@ -82,7 +83,7 @@ type checker struct {
 
 func (c *checker) openPlan(ctx context.Context, o Options) {
 	c.good = map[string]bool{}
-	s, err := Load(c.folder.path("study.yaml"), nil)
+	s, err := spec.Load(c.folder.path("study.yaml"), nil)
 	if err == nil {
 		c.plan, err = NewPlan(ctx, s, o)
 	}

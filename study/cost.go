@@ -32,7 +32,7 @@ func (p *Plan) Cost(ctx context.Context, dir string, o Options) ([]Cost, error) 
 		return nil, err
 	}
 	b := &bill{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[owner]time.Duration{}}
-	for _, pass := range passes(p.Cells, bound{p.Study.room(o.Memory).accumulators, o.cores()}, o.Part) {
+	for _, pass := range passes(p.Cells, bound{roomFor(p.Study, o.Memory).accumulators, o.cores()}, o.Part) {
 		if err := b.addPass(ctx, pass); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (b *bill) addPass(ctx context.Context, p *pass) error {
 		b.count(c, t.cell)
 	}
 	layers := 0
-	batch := b.plan.Study.batchFor(p, b.plan.Study.room(0))
+	batch := batchFor(b.plan.Study, p, roomFor(b.plan.Study, 0))
 	for _, m := range p.models {
 		read, prediction := p.layers(m)
 		layers += len(read)

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -68,7 +69,7 @@ measures: [seis, distance]
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := study.Load(file, nil)
+	s, err := spec.Load(file, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // Failures is the error of a run that went to its end but could not do all of its work. What could be done stands in
@@ -73,17 +73,7 @@ func (p *Plan) failCell(c *Cell, err error) error {
 	if c.Other != nil {
 		names = "models " + c.Model.spec.Name + " and " + c.Other.spec.Name
 	}
-	return p.fail(c.failure(), within(names+" on "+c.Data.spec.Name, err))
-}
-
-// within says where an error arose, after its place in the study file if it has one.
-func within(where string, err error) error {
-	if placed, ok := err.(*config.Error); ok {
-		e := *placed
-		e.Msg = where + ": " + e.Msg
-		return &e
-	}
-	return fmt.Errorf("%s: %w", where, err)
+	return p.fail(c.failure(), spec.Within(names+" on "+c.Data.spec.Name, err))
 }
 
 // failureKey names a failure that concerns no single cell.

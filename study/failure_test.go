@@ -13,10 +13,11 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // failures runs a study that is to fail in part.
-func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
+func failures(t *testing.T, s *spec.Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
 	var f *Failures

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // zippedImages is an archive of a folder with images of two classes.
@@ -68,9 +69,9 @@ transforms: [{rotate: 90}]
 measures: [distance]
 `
 	o := options(t)
-	parse := func(text string) *Study {
+	parse := func(text string) *spec.Study {
 		s := parseIn(t, dir, text)
-		s.cache = &fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond}
+		s.UseCache(&fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond})
 		return s
 	}
 	want := mustRun(t, parse(fmt.Sprintf(text, dir, "")), filepath.Join(dir, "local"), o) // the archive is a file here

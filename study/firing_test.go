@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 const firingText = `name: units
@@ -134,7 +135,7 @@ func TestUnitsOfShardsAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", testmodel.Options{})
 	o := options(t)
-	study := func() *Study { return parseIn(t, dir, firingText) }
+	study := func() *spec.Study { return parseIn(t, dir, firingText) }
 	whole := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	var dirs []string
 	for i := 1; i <= 2; i++ {

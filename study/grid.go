@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -34,14 +35,14 @@ func (p *Plan) addMoved(m *openModel, d *openData, v View, comparison measure.Co
 }
 
 // addBetween adds a cell that compares layers of a with layers of b under a view.
-func (p *Plan) addBetween(a, b *openModel, d *openData, v View, spec MeasureSpec) error {
+func (p *Plan) addBetween(a, b *openModel, d *openData, v View, spec spec.MeasureSpec) error {
 	comparison := spec.Method.(measure.Comparison)
 	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: comparison}
 	if v.on == "activations" {
 		p.skip(c, "", "a transformation of activations is left out between models")
 		return nil
 	}
-	layersA, layersB, pairs, err := spec.pairLayers(a, b)
+	layersA, layersB, pairs, err := pairLayers(spec, a, b)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -28,7 +29,7 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 	if t != nil {
 		view = View{Transform: "transform", on: "input", per: "trial", law: t}
 	}
-	d := newOpenData(Data{}, src, p.Study.Seed).under(m.Classes())
+	d := newOpenData(spec.Data{}, src, p.Study.Seed).under(m.Classes())
 	open := &openModel{model: m, layers: m.Layers()}
 	for _, one := range measures {
 		if err := p.addMeasure(open, d, view, one); err != nil {
@@ -59,14 +60,14 @@ type PairScores struct {
 // that a comparison does not apply to are left out. Its draws are those of seed 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p := newLoosePlan()
-	d := newOpenData(Data{}, src, p.Study.Seed)
-	first := &openModel{spec: Model{Name: "a"}, model: a, layers: a.Layers()}
+	d := newOpenData(spec.Data{}, src, p.Study.Seed)
+	first := &openModel{spec: spec.Model{Name: "a"}, model: a, layers: a.Layers()}
 	second := first
 	if b != a {
-		second = &openModel{spec: Model{Name: "b"}, model: b, layers: b.Layers()}
+		second = &openModel{spec: spec.Model{Name: "b"}, model: b, layers: b.Layers()}
 	}
 	for _, one := range comparisons {
-		if err := p.addBetween(first, second, d, View{}, MeasureSpec{Method: one}); err != nil {
+		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one}); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +88,7 @@ func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, compari
 
 // newLoosePlan is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
 func newLoosePlan() *Plan {
-	return &Plan{Study: &Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, stats: &Stats{}}
+	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, stats: &Stats{}}
 }
 
 // measure runs every cell of a plan without keeping anything in a folder.

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // Merge completes a run from the states that its shards have left in the given folders, and writes what an undivided
@@ -18,7 +20,7 @@ import (
 // Where shards are missing or unfinished, what is complete is merged and written all the same, and the error is an
 // *Incomplete that names the rest; the run is then not marked as finished. A cell that fails does so alone, as in Run.
 // Merging again, or twice at once, is harmless.
-func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
+func Merge(ctx context.Context, s *spec.Study, dirs []string, o Options) (*Result, error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("%s is no run folder", dir)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // smallAndOther writes the models small and other, and returns the text of a study of both.
@@ -83,7 +84,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	merge := func(dirs ...string) (*Result, error) {
-		s, err := Load(filepath.Join(dirs[0], "study.yaml"), nil)
+		s, err := spec.Load(filepath.Join(dirs[0], "study.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	}
 	run(one, "small")
 	run(one, "other") // has nothing to do, and keeps the hash of the other
-	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
+	resolved, err := spec.Load(filepath.Join(one, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,12 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // openData is a data set of the study, opened; or that data set as one model sees it, with labels that are its outputs.
 type openData struct {
-	spec   Data
+	spec   spec.Data
 	source dataset.Source
 	layout measure.Layout
 	order  []int // order[place] is a place in the source: a keyed permutation
@@ -22,25 +23,15 @@ type openData struct {
 	described  *map[int]dataset.Sample // by index; nil until somebody asks
 }
 
-func (s *Study) openData(ctx context.Context, spec Data) (*openData, error) {
-	src, err := s.openSource(ctx, spec)
-	if err == nil {
-		src, err = spec.choose(ctx, src, s.Seed)
-	}
+func openStudyData(ctx context.Context, s *spec.Study, spec spec.Data) (*openData, error) {
+	src, err := s.OpenData(ctx, spec)
 	if err != nil {
 		return nil, err
-	}
-	src = spec.damage(src, s.Seed)
-	if src.Len() == 0 {
-		return nil, spec.node.Errorf("there are no samples")
-	}
-	if f := src.Fingerprint(); spec.Fingerprint != "" && spec.Fingerprint != f {
-		return nil, spec.node.Get("fingerprint").Errorf("the samples have the fingerprint %s: they are others than the study was made for, or an older program read them otherwise", f)
 	}
 	return newOpenData(spec, src, s.Seed), nil
 }
 
-func newOpenData(spec Data, src dataset.Source, studySeed uint64) *openData {
+func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *openData {
 	n := src.Len()
 	return &openData{spec: spec, source: src, layout: measure.NewLayout(n),
 		order: seed.Rand(studySeed, "order", spec.Name).Perm(n), unreadable: &unreadable{n: n}, redrawn: &redrawn{}, described: new(map[int]dataset.Sample)}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
@@ -19,11 +20,11 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	o := options(t)
 	small := correlation{cost: 1 << 10}
 	want := mustRun(t, pairsStudy(t, dir, "", small, allPairs...), filepath.Join(dir, "whole"), o)
-	for name, change := range map[string]func(*Study, *Options){
-		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
-		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
-		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+	for name, change := range map[string]func(*spec.Study, *Options){
+		"batch 1":            func(s *spec.Study, _ *Options) { s.Batch = 1 },
+		"batch 7":            func(s *spec.Study, _ *Options) { s.Batch = 7 },
+		"one thread":         func(_ *spec.Study, o *Options) { o.Threads = 1 },
+		"saved all the time": func(s *spec.Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +53,7 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	writePairs(t, dir)
 	o := options(t)
 	c := correlation{cost: 30 << 10}
-	study := func() *Study { return pairsStudy(t, dir, "memory: 100KiB\n", c, allPairs...) }
+	study := func() *spec.Study { return pairsStudy(t, dir, "memory: 100KiB\n", c, allPairs...) }
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 3; i++ {
@@ -72,7 +73,7 @@ func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *Study {
+	study := func() *spec.Study {
 		return pairsStudy(t, dir, "batch: 16\nmemory: 200KiB\n", correlation{cost: 30 << 10}, allPairs...)
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
@@ -153,7 +154,7 @@ func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *Study {
+	study := func() *spec.Study {
 		return pairsStudy(t, dir, "", correlation{}, "between: [[one, two], [two, big], [big, one]]")
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)

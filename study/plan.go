@@ -4,25 +4,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
-	"github.com/noether-ml/noether/model"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
 // A Plan is a study with its models and data opened: every cell that it asks for.
 type Plan struct {
-	Study *Study
+	Study *spec.Study
 	Cells []*Cell // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
 	Skips []scores.Skip
 
@@ -76,19 +72,9 @@ func redraws(law transform.Transform) bool {
 	return ok
 }
 
-// openModel is a model of the study, opened.
-type openModel struct {
-	spec       Model
-	model      *model.Model
-	preprocess model.Preprocess
-	layers     []onnx.Layer // that the study chooses
-
-	penultimate []onnx.Layer // one, where some measure wants it
-}
-
 // NewPlan opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
 // fails alone, and is among Failed, as long as there is something left to measure.
-func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
+func NewPlan(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s, stored: true, only: o.Only, failFast: o.FailFast, seen: map[owner]*openData{}, stats: o.Stats}
 	if p.stats == nil {
 		p.stats = &Stats{}
@@ -105,11 +91,11 @@ func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) {
 func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	ctx, opened := span(ctx, "open")
 	defer func() { end(opened, err) }()
-	p.Study.openCache(func(text string) { o.warn("%s", text) })
+	p.Study.OpenCache(func(text string) { o.warn("%s", text) })
 	if err := p.openData(ctx, o); err != nil {
 		return err
 	}
-	if err := p.Study.knows(o.Only); err != nil {
+	if err := checkModelNames(p.Study, o.Only); err != nil {
 		return err
 	}
 	if err := p.openModels(ctx, o); err != nil {
@@ -124,7 +110,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		open, err := p.Study.openData(ctx, d)
+		open, err := openStudyData(ctx, p.Study, d)
 		switch {
 		case err == nil:
 			p.data = append(p.data, open)
@@ -135,7 +121,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 			return context.Cause(ctx)
 		default:
 			f := scores.Failure{Key: failureKey("data", d.Name), Data: d.Name}
-			if err := p.fail(f, within("data "+d.Name, err)); err != nil {
+			if err := p.fail(f, spec.Within("data "+d.Name, err)); err != nil {
 				return err
 			}
 		}
@@ -160,7 +146,7 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := p.Study.openModel(ctx, m, size, heard, o)
+		open, err := openStudyModel(ctx, p.Study, m, size, heard, o)
 		if err == nil {
 			err = p.fits(ctx, open)
 		}
@@ -191,8 +177,8 @@ func (p *Plan) isWanted(model string) bool {
 		return true
 	}
 	names := p.Study.Models
-	return slices.ContainsFunc(p.Study.Measures, func(m MeasureSpec) bool {
-		return slices.ContainsFunc(m.pairs(names), func(pair [2]int) bool {
+	return slices.ContainsFunc(p.Study.Measures, func(m spec.MeasureSpec) bool {
+		return slices.ContainsFunc(m.ModelPairs(names), func(pair [2]int) bool {
 			return names[pair[1]].Name == model && p.runs(names[pair[0]].Name)
 		})
 	})
@@ -207,20 +193,6 @@ func (p *Plan) find(index int) *openModel {
 	return p.models[i]
 }
 
-// knows finds a name that is no model of the study.
-func (s *Study) knows(models []string) error {
-	var names []string
-	for _, m := range s.Models {
-		names = append(names, m.Name)
-	}
-	for _, name := range models {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("the study has no model %q; %s", name, config.Suggest(name, names))
-		}
-	}
-	return nil
-}
-
 // Close closes the files of the data.
 func (p *Plan) Close() error {
 	var errs []error
@@ -232,7 +204,7 @@ func (p *Plan) Close() error {
 
 // key hashes all that the scores of a cell depend on: nothing that does not matter, such as the batch size, and
 // everything that does.
-func (c *Cell) key(s *Study) string {
+func (c *Cell) key(s *spec.Study) string {
 	var layers []string
 	for _, t := range c.tasks {
 		layers = append(layers, t.depends()...)
@@ -253,15 +225,6 @@ func (c *Cell) key(s *Study) string {
 	if c.Other != nil {
 		on["other"] = []any{c.Other.spec.Name, c.Other.canonical()}
 	}
-	sum := sha256.Sum256([]byte(canonicalJSON(on)))
+	sum := sha256.Sum256([]byte(spec.CanonicalJSON(on)))
 	return hex.EncodeToString(sum[:12])
-}
-
-// canonicalJSON encodes what a key depends on; equal values give equal text.
-func canonicalJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // what keys depend on are plain values
-	}
-	return string(raw)
 }

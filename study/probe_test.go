@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 const probeText = `name: probes
@@ -173,33 +174,8 @@ func TestSeparateTestData(t *testing.T) {
 		if text == joinText {
 			t.Fatalf("%s changes nothing", change)
 		}
-		if _, err := Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := spec.Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("want %q, have %v", want, err)
 		}
-	}
-}
-
-// A run writes the study with every path made absolute, so that it can be read from the run's folder.
-func TestResolvedPaths(t *testing.T) {
-	t.Parallel()
-	s, err := Parse("/studies/s.yaml", []byte(`name: paths
-data:
-  - {name: a, sound: {folder: fsdd, labels: l.csv}}
-  - {name: b, librispeech: corpus}
-  - {name: c, join: {one: {images: photos}, two: {cifar10: [x.bin, y.bin]}}}
-  - {name: d, video: clips}
-models: [{name: m, onnx: m.onnx}]
-measures: accuracy
-`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, p := range s.paths() {
-		got = append(got, s.absolute(p.text))
-	}
-	want := []string{"/studies/m.onnx", "/studies/fsdd", "/studies/l.csv", "/studies/corpus", "/studies/photos", "/studies/x.bin", "/studies/y.bin", "/studies/clips"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the paths are %q, want %q", got, want)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -31,7 +32,7 @@ type work struct {
 }
 
 // addProcedure adds a cell of a procedure on one model, or on a and b.
-func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec MeasureSpec) error {
+func (p *Plan) addProcedure(a, b *openModel, raw *openData, v View, spec spec.MeasureSpec) error {
 	d := p.under(raw, a)
 	method := spec.Method.(procedure.Procedure)
 	needs := method.Needs()
@@ -84,7 +85,7 @@ func (v View) cannotSweep() string {
 
 // checkNames finds settings that name what the data of a job do not have. Those that may be meant for other data are wrong where none
 // of the study has it.
-func (p *Plan) checkNames(j *procedure.Job, spec MeasureSpec) error {
+func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
 		return nil
@@ -97,19 +98,19 @@ func (p *Plan) checkNames(j *procedure.Job, spec MeasureSpec) error {
 	if unknown.Elsewhere && slices.ContainsFunc(p.data, func(d *openData) bool { return slices.Contains(d.source.Factors(), unknown.Word) }) {
 		return nil
 	}
-	return spec.at(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Word, config.Suggest(unknown.Word, unknown.Known))
+	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Word, config.Suggest(unknown.Word, unknown.Known))
 }
 
 // job describes the job of a cell on some data, but for what a run adds to it.
-func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, error) {
+func (p *Plan) job(c *Cell, raw *openData, spec spec.MeasureSpec) (procedure.Job, error) {
 	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.sweep}
 	var err error
 	if c.Other == nil {
-		job.A.Layers = spec.layersOf(c.Model)
+		job.A.Layers = procedureLayers(spec, c.Model)
 		job.Pairs = diagonal(len(job.A.Layers))
 	} else {
 		job.B = c.Other.subject(p.under(raw, c.Other))
-		if job.A.Layers, job.B.Layers, job.Pairs, err = spec.pairLayers(c.Model, c.Other); err != nil {
+		if job.A.Layers, job.B.Layers, job.Pairs, err = pairLayers(spec, c.Model, c.Other); err != nil {
 			return job, err
 		}
 	}
@@ -126,18 +127,7 @@ func (p *Plan) job(c *Cell, raw *openData, spec MeasureSpec) (procedure.Job, err
 }
 
 func (m *openModel) subject(d *openData) procedure.Subject {
-	return procedure.Subject{Name: m.spec.Name, Identity: canonicalJSON(m.canonical()), Model: m.model, Outputs: d.keep}
-}
-
-// layersOf are the layers that a procedure reads of a single model.
-func (m MeasureSpec) layersOf(model *openModel) []onnx.Layer {
-	switch m.pairing() {
-	case "":
-		return nil
-	case procedure.Penultimate:
-		return model.penultimate
-	}
-	return model.layers
+	return procedure.Subject{Name: m.spec.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.model, Outputs: d.keep}
 }
 
 // depends is what the scores of the work depend on besides what the cell says.

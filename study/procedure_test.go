@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -138,10 +139,10 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 }
 
 // procedureStudy is the study of pairs with nothing but a procedure: on every model, or on two pairs of models.
-func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
+func procedureStudy(t *testing.T, dir string, b *brightness) *spec.Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")
-	s.Measures = []MeasureSpec{{Method: b}}
+	s.Measures = []spec.MeasureSpec{{Method: b}}
 	if b.pair {
 		m := correlationEntry(t, correlation{}, "between: [[one, two], [two, big]]")
 		s.Measures[0].Between = m.Between
@@ -278,7 +279,7 @@ func TestShardsDealProceduresWhole(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *Study {
+	study := func() *spec.Study {
 		s := procedureStudy(t, dir, &brightness{images: 20})
 		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are shared out
 		return s

@@ -6,13 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // noteProgress writes how far the run is. A run of some of the models leaves that to those who know the whole study.
@@ -110,8 +110,8 @@ func (p *Plan) descriptors() []measure.Descriptor {
 		}
 	}
 	place := func(d measure.Descriptor) int {
-		families := Families()
-		if i := slices.IndexFunc(families, func(f Family) bool { return f.Name == d.Name }); i >= 0 {
+		families := spec.Families()
+		if i := slices.IndexFunc(families, func(f spec.Family) bool { return f.Name == d.Name }); i >= 0 {
 			return i
 		}
 		return len(families)
@@ -121,7 +121,7 @@ func (p *Plan) descriptors() []measure.Descriptor {
 }
 
 func (m *openModel) record() scores.ModelRecord {
-	out := scores.ModelRecord{Name: m.spec.Name, Path: shown(m.spec.ONNX.text), SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}
+	out := scores.ModelRecord{Name: m.spec.Name, Path: shown(m.spec.ONNX.String()), SHA256: m.model.SHA256(), Opset: m.model.Opset(), Tags: m.spec.Tags}
 	for _, l := range m.model.Layers() {
 		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
 	}
@@ -129,11 +129,7 @@ func (m *openModel) record() scores.ModelRecord {
 }
 
 func (d *openData) record() scores.DataRecord {
-	kind := ""
-	if kinds, _ := d.spec.sources(); len(kinds) > 0 {
-		kind = kinds[0]
-	}
-	return scores.DataRecord{Name: d.spec.Name, Kind: kind, N: d.layout.N, Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()}
+	return scores.DataRecord{Name: d.spec.Name, Kind: d.spec.Kind(), N: d.layout.N, Fingerprint: d.source.Fingerprint(), Unreadable: d.unreadable.names()}
 }
 
 // warnings are what a reader of the scores should know of the data.
@@ -156,12 +152,4 @@ func shown(path string) string {
 		return fetch.Redact(path)
 	}
 	return path
-}
-
-// some lists the first names of many.
-func some(names []string, most int) string {
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "...")
-	}
-	return strings.Join(names, ", ")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // Options are what a run needs besides the study and what its scores do not depend on.
@@ -65,7 +66,7 @@ func (o *Options) warn(format string, args ...any) {
 //
 // A model, a data set or a cell that fails does not end the run: the rest is done, and the error is a *Failures beside
 // the Result.
-func Run(ctx context.Context, s *Study, dir string, o Options) (result *Result, err error) {
+func Run(ctx context.Context, s *spec.Study, dir string, o Options) (result *Result, err error) {
 	ctx, run := span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
 	defer func() { end(run, err) }()
 	folder, err := createFolder(dir)
@@ -91,10 +92,10 @@ func (p *Plan) run(ctx context.Context, folder Folder, o Options) (*Result, erro
 	if err := r.noteStart(); err != nil {
 		return nil, err
 	}
-	if text := p.Study.tight(o.Memory); text != "" {
+	if text := tight(p.Study, o.Memory); text != "" {
 		o.warn("%s", text)
 	}
-	todo := passes(p.Cells, bound{p.Study.room(o.Memory).accumulators, o.cores()}, o.Part)
+	todo := passes(p.Cells, bound{roomFor(p.Study, o.Memory).accumulators, o.cores()}, o.Part)
 	procedures := r.toDo()
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
@@ -260,7 +261,7 @@ func (r *runner) shareBLAS(workers int) {
 // newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
 func (r *runner) newFeeder(p *pass) (*feeder, error) {
 	p.seed = r.plan.Study.Seed
-	p.batch = r.plan.Study.batchFor(p, r.plan.Study.room(r.o.Memory))
+	p.batch = batchFor(r.plan.Study, p, roomFor(r.plan.Study, r.o.Memory))
 	f := &feeder{pass: p, cores: r.o.cores(), accs: r.accs, stats: r.stats, fail: r.failCell}
 	for _, m := range p.models {
 		layers, prediction := p.layers(m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
@@ -20,11 +21,11 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 
-	for name, change := range map[string]func(*Study, *Options){
-		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
-		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
-		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+	for name, change := range map[string]func(*spec.Study, *Options){
+		"batch 1":            func(s *spec.Study, _ *Options) { s.Batch = 1 },
+		"batch 7":            func(s *spec.Study, _ *Options) { s.Batch = 7 },
+		"one thread":         func(_ *spec.Study, o *Options) { o.Threads = 1 },
+		"saved all the time": func(s *spec.Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +245,7 @@ func TestResolvedStudyHasTheSameCells(t *testing.T) {
 	text := strings.Replace(studyText, "values: [90, 180]", "values: [0.50, +90, 1e-05]", 1)
 	out := filepath.Join(dir, "run [1]") // which a glob would not find
 	mustRun(t, parseIn(t, dir, text), out, o)
-	resolved, err := Load(filepath.Join(out, "study.yaml"), nil)
+	resolved, err := spec.Load(filepath.Join(out, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

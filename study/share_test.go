@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/study/spec"
 )
 
 const shareText = `name: NAME
@@ -23,23 +25,23 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)
 	writeChannel(t, dir, "green", 0, 1, 0)
-	load := func(name, model, data string) *Study {
+	load := func(name, model, data string) *spec.Study {
 		run := filepath.Join(dir, name)
 		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(shareText)
 		mustRun(t, parseIn(t, dir, text), run, options(t))
-		s, err := Load(filepath.Join(run, "study.yaml"), nil)
+		s, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	a, b := load("a", "red", "one"), load("b", "green", "two")
-	sharing := Sharing{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
+	sharing := spec.Sharing{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
 	for _, c := range []struct {
-		b         *Study
+		b         *spec.Study
 		low, high float64
 	}{{b, 0, 0.4}, {a, 0.99, 1}} {
-		s, err := Share(a, c.b, sharing)
+		s, err := spec.Share(a, c.b, sharing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,29 +69,29 @@ func TestShareSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)
-	study := func(model, data string) *Study {
+	study := func(model, data string) *spec.Study {
 		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(shareText))
 	}
 	a, other, gone := study("red", "grey"), study("red", "white"), study("gone", "grey")
 	other.Data = other.Data[:1]
-	sharing := func(data ...string) Sharing {
-		return Sharing{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
+	sharing := func(data ...string) spec.Sharing {
+		return spec.Sharing{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
 	}
 	for _, c := range []struct {
-		a, b *Study
-		s    Sharing
+		a, b *spec.Study
+		s    spec.Sharing
 		want string
 	}{
 		{a, gone, sharing(), "gone.onnx"},
 		{a, other, sharing(), "no data of the same name"},
 		{a, a, sharing("snow*"), "snow"},
-		{a, a, Sharing{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
+		{a, a, spec.Sharing{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
 	} {
-		if _, err := Share(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := spec.Share(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, not %q", err, c.want)
 		}
 	}
-	if s, err := Share(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
+	if s, err := spec.Share(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
 		t.Errorf("a pattern for all data: %v", err)
 	}
 }

@@ -19,11 +19,7 @@ func (p *Plan) oneSize(ctx context.Context, m *openModel) error {
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}
-		at := m.spec.node
-		if given := at.Get("preprocess"); given != nil {
-			at = given
-		}
-		return at.Errorf("model %s takes images of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
+		return m.spec.Errorf("preprocess", "model %s takes images of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
 			m.spec.Name, p.data[0].spec.Name, sides(first), d.spec.Name, sides(size), square(first))
 	}
 	return nil
@@ -45,9 +41,9 @@ func (p *Plan) fits(ctx context.Context, m *openModel) error {
 		heard := d.sound(ctx)
 		switch {
 		case heard != nil && !m.model.Sound():
-			return m.spec.node.Errorf("model %s takes images, and data %s are sounds", m.spec.Name, d.spec.Name)
+			return m.spec.Errorf("", "model %s takes images, and data %s are sounds", m.spec.Name, d.spec.Name)
 		case heard == nil && m.model.Sound():
-			return m.spec.node.Errorf("model %s takes sounds, and data %s are images", m.spec.Name, d.spec.Name)
+			return m.spec.Errorf("", "model %s takes sounds, and data %s are images", m.spec.Name, d.spec.Name)
 		}
 	}
 	for _, t := range p.Study.Transforms {

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -71,10 +72,10 @@ trials: 2
 measures: [distance]
 `
 
-func sweepStudy(t *testing.T, dir, text string, d *dimming) *Study {
+func sweepStudy(t *testing.T, dir, text string, d *dimming) *spec.Study {
 	t.Helper()
 	s := parseIn(t, dir, text)
-	s.Measures = append(s.Measures, MeasureSpec{Method: d})
+	s.Measures = append(s.Measures, spec.MeasureSpec{Method: d})
 	return s
 }
 
@@ -156,7 +157,7 @@ func TestRangeOfTransformations(t *testing.T) {
 	} {
 		s := parseIn(t, t.TempDir(), sweepText[:strings.Index(sweepText, "transforms")]+"measures: [distance]\ntransforms:\n  - "+text+"\n")
 		got := "none"
-		if r := s.Transforms[0].sweep().Range; r != nil {
+		if r := s.Transforms[0].AllValues().Range; r != nil {
 			got = r.String()
 		}
 		if got != want {

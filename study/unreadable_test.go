@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // One sample in a hundred may be unreadable; beyond that the error names a sample with what was wrong with it.
 func TestTooManyUnreadable(t *testing.T) {
 	t.Parallel()
-	d := &openData{spec: Data{Name: "photos"}, unreadable: &unreadable{n: 150}}
+	d := &openData{spec: spec.Data{Name: "photos"}, unreadable: &unreadable{n: 150}}
 	if err := d.note(&dataset.BadSample{Name: "a.png", Err: errors.New("cut short")}); err != nil {
 		t.Errorf("one of 150: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // writeFrames fills a folder with frames of a grating that goes by.
@@ -40,12 +41,12 @@ func TestVideoInStudies(t *testing.T) {
 	dir := t.TempDir()
 	writeFrames(t, filepath.Join(dir, "walk"), 12)
 	writeFrames(t, filepath.Join(dir, "one"), 1)
-	open := func(entry string) (*openData, error) {
-		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
+	open := func(entry string) (dataset.Source, error) {
+		s, err := spec.Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
 		if err != nil {
 			return nil, err
 		}
-		return s.openData(t.Context(), s.Data[0])
+		return s.OpenData(t.Context(), s.Data[0])
 	}
 	for entry, samples := range map[string]int{
 		"video: walk": 12 * 32,
@@ -58,13 +59,13 @@ func TestVideoInStudies(t *testing.T) {
 			t.Errorf("%s: %v", entry, err)
 			continue
 		}
-		if d.source.Len() != samples {
-			t.Errorf("%s: %d samples, not %d", entry, d.source.Len(), samples)
+		if d.Len() != samples {
+			t.Errorf("%s: %d samples, not %d", entry, d.Len(), samples)
 		}
-		if still := strings.Contains(entry, "still"); still != (dataset.Amounts(d.source) == nil) {
-			t.Errorf("%s: trajectories over %v", entry, dataset.Amounts(d.source))
+		if still := strings.Contains(entry, "still"); still != (dataset.Amounts(d) == nil) {
+			t.Errorf("%s: trajectories over %v", entry, dataset.Amounts(d))
 		}
-		if err := dataset.Close(d.source); err != nil {
+		if err := dataset.Close(d); err != nil {
 			t.Errorf("%s: %v", entry, err)
 		}
 	}

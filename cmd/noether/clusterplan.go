@@ -15,11 +15,12 @@ import (
 	"github.com/noether-ml/noether/cluster"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // plan opens the study, finds what its models cost, and divides it. Unless nothing is to be written, the run folder is
 // made and holds the resolved study afterwards.
-func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
+func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
 	if err != nil {

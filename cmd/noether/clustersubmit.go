@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/cluster"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // submitFlags are the flags of noether cluster submit.
@@ -130,7 +130,7 @@ func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error)
 	var out cluster.Change
 	var err error
 	if memory != "" {
-		if out.Memory, err = study.ParseSize(memory); err != nil {
+		if out.Memory, err = spec.ParseSize(memory); err != nil {
 			return out, usagef(c, "--mem: %v", err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // compareFlags are what is to be computed of arrays, and how.
@@ -193,7 +193,7 @@ func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.
 }
 
 func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]measure.Score, error) {
-	memory, err := study.ParseSize(f.memory)
+	memory, err := spec.ParseSize(f.memory)
 	if err != nil {
 		return nil, fmt.Errorf("--memory: %w", err)
 	}

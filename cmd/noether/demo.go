@@ -15,6 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/demo"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func demoCommand(engine *engineFlags) *cobra.Command {
@@ -76,7 +77,7 @@ func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	s, err := study.Load(files.Study, nil)
+	s, err := spec.Load(files.Study, nil)
 	if err != nil {
 		return err
 	}

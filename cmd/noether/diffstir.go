@@ -16,6 +16,7 @@ import (
 
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 const stirMeasure = "stir"
@@ -84,15 +85,15 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 }
 
 // study is the study of what models of two runs share.
-func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, error) {
-	var studies [2]*study.Study
+func (s *stirFlags) study(dirs []string, models [][2]string) (*spec.Study, error) {
+	var studies [2]*spec.Study
 	for i, dir := range dirs {
 		var err error
-		if studies[i], err = study.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
+		if studies[i], err = spec.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
 			return nil, err
 		}
 	}
-	return study.Share(studies[0], studies[1], study.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
+	return spec.Share(studies[0], studies[1], spec.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
 // printShared prints a line for each direction, layer and data set, and below them what warnings they carry.

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train/recipe"
 )
 
@@ -147,7 +147,7 @@ func schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of study files, for editors",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			of := study.Schema
+			of := spec.Schema
 			if ofTraining {
 				of = recipe.Schema
 			}

@@ -11,10 +11,11 @@ import (
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // dryRun prints what a study will do and what it will cost.
-func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
+func dryRun(ctx context.Context, s *spec.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
 		return err

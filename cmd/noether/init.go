@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func initCommand(engine *engineFlags) *cobra.Command {
@@ -33,7 +33,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := study.Template(guess)
+			text, err := spec.Template(guess)
 			if err != nil {
 				return err
 			}
@@ -75,36 +75,36 @@ type written struct {
 
 // guessStudy opens the model to see what can be measured of it, and the data to see that there are any. Paths are made relative to the
 // study's folder.
-func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, folder string) (study.Guess, error) {
-	data, err := study.OpenPath(ctx, dataPath)
+func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, folder string) (spec.Guess, error) {
+	data, err := spec.OpenPath(ctx, dataPath)
 	if err != nil {
-		return study.Guess{}, err
+		return spec.Guess{}, err
 	}
 	defer dataset.Close(data) // read from alone
 	o, err := engine.open()
 	if err != nil {
-		return study.Guess{}, err
+		return spec.Guess{}, err
 	}
-	rate := study.RateOf(dataPath) // 0: the data are no sounds
+	rate := spec.RateOf(dataPath) // 0: the data are no sounds
 	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
-		return study.Guess{}, err
+		return spec.Guess{}, err
 	}
 	if m.Sound() != (rate > 0) {
-		return study.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
+		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
 	}
 	labels := data.Classes()
-	g := study.Guess{
-		Name: study.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
+	g := spec.Guess{
+		Name: spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: showingDepth(m), Preprocess: presetFor(m),
-		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !study.Placed(labels, m.Classes()),
+		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes()),
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}
 	if rate == 0 && slices.Contains(m.Input().Sizes()[1:], -1) {
 		if g.Side, err = sideFor(ctx, data); err != nil {
-			return study.Guess{}, err
+			return spec.Guess{}, err
 		}
 	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")

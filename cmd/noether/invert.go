@@ -22,6 +22,7 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -192,7 +193,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 
 // open opens a model with one layer.
 func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
-	pre, file, err := study.PreprocessFor(preprocess, path)
+	pre, file, err := spec.PreprocessFor(preprocess, path)
 	if err != nil {
 		return nil, onnx.Layer{}, err
 	}
@@ -214,7 +215,7 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 
 // read draws images from the data.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
-	src, err := study.OpenPath(ctx, f.data)
+	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {
 		return nil, err
 	}
@@ -276,8 +277,8 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	defer done()
 	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: study.NameOf(objective[0].Model.Graph().Path()),
-				Data: study.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: spec.NameOf(objective[0].Model.Graph().Path()),
+				Data: spec.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
 		}})
 }
 

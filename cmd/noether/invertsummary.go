@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -47,10 +47,10 @@ type inversionOfOne struct {
 
 // caption is what a report says of the contact sheet, where the folder is among the images of a run.
 func (s *inversionSummary) caption() report.ImageText {
-	model := study.NameOf(s.Model)
+	model := spec.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %d steps.", model, s.Layer, s.Start, s.Steps)
 	if s.Against != "" {
-		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, study.NameOf(s.Against))
+		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, spec.NameOf(s.Against))
 	}
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func mergeCommand(engine *engineFlags) *cobra.Command {
@@ -27,7 +28,7 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 		Example: "  noether merge runs/one\n  noether merge runs/one /mnt/b/runs/one /mnt/c/runs/one",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			s, err := study.Load(filepath.Join(dirs[0], "study.yaml"), nil)
+			s, err := spec.Load(filepath.Join(dirs[0], "study.yaml"), nil)
 			if errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("%s is no run folder: it has no study.yaml", dirs[0])
 			}
@@ -51,7 +52,7 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 }
 
 // mergeRuns merges and shows what came of it, whether or not it is complete.
-func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, asJSON bool) error {
+func mergeRuns(ctx context.Context, s *spec.Study, dirs []string, o study.Options, asJSON bool) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func runCommand(engine *engineFlags) *cobra.Command {
@@ -136,14 +137,14 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 }
 
 // loadStudy reads a study file with the values of its variables.
-func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
+func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*spec.Study, error) {
 	values, err := variables(c, vars)
 	if err != nil {
 		return nil, err
 	}
-	s, err := study.Load(path, values)
+	s, err := spec.Load(path, values)
 	if err == nil && memory != "" {
-		if s.Memory, err = study.ParseSize(memory); err != nil {
+		if s.Memory, err = spec.ParseSize(memory); err != nil {
 			return nil, &usageError{c, err}
 		}
 	}
@@ -160,7 +161,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
+func runStudy(ctx context.Context, s *spec.Study, out string, o study.Options, asJSON bool) error {
 	done := follow(&o)
 	result, err := study.Run(ctx, s, out, o)
 	done()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 	"github.com/noether-ml/noether/train/recipe"
 )
@@ -45,7 +46,7 @@ epoch ended when the command is given again, and ends with the same weights.`,
 				f.Save = every
 			}
 			if out == "" {
-				out = filepath.Join("networks", study.NameOf(args[0]))
+				out = filepath.Join("networks", spec.NameOf(args[0]))
 			}
 			o, err := engine.open()
 			if err != nil {

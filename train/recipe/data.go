@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -25,7 +25,7 @@ type opened struct {
 // open opens the data.
 func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 	o := &opened{}
-	src, err := study.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
+	src, err := spec.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 		return nil, err
 	}
 	if f.Test != nil {
-		if o.test, err = study.OpenEntry(ctx, f.path, f.node.Get("test"), f.Seed); err != nil {
+		if o.test, err = spec.OpenEntry(ctx, f.path, f.node.Get("test"), f.Seed); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +61,7 @@ func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 	v, src := f.Validation, o.train
 	switch {
 	case v.Data != nil:
-		o.validation, err = study.OpenEntry(ctx, f.path, f.node.Get("validation"), f.Seed)
+		o.validation, err = spec.OpenEntry(ctx, f.path, f.node.Get("validation"), f.Seed)
 		return err
 	case v.Share == 0:
 		return nil

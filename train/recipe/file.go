@@ -4,30 +4,30 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A File is a training file. Its keys are a public contract; see docs/guides/training.md.
 type File struct {
-	Name       string           `key:"name,required" doc:"name of the training"`
-	Seed       uint64           `key:"seed" default:"1" doc:"of the weights, the order of samples, what is held out, dropped and moved"`
-	Data       study.Data       `key:"data,required" doc:"what is learnt from: an entry as in a study"`
-	Validation Validation       `key:"validation" doc:"the share of the data that is held out and judges each epoch, or an entry of data of its own"`
-	Test       *study.Data      `key:"test" doc:"what the network is tested on in the end, once"`
-	Target     string           `key:"target" doc:"the factor of variation to learn, where it is not the classes"`
-	Network    Network          `key:"network,required" doc:"what is trained: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
-	Preprocess study.Preprocess `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
-	Augment    Augment          `key:"augment" doc:"transformations of each sample, one after the other, drawn anew in every epoch"`
-	Loss       string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"cross-entropy for classes, squared-error for a factor where not given"`
-	Optimiser  Optimiser        `key:"optimiser,required" doc:"sgd, adam or adamw"`
-	Schedule   Schedule         `key:"schedule" doc:"constant, cosine or steps: how the learning rate goes"`
-	Epochs     int              `key:"epochs,required" min:"1" max:"100000" doc:"passes over the data at most"`
-	Batch      int              `key:"batch" default:"64" min:"1" doc:"samples in a step"`
-	Clip       float64          `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
-	Patience   int              `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
-	Back       *takeBackKeys    `key:"take-back" json:",omitempty" doc:"epochs that made the network worse on the validation samples are taken back, and the rate becomes smaller"`
-	Keep       string           `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
-	Save       int              `key:"save-every" min:"0" doc:"keep the network of every so many epochs as an ONNX model, and that of the first"`
+	Name       string          `key:"name,required" doc:"name of the training"`
+	Seed       uint64          `key:"seed" default:"1" doc:"of the weights, the order of samples, what is held out, dropped and moved"`
+	Data       spec.Data       `key:"data,required" doc:"what is learnt from: an entry as in a study"`
+	Validation Validation      `key:"validation" doc:"the share of the data that is held out and judges each epoch, or an entry of data of its own"`
+	Test       *spec.Data      `key:"test" doc:"what the network is tested on in the end, once"`
+	Target     string          `key:"target" doc:"the factor of variation to learn, where it is not the classes"`
+	Network    Network         `key:"network,required" doc:"what is trained: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
+	Preprocess spec.Preprocess `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
+	Augment    Augment         `key:"augment" doc:"transformations of each sample, one after the other, drawn anew in every epoch"`
+	Loss       string          `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"cross-entropy for classes, squared-error for a factor where not given"`
+	Optimiser  Optimiser       `key:"optimiser,required" doc:"sgd, adam or adamw"`
+	Schedule   Schedule        `key:"schedule" doc:"constant, cosine or steps: how the learning rate goes"`
+	Epochs     int             `key:"epochs,required" min:"1" max:"100000" doc:"passes over the data at most"`
+	Batch      int             `key:"batch" default:"64" min:"1" doc:"samples in a step"`
+	Clip       float64         `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
+	Patience   int             `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
+	Back       *takeBackKeys   `key:"take-back" json:",omitempty" doc:"epochs that made the network worse on the validation samples are taken back, and the rate becomes smaller"`
+	Keep       string          `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
+	Save       int             `key:"save-every" min:"0" doc:"keep the network of every so many epochs as an ONNX model, and that of the first"`
 
 	path string
 	node *config.Node

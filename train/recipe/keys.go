@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 	"github.com/noether-ml/noether/transform"
 )
@@ -12,7 +12,7 @@ import (
 // Validation is a share of the data, or data.
 type Validation struct {
 	Share float64
-	Data  *study.Data
+	Data  *spec.Data
 
 	given bool
 }
@@ -21,7 +21,7 @@ type Validation struct {
 func (v *Validation) DecodeNode(n *config.Node) error {
 	v.given = true
 	if n.Kind == config.Map {
-		v.Data = new(study.Data)
+		v.Data = new(spec.Data)
 		return config.Decode(n, v.Data)
 	}
 	share, err := n.Number()
@@ -124,7 +124,7 @@ type Augment struct {
 
 // DecodeNode implements config.Decoder.
 func (a *Augment) DecodeNode(n *config.Node) error {
-	var list []study.Transform
+	var list []spec.Transform
 	if err := config.Decode(n, &list); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (a *Augment) check(n *config.Node, sounds bool) error {
 }
 
 // JSONSchema implements config.Schemer.
-func (Augment) JSONSchema() map[string]any { return config.Schema(typeOf[[]study.Transform]()) }
+func (Augment) JSONSchema() map[string]any { return config.Schema(typeOf[[]spec.Transform]()) }
 
 // Optimiser is one kind of optimiser.
 type Optimiser struct {

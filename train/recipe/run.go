@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -110,7 +110,7 @@ func (f *File) identity(o *opened, n *network) (string, error) {
 		return "", err
 	}
 	settings := *f // data are told by their content, not by their place
-	settings.Data, settings.Test, settings.Validation.Data, settings.Save = study.Data{}, nil, nil, 0
+	settings.Data, settings.Test, settings.Validation.Data, settings.Save = spec.Data{}, nil, nil, 0
 	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // of the others the weights tell
 	settings.Augment.Law = nil
 	text, err := json.Marshal(struct {

@@ -1,0 +1,203 @@
+package spec
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// Between names the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or `all`.
+type Between struct {
+	All   bool
+	Pairs []ModelPair
+
+	node *config.Node
+}
+
+// A ModelPair names two models, or one twice: its layers are then compared with each other.
+type ModelPair struct{ A, B ModelName }
+
+// A ModelName is the name of a model, with its place in the study file.
+type ModelName struct {
+	text string
+	node *config.Node
+}
+
+// Given reports whether any pairs are named.
+func (b Between) Given() bool { return b.All || len(b.Pairs) > 0 }
+
+// DecodeNode implements config.Decoder.
+func (b *Between) DecodeNode(n *config.Node) error {
+	b.node = n
+	if n.Kind == config.String && n.Text == "all" {
+		b.All = true
+		return nil
+	}
+	if n.Kind != config.List || len(n.Items) == 0 {
+		return n.Errorf("between names models: [a, b], [[a, b], [a, c]] or all")
+	}
+	if n.Items[0].Kind != config.List {
+		pair, err := decodePair(n)
+		b.Pairs = []ModelPair{pair}
+		return err
+	}
+	for _, item := range n.Items {
+		pair, err := decodePair(item)
+		if err != nil {
+			return err
+		}
+		b.Pairs = append(b.Pairs, pair)
+	}
+	return nil
+}
+
+func decodePair(n *config.Node) (ModelPair, error) {
+	if n.Kind != config.List || len(n.Items) != 2 {
+		return ModelPair{}, n.Errorf("a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]")
+	}
+	var names [2]ModelName
+	for i, item := range n.Items {
+		text, err := item.Scalar()
+		if err != nil {
+			return ModelPair{}, err
+		}
+		names[i] = ModelName{text, item}
+	}
+	return ModelPair{names[0], names[1]}, nil
+}
+
+// identity tells an entry of measures from others: one that compares models may stand beside one that compares clean and
+// moved layers.
+func (m MeasureSpec) identity() string {
+	if m.Between.Given() {
+		return m.Name() + " between models"
+	}
+	return m.Name()
+}
+
+// check finds names that no model has, and pairs that stand twice.
+func (b Between) check(models []Model) error {
+	if b.All && len(models) < 2 {
+		return b.node.Errorf("between: all wants at least two models; [%s, %[1]s] compares the layers of one", models[0].Name)
+	}
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Name)
+	}
+	seen := map[[2]string]bool{}
+	for _, p := range b.Pairs {
+		for _, name := range []ModelName{p.A, p.B} {
+			if !slices.Contains(names, name.text) {
+				return name.node.Unknown("model", names)
+			}
+		}
+		key := [2]string{p.A.text, p.B.text}
+		if seen[key] {
+			return p.A.node.Errorf("the pair [%s, %s] stands twice", key[0], key[1])
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// ModelPairs are the pairs of models that an entry asks for, as indices. All pairs are each once, or in both orders where that
+// makes a difference.
+func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
+	var out [][2]int
+	if m.Between.All {
+		for a := range models {
+			for b := range models {
+				if a < b || a > b && directional(m.Method) {
+					out = append(out, [2]int{a, b})
+				}
+			}
+		}
+		return out
+	}
+	at := func(name ModelName) int {
+		return slices.IndexFunc(models, func(m Model) bool { return m.Name == name.text })
+	}
+	for _, p := range m.Between.Pairs {
+		out = append(out, [2]int{at(p.A), at(p.B)})
+	}
+	return out
+}
+
+// countPairs is how many pairs an entry asks for in a study of so many models.
+func (m MeasureSpec) countPairs(models int) float64 {
+	n := float64(models)
+	switch {
+	case m.Between.All && directional(m.Method):
+		return n * (n - 1)
+	case m.Between.All:
+		return n * (n - 1) / 2
+	}
+	return float64(len(m.Between.Pairs))
+}
+
+func directional(m measure.Method) bool {
+	switch m := m.(type) {
+	case measure.Comparison:
+		return m.Directional()
+	case procedure.Procedure:
+		return m.Needs().Directional
+	}
+	return false
+}
+
+var pairings = []string{procedure.Grid, procedure.Same, procedure.Penultimate}
+
+func decodePairing(n *config.Node) (string, error) {
+	text, err := n.Scalar()
+	if err == nil && !slices.Contains(pairings, text) {
+		err = n.Unknown("way to pair layers", pairings)
+	}
+	return text, err
+}
+
+// LayerPairing is how the entry pairs layers of two models.
+func (m MeasureSpec) LayerPairing() string {
+	if m.Pairing != "" {
+		return m.Pairing
+	}
+	if p, ok := m.Method.(procedure.Procedure); ok {
+		return p.Needs().Layers
+	}
+	return procedure.Grid
+}
+
+// WantsPenultimate reports whether some measure pairs models by their penultimate layers.
+func (s *Study) WantsPenultimate() bool {
+	return slices.ContainsFunc(s.Measures, func(m MeasureSpec) bool { return m.readsPenultimate() })
+}
+
+func (m MeasureSpec) readsPenultimate() bool {
+	if p, ok := m.Method.(procedure.Procedure); ok && m.Pairing == "" {
+		return p.Needs().Layers == procedure.Penultimate
+	}
+	return m.Pairing == procedure.Penultimate
+}
+
+// addPairs adds the keys about pairs to the schema of a method's settings.
+func addPairs(schema map[string]any, use use) {
+	name := map[string]any{"type": []string{"string", "number"}}
+	pair := map[string]any{"type": "array", "items": name, "minItems": 2, "maxItems": 2}
+	keys, _ := schema["properties"].(map[string]any)
+	if keys == nil {
+		keys = map[string]any{}
+		schema["properties"] = keys
+	}
+	keys["between"] = map[string]any{
+		"description": "pairs of models: [a, b], [[a, b], [a, c]], or all",
+		"anyOf":       []any{map[string]any{"const": "all"}, pair, map[string]any{"type": "array", "items": pair, "minItems": 1}},
+	}
+	layers := config.Words(pairings)
+	layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
+	keys["layers"] = layers
+	if use == always {
+		required, _ := schema["required"].([]string)
+		schema["required"] = append(required, "between")
+	}
+}

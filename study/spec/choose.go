@@ -1,0 +1,81 @@
+package spec
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// choose takes of a source what the entry says: by factors, then split, then shuffle, then limit.
+func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+	first, last := d.measured()
+	src, err := d.measure(src, first)
+	if err != nil {
+		return nil, err
+	}
+	if src, err = d.taken(ctx, src, seed); err != nil {
+		return nil, err
+	}
+	return d.measure(src, last)
+}
+
+// measured are the factors to be computed, those that where asks for first: the others are not needed to choose samples.
+func (d Data) measured() (first, last []string) {
+	for _, name := range d.Factors {
+		if _, asked := d.Where[name]; asked {
+			first = append(first, name)
+		} else {
+			last = append(last, name)
+		}
+	}
+	return first, last
+}
+
+func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error) {
+	src, err := dataset.Measure(src, names)
+	if err != nil {
+		return nil, d.node.Get("factors").Errorf("%w", err)
+	}
+	return src, nil
+}
+
+// taken is what choose takes.
+func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+	var err error
+	if len(d.Where) > 0 {
+		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {
+			return nil, d.node.Get("where").Errorf("where: %w", err)
+		}
+		if src.Len() == 0 {
+			return nil, d.node.Get("where").Errorf("where: no sample is like that")
+		}
+	}
+	if k := d.Split; k != nil {
+		from, to := 0.0, k.Fraction
+		if k.Of > 0 {
+			from, to = float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
+		}
+		labelled := src.Classes() != nil
+		if src, err = dataset.Split(ctx, src, from, to, dataset.Drawing{Seed: k.Seed, Stratified: labelled}); err != nil {
+			return nil, d.node.Get("split").Errorf("%w", err)
+		}
+	}
+	if d.Stratified {
+		return dataset.Draw(ctx, src, d.Limit, dataset.Drawing{Seed: seed, Stratified: true})
+	}
+	if d.Shuffle {
+		src = dataset.Shuffle(src, seed)
+	}
+	if d.Limit > 0 {
+		src = dataset.Limit(src, d.Limit)
+	}
+	return src, nil
+}
+
+func (d Data) conditions() map[string]dataset.Condition {
+	out := map[string]dataset.Condition{}
+	for factor, w := range d.Where {
+		out[factor] = w.Condition
+	}
+	return out
+}

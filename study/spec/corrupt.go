@@ -1,0 +1,110 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/transform"
+)
+
+// corruptKeys damage the samples of a data set, before anything that the study does to them.
+type corruptKeys struct {
+	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression; or the one word all"`
+	Severities []int    `key:"severities" min:"1" max:"5" doc:"1 to 5; all five where not given. Each kind at each severity is a data set of its own, named NAME/KIND-SEVERITY"`
+}
+
+// expandCorruptions replaces, in the file as it was read, every entry of data with several corruptions by an entry for
+// each.
+func expandCorruptions(study *config.Node) error {
+	data := study.Get("data")
+	if data == nil {
+		return nil
+	}
+	entries := data.Items
+	if data.Kind == config.Map {
+		entries = []*config.Node{data.Clone()}
+	}
+	var out []*config.Node
+	for _, entry := range entries {
+		expanded, err := expandEntry(entry)
+		if err != nil {
+			return err
+		}
+		out = append(out, expanded...)
+	}
+	if len(out) > len(entries) {
+		data.Kind, data.Items, data.Pairs = config.List, out, nil
+	}
+	return nil
+}
+
+func expandEntry(entry *config.Node) ([]*config.Node, error) {
+	at := entry.Get("corrupt")
+	if at == nil {
+		return []*config.Node{entry}, nil
+	}
+	var keys corruptKeys
+	if err := config.Decode(at, &keys); err != nil {
+		return nil, err
+	}
+	if err := keys.complete(at); err != nil {
+		return nil, err
+	}
+	if len(keys.Kinds) == 1 && len(keys.Severities) == 1 {
+		return []*config.Node{entry}, nil
+	}
+	var out []*config.Node
+	for _, kind := range keys.Kinds {
+		for _, severity := range keys.Severities {
+			one := entry.Clone()
+			if name := entry.Get("name"); name != nil {
+				one.Set("name", fmt.Sprintf("%s/%s-%d", name.Text, kind, severity))
+			}
+			how := at.Clone()
+			how.Kind, how.Items, how.Pairs = config.Map, nil, nil
+			how.Set("kinds", kind)
+			how.SetInt("severities", int64(severity))
+			for i := range one.Pairs {
+				if one.Pairs[i].Key.Text == "corrupt" {
+					one.Pairs[i].Value = how
+				}
+			}
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+// complete fills in what may be left out, and checks the names.
+func (k *corruptKeys) complete(at *config.Node) error {
+	known := transform.Corruptions()
+	if slices.Equal(k.Kinds, []string{"all"}) {
+		k.Kinds = known
+	}
+	for _, kind := range k.Kinds {
+		if !slices.Contains(known, kind) {
+			return at.Errorf("there is no corruption %q: there are %s, or all", kind, strings.Join(known, ", "))
+		}
+	}
+	if len(k.Severities) == 0 {
+		k.Severities = []int{1, 2, 3, 4, 5}
+	}
+	for _, s := range k.Severities {
+		if s < 1 || s > 5 {
+			return at.Errorf("a severity is 1 to 5, not %d", s)
+		}
+	}
+	return nil
+}
+
+// damage wraps the source in the one corruption of an expanded entry.
+func (d Data) damage(src dataset.Source, seed uint64) dataset.Source {
+	if d.Corrupt == nil {
+		return src
+	}
+	how := transform.Corrupt{Kind: d.Corrupt.Kinds[0], Severity: transform.Fixed(float64(d.Corrupt.Severities[0]))}
+	return dataset.Corrupt(src, how, seed, d.Name)
+}

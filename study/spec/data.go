@@ -1,0 +1,236 @@
+package spec
+
+import (
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+)
+
+// Data is an entry of data: a name, one kind of source, and what is taken of it.
+type Data struct {
+	Name string `key:"name,required" doc:"name in the scores, and part of the key of every random draw on these data"`
+
+	CIFAR10  *cifar10Keys  `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
+	CIFAR100 *cifar100Keys `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
+	IDX      *idxKeys      `key:"idx" doc:"MNIST and its kin: the file of images (.gz too)"`
+	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
+	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as it is published: SPEAKER/CHAPTER/*.flac with transcripts, from which comes words-per-second"`
+	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
+	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
+	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
+	Join     *joinKeys     `key:"join" doc:"several entries of data, one behind the other, each under a name of its own: {train: {...}, test: {...}}; the factor part tells them apart"`
+	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
+	Tones    *tonesKeys    `key:"tones" doc:"synthetic sounds whose factors are known"`
+	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
+	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
+	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
+
+	Where       map[string]Wanted `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
+	Factors     []string          `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of sounds, dBFS)"`
+	Corrupt     *corruptKeys      `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
+	Split       *splitKeys        `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
+	Shuffle     bool              `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
+	Limit       int               `key:"limit" min:"1" doc:"the first so many samples"`
+	Stratified  bool              `key:"stratified" doc:"the limit takes as many samples of each class"`
+	Classes     []string          `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
+	SHA256      string            `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
+	Fingerprint string            `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
+
+	node *config.Node // the entry in the file
+}
+
+type cifar10Keys struct {
+	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that holds them"`
+	Part   string `key:"part" enum:"test|train|all" doc:"of a folder; test by default"`
+	Labels string `key:"labels" enum:"fine|coarse" default:"fine" doc:"of CIFAR-100"`
+}
+
+type cifar100Keys cifar10Keys
+
+type idxKeys struct {
+	Images Path   `key:"images,required" short:"true" doc:"file of images, or the folder that holds it under its usual name"`
+	Labels *Path  `key:"labels" doc:"file of labels; found by the usual names beside the images"`
+	Part   string `key:"part" enum:"test|train|all" doc:"of a folder; test by default"`
+}
+
+type imagesKeys struct {
+	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
+	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
+	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; found out where not given"`
+	Pattern string `key:"pattern" doc:"of file names: in {label}_{camera}.jpg the fields are the label and factors"`
+	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
+}
+
+type soundKeys struct {
+	Folder  Path   `key:"folder,required" short:"true" doc:"folder of WAV and FLAC files"`
+	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
+	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
+	Pattern string `key:"pattern" doc:"of file names: in {label}_{speaker}_{take}.wav the fields are the label and factors"`
+	Layout  string `key:"layout" enum:"classes|flat" doc:"a class a folder, or no classes; found out where not given"`
+	itemKeys
+}
+
+type libriKeys struct {
+	Folder Path   `key:"folder,required" short:"true" doc:"folder of the archive, or any above it"`
+	Label  string `key:"label" enum:"speaker|chapter" doc:"what the classes are; none where not given"`
+	itemKeys
+}
+
+// itemKeys say how sounds become items of one rate and length.
+type itemKeys struct {
+	Rate   Rate    `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
+	Length float64 `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
+	Fit    string  `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
+}
+
+// A Rate is a number of samples a second, or dataset.RateOfModel.
+type Rate int
+
+// DecodeNode implements config.Decoder.
+func (r *Rate) DecodeNode(n *config.Node) error {
+	if n.Kind == config.String && n.Text == "model" {
+		*r = dataset.RateOfModel
+		return nil
+	}
+	v, err := n.Number()
+	if err != nil || v < 1 || v != float64(int(v)) {
+		return n.Errorf("a rate is a whole number of samples a second, or model")
+	}
+	*r = Rate(v)
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Rate) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"enum": []string{"model"}}}}
+}
+
+// A Wanted says which values of a factor are taken: one, a range [low, high], or {values: [...]}.
+type Wanted struct{ dataset.Condition }
+
+// DecodeNode implements config.Decoder.
+func (w *Wanted) DecodeNode(n *config.Node) error {
+	if n.Kind == config.Map && len(n.Pairs) == 1 {
+		key, value := n.Pairs[0].Key, n.Pairs[0].Value
+		switch {
+		case key.Text == "range":
+			return w.DecodeNode(value)
+		case key.Text != "values":
+			return key.Unknown("key", []string{"values", "range"})
+		case value.Kind != config.List || len(value.Items) == 0:
+			return value.Errorf("values is a list, such as [0, 1, 2]")
+		}
+		for _, item := range value.Items {
+			text, err := item.Scalar()
+			if err != nil {
+				return err
+			}
+			w.Values = append(w.Values, text)
+		}
+		return nil
+	}
+	if n.Kind == config.List {
+		law, err := decodeRange(n)
+		w.Low, w.High = law.Low, law.High
+		if err == nil && law.Low > law.High {
+			err = n.Errorf("the range %v runs backwards", law)
+		}
+		return err
+	}
+	text, err := n.Scalar()
+	w.Values = []string{text}
+	return err
+}
+
+// JSONSchema implements config.Schemer.
+func (Wanted) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": []string{"number", "string"}}, rangeOfNumbers,
+		map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
+	}}
+}
+
+type arraysKeys struct {
+	Inputs   Path    `key:"inputs,required" short:"true" doc:"npy, or npz"`
+	Key      string  `key:"key" doc:"name of the array in an npz"`
+	Labels   *Path   `key:"labels" doc:"npy or npz of labels"`
+	LabelKey string  `key:"label-key" doc:"name of the labels in an npz"`
+	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW" doc:"found out by the number of channels where not given"`
+	Max      float64 `key:"max" min:"0" doc:"the value that stands for white; 255 for uint8, else 1"`
+}
+
+type pairsKeys struct {
+	Clean Path   `key:"clean,required" doc:"folder of images, or npy"`
+	Moved Path   `key:"moved,required" doc:"their partners"`
+	By    string `key:"by" enum:"name|row" doc:"how partners are found; by name in folders, by row in arrays"`
+}
+
+type shapesKeys struct {
+	N        int       `key:"n" default:"1000" min:"1" doc:"samples"`
+	Size     int       `key:"size" default:"32" min:"4" max:"4096" doc:"side in pixels"`
+	Channels int       `key:"channels" default:"3" min:"1" max:"3" doc:"3: colour, 1: white on black"`
+	Seed     uint64    `key:"seed" default:"1" doc:"of every draw"`
+	Kinds    []string  `key:"kinds" doc:"figures; all where not given"`
+	Scale    []float64 `key:"scale" doc:"[low, high]: diameter in sides"`
+	Rotation []float64 `key:"rotation" doc:"[low, high]: degrees"`
+	X        []float64 `key:"x" doc:"[low, high]: to the right, in sides"`
+	Y        []float64 `key:"y" doc:"[low, high]: down, in sides"`
+	Hue      []float64 `key:"hue" doc:"[low, high]: degrees"`
+}
+
+type tonesKeys struct {
+	N        int       `key:"n" default:"1000" min:"1" doc:"samples"`
+	Rate     int       `key:"rate" default:"16000" min:"1000" doc:"samples a second"`
+	Length   float64   `key:"length" default:"1" min:"0" doc:"seconds"`
+	Seed     uint64    `key:"seed" default:"1" doc:"of every draw"`
+	Pitch    []float64 `key:"pitch" doc:"[low, high]: Hz, even on a logarithmic scale"`
+	Loudness []float64 `key:"loudness" doc:"[low, high]: dBFS while a tone sounds"`
+	Beats    []float64 `key:"beats" doc:"[low, high]: strokes a second"`
+	Bright   []float64 `key:"bright" doc:"[low, high]: weight of each harmonic relative to the one before"`
+}
+
+type gratingsKeys struct {
+	Size         int       `key:"size" default:"32" min:"4" max:"4096" doc:"side in pixels"`
+	Channels     int       `key:"channels" default:"3" min:"1" max:"3" doc:"3 or 1"`
+	Frequencies  []float64 `key:"frequencies" doc:"radians per unit of length, the side being pi; 2, 4, 6, 8"`
+	Orientations []float64 `key:"orientations" doc:"degrees; 21 of them"`
+	Phases       []float64 `key:"phases" doc:"units of length, the side being pi; 21 of them"`
+}
+
+type splitKeys struct {
+	Part     int     `key:"part" min:"1" doc:"which part, from 1"`
+	Of       int     `key:"of" min:"2" doc:"of so many equal parts"`
+	Fraction float64 `key:"fraction" min:"0" max:"1" doc:"in place of part and of: this share of the samples"`
+	Seed     uint64  `key:"seed" default:"1" doc:"of the shuffle: one seed gives parts that do not overlap"`
+}
+
+// check finds keys that do not go together.
+func (d Data) check() error {
+	if d.Stratified && d.Limit == 0 {
+		return d.node.Get("stratified").Errorf("stratified wants a limit")
+	}
+	if d.Corrupt != nil && d.Pairs != nil {
+		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: one half would not match the other")
+	}
+	if k := d.Split; k != nil {
+		at := d.node.Get("split")
+		parts, fraction := k.Part > 0 || k.Of > 0, k.Fraction > 0
+		switch {
+		case parts == fraction:
+			return at.Errorf("a split is {part: 1, of: 5}, or {fraction: 0.2}")
+		case parts && (k.Part == 0 || k.Of == 0 || k.Part > k.Of):
+			return at.Errorf("part %d of %d is no part: write {part: 1, of: 5}, say", k.Part, k.Of)
+		}
+	}
+	return nil
+}
+
+// SetFingerprint writes the fingerprint of the samples into the study.
+func (d Data) SetFingerprint(fingerprint string) { d.node.Set("fingerprint", fingerprint) }
+
+// Kind returns the key of the source that the entry names, such as cifar10.
+func (d Data) Kind() string {
+	if kinds, _ := d.sources(); len(kinds) > 0 {
+		return kinds[0]
+	}
+	return ""
+}

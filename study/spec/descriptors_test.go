@@ -1,0 +1,61 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+)
+
+// Every measure has a title, a question, an explanation and statistics with ranges, and a name that is its method's.
+func TestDescriptorsAreComplete(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	for _, f := range Families() {
+		d := f.Descriptor
+		if d.Title == "" || d.Reading == "" || d.Level == "" || len(d.Statistics) == 0 || !strings.HasSuffix(d.Question, "?") {
+			t.Errorf("the descriptor of %s is incomplete: %+v", d.Name, d)
+		}
+		if slices.Contains(seen, d.Name) {
+			t.Errorf("two measures are named %s", d.Name)
+		}
+		seen = append(seen, d.Name)
+		for i, s := range d.Statistics {
+			if s.Name == "" || s.Title == "" || s.About == "" || s.Range.Low >= s.Range.High {
+				t.Errorf("%s: the descriptor of statistic %d, %q, is incomplete", d.Name, i, s.Name)
+			}
+			if other, _ := d.Statistic(s.Name); other.Title != s.Title {
+				t.Errorf("%s has two statistics named %s", d.Name, s.Name)
+			}
+		}
+		if method, err := f.decode(&config.Node{}); err == nil && (method.Name() != f.Name || method.Descriptor().Name != f.Name) {
+			t.Errorf("the method of %s names itself %s, and its descriptor %s", f.Name, method.Name(), method.Descriptor().Name)
+		}
+	}
+}
+
+func TestDirectionalStatistics(t *testing.T) {
+	t.Parallel()
+	directional := map[string][]string{}
+	for _, d := range Descriptors() {
+		for _, s := range d.Statistics {
+			if s.Directional {
+				directional[d.Name] = append(directional[d.Name], s.Name)
+			}
+		}
+	}
+	if got := directional["similarity"]; !slices.Equal(got, []string{"pwcca", "linear-regression"}) {
+		t.Errorf("of similarity %v are directional", got)
+	}
+	if slices.Contains(directional["stir"], "cka") || !slices.Contains(directional["stir"], "stir") {
+		t.Errorf("of stir %v are directional", directional["stir"])
+	}
+	for name := range directional {
+		i := slices.IndexFunc(Descriptors(), func(d measure.Descriptor) bool { return d.Name == name })
+		if Descriptors()[i].Level != measure.PairLevel {
+			t.Errorf("%s is directional and has no pairs", name)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/fetch"
+)
+
+// A Study is a study file: which models are measured on which data, under which transformations, by which measures.
+// The keys are a public contract; see docs/reference/study-file.md.
+type Study struct {
+	Name       string        `key:"name,required" doc:"name of the study, carried to every score"`
+	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw"`
+	Data       []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
+	Models     []Model       `key:"models,required" doc:"models; each is measured on each data set"`
+	Transforms []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
+	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
+	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
+	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
+	Images     int           `key:"pictures" min:"0" max:"24" doc:"contact sheets for the report: so many samples as they are and under each transformation"`
+	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
+	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB (the default is 256MiB); more means fewer passes over the data"`
+
+	path string       // of the study file; relative paths are relative to its folder
+	node *config.Node // the file as it was read
+
+	cache   *fetch.Cache // of what the study names by URL
+	noCache error        // why there is none
+}
+
+// DefaultMemory is the bound on accumulators where a study names none.
+const DefaultMemory = 256 << 20
+
+// MaxCells is the most cells that a study may have. A larger one is nearly always a slip in a list of values, and
+// would fill a folder with more files than file systems like.
+const MaxCells = 100_000
+
+// Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
+func Load(path string, vars map[string]string) (*Study, error) {
+	data, err := config.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the study: %w", err)
+	}
+	return Parse(path, data, vars)
+}
+
+// Parse reads the text of a study file; path says where relative paths start and is named in errors.
+func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
+	node, err := config.Parse(path, data, vars)
+	if err != nil {
+		return nil, err
+	}
+	if err := expandCorruptions(node); err != nil {
+		return nil, err
+	}
+	s := &Study{path: path, node: node}
+	if err := config.Decode(node, s); err != nil {
+		return nil, err
+	}
+	for i := range s.Data {
+		s.Data[i].node = item(node.Get("data"), i)
+	}
+	for i := range s.Models {
+		s.Models[i].node = item(node.Get("models"), i)
+	}
+	if s.Memory == 0 {
+		s.Memory = DefaultMemory
+	}
+	return s, s.check(node)
+}
+
+// check finds what no single key shows: names that stand twice, parts that do not go together.
+func (s *Study) check(n *config.Node) error {
+	if len(s.Data) == 0 || len(s.Models) == 0 || len(s.Measures) == 0 {
+		return n.Errorf("a study wants at least one entry each of data, models and measures")
+	}
+	if err := unique(n.Get("data"), func(i int) string { return s.Data[i].Name }, len(s.Data)); err != nil {
+		return err
+	}
+	if err := unique(n.Get("models"), func(i int) string { return s.Models[i].Name }, len(s.Models)); err != nil {
+		return err
+	}
+	if err := unique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
+		return err
+	}
+	if err := unique(n.Get("measures"), func(i int) string { return s.Measures[i].identity() }, len(s.Measures)); err != nil {
+		return err
+	}
+	for _, m := range s.Measures {
+		if err := m.Between.check(s.Models); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Data {
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
+	return s.checkSize(n)
+}
+
+// checkSize counts cells before any file is opened.
+func (s *Study) checkSize(n *config.Node) error {
+	values := 0
+	for _, t := range s.Transforms {
+		values += len(t.Cells)
+	}
+	var subjects float64 // models, or pairs of them, over all measures
+	for _, m := range s.Measures {
+		if m.Between.Given() {
+			subjects += m.countPairs(len(s.Models))
+		} else {
+			subjects += float64(len(s.Models))
+		}
+	}
+	cells := float64(len(s.Data)) * subjects * float64(max(1, values)) * float64(s.Trials)
+	if cells > MaxCells {
+		return n.Errorf("this study needs %.0f cells (%d data x %.0f models or pairs of models, over all measures, x %d transformation values x %d trials); at most %d: shorten a list of values, or split the study",
+			cells, len(s.Data), subjects, max(1, values), s.Trials, MaxCells)
+	}
+	return nil
+}
+
+func unique(n *config.Node, name func(int) string, count int) error {
+	seen := map[string]bool{}
+	for i := range count {
+		if seen[name(i)] {
+			return item(n, i).Errorf("the name %q stands twice", name(i))
+		}
+		seen[name(i)] = true
+	}
+	return nil
+}
+
+// item is an entry of a list, which may be written as the entry alone.
+func item(n *config.Node, i int) *config.Node {
+	if n.Kind == config.List {
+		return n.Items[i]
+	}
+	return n
+}
+
+// resolve makes a path of the study file usable from the working directory.
+func (s *Study) resolve(path string) string {
+	if strings.HasPrefix(path, "~/") {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, path[2:])
+		}
+	}
+	if filepath.IsAbs(path) || fetch.IsURL(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(s.path), path)
+}
+
+// A Size is a number of bytes; in YAML a number, or text such as 512MiB.
+type Size int64
+
+// DecodeNode implements config.Decoder.
+func (s *Size) DecodeNode(n *config.Node) error {
+	text, err := n.Scalar()
+	if err != nil {
+		return err
+	}
+	v, err := ParseSize(text)
+	if err != nil {
+		return n.Errorf("%w", err)
+	}
+	*s = v
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Size) JSONSchema() map[string]any {
+	return map[string]any{"type": []string{"integer", "string"}, "pattern": `^[0-9]+(\.[0-9]+)?\s*([KMGT]i?B|B)?$`}
+}
+
+var sizeUnit = regexp.MustCompile(`[KMGT]?i?B$`)
+
+// ParseSize reads a number of bytes with an optional unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB.
+func ParseSize(text string) (Size, error) {
+	var number float64
+	var unit string
+	var rest string
+	if k, _ := fmt.Sscan(strings.TrimSpace(sizeUnit.ReplaceAllString(text, " $0")), &number, &unit, &rest); k < 1 || k > 2 {
+		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
+	}
+	factor, ok := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[unit]
+	if !ok || !(number*factor >= 1) || number*factor > 1<<50 {
+		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
+	}
+	return Size(number * factor), nil
+}

@@ -1,0 +1,199 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	yaml "github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// exampleText is a study that uses most keys.
+const exampleText = `name: test
+seed: 3
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models:
+  - {name: small, onnx: small.onnx, layers: ["op:Conv", "op:Relu", output]}
+transforms:
+  - {name: quarter, rotate: {values: [90, 180]}}
+  - {name: tilt, rotate: [-15, 15], per: trial}
+  - {name: shift, translate: [-0.2, 0.2], on: activations, per: trial}
+measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
+`
+
+// variables stand for the folders that the studies of the papers want.
+var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd"}
+
+// everyStudy yields the study files of the repository, and the one in the README.
+func everyStudy(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob("../../studies/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("the studies of the papers: %v, %v", files, err)
+	}
+	out := map[string][]byte{}
+	for _, f := range append(files, "../../internal/demo/demo.yaml", "../../README.md") {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(f) == ".md" {
+			_, rest, ok := bytes.Cut(raw, []byte("```yaml\n"))
+			raw, _, _ = bytes.Cut(rest, []byte("```"))
+			if !ok {
+				t.Fatal("the README shows no study")
+			}
+		}
+		out[f] = raw
+	}
+	return out
+}
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	raw, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("study.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("study.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(doc)
+}
+
+func TestStudiesParseAndFitTheSchema(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for name, text := range everyStudy(t) {
+		if _, err := Parse(name, text, variables); err != nil {
+			t.Error(err)
+		}
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := validate(t, schema, []byte(exampleText)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSchemaAndParserRefuseTheSame(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for _, change := range [][2]string{
+		{"seed: 3", "sed: 3"},
+		{"seed: 3", "seed: -3"},
+		{"measures: [accuracy", "measures: [acuracy"},
+		{"per-class: true", "per-clas: true"},
+		{"per: trial", "per: epoch"},
+		{"rotate: [-15, 15]", "rotate: {range: [-15]}"},
+		{"size: 16", "sizes: 16"},
+		{"layers: [", "layer: ["},
+	} {
+		text := strings.Replace(exampleText, change[0], change[1], 1)
+		if text == exampleText {
+			t.Fatalf("nothing changes by %q", change)
+		}
+		if _, err := Parse("s.yaml", []byte(text), nil); err == nil {
+			t.Errorf("the parser takes %q", change[1])
+		}
+		if validate(t, schema, []byte(text)) == nil {
+			t.Errorf("the schema takes %q", change[1])
+		}
+	}
+}
+
+func TestPublishedSchemaIsTheProgramsOwn(t *testing.T) {
+	t.Parallel()
+	published, err := os.ReadFile("../../docs/study.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bytes.TrimSpace(published), bytes.TrimSpace(own)) {
+		t.Error("docs/study.schema.json is not what `noether schema` prints; make generate renews it")
+	}
+	if !json.Valid(published) {
+		t.Error("docs/study.schema.json is not JSON")
+	}
+}
+
+func TestStudyErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ from, to, want string }{
+		{"trials", "trials", ""},
+		{"name: test", "name: test\nmemory: lots", `"lots" is not a size`},
+		{"measures: [", "measures: [seiss, ", `unknown measure "seiss"; did you mean "seis"?`},
+		{"seis]", "seis: {varience: 1}]", `did you mean "variance"?`},
+		{"values: [90, 180]", "values: [" + strings.Repeat("1,", 4) + "]", "stands twice"},
+		{"seed: 3", "seed: 3\ntrials: 1000000", "this study needs"},
+		{"{name: shift", "{name: tilt", `the name "tilt" stands twice`},
+		{"shapes: {n: 150", "shapes: {n: 0", "at least 1"},
+		{"measures:", "measure:", `unknown key "measure"; did you mean "measures"?`},
+	} {
+		text := strings.Replace(exampleText, c.from, c.to, 1)
+		_, err := Parse("s.yaml", []byte(text), nil)
+		if c.want == "" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.yaml:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q gives %v, want %q with its place in one line", c.to, err, c.want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
+		"": 0, "0": 0, "-1": 0, "many": 0, "5 apples": 0, "512MiB garbage": 0, "0.5": 0, "B": 0, "1e300GiB": 0, "NaN": 0} {
+		if got, err := ParseSize(text); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q gives %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(exampleText))
+	f.Add([]byte("name: x\ndata: {name: a, cifar10: f}\nmodels: {name: m, onnx: f, preprocess: {mean: 0.5}}\nmeasures: seis\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Parse("s.yaml", text, map[string]string{})
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %q", err)
+		}
+		if err == nil && s.Name == "" && !bytes.Contains(text, []byte("name")) {
+			t.Error("a study without a name")
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package spec
+
+import (
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/measure/probe"
+	"github.com/noether-ml/noether/measure/robust"
+	"github.com/noether-ml/noether/measure/seis"
+	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/measure/stir"
+)
+
+// A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
+// how it is made from them.
+type Family struct {
+	Name       string
+	Descriptor measure.Descriptor
+	// decode reads settings from a node, nil for all defaults, and makes the method.
+	decode func(n *config.Node) (measure.Method, error)
+	schema func() map[string]any
+}
+
+// Families are the measures that a study can name, in the order in which reports show them. A new one is a package
+// under measure and a line here.
+func Families() []Family {
+	return []Family{
+		family(prediction.AccuracyDescriptor(), plain(prediction.Accuracy)),
+		family(prediction.EffectiveInvarianceDescriptor(), plain(prediction.EffectiveInvariance)),
+		family(prediction.DivergenceDescriptor(), plain(prediction.Divergence)),
+		family(seis.Descriptor(), plain(seis.New)),
+		family(distance.Descriptor(), plain(distance.New)),
+		family(similarity.Descriptor(), similarity.New),
+		family(stir.Descriptor(), stir.New),
+		family(firing.Descriptor(), firing.New),
+		family(probe.InformativenessDescriptor(), probe.Informativeness),
+		family(probe.ParameterEquivarianceDescriptor(), probe.ParameterEquivariance),
+		family(probe.RepresentationEquivarianceDescriptor(), probe.RepresentationEquivariance),
+		family(probe.InvarianceDescriptor(), probe.Invariance),
+		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
+		family(robust.Descriptor(), robust.New),
+	}
+}
+
+// Descriptors returns the descriptors of Families, for scores whose run has kept none.
+func Descriptors() []measure.Descriptor {
+	var out []measure.Descriptor
+	for _, f := range Families() {
+		out = append(out, f.Descriptor)
+	}
+	return out
+}

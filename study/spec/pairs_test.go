@@ -1,0 +1,79 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+)
+
+// comparison is a comparison that is only asked whether the order of its models matters.
+type comparison struct {
+	measure.Comparison
+	directional bool
+}
+
+func (c comparison) Directional() bool { return c.directional }
+
+func decodePairs(entry string) (m MeasureSpec, err error) {
+	n, err := config.Parse("study.yaml", []byte("similarity: {"+entry+"}"), nil)
+	if err == nil {
+		err = m.DecodeNode(n)
+	}
+	return m, err
+}
+
+func TestOrderedPairsOfWhatIsDirectional(t *testing.T) {
+	t.Parallel()
+	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	for _, c := range []struct {
+		directed bool
+		want     string
+	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
+		m, err := decodePairs("between: all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Method = comparison{directional: c.directed}
+		pairs := m.ModelPairs(models)
+		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
+			t.Errorf("directed %v: %s, %v of them; want %s", c.directed, got, m.countPairs(3), c.want)
+		}
+	}
+}
+
+func TestPairErrors(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"between: [one]":                            "a pair is two models",
+		"between: [one, two, big]":                  "a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]",
+		"between: one":                              "between names models",
+		"between: []":                               "between names models",
+		"between: [[one, two], one]":                "a pair is two models",
+		"between: [one, tow]":                       `unknown model "tow"; did you mean "two"?`,
+		"between: [[one, two], [one, two]]":         "the pair [one, two] stands twice",
+		"between: [one, two], layers: diagonal":     "unknown way to pair layers",
+		"between: [one, two], layers: sam":          `did you mean "same"?`,
+		"layers: same":                              "wants between",
+		"between: [one, {}]":                        "this wants text",
+		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
+		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
+	} {
+		m, err := decodePairs(entry)
+		if err == nil {
+			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
+			t.Errorf("%s gives %v, want %q with its place", entry, err, want)
+		}
+	}
+	alone, err := decodePairs("between: all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alone.Between.check([]Model{{Name: "one"}}); err == nil || !strings.Contains(err.Error(), "at least two models") {
+		t.Errorf("all pairs of one model: %v", err)
+	}
+}

@@ -1,0 +1,167 @@
+package spec
+
+import (
+	"path/filepath"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/model/logmel"
+)
+
+// A Preprocess is the name of a preset, the path of a preprocessor_config.json, or a mapping.
+type Preprocess struct {
+	model.Preprocess
+	given  bool
+	config *Path
+}
+
+type preprocessKeys struct {
+	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none: what the other keys then change"`
+	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
+	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
+	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"when resizing"`
+	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
+	Std           []float32 `key:"std" doc:"deviation, likewise"`
+	Order         string    `key:"order" enum:"rgb|bgr" doc:"of the channels, as the model takes them"`
+	Range         []float32 `key:"range" doc:"[low, high]: what black and white (of sounds -1 and 1) are before mean and deviation; [0, 1], of sounds [-1, 1]"`
+
+	Rate        int           `key:"rate" min:"1" doc:"of sounds: samples a second that the model was trained on"`
+	Length      int           `key:"length" min:"1" doc:"of sounds: samples that the model takes, where its file leaves that open"`
+	Standardise bool          `key:"standardise" doc:"of sounds: each is brought to mean 0 and deviation 1, as wav2vec 2.0 wants it"`
+	Features    *featuresKeys `key:"features" doc:"of sounds: the model takes a spectrogram, which is then computed as part of its graph"`
+}
+
+type featuresKeys struct {
+	LogMel *logMelKeys `key:"log-mel,required" doc:"a logarithmic mel spectrogram"`
+}
+
+type logMelKeys struct {
+	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; the window's length where not given"`
+	Window int     `key:"window" min:"1" doc:"samples of the Hann window; 25 ms where not given"`
+	Hop    int     `key:"hop" min:"1" doc:"samples between frames; 10 ms where not given"`
+	Mels   int     `key:"mels" min:"1" doc:"bands; what the model takes where not given"`
+	Low    float64 `key:"fmin" min:"0" doc:"Hz: where the first band starts"`
+	High   float64 `key:"fmax" min:"0" doc:"Hz: where the last band ends; half the rate where not given"`
+	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"of the bands: torchaudio's default, or librosa's"`
+	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"of the bands: equal height (torchaudio), or equal area (librosa)"`
+	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
+	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"what lies beyond the ends of a sound; none: frames start with it and end with it"`
+	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"the logarithm"`
+	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; 1e-6 where not given"`
+	Clamp  bool    `key:"clamp" doc:"the larger of value and offset is taken, in place of their sum"`
+	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest of a sound are raised to it, in the unit of the logarithm"`
+	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
+	Std    float64 `key:"std" doc:"what the result is divided by; 1"`
+	Drop   bool    `key:"drop-last" doc:"the last frame is left out, as Whisper has it"`
+}
+
+// settings are those of the spectrogram of sounds of a rate.
+func (k logMelKeys) settings(rate int) *logmel.Settings {
+	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
+		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop}
+}
+
+// DecodeNode implements config.Decoder.
+func (p *Preprocess) DecodeNode(n *config.Node) error {
+	p.given = true
+	if n.Kind == config.String {
+		if filepath.Ext(n.Text) == ".json" {
+			p.config = new(Path)
+			return p.config.DecodeNode(n)
+		}
+		var err error
+		if p.Preprocess, err = model.Preset(n.Text); err != nil {
+			return n.Errorf("%w; or the path of a preprocessor_config.json", err)
+		}
+		return nil
+	}
+	var k preprocessKeys
+	if err := config.Decode(n, &k); err != nil {
+		return err
+	}
+	if k.Preset != "" {
+		var err error
+		if p.Preprocess, err = model.Preset(k.Preset); err != nil {
+			return n.Get("preset").Errorf("%w", err)
+		}
+	}
+	return p.set(n, k)
+}
+
+// set puts the given keys over those of the preset.
+func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
+	f := &p.Frame
+	if k.Resize > 0 {
+		f.Resize = k.Resize
+	}
+	switch len(k.Crop) {
+	case 0:
+	case 1:
+		f.Height, f.Width = k.Crop[0], k.Crop[0]
+	case 2:
+		f.Height, f.Width = k.Crop[0], k.Crop[1]
+	default:
+		return n.Get("crop").Errorf("crop is a side, or [height, width]")
+	}
+	if k.Channels > 0 {
+		f.Channels = k.Channels
+	}
+	if k.Interpolation != "" {
+		f.Interpolation = k.Interpolation
+	}
+	if k.Mean != nil {
+		p.Mean = k.Mean
+	}
+	if k.Std != nil {
+		p.Std = k.Std
+	}
+	if k.Order != "" {
+		p.Order = k.Order
+	}
+	if k.Range != nil {
+		if len(k.Range) != 2 {
+			return n.Get("range").Errorf("range is [low, high]")
+		}
+		p.Range = [2]float32{k.Range[0], k.Range[1]}
+	}
+	p.setSound(k)
+	if p.Features != nil && p.Frame.Rate == 0 {
+		return n.Get("features").Errorf("features want a rate beside them: how many samples of the sounds make a second")
+	}
+	if err := p.Frame.Check(); err != nil {
+		return n.Errorf("%w", err)
+	}
+	return nil
+}
+
+// setSound puts the keys of sounds over those of the preset.
+func (p *Preprocess) setSound(k preprocessKeys) {
+	if k.Rate > 0 {
+		p.Frame.Rate = k.Rate
+	}
+	if k.Length > 0 {
+		p.Frame.Length = k.Length
+	}
+	p.Standardise = p.Standardise || k.Standardise
+	if k.Features != nil {
+		p.Features = k.Features.LogMel.settings(p.Frame.Rate)
+	}
+}
+
+// JSONSchema implements config.Schemer.
+func (Preprocess) JSONSchema() map[string]any {
+	keys := config.Schema(typeOf[preprocessKeys]())
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "description": "imagenet | cifar10 | clip | none, or the path of a preprocessor_config.json"},
+		keys,
+	}}
+}
+
+// Config is the path of the preprocessor_config.json that the entry names, or empty.
+func (p Preprocess) Config() string {
+	if p.config == nil {
+		return ""
+	}
+	return p.config.text
+}

@@ -1,0 +1,185 @@
+package spec
+
+import (
+	"reflect"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// family describes a method whose settings are the struct S.
+func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, error)) Family {
+	return Family{
+		Name:       d.Name,
+		Descriptor: d,
+		decode: func(n *config.Node) (measure.Method, error) {
+			var settings S
+			if err := config.Decode(n, &settings); err != nil {
+				return nil, err
+			}
+			m, err := make(settings)
+			if err != nil {
+				return nil, n.Errorf("%s: %w", d.Name, err)
+			}
+			return m, nil
+		},
+		schema: func() map[string]any { return config.Schema(reflect.TypeFor[S]()) },
+	}
+}
+
+// plain is for methods that accept every setting that their tags allow.
+func plain[S any, M measure.Method](make func(S) M) func(S) (M, error) {
+	return func(s S) (M, error) { return make(s), nil }
+}
+
+// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`; for what compares models, with the pairs that it
+// compares: `similarity: {between: [a, b], layers: same}`.
+type MeasureSpec struct {
+	measure.Method
+	Between Between
+	Pairing string // how layers of two models are paired; "": as the method prefers
+
+	node     *config.Node // its name in the file
+	settings *config.Node
+}
+
+// Position is the place in the file of what a setting names.
+func (m MeasureSpec) Position(u *procedure.Unknown) *config.Node {
+	at := m.settings
+	if at == nil {
+		at = &config.Node{}
+	}
+	for _, key := range u.Key {
+		if inner := at.Get(key); inner != nil {
+			at = inner
+		}
+	}
+	for _, item := range at.Items {
+		if item.Text == u.Word {
+			return item
+		}
+	}
+	for _, p := range at.Pairs {
+		if p.Key.Text == u.Word {
+			return p.Key
+		}
+	}
+	return at
+}
+
+// DecodeNode implements config.Decoder.
+func (m *MeasureSpec) DecodeNode(n *config.Node) error {
+	key, settings := n, &config.Node{}
+	if n.Kind == config.Map {
+		if len(n.Pairs) != 1 {
+			return n.Errorf("an entry of measures is a name, or one name with its settings; this has %d keys", len(n.Pairs))
+		}
+		key, settings = n.Pairs[0].Key, n.Pairs[0].Value
+	} else if n.Kind != config.String {
+		return n.Errorf("an entry of measures is a name, or a name with settings, not %s", n.Kind)
+	}
+	m.node = key
+	var names []string
+	for _, f := range Families() {
+		if f.Name == key.Text {
+			return m.decode(f, settings)
+		}
+		names = append(names, f.Name)
+	}
+	return key.Unknown("measure", names)
+}
+
+// decode reads the settings of a family, and the keys about pairs of models where it has any.
+func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
+	use := f.between()
+	var err error
+	if use != never {
+		if settings, err = m.takePairs(settings); err != nil {
+			return err
+		}
+	}
+	m.settings = settings
+	if m.Method, err = f.decode(settings); err != nil {
+		return err
+	}
+	switch {
+	case use == always && !m.Between.Given():
+		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
+	case m.Pairing != "" && !m.Between.Given():
+		return settings.Errorf("layers says how layers are paired between models, and wants between: [a, b]")
+	}
+	return nil
+}
+
+// takePairs reads the keys about pairs and returns the settings without them.
+func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
+	rest := *settings
+	rest.Pairs = nil
+	for _, p := range settings.Pairs {
+		var err error
+		switch p.Key.Text {
+		case "between":
+			err = m.Between.DecodeNode(p.Value)
+		case "layers":
+			m.Pairing, err = decodePairing(p.Value)
+		default:
+			rest.Pairs = append(rest.Pairs, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &rest, nil
+}
+
+// JSONSchema implements config.Schemer.
+func (MeasureSpec) JSONSchema() map[string]any {
+	var names []string // that may stand alone
+	settings := map[string]any{}
+	for _, f := range Families() {
+		s := f.schema()
+		s["description"] = f.Descriptor.Question
+		use := f.between()
+		if use != always {
+			names = append(names, f.Name)
+		}
+		if use != never {
+			addPairs(s, use)
+		}
+		settings[f.Name] = s
+	}
+	return map[string]any{"anyOf": []any{
+		map[string]any{"enum": names},
+		map[string]any{"type": "object", "properties": settings, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
+	}}
+}
+
+// A use says whether a method concerns pairs of models.
+type use int
+
+const (
+	never use = iota
+	sometimes
+	always
+)
+
+// between tells whether pairs of models can, or must, be named for the family.
+func (f Family) between() use {
+	method, err := f.decode(&config.Node{})
+	if err != nil {
+		return never // no method without settings of its own
+	}
+	switch m := method.(type) {
+	case measure.Comparison:
+		return sometimes
+	case procedure.Procedure:
+		if m.Needs().Pair {
+			return always
+		}
+	}
+	return never
+}
+
+// Errorf returns an error at the measure's name in the study file.
+func (m MeasureSpec) Errorf(format string, args ...any) error { return m.node.Errorf(format, args...) }

@@ -1,0 +1,31 @@
+package spec
+
+import (
+	"slices"
+	"testing"
+)
+
+// A run writes the study with every path made absolute, so that it can be read from the run's folder.
+func TestResolvedPaths(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("/studies/s.yaml", []byte(`name: paths
+data:
+  - {name: a, sound: {folder: fsdd, labels: l.csv}}
+  - {name: b, librispeech: corpus}
+  - {name: c, join: {one: {images: photos}, two: {cifar10: [x.bin, y.bin]}}}
+  - {name: d, video: clips}
+models: [{name: m, onnx: m.onnx}]
+measures: accuracy
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range s.paths() {
+		got = append(got, s.absolute(p.text))
+	}
+	want := []string{"/studies/m.onnx", "/studies/fsdd", "/studies/l.csv", "/studies/corpus", "/studies/photos", "/studies/x.bin", "/studies/y.bin", "/studies/clips"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the paths are %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,20 @@
+package spec
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/noether-ml/noether/internal/config"
+)
+
+// Schema returns the JSON Schema of study files. Editors complete and check a file that starts with
+//
+//	# yaml-language-server: $schema=PATH-OR-URL
+func Schema() ([]byte, error) {
+	s := config.Schema(reflect.TypeFor[Study]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Noether study file"
+	return json.MarshalIndent(s, "", " ")
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

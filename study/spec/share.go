@@ -1,0 +1,139 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/fetch"
+)
+
+// Sharing says between which models of two studies, and how, their shared invariances are looked for.
+type Sharing struct {
+	Models [][2]string // pairs of a model of the first study and one of the second
+	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have
+	Layer  string      // a pattern; "": the penultimate layers
+	Images int
+	Steps  int
+}
+
+// Share is a study of STIR between models of two studies, in both directions, on data that both name, as the first has them: by the
+// optimiser adam, with the first study's seed. A model is called by its name and the study that it is of: "resnet20 (A)",
+// "resnet20 (B)". Paths must be absolute, as they are in the resolved study of a run folder.
+func Share(a, b *Study, s Sharing) (*Study, error) {
+	data, err := s.data(a, b)
+	if err != nil {
+		return nil, err
+	}
+	var models, between []*config.Node
+	seen := map[string]bool{}
+	add := func(study *Study, name, side string) (string, error) {
+		i := slices.IndexFunc(study.Models, func(m Model) bool { return m.Name == name })
+		if i < 0 {
+			return "", fmt.Errorf("%s has no model %s", study.path, name)
+		}
+		if err := study.present(study.Models[i]); err != nil {
+			return "", err
+		}
+		called := name + " (" + side + ")"
+		if !seen[called] {
+			models = append(models, s.model(study.Models[i].node, called))
+		}
+		seen[called] = true
+		return called, nil
+	}
+	for _, pair := range s.Models {
+		first, err := add(a, pair[0], "A")
+		if err != nil {
+			return nil, err
+		}
+		second, err := add(b, pair[1], "B")
+		if err != nil {
+			return nil, err
+		}
+		between = append(between, list(text(first), text(second)), list(text(second), text(first)))
+	}
+	root := mapping("name", text("stir"), "data", list(data...), "models", list(models...),
+		"measures", list(mapping("stir", s.settings(between))))
+	root.SetInt("seed", int64(a.Seed))
+	raw, err := config.Encode(root)
+	if err != nil {
+		return nil, err
+	}
+	return Parse("the study of STIR", raw, nil)
+}
+
+// present tells whether the file of a model is still where the study names it.
+func (s *Study) present(m Model) error {
+	path := s.resolve(m.ONNX.text)
+	if fetch.IsURL(path) {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%s: the file of model %s is gone, and what models share cannot be measured without them: %w", s.path, m.Name, err)
+	}
+	return nil
+}
+
+// data are the entries of the first study whose names the second has too.
+func (s Sharing) data(a, b *Study) ([]*config.Node, error) {
+	var out []*config.Node
+	var common []string
+	for _, d := range a.Data {
+		if !slices.ContainsFunc(b.Data, func(o Data) bool { return o.Name == d.Name }) {
+			continue
+		}
+		common = append(common, d.Name)
+		if len(s.Data) == 0 && len(out) == 0 || slices.ContainsFunc(s.Data, func(p string) bool { return p == d.Name || matches(p, d.Name) }) {
+			out = append(out, d.node)
+		}
+	}
+	switch {
+	case len(common) == 0:
+		return nil, fmt.Errorf("%s and %s have no data of the same name", a.path, b.path)
+	case len(out) == 0:
+		return nil, fmt.Errorf("no data that both runs have are called %q; there are %q", s.Data, common)
+	}
+	return out, nil
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// model is an entry of models under another name, with the one layer that is asked for.
+func (s Sharing) model(entry *config.Node, called string) *config.Node {
+	m := entry.Clone()
+	m.Set("name", called)
+	m.Pairs = slices.DeleteFunc(m.Pairs, func(p config.Pair) bool { return p.Key.Text == "layers" || p.Key.Text == "tags" })
+	if s.Layer != "" {
+		m.Pairs = append(m.Pairs, config.Pair{Key: text("layers"), Value: list(text(s.Layer))})
+	}
+	return m
+}
+
+func (s Sharing) settings(between []*config.Node) *config.Node {
+	n := mapping("between", list(between...), "optimiser", text("adam"))
+	if s.Layer != "" {
+		n.Set("layers", "same")
+	}
+	n.SetInt("images", int64(s.Images))
+	n.SetInt("steps", int64(s.Steps))
+	return n
+}
+
+func text(s string) *config.Node { return &config.Node{Kind: config.String, Text: s} }
+
+func list(items ...*config.Node) *config.Node { return &config.Node{Kind: config.List, Items: items} }
+
+// mapping is a mapping of keys, each followed by its value: a node.
+func mapping(pairs ...any) *config.Node {
+	n := &config.Node{Kind: config.Map}
+	for i := 0; i < len(pairs); i += 2 {
+		n.Pairs = append(n.Pairs, config.Pair{Key: text(pairs[i].(string)), Value: pairs[i+1].(*config.Node)})
+	}
+	return n
+}

@@ -1,0 +1,192 @@
+package spec
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+)
+
+// An opener holds the keys of one kind of source.
+type opener interface {
+	open(ctx context.Context, s *Study, d Data) (dataset.Source, error)
+}
+
+// OpenData opens an entry of data: the source that it names, the samples that it chooses, corrupted where it says so.
+func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
+	src, err := s.openSource(ctx, d)
+	if err == nil {
+		src, err = d.choose(ctx, src, s.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	src = d.damage(src, s.Seed)
+	if src.Len() == 0 {
+		return nil, d.node.Errorf("there are no samples")
+	}
+	if f := src.Fingerprint(); d.Fingerprint != "" && d.Fingerprint != f {
+		return nil, d.node.Get("fingerprint").Errorf("fingerprint differs from the study's: the samples now have %s, since the data changed, or another version read them; remove \"fingerprint\" to accept the new data", f)
+	}
+	return src, nil
+}
+
+// openSource opens the one kind of source that the entry names.
+func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) {
+	kinds, sources := d.sources()
+	switch len(sources) {
+	case 0:
+		return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this names none")
+	case 1:
+		return sources[0].open(ctx, s, d)
+	}
+	return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this names %s", strings.Join(kinds, " and "))
+}
+
+// sources are what the entry names, with their keys in the file.
+func (d Data) sources() (kinds []string, sources []opener) {
+	v := reflect.ValueOf(d)
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Type.Kind() != reflect.Pointer || !field.IsExported() || v.Field(i).IsNil() {
+			continue
+		}
+		if source, ok := v.Field(i).Interface().(opener); ok {
+			kinds, sources = append(kinds, field.Tag.Get("key")), append(sources, source)
+		}
+	}
+	return kinds, sources
+}
+
+func (k *cifar10Keys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, k.Files)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
+}
+
+func (k *cifar100Keys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, k.Files)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
+}
+
+func (k *idxKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Images}, k.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: paths[0], Labels: paths[1], Part: k.Part}))
+}
+
+func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Folder}, k.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: k.Layout, Pattern: k.Pattern, Label: k.Label}))
+}
+
+func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Folder}, k.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenSounds(ctx, k.options(dataset.SoundsOptions{Dir: paths[0], Labels: paths[1], Label: k.Label, Pattern: k.Pattern, Layout: k.Layout})))
+}
+
+func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Folder})
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenSounds(ctx, k.options(dataset.SoundsOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
+}
+
+// options adds what the keys say about items.
+func (k itemKeys) options(o dataset.SoundsOptions) dataset.SoundsOptions {
+	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
+	return o
+}
+
+func (k *arraysKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Inputs}, k.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
+}
+
+// open opens two folders, or two files of arrays.
+func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Clean, k.Moved})
+	if err != nil {
+		return nil, err
+	}
+	var halves [2]dataset.Source
+	for i, path := range paths {
+		if strings.HasSuffix(path, ".npy") || strings.HasSuffix(path, ".npz") {
+			halves[i], err = opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
+		} else {
+			halves[i], err = opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return opened(dataset.Pair(ctx, halves[0], halves[1], k.By))
+}
+
+func (k *shapesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
+	return opened(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
+		Scale: k.Scale, Rotation: k.Rotation, X: k.X, Y: k.Y, Hue: k.Hue}))
+}
+
+func (k *tonesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
+	return opened(dataset.OpenTones(dataset.TonesOptions{N: k.N, Rate: k.Rate, Length: k.Length, Seed: k.Seed,
+		Pitch: k.Pitch, Loudness: k.Loudness, Beats: k.Beats, Bright: k.Bright}))
+}
+
+func (k *gratingsKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
+	return opened(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,
+		Frequencies: k.Frequencies, Orientations: k.Orientations, Phases: k.Phases}))
+}
+
+// opened keeps a typed nil from becoming a Source.
+func opened[S dataset.Source](s S, err error) (dataset.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// findAll finds files that must be there, and optional ones ("" where they are not named).
+func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*Path) ([]string, error) {
+	if d.SHA256 != "" && len(paths) != 1 {
+		return nil, d.node.Get("sha256").Errorf("sha256 is of one file, and this entry names %d: write #sha256=... behind each URL", len(paths))
+	}
+	var out []string
+	for _, p := range paths {
+		found, err := s.find(ctx, p, d.SHA256)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found)
+	}
+	for _, p := range optional {
+		if p == nil {
+			out = append(out, "")
+			continue
+		}
+		found, err := s.find(ctx, *p, "")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}

@@ -1,0 +1,215 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/noether-ml/noether/audio"
+)
+
+// A Guess is what Template can find out about a model and data before they are measured.
+type Guess struct {
+	Name       string // of the study
+	Model      string // path
+	Data       string // path, as the study is to name it
+	DataHere   string // the same from the working directory
+	Classes    int    // 0: the model gives no class scores
+	Channels   int
+	Space      bool   // some layer has positions
+	Rate       int    // of the sounds; 0: the data are images
+	Length     int    // samples of a sound that the model takes
+	Layers     string // patterns of the layers that show depth, as YAML
+	Preprocess string // the file beside the model, or a preset
+	Config     bool   // Preprocess is a file
+	Side       int    // of the squares to which images of many sizes are brought for a model that takes any size; 0: there is no need
+
+	Labels   []string // the classes of the data; none: they have no labels
+	Unplaced bool     // which outputs these are is not known
+}
+
+// Template writes a commented study file for a model and data, to be run as it is and changed from there.
+func Template(g Guess) (string, error) {
+	kind, err := guessKind(g.DataHere)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
+		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
+		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
+		"Places":  countedTo(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
+	})
+	return b.String(), err
+}
+
+// countedTo writes "0, 1, 2" for three classes, and the first of many.
+func countedTo(n int) string {
+	text := ""
+	for i := range min(n, 10) {
+		text += ", " + strconv.Itoa(i)
+	}
+	if n > 10 {
+		text += ", ..."
+	}
+	return strings.TrimPrefix(text, ", ")
+}
+
+// NameOf is the name that a path suggests: its last part without its ending, or the folder's where that part says nothing.
+func NameOf(path string) string {
+	base := filepath.Base(path)
+	if folder := filepath.Base(filepath.Dir(path)); base == "model.onnx" && folder != "." && folder != ".." {
+		return folder
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
+}
+
+// RateOf is the rate of the first sound of a folder; 0 where there is none.
+func RateOf(path string) int {
+	rate, seen := 0, 0
+	errEnd := errors.New("found")
+	filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > 10_000 {
+			return errEnd
+		}
+		if !e.IsDir() && audio.IsSound(name) {
+			if info, err := audio.Probe(name); err == nil {
+				rate = info.Rate
+				return errEnd
+			}
+		}
+		return nil
+	})
+	return rate
+}
+
+// guessKind tells which kind of data a path holds, by its name and size.
+func guessKind(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	name := strings.ToLower(filepath.Base(path))
+	if info.IsDir() {
+		if m, _ := filepath.Glob(filepath.Join(path, "*_batch*.bin")); len(m) > 0 {
+			return "cifar10", nil
+		}
+		if m, _ := filepath.Glob(filepath.Join(path, "t*.bin")); len(m) > 0 {
+			return "cifar100", nil
+		}
+		if m, _ := filepath.Glob(filepath.Join(path, "*idx3*")); len(m) > 0 {
+			return "idx", nil
+		}
+		if RateOf(path) > 0 {
+			return "sound", nil
+		}
+		return "images", nil
+	}
+	switch {
+	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
+		return "arrays", nil
+	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
+		return "idx", nil
+	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0:
+		return "cifar10", nil
+	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
+		return "cifar100", nil
+	}
+	return "", fmt.Errorf("%s is no data that is known here: a folder of images or sounds, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
+}
+
+const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.
+# Print what it will cost:  noether run FILE --dry-run
+# Run it:                   noether run FILE -o runs/{{.G.Name}}
+# Every key, completed by your editor:  noether schema > study.schema.json
+# yaml-language-server: $schema=study.schema.json
+
+name: {{.G.Name}}
+seed: 1                      # of every random draw: the same seed gives the same scores
+
+data:
+  - name: {{.DataName}}
+{{- if .G.Rate}}
+    sound:
+      folder: {{.G.Data}}
+      length: {{.Seconds}}            # seconds of an item
+      # pattern: "{label}_{speaker}_{take}.wav"   # of file names, where folders are not the classes
+      # rate: model          # resample what has another rate than the model's
+    # where: {take: [0, 4]}  # only samples whose factors are as given
+{{- else}}
+    {{.Kind}}: {{.G.Data}}
+{{- end}}
+    limit: 1000              # leave it out for all samples
+{{- if and (eq .Kind "images") .G.Labels}}
+    stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
+{{- else}}
+    # shuffle: true          # before the limit is taken; without it, the first 1,000 {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
+{{- end}}
+{{- if .G.Unplaced}}
+    # classes: [{{.Places}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.First}}, ...
+{{- end}}
+
+models:
+  - name: {{.ModelName}}
+    onnx: {{.G.Model}}
+{{- if .G.Config}}
+    # preprocess: found in {{.G.Preprocess}}
+{{- else if .G.Rate}}
+    # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
+    preprocess: {rate: {{.G.Rate}}}
+{{- else}}
+    # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
+    # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
+{{- if .G.Side}}
+    # The model takes any size, but one for all, and these pictures are of several.
+    preprocess: {resize: {{.G.Side}}, crop: {{.G.Side}}}
+{{- else}}
+    preprocess: {{.G.Preprocess}}
+{{- end}}
+{{- end}}
+    layers: [{{.G.Layers}}]   # all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
+    # tags: {family: resnet}           # carried to the report
+
+transforms:
+{{- if .G.Rate}}
+  - {name: stretch, time-stretch: {values: [0.5, 0.8, 1.25, 2]}}   # a cell for each value, and their mean
+  - {name: noise, white-noise: {values: [30, 10, 0]}}              # dB of the sound over the noise
+  - {name: room, reverb: [0.2, 1]}                                 # seconds, drawn for each sample
+  # - {name: pitch, pitch-shift: {values: [-4, 4]}}                # semitones
+{{- else}}
+  - {name: quarter, rotate: {values: [90, 180, 270]}}   # a cell for each value, and their mean
+{{- if ne .G.Channels 1}}
+  - {name: gray, grayscale: {}}
+{{- end}}
+  - {name: tilt, rotate: [-15, 15], per: trial}         # one draw for a trial; per: sample draws for each sample
+  # - {name: jitter, affine: {rotate: [-15, 15], translate: [-0.05, 0.05], scale: [0.9, 1.1]}}
+  # - {name: blur, gaussian-blur: {values: [0.5, 1, 2]}}
+{{- end}}
+
+measures:
+{{- if and .G.Classes .G.Unplaced}}
+  # - accuracy               # is the class right, on x and on T(x)? It wants classes: above
+{{- else if and .G.Classes .G.Labels}}
+  - accuracy                 # is the class right, on x and on T(x)?
+{{- end}}
+{{- if .G.Classes}}
+  - effective-invariance     # does the prediction hold, with confidence?
+  - prediction-divergence    # how far do the probabilities move?
+{{- end}}
+  - distance                 # how far does each layer's activation move?
+  # - similarity             # how alike are a layer's representations of x and T(x)?
+  # - similarity: {between: all}   # with more models: each layer of one with each of another
+  # - stir: {between: all, images: 200, optimiser: adam}   # do models ignore the same things?
+{{- if and .G.Space (not .G.Rate)}}
+  - seis                     # is spatial information still there (equivariance), and in place (invariance)?
+{{- end}}
+
+trials: 1                    # independent repetitions of every random draw
+# samples: true              # keep per-sample values in samples.parquet
+# memory: 256MiB             # what accumulators may hold; more means fewer passes
+`

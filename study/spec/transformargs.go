@@ -1,0 +1,188 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A choice is one combination of arguments, with the text of those that came from lists.
+type choice struct {
+	parameter []string
+	args      transform.Args
+}
+
+// decodeArgs reads the value of a kind: nothing; a number, word or range that stands for its short parameters; or a
+// mapping of parameters, in which values and range stand for the short ones.
+func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
+	out := []choice{{args: transform.Args{}}}
+	if n.Kind == config.Null {
+		return out, nil
+	}
+	var principal transform.Param
+	if len(k.Short) > 0 {
+		principal, _ = k.Param(k.Short[0])
+	}
+	if n.Kind != config.Map {
+		if len(k.Short) == 0 {
+			return nil, n.Errorf("%s has no short form: name its parameters (%s)", k.Name, strings.Join(paramNames(k), ", "))
+		}
+		values, err := decodeArg(principal, n)
+		return combine(out, k.Short, values), err
+	}
+	for _, p := range n.Pairs {
+		var values []listedArg
+		var err error
+		names := []string{p.Key.Text}
+		if isShort := p.Key.Text == "values" || p.Key.Text == "range"; isShort && len(k.Short) > 0 {
+			names = k.Short
+			values, err = decodeListed(principal, p.Key, p.Value)
+		} else if param, ok := k.Param(p.Key.Text); ok {
+			values, err = decodeArg(param, p.Value)
+		} else {
+			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
+		}
+		if err == nil && len(out)*len(values) > MaxCells {
+			err = p.Key.Errorf("these lists have more than %d combinations of values", MaxCells)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = combine(out, names, values)
+	}
+	return out, nil
+}
+
+func paramNames(k transform.Kind) []string {
+	names := make([]string, 0, len(k.Params)+2)
+	for _, p := range k.Params {
+		names = append(names, p.Name)
+	}
+	if len(k.Short) > 0 {
+		names = append(names, "values", "range")
+	}
+	return names
+}
+
+// A listedArg is an argument, and its text if it is one of several.
+type listedArg struct {
+	text string
+	arg  transform.Arg
+}
+
+// decodeArg reads 30, horizontal, [-15, 15], {range: [-15, 15]} or {values: [90, 180]}.
+func decodeArg(p transform.Param, n *config.Node) ([]listedArg, error) {
+	switch n.Kind {
+	case config.Map:
+		if len(n.Pairs) == 1 {
+			return decodeListed(p, n.Pairs[0].Key, n.Pairs[0].Value)
+		}
+		return nil, n.Errorf("%s is a number, a range [low, high], or {values: [...]}", p.Name)
+	case config.List:
+		law, err := decodeRange(n)
+		if err != nil {
+			return nil, err
+		}
+		return checked(p, n, listedArg{arg: law})
+	}
+	a, err := decodeScalar(n)
+	if err != nil {
+		return nil, err
+	}
+	return checked(p, n, listedArg{arg: a})
+}
+
+func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
+	switch key.Text {
+	case "range":
+		return decodeArg(p, n)
+	case "values":
+		if n.Kind != config.List || len(n.Items) == 0 {
+			return nil, n.Errorf("values is a list, such as [90, 180, 270]")
+		}
+		var out []listedArg
+		for _, item := range n.Items {
+			a, err := decodeScalar(item)
+			if err != nil {
+				return nil, err
+			}
+			one, err := checked(p, item, listedArg{text: item.Text, arg: a})
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(out, func(o listedArg) bool { return o.text == item.Text }) {
+				return nil, item.Errorf("the value %s stands twice", item.Text)
+			}
+			out = append(out, one...)
+		}
+		return out, nil
+	}
+	return nil, key.Unknown("key", []string{"values", "range"})
+}
+
+func decodeRange(n *config.Node) (transform.Law, error) {
+	if len(n.Items) != 2 {
+		return transform.Law{}, n.Errorf("a range has two ends, [low, high]; for a list of values write {values: [...]}")
+	}
+	low, err := n.Items[0].Number()
+	if err != nil {
+		return transform.Law{}, err
+	}
+	high, err := n.Items[1].Number()
+	if err != nil {
+		return transform.Law{}, err
+	}
+	return transform.Uniform(low, high), nil
+}
+
+func decodeScalar(n *config.Node) (transform.Arg, error) {
+	if n.Kind == config.Int || n.Kind == config.Float {
+		v, err := n.Number()
+		return transform.Fixed(v), err
+	}
+	text, err := n.Scalar()
+	return transform.Option(text), err
+}
+
+func checked(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error) {
+	if err := p.Check(a.arg); err != nil {
+		return nil, n.Errorf("%w", err)
+	}
+	return []listedArg{a}, nil
+}
+
+// combine extends every choice so far by every value of the named parameters.
+func combine(out []choice, names []string, values []listedArg) []choice {
+	var next []choice
+	for _, c := range out {
+		for _, v := range values {
+			args := transform.Args{}
+			for k, a := range c.args {
+				args[k] = a
+			}
+			for _, name := range names {
+				args[name] = v.arg
+			}
+			parameter := slices.Clip(c.parameter)
+			if v.text != "" {
+				parameter = append(parameter, v.text)
+			}
+			next = append(next, choice{parameter, args})
+		}
+	}
+	return next
+}
+
+func canonicalArgs(args transform.Args) map[string]any {
+	out := map[string]any{}
+	for name, a := range args {
+		if law, ok := a.(transform.Law); ok {
+			out[name] = []float64{law.Low, law.High}
+		} else {
+			out[name] = a
+		}
+	}
+	return out
+}

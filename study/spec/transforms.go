@@ -1,0 +1,234 @@
+package spec
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A Transform is an entry of transforms: a name, the transformation, how it is drawn and what it is applied to.
+//
+//	{name: quarter, rotate: {values: [90, 180, 270]}}
+//	{name: tilt, rotate: [-15, 15], per: trial}
+//	{name: shift-then-blur, sequence: [{translate: [-0.1, 0.1]}, {gaussian-blur: 1}], on: input}
+type Transform struct {
+	Name  string
+	Per   string          // "sample": drawn anew for each sample; "trial": once for a trial
+	On    string          // "input" or "activations"
+	Cells []TransformCell // one for each value of a list; else one
+}
+
+// A TransformCell is a transformation with one value of each listed parameter.
+type TransformCell struct {
+	Parameter string // the value, as written to scores; "" where there is only one
+	Law       transform.Transform
+	Canonical any // JSON that tells it from every other
+
+	number *transform.Law // what transform.Parameter of a draw lies within; nil where there is no such number
+}
+
+var transformKeys = []string{"name", "per", "on"}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range transform.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// DecodeNode implements config.Decoder.
+func (t *Transform) DecodeNode(n *config.Node) error {
+	t.Per, t.On = "sample", "input"
+	if n.Kind == config.String { // `- grayscale`
+		t.Name = n.Text
+		return t.setCells(n, n, &config.Node{})
+	}
+	if n.Kind != config.Map {
+		return n.Errorf("a transformation is a mapping such as {name: quarter, rotate: {values: [90, 180]}}, not %s", n.Kind)
+	}
+	var kind, value *config.Node
+	for _, p := range n.Pairs {
+		switch key := p.Key.Text; {
+		case slices.Contains(transformKeys, key):
+			if err := t.setOption(key, p.Value); err != nil {
+				return err
+			}
+		case kind != nil:
+			return p.Key.Errorf("a second transformation, %q beside %q: write sequence: [...] for one after the other", key, kind.Text)
+		default:
+			kind, value = p.Key, p.Value
+		}
+	}
+	if kind == nil {
+		return n.Errorf("the transformation itself is missing: one of sequence, %s", strings.Join(kindNames(), ", "))
+	}
+	if t.Name == "" {
+		t.Name = kind.Text
+	}
+	return t.setCells(n, kind, value)
+}
+
+func (t *Transform) setOption(key string, v *config.Node) error {
+	text, err := v.Scalar()
+	if err != nil {
+		return err
+	}
+	var known []string
+	switch key {
+	case "name":
+		t.Name = text
+		return nil
+	case "per":
+		t.Per, known = text, []string{"sample", "trial"}
+	case "on":
+		t.On, known = text, []string{"input", "activations"}
+	}
+	if !slices.Contains(known, text) {
+		return v.Unknown(key, known)
+	}
+	return nil
+}
+
+// setCells fills Cells and checks that what moves activations is geometric.
+func (t *Transform) setCells(n, kind, value *config.Node) error {
+	variants, err := decodeKind(kind, value)
+	if err != nil {
+		return err
+	}
+	for _, v := range variants {
+		if t.On == "activations" && !transform.OnMaps(v.law) {
+			return n.Errorf("%s cannot be applied to activations: it is about images, not about places", kind.Text)
+		}
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Law: v.law, Canonical: v.canonical, number: v.number})
+	}
+	return nil
+}
+
+// A variant is a transformation with one choice from each of its lists of values.
+type variant struct {
+	parameter []string
+	law       transform.Transform
+	canonical any
+	number    *transform.Law
+}
+
+// decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed values.
+func decodeKind(kind, value *config.Node) ([]variant, error) {
+	if kind.Text == "sequence" {
+		return decodeSequence(value)
+	}
+	k, ok := transform.Lookup(kind.Text)
+	if !ok {
+		return nil, kind.Unknown("transformation", append([]string{"sequence"}, kindNames()...))
+	}
+	choices, err := decodeArgs(k, value)
+	if err != nil {
+		return nil, err
+	}
+	var out []variant
+	for _, c := range choices {
+		law, err := k.Make(c.args)
+		if err != nil {
+			return nil, errorAt(value, kind).Errorf("%w", err)
+		}
+		canonical := []any{k.Name, canonicalArgs(c.args)}
+		if v := transform.Version(law); v > 1 { // cells that were measured before there were versions stay valid
+			canonical = append(canonical, v)
+		}
+		out = append(out, variant{c.parameter, law, canonical, numberOf(k, c.args, law)})
+	}
+	return out, nil
+}
+
+// numberOf is the law of the number that describes the transformation's draws: of the first of its short parameters. Nil where draws
+// have no such number.
+func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Law {
+	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
+		return nil
+	}
+	p, _ := k.Param(k.Short[0])
+	arg := args[p.Name]
+	if arg == nil {
+		arg = p.Default
+	}
+	if number, ok := arg.(transform.Law); ok {
+		return &number
+	}
+	return nil
+}
+
+// AllValues is the transformation with all its values, as procedures see it.
+func (t *Transform) AllValues() *procedure.Transform {
+	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
+	for _, c := range t.Cells {
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Law: c.Law})
+		if out.Range != nil && c.number != nil {
+			wide := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
+			out.Range = &wide
+		} else {
+			out.Range = nil
+		}
+	}
+	return out
+}
+
+// errorAt prefers the value's place, which an empty value does not have.
+func errorAt(value, kind *config.Node) *config.Node {
+	if value.Kind == config.Null {
+		return kind
+	}
+	return value
+}
+
+func decodeSequence(value *config.Node) ([]variant, error) {
+	if value.Kind != config.List || len(value.Items) == 0 {
+		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
+	}
+	out := []variant{{canonical: []any{}}}
+	laws := [][]transform.Transform{nil}
+	for _, item := range value.Items {
+		kind, arg := item, &config.Node{}
+		if item.Kind == config.Map && len(item.Pairs) == 1 {
+			kind, arg = item.Pairs[0].Key, item.Pairs[0].Value
+		} else if item.Kind != config.String {
+			return nil, item.Errorf("an item of a sequence is one transformation, such as {rotate: 15}")
+		}
+		steps, err := decodeKind(kind, arg)
+		if err != nil {
+			return nil, err
+		}
+		if len(out)*len(steps) > MaxCells {
+			return nil, item.Errorf("this sequence has more than %d combinations of values", MaxCells)
+		}
+		var next []variant
+		var nextLaws [][]transform.Transform
+		for i, v := range out {
+			for _, s := range steps {
+				next = append(next, variant{
+					parameter: append(slices.Clip(v.parameter), s.parameter...),
+					canonical: append(slices.Clip(v.canonical.([]any)), s.canonical),
+				})
+				nextLaws = append(nextLaws, append(slices.Clip(laws[i]), s.law))
+			}
+		}
+		out, laws = next, nextLaws
+	}
+	for i := range out {
+		out[i].law = transform.Sequence(laws[i])
+	}
+	return out, nil
+}
+
+// CanonicalForm tells the transformation with all its values from every other.
+func (t *Transform) CanonicalForm() []any {
+	var out []any
+	for _, c := range t.Cells {
+		out = append(out, []any{c.Parameter, c.Canonical})
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package spec
+
+import "github.com/noether-ml/noether/transform"
+
+// JSONSchema implements config.Schemer.
+func (Transform) JSONSchema() map[string]any {
+	kinds := map[string]any{"sequence": map[string]any{
+		"type": "array", "description": "transformations, one after the other", "minItems": 1,
+		"items": map[string]any{"type": []string{"object", "string"}, "maxProperties": 1},
+	}}
+	for _, k := range transform.Kinds() {
+		kinds[k.Name] = kindSchema(k)
+	}
+	kinds["name"] = map[string]any{"type": "string", "description": "name in the scores"}
+	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw anew for each sample (default), or once for a trial (what seis wants)"}
+	kinds["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is moved: the input (default), or the feature maps themselves"}
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "object", "properties": kinds, "additionalProperties": false, "minProperties": 1},
+		map[string]any{"enum": kindNames()},
+	}}
+}
+
+func kindSchema(k transform.Kind) map[string]any {
+	properties := map[string]any{}
+	for _, p := range k.Params {
+		properties[p.Name] = paramSchema(p)
+	}
+	forms := []any{}
+	if len(k.Short) > 0 {
+		principal, _ := k.Param(k.Short[0])
+		short := paramSchema(principal)
+		forms = append(forms, short["anyOf"].([]any)...)
+		properties["values"] = listOfValues
+		properties["range"] = rangeOfNumbers
+	}
+	forms = append(forms, map[string]any{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false})
+	return map[string]any{"description": k.Doc, "anyOf": forms}
+}
+
+var (
+	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "description": "drawn evenly between two ends"}
+	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "description": "a cell for each"}
+)
+
+func paramSchema(p transform.Param) map[string]any {
+	doc := p.Doc
+	if p.Unit != "" {
+		doc += " (" + p.Unit + ")"
+	}
+	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}
+	if p.Options != nil {
+		return map[string]any{"description": doc, "anyOf": []any{map[string]any{"enum": p.Options}, values}}
+	}
+	return map[string]any{"description": doc, "anyOf": []any{map[string]any{"type": "number"}, rangeOfNumbers, values}}
+}
