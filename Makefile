@@ -47,9 +47,9 @@ fuzz: $(RUNTIME)
 # the schemas of study and training files.
 generate: build
 	$(GO) generate ./...
-	cd report/web && $(NPM) && npm run build
+	cd report/html/web && $(NPM) && npm run build
 	bin/noether schema > docs/study.schema.json
 	bin/noether schema --training > docs/training.schema.json
 
 clean:
-	rm -rf bin runtime/node_modules report/web/node_modules
+	rm -rf bin runtime/node_modules report/html/web/node_modules

@@ -73,7 +73,7 @@ func packages(t *testing.T) map[string]*goPackage {
 // hidden reports whether a package is not for users of the library.
 func hidden(name string) bool {
 	parts := strings.Split(name, "/")
-	return slices.Contains(parts, "internal") || slices.Contains([]string{"onnx/pb", "ort/orttest", "cluster/slurmtest", "report/web"}, name)
+	return slices.Contains(parts, "internal") || slices.Contains([]string{"onnx/pb", "ort/orttest", "cluster/slurmtest"}, name)
 }
 
 func TestEveryPackageSaysWhatItIs(t *testing.T) {

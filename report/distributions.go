@@ -82,7 +82,7 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 		found[i].Mean /= float64(found[i].n())
 	}
 	if tooMany {
-		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", count(mostDistributions)))
+		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", Count(mostDistributions)))
 	}
 	return found, notes, err
 }
@@ -151,31 +151,4 @@ func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) e
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
-}
-
-// packedDistribution is a Distribution as a page has it.
-type packedDistribution struct {
-	Of        string  `json:"of"`
-	Model     string  `json:"model"`
-	Layer     string  `json:"layer"`
-	Depth     int     `json:"depth"`
-	Data      string  `json:"data"`
-	Transform string  `json:"transform"`
-	Parameter string  `json:"parameter"`
-	Measure   string  `json:"measure"`
-	Factor    string  `json:"factor"`
-	Statistic string  `json:"statistic"`
-	Ends      numbers `json:"ends"`
-	Counts    []int   `json:"counts"`
-	Mean      numbers `json:"mean"`
-}
-
-func packDistributions(all []Distribution, models []scores.ModelRecord) []packedDistribution {
-	depth := depths(models)
-	out := make([]packedDistribution, len(all))
-	for i, d := range all {
-		out[i] = packedDistribution{d.Of, printable(d.Model), printable(d.Layer), depth(d.Model, d.Layer), printable(d.Data), printable(d.Transform), printable(d.Parameter),
-			printable(d.Measure), printable(d.Factor), printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
-	}
-	return out
 }

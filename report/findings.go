@@ -28,25 +28,25 @@ type finding struct {
 // Findings returns what stands out in the scores, in sentences: for each measure the curve or the comparison in which
 // most happens. The rules are fixed, so the same scores give the same sentences.
 func Findings(rows []scores.Row) []string {
-	shown := overview(rows)
+	shown := Overview(rows)
 	var key []string
 	for _, m := range Describe(shown) {
-		if f := findingsOf(shown, m); len(f) > 0 {
+		if f := FindingsOf(shown, m); len(f) > 0 {
 			key = append(key, f[0])
 		}
 	}
 	return key
 }
 
-// findingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are of an overview.
-func findingsOf(rows []scores.Row, m Measure) []string {
-	w := wording{models: len(distinct(rows, modelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
+// FindingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are of an overview.
+func FindingsOf(rows []scores.Row, m Measure) []string {
+	w := wording{models: len(distinct(rows, ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
 	var found []finding
 	switch {
-	case layered(rows, m.Name):
-		for _, s := range acrossLayers(m.headline()) {
+	case Layered(rows, m.Name):
+		for _, s := range acrossLayers(m.Headline()) {
 			var curves []finding
-			for _, models := range byCase(seriesOf(rows, m.Name, s.Name)) {
+			for _, models := range byCase(SeriesOf(rows, m.Name, s.Name)) {
 				curves = append(curves, w.steepest(models, s))
 			}
 			found = append(found, ranked(curves)...)
@@ -55,8 +55,8 @@ func findingsOf(rows []scores.Row, m Measure) []string {
 		found = ranked(w.accuracy(rows))
 	}
 	if found == nil {
-		s := m.headline()[0] // stands for the others, which say much the same
-		found = ranked(w.predictions(seriesOf(rows, m.Name, s.Name), s))
+		s := m.Headline()[0] // stands for the others, which say much the same
+		found = ranked(w.predictions(SeriesOf(rows, m.Name, s.Name), s))
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.weight, a.weight))
@@ -96,29 +96,29 @@ func acrossLayers(all []Statistic) []Statistic {
 type wording struct{ models, data bool }
 
 // where writes "for hue of resnet20 under quarter on cifar10", as far as needed.
-func (w wording) where(s series) string {
+func (w wording) where(s Series) string {
 	var parts []string
-	if s.factor != "" {
-		parts = append(parts, "for "+shorten(strings.Replace(s.factor, "class=", "class ", 1), longestName))
+	if s.Factor != "" {
+		parts = append(parts, "for "+Shorten(strings.Replace(s.Factor, "class=", "class ", 1), longestName))
 	}
 	if w.models {
-		parts = append(parts, "of "+shorten(s.model, longestName))
+		parts = append(parts, "of "+Shorten(s.Model, longestName))
 	}
-	if s.transform != "" {
-		parts = append(parts, "under "+shorten(s.transform, longestName))
+	if s.Transform != "" {
+		parts = append(parts, "under "+Shorten(s.Transform, longestName))
 	}
-	if w.data && s.data != "" {
-		parts = append(parts, "on "+shorten(s.data, longestName))
+	if w.data && s.Data != "" {
+		parts = append(parts, "on "+Shorten(s.Data, longestName))
 	}
-	if s.variant != "" {
-		parts = append(parts, "("+shorten(s.variant, longestName)+")")
+	if s.Variant != "" {
+		parts = append(parts, "("+Shorten(s.Variant, longestName)+")")
 	}
 	return strings.Join(parts, " ")
 }
 
 // steepest describes the model whose curve over depth has most happening in it, or compares models of a single layer each.
-func (w wording) steepest(models []series, about Statistic) finding {
-	if len(models) > 1 && !slices.ContainsFunc(models, func(s series) bool { return len(s.rows) > 1 || s.isGrid() }) {
+func (w wording) steepest(models []Series, about Statistic) finding {
+	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
 	}
 	best := w.depth(models[0], about)
@@ -131,28 +131,28 @@ func (w wording) steepest(models []series, about Statistic) finding {
 }
 
 // depth describes a curve over depth.
-func (w wording) depth(s series, about Statistic) finding {
-	if s.isGrid() {
+func (w wording) depth(s Series, about Statistic) finding {
+	if s.IsGrid() {
 		return w.grid(s, about)
 	}
 	low, high := s.lowest(), s.highest(about.Direction)
-	first, last := s.rows[0], s.rows[len(s.rows)-1]
+	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	var said string
 	switch rho := s.trend(); {
-	case len(s.rows) == 1:
-		said = fmt.Sprintf("is %s at %s", number(first.Value), layer(first))
-	case number(low.Value) == number(high.Value):
-		said = fmt.Sprintf("is %s at all %d layers", number(low.Value), len(s.rows))
+	case len(s.Rows) == 1:
+		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
+	case Number(low.Value) == Number(high.Value):
+		said = fmt.Sprintf("is %s at all %d layers", Number(low.Value), len(s.Rows))
 	case span <= steady*about.width(high.Value):
-		said = fmt.Sprintf("stays between %s and %s at all %d layers", number(low.Value), number(high.Value), len(s.rows))
+		said = fmt.Sprintf("stays between %s and %s at all %d layers", Number(low.Value), Number(high.Value), len(s.Rows))
 	case rho <= -trend && first.Value > last.Value:
-		said = fmt.Sprintf("falls from %s at %s to %s at %s", number(first.Value), layer(first), number(last.Value), layer(last))
+		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	case rho >= trend && first.Value < last.Value:
-		said = fmt.Sprintf("rises from %s at %s to %s at %s", number(first.Value), layer(first), number(last.Value), layer(last))
+		said = fmt.Sprintf("rises from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	default:
-		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), number(high.Value), layer(low), number(low.Value))
+		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
 	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
 }
@@ -170,9 +170,9 @@ func (s Statistic) width(typical float64) float64 {
 
 // chance says at how many layers a score is no better than that of shuffled pairs: the null lies within its interval
 // or beyond, or beyond the value where there is no interval.
-func chance(s series, d Direction) string {
+func chance(s Series, d Direction) string {
 	var at, with int
-	for _, r := range s.rows {
+	for _, r := range s.Rows {
 		if math.IsNaN(r.Null) || d == Neutral {
 			continue
 		}
@@ -186,11 +186,11 @@ func chance(s series, d Direction) string {
 		return ""
 	case with == 1:
 		return "; that is no better than chance"
-	case at == len(s.rows):
+	case at == len(s.Rows):
 		return "; none of them does better than chance"
 	default:
 		what := "layers"
-		if s.isGrid() {
+		if s.IsGrid() {
 			what = "pairs"
 		}
 		return fmt.Sprintf("; at %d of %d %s it is no better than chance", at, with, what)
@@ -214,30 +214,30 @@ func atChance(r scores.Row, d Direction) bool {
 // accuracy describes what the transformations cost: for one model from what to what accuracy goes, for several the one
 // that loses most and the one that loses least.
 func (w wording) accuracy(rows []scores.Row) []finding {
-	subject := func(s series) [3]string { return [3]string{s.model, s.data, s.factor} }
+	subject := func(s Series) [3]string { return [3]string{s.Model, s.Data, s.Factor} }
 	clean := make(map[[3]string]float64)
-	for _, s := range seriesOf(rows, "accuracy", "clean") {
-		clean[subject(s)] = s.rows[0].Value
+	for _, s := range SeriesOf(rows, "accuracy", "clean") {
+		clean[subject(s)] = s.Rows[0].Value
 	}
-	before := func(s series) float64 { return clean[subject(s)] }
-	lost := func(s series) float64 { return before(s) - s.rows[0].Value }
+	before := func(s Series) float64 { return clean[subject(s)] }
+	lost := func(s Series) float64 { return before(s) - s.Rows[0].Value }
 	var found []finding
-	for _, models := range byCase(seriesOf(rows, "accuracy", "moved")) {
-		models = slices.DeleteFunc(models, func(s series) bool { _, known := clean[subject(s)]; return !known })
+	for _, models := range byCase(SeriesOf(rows, "accuracy", "moved")) {
+		models = slices.DeleteFunc(models, func(s Series) bool { _, known := clean[subject(s)]; return !known })
 		if len(models) == 0 {
 			continue
 		}
-		slices.SortStableFunc(models, func(a, b series) int { return cmp.Compare(lost(b), lost(a)) })
+		slices.SortStableFunc(models, func(a, b Series) int { return cmp.Compare(lost(b), lost(a)) })
 		most, least := models[0], models[len(models)-1]
 		var text string
 		if len(models) == 1 {
-			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + change(before(most), most.rows[0].Value)
+			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + change(before(most), most.Rows[0].Value)
 		} else {
 			where := wording{data: w.data}.where(most)
 			text = fmt.Sprintf("%s suffers most in %s, where it %s, and least in %s, where it %s",
 				strings.Join(nonEmpty("Accuracy", where), " "),
-				shorten(most.model, longestName), change(before(most), most.rows[0].Value),
-				shorten(least.model, longestName), change(before(least), least.rows[0].Value))
+				Shorten(most.Model, longestName), change(before(most), most.Rows[0].Value),
+				Shorten(least.Model, longestName), change(before(least), least.Rows[0].Value))
 		}
 		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most))})
 	}
@@ -247,21 +247,21 @@ func (w wording) accuracy(rows []scores.Row) []finding {
 // change writes "falls from 0.810 to 0.290".
 func change(from, to float64) string {
 	switch {
-	case number(from) == number(to):
-		return "stays at " + number(to)
+	case Number(from) == Number(to):
+		return "stays at " + Number(to)
 	case from > to:
-		return "falls from " + number(from) + " to " + number(to)
+		return "falls from " + Number(from) + " to " + Number(to)
 	default:
-		return "rises from " + number(from) + " to " + number(to)
+		return "rises from " + Number(from) + " to " + Number(to)
 	}
 }
 
 // predictions describes one statistic of the predictions: under each transformation the models against each other, or
 // the transformations against each other where there is one model.
-func (w wording) predictions(all []series, about Statistic) []finding {
+func (w wording) predictions(all []Series, about Statistic) []finding {
 	groups := byCase(all)
 	if !w.models {
-		groups = grouped(all, func(s series) string { return s.factor + "\x00" + s.variant + "\x00" + s.data })
+		groups = grouped(all, func(s Series) string { return s.Factor + "\x00" + s.Variant + "\x00" + s.Data })
 	}
 	var found []finding
 	for _, g := range groups {
@@ -271,29 +271,29 @@ func (w wording) predictions(all []series, about Statistic) []finding {
 }
 
 // comparison says which series of a group has the highest value and which the lowest.
-func (w wording) comparison(group []series, about Statistic) finding {
+func (w wording) comparison(group []Series, about Statistic) finding {
 	if len(group) == 1 {
 		s := group[0]
-		r := s.rows[0]
-		text := fmt.Sprintf("%s is %s%s.", capital(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), number(r.Value), between(r))
+		r := s.Rows[0]
+		text := fmt.Sprintf("%s is %s%s.", capital(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), between(r))
 		return finding{text: text}
 	}
-	high := slices.MaxFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
-	low := slices.MinFunc(group, func(a, b series) int { return cmp.Compare(a.rows[0].Value, b.rows[0].Value) })
-	h, l := high.rows[0], low.rows[0]
-	name, common, all := func(s series) string { return "for " + shorten(s.model, longestName) }, group[0], "for each of %d models"
+	high := slices.MaxFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
+	low := slices.MinFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
+	h, l := high.Rows[0], low.Rows[0]
+	name, common, all := func(s Series) string { return "for " + Shorten(s.Model, longestName) }, group[0], "for each of %d models"
 	if w.models {
-		common = series{transform: common.transform, factor: common.factor, data: common.data, variant: common.variant}
+		common = Series{Transform: common.Transform, Factor: common.Factor, Data: common.Data, Variant: common.Variant}
 	} else {
-		name, all = func(s series) string { return "under " + shorten(s.transform, longestName) }, "under each of %d transformations"
-		common = series{factor: common.factor, data: common.data}
+		name, all = func(s Series) string { return "under " + Shorten(s.Transform, longestName) }, "under each of %d transformations"
+		common = Series{Factor: common.Factor, Data: common.Data}
 	}
 	subject := capital(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
 	overlap := h.Low <= l.High
-	if overlap && number(h.Value) == number(l.Value) {
-		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, number(h.Value), len(group))}
+	if overlap && Number(h.Value) == Number(l.Value) {
+		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
-	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), number(h.Value), name(low), number(l.Value))
+	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
 	if overlap {
 		text += "; their intervals overlap"
 	}
@@ -305,12 +305,12 @@ func between(r scores.Row) string {
 	if math.IsNaN(r.Low) || math.IsNaN(r.High) {
 		return ""
 	}
-	return fmt.Sprintf(" (95 %% interval %s to %s)", number(r.Low), number(r.High))
+	return fmt.Sprintf(" (95 %% interval %s to %s)", Number(r.Low), Number(r.High))
 }
 
 // layer names a layer in a sentence, without what exporters append.
 func layer(r scores.Row) string {
-	return shorten(strings.TrimSuffix(r.Layer, exported), longestName)
+	return Shorten(strings.TrimSuffix(r.Layer, exported), longestName)
 }
 
 func capital(s string) string {

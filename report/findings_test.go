@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -118,7 +119,7 @@ func TestOverviewPrefersWhatIsDerived(t *testing.T) {
 		row("turn", "", "class=cat", 0),
 	}
 	want := []scores.Row{rows[4], rows[5], rows[6]}
-	if got := overview(rows); !slices.Equal(got, want) {
+	if got := Overview(rows); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -149,13 +150,13 @@ func TestFindingsOfFactors(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	shown := overview(rows)
+	shown := Overview(rows)
 	for _, m := range Describe(shown) {
 		if m.Name != "informativeness" {
 			continue
 		}
 		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}
-		if got := findingsOf(shown, m); !slices.Equal(got, want) {
+		if got := FindingsOf(shown, m); !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}
 	}
@@ -213,7 +214,7 @@ func TestEveryStatisticIsDescribed(t *testing.T) {
 // TestInfiniteValuesAreNotSaid leaves values that are infinite or no number out of the sentences.
 func TestInfiniteValuesAreNotSaid(t *testing.T) {
 	t.Parallel()
-	rows, _ := usual.build()
+	rows, _ := reporttest.UsualRun.Rows()
 	for i := range rows {
 		switch i % 7 {
 		case 0:
@@ -224,7 +225,7 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 			rows[i].Value = nan
 		}
 	}
-	said := slices.Concat(Answers(rows), Findings(rows))
+	said := slices.Concat(Conclusions(rows), Findings(rows))
 	for _, sentence := range said {
 		if strings.Contains(sentence, "Inf") || strings.Contains(sentence, "NaN") {
 			t.Error(sentence)
@@ -234,3 +235,5 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 		t.Errorf("little is said: %q", said)
 	}
 }
+
+var nan = math.NaN()

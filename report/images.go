@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +54,7 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 		case err != nil:
 			notes = append(notes, err.Error())
 		case len(images) == mostImages || len(p.PNG) > room:
-			notes = append(notes, fmt.Sprintf("%s is left out of the report, which holds at most %d images and %s of them", name, mostImages, mebibytes(allImageBytes)))
+			notes = append(notes, fmt.Sprintf("%s is left out of the report, which holds at most %d images and %s of them", name, mostImages, Mebibytes(allImageBytes)))
 		default:
 			room -= len(p.PNG)
 			images = append(images, p)
@@ -70,7 +69,7 @@ func readImage(root *os.Root, name string) (Image, error) {
 		return Image{}, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if info.Size() > mostImageBytes {
-		return Image{}, fmt.Errorf("%s is left out of the report: it has %s, more than %s", name, mebibytes(info.Size()), mebibytes(mostImageBytes))
+		return Image{}, fmt.Errorf("%s is left out of the report: it has %s, more than %s", name, Mebibytes(info.Size()), Mebibytes(mostImageBytes))
 	}
 	p := Image{}
 	if p.PNG, err = root.ReadFile(name); err != nil {
@@ -94,30 +93,4 @@ func readImage(root *os.Root, name string) (Image, error) {
 		p.Title = strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(name), "pictures/"), ".png")
 	}
 	return p, nil
-}
-
-type packedImage struct {
-	Title   string `json:"title"`
-	Caption string `json:"caption"`
-	Alt     string `json:"alt"`
-	Measure string `json:"measure"`
-	Model   string `json:"model"`
-	Width   int    `json:"width"`
-	Height  int    `json:"height"`
-	PNG     string `json:"png"`
-}
-
-func packImages(images []Image) []packedImage {
-	out := make([]packedImage, len(images))
-	for i, p := range images {
-		out[i] = packedImage{printable(p.Title), printable(p.Caption), printable(p.Alt), printable(p.Measure), printable(p.Model), p.Width, p.Height,
-			base64.StdEncoding.EncodeToString(p.PNG)}
-		if out[i].Alt == "" {
-			out[i].Alt = out[i].Caption
-		}
-		if out[i].Alt == "" {
-			out[i].Alt = out[i].Title
-		}
-	}
-	return out
 }

@@ -258,8 +258,8 @@ func (m Measure) restricted(present []string) Measure {
 	return m
 }
 
-// headline returns the statistics worth a line in an overview: those with a direction, or all where none has one.
-func (m Measure) headline() []Statistic {
+// Headline returns the statistics worth a line in an overview: those with a direction, or all where none has one.
+func (m Measure) Headline() []Statistic {
 	var pointed []Statistic
 	for _, s := range m.Statistics {
 		if s.Direction != Neutral {

@@ -1,14 +1,16 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
 
-// A note is a message with the places that it concerns.
-type note struct {
+// mostPlaces is how many places a note names.
+const mostPlaces = 12
+
+// A Note is a message with the places that it concerns.
+type Note struct {
 	Text  string
 	Where []string
 	Count int
@@ -16,7 +18,7 @@ type note struct {
 
 // notes gathers messages, one note for each different text, in order of appearance.
 type notes struct {
-	all   []note
+	all   []Note
 	place map[string]int
 }
 
@@ -28,7 +30,7 @@ func (n *notes) add(text, where string) {
 	if !seen {
 		i = len(n.all)
 		n.place[text] = i
-		n.all = append(n.all, note{Text: text})
+		n.all = append(n.all, Note{Text: text})
 	}
 	n.all[i].Count++
 	for _, w := range n.all[i].Where {
@@ -36,13 +38,13 @@ func (n *notes) add(text, where string) {
 			return
 		}
 	}
-	if where != "" && len(n.all[i].Where) < longestList {
+	if where != "" && len(n.all[i].Where) < mostPlaces {
 		n.all[i].Where = append(n.all[i].Where, where)
 	}
 }
 
-// warningNotes gathers the warnings of a run and of its scores.
-func warningNotes(rows []scores.Row, general []string) []note {
+// WarningNotes gathers the warnings of a run and of its scores.
+func WarningNotes(rows []scores.Row, general []string) []Note {
 	var n notes
 	for _, text := range general {
 		n.add(text, "")
@@ -53,14 +55,14 @@ func warningNotes(rows []scores.Row, general []string) []note {
 			continue
 		}
 		for _, text := range strings.Split(r.Warning, "; ") {
-			n.add(text, strings.Join(nonEmpty(r.Measure, r.Model, r.OtherModel, r.Layer, partner(r)), " "))
+			n.add(text, strings.Join(nonEmpty(r.Measure, r.Model, r.OtherModel, r.Layer, Partner(r)), " "))
 		}
 	}
 	return n.all
 }
 
-// skipNotes gathers the measures that did not apply, by the reason.
-func skipNotes(skipped []scores.Skip) []note {
+// SkipNotes gathers the measures that did not apply, by the reason.
+func SkipNotes(skipped []scores.Skip) []Note {
 	var n notes
 	for _, s := range skipped {
 		n.add(s.Measure+": "+s.Why, strings.Join(nonEmpty(s.Model, s.Layer, s.Data), " "))
@@ -68,36 +70,11 @@ func skipNotes(skipped []scores.Skip) []note {
 	return n.all
 }
 
-// failureNotes gathers failures, by their error.
-func failureNotes(failed []scores.Failure) []note {
+// FailureNotes gathers failures, by their error.
+func FailureNotes(failed []scores.Failure) []Note {
 	var n notes
 	for _, f := range failed {
 		n.add(f.Error, f.What())
 	}
 	return n.all
-}
-
-func (p *printer) skipped(skipped []scores.Skip) { p.notes("Skipped", skipNotes(skipped), "place") }
-
-func (p *printer) warnings(rows []scores.Row, general []string) {
-	p.notes("Warnings", warningNotes(rows, general), "score")
-}
-
-// notes prints each note once, with how often and where it applies.
-func (p *printer) notes(title string, all []note, unit string) {
-	if len(all) == 0 {
-		return
-	}
-	p.line("")
-	p.line(p.style.title.Render(title))
-	for _, n := range all[:min(len(all), longestList)] {
-		text := "- " + printable(n.Text)
-		if len(n.Where) > 0 {
-			text += fmt.Sprintf(" (%s: %s)", plural(n.Count, unit), printable(some(n.Where, 2)))
-		}
-		p.wrapped(p.style.plain, text, 2)
-	}
-	if more := len(all) - longestList; more > 0 {
-		p.line(p.style.faint.Render(fmt.Sprintf("- and %d more", more)))
-	}
 }

@@ -11,8 +11,8 @@ import (
 // What compares two representations has rows for pairs of layers. Where each layer has one partner they make a curve over depth
 // like any other; where layers are compared with several they make a grid, drawn as a heat map.
 
-// isGrid reports whether some layer of the series is compared with several others.
-func (s series) isGrid() bool { return isGrid(s.rows) }
+// IsGrid reports whether some layer of the series is compared with several others.
+func (s Series) IsGrid() bool { return isGrid(s.Rows) }
 
 func isGrid(rows []scores.Row) bool {
 	partner := make(map[string]string)
@@ -28,11 +28,11 @@ func isGrid(rows []scores.Row) bool {
 	return false
 }
 
-// withoutSelf leaves out a layer compared with itself, which is 1 and says nothing.
-func (s series) withoutSelf() series {
-	rows := slices.DeleteFunc(slices.Clone(s.rows), isSelf)
+// WithoutSelf leaves out a layer compared with itself, which is 1 and says nothing.
+func (s Series) WithoutSelf() Series {
+	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {
-		s.rows = rows
+		s.Rows = rows
 	}
 	return s
 }
@@ -43,14 +43,14 @@ func isSelf(r scores.Row) bool { return isOwn(r) && r.Layer == r.OtherLayer }
 func isOwn(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
 // grid describes the pairs of layers of two models.
-func (w wording) grid(s series, about Statistic) finding {
-	s = s.withoutSelf()
+func (w wording) grid(s Series, about Statistic) finding {
+	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
-	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), number(high.Value), pairOf(low), number(low.Value))
+	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
 	if span <= steady*about.width(high.Value) {
-		said = fmt.Sprintf("stays between %s and %s for all %s of layers", number(low.Value), number(high.Value), plural(len(s.rows), "pair"))
+		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))
 	}
 	weight := span / about.width(high.Value)
 	if isOwn(high) {
@@ -66,11 +66,8 @@ func pairOf(r scores.Row) string {
 	return layer(r) + " and " + layer(other)
 }
 
-// withOther stands before the second of two layers that are compared.
-const withOther = "~ "
-
-// partner is the layer that a row's layer is compared with, "" where it bears the same name.
-func partner(r *scores.Row) string {
+// Partner is the layer that a row's layer is compared with, "" where it bears the same name.
+func Partner(r *scores.Row) string {
 	if r.OtherLayer == r.Layer {
 		return ""
 	}
@@ -80,8 +77,8 @@ func partner(r *scores.Row) string {
 // directional are the measures whose scores depend on which model comes first.
 var directional = []string{"stir"}
 
-// modelLabel names the model of a row, or the two that are compared.
-func modelLabel(r *scores.Row) string {
+// ModelLabel names the model of a row, or the two that are compared.
+func ModelLabel(r *scores.Row) string {
 	switch {
 	case r.OtherModel == "":
 		return r.Model

@@ -16,11 +16,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// chosen says which rows stand for others.
-type chosen struct {
-	trial    []bool // the row of its trials to show: what is derived over them, or the first
-	overview []bool // of these, the mean over the parameter's values, or each value where there is no mean
-}
+// A Level says how far a row summarises others.
+type Level int
+
+const (
+	Detail     Level = iota // a row of one trial, where another row stands for the trials
+	OverTrial               // the row for all trials at one value of the parameter
+	OverValues              // the row for all trials and all values of the parameter
+)
 
 // An identity is everything that tells a row's score from another one, besides trial and parameter.
 type identity struct {
@@ -31,8 +34,9 @@ func identify(r *scores.Row) identity {
 	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic}
 }
 
-// choose picks the rows to show first. Per-class rows are chosen among by the same rule.
-func choose(rows []scores.Row) chosen {
+// Levels returns the level of each row. The row for all trials is what is derived over them, or the first trial. The row for all
+// values is their mean, or each value where there is no mean.
+func Levels(rows []scores.Row) []Level {
 	type value struct {
 		id        identity
 		parameter string
@@ -49,18 +53,20 @@ func choose(rows []scores.Row) chosen {
 			mean[v.id] = true
 		}
 	}
-	c := chosen{trial: make([]bool, len(rows)), overview: make([]bool, len(rows))}
+	levels := make([]Level, len(rows))
 	for v, i := range best {
-		c.trial[i] = true
-		c.overview[i] = v.parameter == "" || !mean[v.id]
+		levels[i] = OverTrial
+		if v.parameter == "" || !mean[v.id] {
+			levels[i] = OverValues
+		}
 	}
-	return c
+	return levels
 }
 
-// overview returns the rows to show first, in the order of the study: a mean over values stands where the first of its values does, which
+// Overview returns the rows to show first, in the order of the study: a mean over values stands where the first of its values does, which
 // comes before the means in a run's scores. Rows of single classes and factors are among them where no row of all samples
 // stands for them: what a probe reads of a hue, or firing rates along the phase of gratings.
-func overview(rows []scores.Row) []scores.Row {
+func Overview(rows []scores.Row) []scores.Row {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {
 		place int // of its first row
@@ -77,10 +83,9 @@ func overview(rows []scores.Row) []scores.Row {
 		of[i] = subjects[s]
 		of[i].whole = of[i].whole || r.Factor == ""
 	}
-	c := choose(rows)
 	var shown []int
-	for i := range rows {
-		if c.overview[i] && (rows[i].Factor == "" || !of[i].whole) {
+	for i, level := range Levels(rows) {
+		if level == OverValues && (rows[i].Factor == "" || !of[i].whole) {
 			shown = append(shown, i)
 		}
 	}
@@ -109,3 +114,15 @@ func byModel(r *scores.Row) string     { return r.Model }
 func byData(r *scores.Row) string      { return r.Data }
 func byTransform(r *scores.Row) string { return r.Transform }
 func byMeasure(r *scores.Row) string   { return r.Measure }
+
+// OverTrials returns the rows that stand for their trials, in their order: what is derived over them, or the first. Each value of a
+// parameter has its own.
+func OverTrials(rows []scores.Row) []scores.Row {
+	var kept []scores.Row
+	for i, level := range Levels(rows) {
+		if level >= OverTrial {
+			kept = append(kept, rows[i])
+		}
+	}
+	return kept
+}

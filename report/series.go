@@ -9,22 +9,22 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A series is one statistic of one model under one transformation: its layers by depth, or a single row for the
+// A Series is one statistic of one model under one transformation: its layers by depth, or a single row for the
 // prediction.
-type series struct {
-	model     string // with the other model, where there is one
-	data      string
-	transform string // with the value of its parameter, where no mean stands for the values
-	factor    string // "" for all samples
-	variant   string
-	rows      []scores.Row
+type Series struct {
+	Model     string // with the other model, where there is one
+	Data      string
+	Transform string // with the value of its parameter, where no mean stands for the values
+	Factor    string // "" for all samples
+	Variant   string
+	Rows      []scores.Row
 }
 
-// seriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
-func seriesOf(rows []scores.Row, measure, statistic string) []series {
+// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
+func SeriesOf(rows []scores.Row, measure, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
-	var all []series
+	var all []Series
 	for _, r := range rows {
 		if r.Measure != measure || r.Statistic != statistic || !finite(r.Value) {
 			continue
@@ -34,12 +34,12 @@ func seriesOf(rows []scores.Row, measure, statistic string) []series {
 		if !seen {
 			i = len(all)
 			place[k] = i
-			all = append(all, series{model: modelLabel(&r), data: r.Data, transform: transformLabel(&r), factor: r.Factor, variant: r.Variant})
+			all = append(all, Series{Model: ModelLabel(&r), Data: r.Data, Transform: transformLabel(&r), Factor: r.Factor, Variant: r.Variant})
 		}
-		all[i].rows = append(all[i].rows, r)
+		all[i].Rows = append(all[i].Rows, r)
 	}
 	for _, s := range all {
-		slices.SortStableFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+		slices.SortStableFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
 	}
 	return all
 }
@@ -48,14 +48,14 @@ func seriesOf(rows []scores.Row, measure, statistic string) []series {
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // byCase groups series by transformation, factor, variant and data: what the series of a group differ in is the model.
-func byCase(all []series) [][]series {
-	return grouped(all, func(s series) string { return strings.Join([]string{s.transform, s.factor, s.variant, s.data}, "\x00") })
+func byCase(all []Series) [][]Series {
+	return grouped(all, func(s Series) string { return strings.Join([]string{s.Transform, s.Factor, s.Variant, s.Data}, "\x00") })
 }
 
 // grouped brings the series of the same key together, in order of appearance.
-func grouped(all []series, key func(series) string) [][]series {
+func grouped(all []Series, key func(Series) string) [][]Series {
 	place := make(map[string]int)
-	var groups [][]series
+	var groups [][]Series
 	for _, s := range all {
 		i, seen := place[key(s)]
 		if !seen {
@@ -75,9 +75,9 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// layered reports whether a measure says how layers differ. One that compares models at a single layer of each, the
+// Layered reports whether a measure says how layers differ. One that compares models at a single layer of each, the
 // penultimate one, does not.
-func layered(rows []scores.Row, measure string) bool {
+func Layered(rows []scores.Row, measure string) bool {
 	type pair struct{ model, other string }
 	at := make(map[pair][2]string)
 	for _, r := range rows {
@@ -97,17 +97,17 @@ func layered(rows []scores.Row, measure string) bool {
 }
 
 // lowest and highest return the rows with the extreme values; of equal ones the shallowest.
-func (s series) lowest() scores.Row {
-	return slices.MinFunc(s.rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
+func (s Series) lowest() scores.Row {
+	return slices.MinFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
 
-func (s series) highest(d Direction) scores.Row {
-	rows := s.rows
+func (s Series) highest(d Direction) scores.Row {
+	rows := s.Rows
 	if d == Higher {
 		rows = slices.DeleteFunc(slices.Clone(rows), meaningless)
 	}
 	if len(rows) == 0 {
-		rows = s.rows
+		rows = s.Rows
 	}
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
@@ -116,16 +116,16 @@ func (s series) highest(d Direction) scores.Row {
 // observations than patterns reaches 1 whatever the data are, and is not the best of anything.
 func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
+// Best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
 // the lowest.
-func (s series) best(d Direction) scores.Row {
+func (s Series) Best(d Direction) scores.Row {
 	if d == Lower {
 		return s.lowest()
 	}
 	return s.highest(d)
 }
 
-func (s series) worst(d Direction) scores.Row {
+func (s Series) Worst(d Direction) scores.Row {
 	if d == Lower {
 		return s.highest(d)
 	}
@@ -134,12 +134,12 @@ func (s series) worst(d Direction) scores.Row {
 
 // trend is Spearman's correlation between depth and value, ties sharing their mean rank; 0 for fewer than three
 // layers or where all values are equal.
-func (s series) trend() float64 {
-	if len(s.rows) < 3 {
+func (s Series) trend() float64 {
+	if len(s.Rows) < 3 {
 		return 0
 	}
-	depths, values := make([]float64, len(s.rows)), make([]float64, len(s.rows))
-	for i, r := range s.rows {
+	depths, values := make([]float64, len(s.Rows)), make([]float64, len(s.Rows))
+	for i, r := range s.Rows {
 		depths[i], values[i] = float64(r.Depth), r.Value
 	}
 	x, y := ranks(depths), ranks(values)

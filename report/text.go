@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// number writes a value with three decimals; large and whole ones with fewer, and "–" for no number.
-func number(v float64) string {
+// Number writes a value with three decimals; large and whole ones with fewer, and "–" for no number.
+func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
 	case math.IsNaN(v):
@@ -18,7 +19,7 @@ func number(v float64) string {
 	case size >= 1e9:
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	case size >= 1000 || size >= 10 && v == math.Trunc(v):
-		return count(int(math.Round(v)))
+		return Count(int(math.Round(v)))
 	case size >= 100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case size >= 10:
@@ -30,16 +31,16 @@ func number(v float64) string {
 	}
 }
 
-// interval writes "[0.905, 0.919]", or "" where there is none.
-func interval(low, high float64) string {
+// Interval writes "[0.905, 0.919]", or "" where there is none.
+func Interval(low, high float64) string {
 	if math.IsNaN(low) || math.IsNaN(high) {
 		return ""
 	}
-	return "[" + number(low) + ", " + number(high) + "]"
+	return "[" + Number(low) + ", " + Number(high) + "]"
 }
 
-// count writes an integer with separators: 12,000.
-func count(n int) string {
+// Count writes an integer with separators: 12,000.
+func Count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -47,17 +48,20 @@ func count(n int) string {
 	return s
 }
 
-// plural writes "1 model", "3 models".
-func plural(n int, noun string) string {
+// Plural writes "1 model", "3 models".
+func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return count(n) + " " + noun
+	return Count(n) + " " + noun
 }
 
-// printable replaces what would steer a terminal or hide in a page (control characters, and the marks that reverse
+// Mebibytes writes "12 MiB".
+func Mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+
+// Printable replaces what would steer a terminal or hide in a page (control characters, and the marks that reverse
 // the direction of text) by "?".
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return '?'
@@ -69,10 +73,10 @@ func printable(s string) string {
 // exported ends the name of nearly every tensor that PyTorch exports, so it tells nothing.
 const exported = "_output_0"
 
-// shorten brings a name to width cells. It gives up the suffix of exported tensors, then the middle, since names of
+// Shorten brings a name to width cells. It gives up the suffix of exported tensors, then the middle, since names of
 // layers tell themselves apart at both ends: "/layer1/…/Relu_1".
-func shorten(s string, width int) string {
-	s = printable(s)
+func Shorten(s string, width int) string {
+	s = Printable(s)
 	if ansi.StringWidth(s) <= width {
 		return s
 	}
@@ -89,9 +93,9 @@ func shorten(s string, width int) string {
 	}
 }
 
-// folded breaks a text between its words into lines of at most width cells. Names stay whole, hyphens and all, but for those that are
+// Fold breaks a text between its words into lines of at most width cells. Names stay whole, hyphens and all, but for those that are
 // longer than a line.
-func folded(text string, width int) []string {
+func Fold(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -111,12 +115,4 @@ func folded(text string, width int) []string {
 		}
 	}
 	return append(lines, line)
-}
-
-// some writes the first items: "a, b", or "a, b, …" where there are more than most.
-func some(items []string, most int) string {
-	if len(items) > most {
-		items = append(items[:most:most], "…")
-	}
-	return strings.Join(items, ", ")
 }

@@ -16,11 +16,11 @@ func TestNumber(t *testing.T) {
 		0: "0.000", 1: "1.000", 0.91234: "0.912", -0.02: "-0.020", 0.0001: "1.0e-04", 9.9994: "9.999", 12.3456: "12.35", 140: "140",
 		8000: "8,000", 567.89: "567.9", 1234.56: "1,235", -1234.56: "-1,235", 1e7: "10,000,000", 123456.7: "123,457", 1.23456e12: "1.235e+12", math.Inf(1): "+Inf",
 	} {
-		if got := number(v); got != want {
+		if got := Number(v); got != want {
 			t.Errorf("number(%g) = %q, not %q", v, got, want)
 		}
 	}
-	if got := number(nan); got != "–" {
+	if got := Number(nan); got != "–" {
 		t.Errorf("number(NaN) = %q", got)
 	}
 }
@@ -28,7 +28,7 @@ func TestNumber(t *testing.T) {
 func TestCount(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := count(n); got != want {
+		if got := Count(n); got != want {
 			t.Errorf("count(%d) = %q, not %q", n, got, want)
 		}
 	}
@@ -44,13 +44,13 @@ func TestShorten(t *testing.T) {
 		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 5, "a?b"},
 		{"AA\u0600Aः", 4, "A…"},
 	} {
-		if got := shorten(c.name, c.width); got != c.want {
+		if got := Shorten(c.name, c.width); got != c.want {
 			t.Errorf("shorten(%q, %d) = %q, not %q", c.name, c.width, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name, width := rapid.String().Draw(t, "name"), rapid.IntRange(3, 40).Draw(t, "width")
-		if got := shorten(name, width); ansi.StringWidth(got) > width {
+		if got := Shorten(name, width); ansi.StringWidth(got) > width {
 			t.Fatalf("shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
 		}
 	})
@@ -68,13 +68,13 @@ func TestFolded(t *testing.T) {
 		{"of vit-tiny-patch16 or", 16, []string{"of", "vit-tiny-patch16", "or"}},
 		{"in /models/vit-tiny/model.onnx", 16, []string{"in", "/models/vit-", "tiny/model.onnx"}},
 	} {
-		if got := folded(c.text, c.width); !slices.Equal(got, c.want) {
+		if got := Fold(c.text, c.width); !slices.Equal(got, c.want) {
 			t.Errorf("folded(%q, %d) = %q, not %q", c.text, c.width, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([a-z/-]{1,12} ){0,9}[a-z長-]{1,6}`).Draw(t, "text")
-		lines := folded(text, 12)
+		lines := Fold(text, 12)
 		if got := strings.Join(lines, " "); got != text {
 			t.Fatalf("%q becomes %q", text, lines)
 		}
@@ -99,7 +99,7 @@ func TestTrend(t *testing.T) {
 		{[]float64{5, 6, 7, 8, 7}, 0.8207826816681233}, {[]float64{5, 4, 3, 2, 1}, -1}, {[]float64{1, 1, 2, 0, 1}, -0.22360679774997896},
 		{[]float64{1, 1, 1, 1, 1}, 0}, {[]float64{1, 2}, 0},
 	} {
-		if got := (series{rows: depthRows("equivariance", c.values...)}).trend(); math.Abs(got-c.want) > 1e-12 {
+		if got := (Series{Rows: depthRows("equivariance", c.values...)}).trend(); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v: %g, not %g", c.values, got, c.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/terminal"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
@@ -43,7 +43,7 @@ func dryRun(ctx context.Context, s *spec.Study, out string, o study.Options, asJ
 		return err
 	}
 	fmt.Printf("\n%d cells; %d samples through the engine, about %s at the speed of one batch tried here, and what the measures take on top\n", cells, forwards, total.Round(time.Second))
-	if err := report.Failures(os.Stdout, plan.Failed(), report.Options{}); err != nil {
+	if err := terminal.WriteFailures(os.Stdout, plan.Failed(), terminal.Options{}); err != nil {
 		return err
 	}
 	for _, line := range skipLines(plan.Skips) {

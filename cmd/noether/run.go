@@ -18,6 +18,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/html"
+	"github.com/noether-ml/noether/report/terminal"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 )
@@ -171,8 +173,8 @@ func runStudy(ctx context.Context, s *spec.Study, out string, o study.Options, a
 	}
 	if o.Only != nil || !o.Part.Whole() {
 		if failures != nil {
-			width, colour := terminal(os.Stderr)
-			if err := report.Failures(os.Stderr, failures.Failed, report.Options{Width: width, Colour: colour}); err != nil {
+			width, colour := terminalSize(os.Stderr)
+			if err := terminal.WriteFailures(os.Stderr, failures.Failed, terminal.Options{Width: width, Colour: colour}); err != nil {
 				return err
 			}
 		}
@@ -190,7 +192,7 @@ func runStudy(ctx context.Context, s *spec.Study, out string, o study.Options, a
 func show(result *study.Result, out string, asJSON bool) error {
 	file := filepath.Join(out, "report.html")
 	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
-		return report.Run{Rows: result.Rows, Record: result.Record, Attachments: report.ReadAttachments(out)}.HTML(w, "")
+		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: report.ReadAttachments(out)}.WritePage(w, "")
 	})
 	if failed != nil {
 		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
@@ -203,8 +205,8 @@ func printScores(result *study.Result, out string, asJSON, reported bool) error 
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
-	width, colour := terminal(os.Stdout)
-	if err := report.Terminal(os.Stdout, result.Rows, result.Record, report.Options{Width: width, Colour: colour}); err != nil {
+	width, colour := terminalSize(os.Stdout)
+	if err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour}); err != nil {
 		return err
 	}
 	fmt.Println()
@@ -217,8 +219,8 @@ func printScores(result *study.Result, out string, asJSON, reported bool) error 
 	return nil
 }
 
-// terminal tells how wide a file's terminal is and whether it takes colours.
-func terminal(f *os.File) (width int, colour bool) {
+// terminalSize tells how wide a file's terminal is and whether it takes colours.
+func terminalSize(f *os.File) (width int, colour bool) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 100, false
 	}

@@ -14,14 +14,14 @@ import (
 // has to be.
 func axe(t *testing.T) string {
 	t.Helper()
-	source, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
+	source, err := os.ReadFile("../html/web/node_modules/axe-core/axe.min.js")
 	switch {
 	case err == nil:
 		return string(source)
 	case os.Getenv("NOETHER_TESTDATA") != "":
-		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/web")
+		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
 	}
-	t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/web")
+	t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
 	return ""
 }
 

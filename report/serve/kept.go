@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/html"
 )
 
 // mostKept is how many bytes of pages are kept, those asked for last.
@@ -147,7 +148,7 @@ func (s *Server) report(r *run) ([]byte, error) {
 			return nil, err
 		}
 		var b bytes.Buffer
-		err = report.Run{Rows: rows, Record: record, Attachments: r.attachments()}.HTML(&b, "")
+		err = html.Run{Rows: rows, Record: record, Attachments: r.attachments()}.WritePage(&b, "")
 		return b.Bytes(), err
 	})
 }

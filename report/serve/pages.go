@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/web"
+	"github.com/noether-ml/noether/report/html"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -82,7 +82,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 		io.WriteString(w, script)
 	case "serve.css":
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		io.WriteString(w, web.Style+style)
+		io.WriteString(w, html.Style+style)
 	default:
 		return problemf(http.StatusNotFound, "there is no such file")
 	}
@@ -195,7 +195,7 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("putting the runs together: %w", err)
 	}
 	var b bytes.Buffer
-	if err := (report.Run{Rows: rows, Record: record}).HTML(&b, ""); err != nil {
+	if err := (html.Run{Rows: rows, Record: record}).WritePage(&b, ""); err != nil {
 		return err
 	}
 	return sendReport(w, b.Bytes())

@@ -1,8 +1,11 @@
-package report
+// Package html writes the report of a run as a page for the browser: one file that works without a network.
+//
+// Names of models, layers and transforms come from other people's files. They are shown as text and nothing else: escaped in the page,
+// where a content security policy also forbids every script but the report's own and every request.
+package html
 
 import (
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,36 +15,28 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/report/web"
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
-
-//go:embed page.html
-var pageText string
 
 // A Run is what a page shows: the scores of a run and its record, and what else its folder holds.
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
-	Attachments
+	report.Attachments
 }
 
-// HTML writes the report as one page that needs no other file and makes no request: the sentences, the study and the
-// models as text, the scores as data, and a script that draws the charts and the tables from it.
-func HTML(w io.Writer, rows []scores.Row, rec scores.Record) error {
-	return Run{Rows: rows, Record: rec}.HTML(w, "")
-}
-
-// HTML writes the run's page. With a source, the address of what Data writes on the server that the page comes from, the page
-// asks for its data there; without one it holds them.
-func (r Run) HTML(w io.Writer, source string) error {
+// WritePage writes the report as one page: the sentences, the study and the models as text, and a script that draws the charts and the
+// tables. With a source, the address at which the page's server offers what WriteData writes, the page fetches its data there.
+// Without one the page holds its data, needs no other file and makes no request.
+func (r Run) WritePage(w io.Writer, source string) error {
 	p, err := r.page(source)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"count": count, "plural": plural, "clean": printable, "shape": shape, "tags": tags,
-		"stages": stageRows, "mebibytes": mebibytes,
+		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
+		"stages": stageRows, "mebibytes": report.Mebibytes,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -52,8 +47,8 @@ func (r Run) HTML(w io.Writer, source string) error {
 	return nil
 }
 
-// Data writes what the page draws from, as JSON.
-func (r Run) Data(w io.Writer) error {
+// WriteData writes what the page draws from, as JSON.
+func (r Run) WriteData(w io.Writer) error {
 	if err := json.NewEncoder(w).Encode(r.pack()); err != nil {
 		return fmt.Errorf("writing the data of the report: %w", err)
 	}
@@ -62,7 +57,7 @@ func (r Run) Data(w io.Writer) error {
 
 func (r Run) pack() packed {
 	p := pack(r.Rows, r.Record)
-	p.Relations = relations(r.Rows)
+	p.Relations = packRelations(r.Rows)
 	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
 	p.Curves = packCurves(r.Curves, r.Record.Models)
 	p.Images = packImages(r.Images)
@@ -82,9 +77,9 @@ type page struct {
 	Took     string
 	Findings []string
 	Measures []section
-	Skipped  []note
-	Failures []note
-	Warnings []note
+	Skipped  []report.Note
+	Failures []report.Note
+	Warnings []report.Note
 	Empty    bool
 
 	Relations, Images bool // whether there are any
@@ -92,7 +87,7 @@ type page struct {
 
 // A section is the text of one measure.
 type section struct {
-	Measure
+	report.Measure
 	ID       string
 	Findings []string
 }
@@ -100,15 +95,15 @@ type section struct {
 func (r Run) page(source string) (*page, error) {
 	rec := r.Record
 	p := &page{
-		Record: rec, Policy: Policy(source != ""), Style: template.CSS(web.Style), Script: template.JS(web.Script), Source: source,
-		Extent: extent(rec, r.Rows), Progress: progress(rec), Took: took(rec), Empty: len(r.Rows) == 0,
-		Findings: slices.Concat(Answers(r.Rows), Findings(r.Rows)), Skipped: skipNotes(rec.Skipped), Failures: failureNotes(rec.Failed), Warnings: warningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
+		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source,
+		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
+		Findings: slices.Concat(report.Conclusions(r.Rows), report.Findings(r.Rows)), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := r.pack()
 	p.Relations, p.Images = len(data.Relations) > 0, len(data.Images) > 0
-	shown := overview(r.Rows)
-	for i, m := range Describe(r.Rows) {
-		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: findingsOf(shown, m)})
+	shown := report.Overview(r.Rows)
+	for i, m := range report.Describe(r.Rows) {
+		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: report.FindingsOf(shown, m)})
 	}
 	if source != "" {
 		return p, nil
@@ -122,7 +117,7 @@ func (r Run) page(source string) (*page, error) {
 // script runs, and the page makes no request; fetching allows those for its data, to the server that it comes from.
 func Policy(fetching bool) string {
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
-		hash(web.Script), hash(web.Style))
+		hash(frontEnd), hash(Style))
 	if fetching {
 		policy += "; connect-src 'self'"
 	}
@@ -146,5 +141,5 @@ func tags(t map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(t)) {
 		items = append(items, k+": "+t[k])
 	}
-	return printable(strings.Join(items, ", "))
+	return report.Printable(strings.Join(items, ", "))
 }

@@ -1,4 +1,4 @@
-package report
+package terminal
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
 func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Terminal(&b, rows, rec, o); err != nil {
+	if err := Write(&b, rows, rec, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -24,7 +25,7 @@ func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string
 
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 3, transforms: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
 	text := printed(t, rows, rec, Options{Width: 120})
 	for _, want := range []string{
 		"EFFECTIVE-INVARIANCE · cifar10 · n = 2,000",
@@ -88,15 +89,15 @@ func TestTerminalKeepsOrder(t *testing.T) {
 func TestTerminalFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		f := fake{
-			models: rapid.SampledFrom([]int{1, 2, 9}).Draw(t, "models"), layers: rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "layers"),
-			transforms: rapid.IntRange(1, 3).Draw(t, "transforms"), data: rapid.IntRange(1, 2).Draw(t, "data"),
-			unfinished: rapid.Bool().Draw(t, "unfinished"),
+		f := reporttest.FakeRun{
+			Models: rapid.SampledFrom([]int{1, 2, 9}).Draw(t, "models"), Layers: rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "layers"),
+			Transforms: rapid.IntRange(1, 3).Draw(t, "transforms"), Data: rapid.IntRange(1, 2).Draw(t, "data"),
+			Unfinished: rapid.Bool().Draw(t, "unfinished"),
 		}
 		if rapid.Bool().Draw(t, "long names") {
-			f.name = func(kind string, i int) string { return strings.Repeat("長い"+kind+"\x1b]0;x\a", 5) + fmt.Sprint(i) }
+			f.NameOf = func(kind string, i int) string { return strings.Repeat("長い"+kind+"\x1b]0;x\a", 5) + fmt.Sprint(i) }
 		}
-		rows, rec := f.build()
+		rows, rec := f.Rows()
 		width := rapid.IntRange(80, 200).Draw(t, "width")
 		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width})) {
 			line = strings.TrimSuffix(line, "\n")
@@ -147,7 +148,7 @@ func TestOneErrorOfManyCells(t *testing.T) {
 	}
 	failed = append(failed, scores.Failure{Model: "other", Error: "truncated"})
 	var b bytes.Buffer
-	if err := Failures(&b, failed, Options{Width: 120}); err != nil {
+	if err := WriteFailures(&b, failed, Options{Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"accuracy of model net on data d under turn 0,", "and 4 more", "model other"} {
@@ -159,3 +160,5 @@ func TestOneErrorOfManyCells(t *testing.T) {
 		t.Errorf("it prints\n%s", b.String())
 	}
 }
+
+var nan = math.NaN()

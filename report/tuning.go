@@ -46,34 +46,9 @@ func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) 
 			found[i].Amounts, found[i].Values = append(found[i].Amounts, r.Amount), append(found[i].Values, r.Value)
 		})
 		if points > mostCurvePoints {
-			notes = append(notes, fmt.Sprintf("the report shows the first %s points of %s of tuning curves", count(mostCurvePoints), count(points)))
+			notes = append(notes, fmt.Sprintf("the report shows the first %s points of %s of tuning curves", Count(mostCurvePoints), Count(points)))
 		}
 		return err
 	})
 	return found, notes, err
-}
-
-type packedCurve struct {
-	Model     string  `json:"model"`
-	Layer     string  `json:"layer"`
-	Depth     int     `json:"depth"`
-	Data      string  `json:"data"`
-	Transform string  `json:"transform"`
-	Measure   string  `json:"measure"`
-	Factor    string  `json:"factor"`
-	Unit      int     `json:"unit"`
-	Threshold numbers `json:"threshold"`
-	Sign      int     `json:"sign"`
-	Amounts   numbers `json:"amounts"`
-	Values    numbers `json:"values"`
-}
-
-func packCurves(all []TuningCurve, models []scores.ModelRecord) []packedCurve {
-	depth := depths(models)
-	out := make([]packedCurve, len(all))
-	for i, c := range all {
-		out[i] = packedCurve{printable(c.Model), printable(c.Layer), depth(c.Model, c.Layer), printable(c.Data), printable(c.Transform), printable(c.Measure), printable(c.Factor),
-			c.Unit, numbers{c.Threshold}, c.Sign, c.Amounts, c.Values}
-	}
-	return out
 }

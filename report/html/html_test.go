@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"bytes"
@@ -17,7 +17,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/noether-ml/noether/report/web"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -30,7 +31,7 @@ func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
 func renderRun(t testing.TB, run Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := run.HTML(&b, ""); err != nil {
+	if err := run.WritePage(&b, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "report.html"), b.Bytes(), 0o644); err != nil {
@@ -67,7 +68,7 @@ var voids = map[string]bool{"meta": true, "br": true, "input": true, "img": true
 
 func TestHTMLIsWellFormed(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	z := html.NewTokenizer(strings.NewReader(render(t, rows, rec)))
 	var open []string
 	ids := make(map[string]bool)
@@ -106,7 +107,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 
 func TestHTMLHoldsTheRun(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	page := render(t, rows, rec)
 	for _, want := range []string{
 		"<title>cifar-rotation – Noether</title>", "2 models, 1 data set, 3 transforms, 5 measures, 1,776 scores",
@@ -118,7 +119,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	for _, sentence := range Findings(rows) {
+	for _, sentence := range report.Findings(rows) {
 		if !strings.Contains(html.UnescapeString(page), sentence) {
 			t.Errorf("the page does not say %q", sentence)
 		}
@@ -129,7 +130,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 // page's own script and style by their hashes and no request.
 func TestHTMLLoadsNothing(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	var policy, script, style string
 	walk(t, render(t, rows, rec), func(n *html.Node) {
 		for _, a := range n.Attr {
@@ -172,7 +173,7 @@ func TestHTMLLoadsNothing(t *testing.T) {
 // TestAssetsSurviveInlining checks what would end a script or a style early, or change its hash.
 func TestAssetsSurviveInlining(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"script": web.Script, "style": web.Style} {
+	for name, text := range map[string]string{"script": frontEnd, "style": Style} {
 		if text == "" {
 			t.Errorf("the %s is empty", name)
 		}
@@ -191,12 +192,12 @@ var hostile = []string{
 }
 
 // attacked is a run whose every name is hostile, and different.
-var attacked = fake{models: 3, layers: 4, transforms: 2, data: 2, classes: 2, name: func(kind string, i int) string {
+var attacked = reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 2, Data: 2, Classes: 2, NameOf: func(kind string, i int) string {
 	return hostile[(len(kind)+i)%len(hostile)] + fmt.Sprint(kind, i)
 }}
 
 func attackedRun() ([]scores.Row, scores.Record) {
-	rows, rec := attacked.build()
+	rows, rec := attacked.Rows()
 	for i := range rows {
 		if rows[i].Measure == "distance" {
 			rows[i].Measure, rows[i].Statistic, rows[i].Warning = hostile[0], hostile[2]+rows[i].Statistic, hostile[0]
@@ -291,8 +292,8 @@ func TestDataComesBack(t *testing.T) {
 	for i, r := range rows {
 		for name, want := range map[string]string{"model": r.Model, "layer": r.Layer, "transform": r.Transform, "parameter": r.Parameter,
 			"measure": r.Measure, "factor": r.Factor, "statistic": r.Statistic, "warning": r.Warning} {
-			if got := text(name, i); got != printable(want) {
-				t.Fatalf("row %d: %s is %q, not %q", i, name, got, printable(want))
+			if got := text(name, i); got != report.Printable(want) {
+				t.Fatalf("row %d: %s is %q, not %q", i, name, got, report.Printable(want))
 			}
 		}
 		for name, want := range map[string]float64{"value": r.Value, "low": r.Low, "high": r.High, "null": r.Null, "n": float64(r.N), "depth": float64(r.Depth)} {
@@ -314,9 +315,9 @@ func TestDataComesBack(t *testing.T) {
 // and that they are those that a page of its own would hold.
 func TestDataFromAServer(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	var b bytes.Buffer
-	if err := (Run{Rows: rows, Record: rec}).HTML(&b, "/api/runs/a%20b/page"); err != nil {
+	if err := (Run{Rows: rows, Record: rec}).WritePage(&b, "/api/runs/a%20b/page"); err != nil {
 		t.Fatal(err)
 	}
 	walk(t, b.String(), func(n *html.Node) {
@@ -332,7 +333,7 @@ func TestDataFromAServer(t *testing.T) {
 		}
 	})
 	b.Reset()
-	if err := (Run{Rows: rows, Record: rec}).Data(&b); err != nil {
+	if err := (Run{Rows: rows, Record: rec}).WriteData(&b); err != nil {
 		t.Fatal(err)
 	}
 	served, held := decode(t, &b), unpacked(t, render(t, rows, rec))
@@ -344,7 +345,7 @@ func TestDataFromAServer(t *testing.T) {
 // TestUnusualRuns renders what is empty, small, unfinished or huge.
 func TestUnusualRuns(t *testing.T) {
 	t.Parallel()
-	few, rec := fake{models: 1, layers: 1, transforms: 1, unfinished: true}.build()
+	few, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Unfinished: true}.Rows()
 	bare := scores.Row{Study: "s", Model: "m", Depth: -1, Measure: "mine", Statistic: "own", Value: nan, Low: nan, High: nan, Null: nan}
 	many := make([]scores.Row, 0, 100_000)
 	for len(many) < 100_000 {
@@ -364,7 +365,7 @@ func TestUnusualRuns(t *testing.T) {
 		{"no record", few, scores.Record{}, "Accuracy", 1 << 20},
 		{"unfinished, one layer", few, rec, "Unfinished: 12 of 30 cells are done.", 1 << 20},
 		{"an unknown measure without a number", []scores.Row{bare}, rec, "mine", 1 << 20},
-		{"a hundred thousand rows", many, rec, plural(len(many), "score"), 8 << 20},
+		{"a hundred thousand rows", many, rec, report.Plural(len(many), "score"), 8 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -385,11 +386,8 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
-	if err := HTML(broken{}, rows, rec); err == nil {
+	rows, rec := reporttest.UsualRun.Rows()
+	if err := (Run{Rows: rows, Record: rec}).WritePage(broken{}, ""); err == nil {
 		t.Error("HTML lost the error")
-	}
-	if err := Terminal(broken{}, rows, rec, Options{}); err == nil {
-		t.Error("Terminal lost the error")
 	}
 }

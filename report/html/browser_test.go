@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -183,7 +184,7 @@ func (v *visit) quiet(t *testing.T) {
 
 func TestChartsAreDrawn(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	// Bars for each of three measures of predictions, and curves for each of three transformations for each of two
 	// measures of layers.
@@ -202,7 +203,7 @@ func TestChartsAreDrawn(t *testing.T) {
 // TestChoosing changes the statistic and the value of the parameter and looks for the charts to follow.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 4, transforms: 2, classes: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, Classes: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	seis := `document.querySelector("section.measure[data-measure='3']")`
 	if got := evaluate[string](t, v, seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
@@ -217,7 +218,7 @@ func TestChoosing(t *testing.T) {
 
 func TestTableSortsAndFilters(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 20, transforms: 2, classes: 3}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 2, Classes: 3}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	root := "section.measure[data-measure='3'] .score-table "
 	headers := v.texts(t, root+"th")
@@ -279,15 +280,15 @@ func TestPagesOfAnyShape(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		run    fake
+		run    reporttest.FakeRun
 		charts bool
 	}{
-		{"empty", fake{}, false},
-		{"one layer of one model", fake{models: 1, layers: 1, transforms: 1, unfinished: true}, true},
-		{"many", fake{models: 12, layers: 40, transforms: 3, data: 2, classes: 10}, true},
+		{"empty", reporttest.FakeRun{}, false},
+		{"one layer of one model", reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Unfinished: true}, true},
+		{"many", reporttest.FakeRun{Models: 12, Layers: 40, Transforms: 3, Data: 2, Classes: 10}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rows, rec := c.run.build()
+			rows, rec := c.run.Rows()
 			v := open(t, rows, rec, 390, 844)
 			if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); (n > 0) != c.charts {
 				t.Errorf("%d charts", n)

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -19,14 +21,14 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 			run.Rows = append(run.Rows, scores.Row{Study: "gratings", Model: "net", Layer: l.Name, Depth: l.Depth, Data: data, Measure: "firing", Statistic: statistic,
 				Factor: factor, Value: value, Low: value - 1, High: value + 1, Null: 5, N: 40})
 		}
-		run.Curves = append(run.Curves, TuningCurve{Model: "net", Layer: l.Name, Data: data, Measure: "firing", Factor: factor, Unit: 3, Threshold: 0.5, Sign: 1,
+		run.Curves = append(run.Curves, report.TuningCurve{Model: "net", Layer: l.Name, Data: data, Measure: "firing", Factor: factor, Unit: 3, Threshold: 0.5, Sign: 1,
 			Amounts: []float64{-1, 0, 1}, Values: []float64{0.2, 1, 0.1}})
 	}
-	units := func(each func(Subject, float64)) error {
+	units := func(each func(report.Subject, float64)) error {
 		for i, l := range layers {
 			for factor, data := range map[string]string{"phase": "gratings", "orientation": "gratings", "": "clips"} {
 				for unit := range 40 {
-					each(Subject{Of: "unit", Model: "net", Layer: l.Name, Data: data, Factor: factor, Measure: "firing", Statistic: "invariance"}, float64(20*i+unit))
+					each(report.Subject{Of: "unit", Model: "net", Layer: l.Name, Data: data, Factor: factor, Measure: "firing", Statistic: "invariance"}, float64(20*i+unit))
 				}
 			}
 		}
@@ -38,7 +40,7 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 		add(l, "clips", "", 60-float64(i))
 	}
 	var err error
-	if run.Distributions, _, err = Distribute(units); err != nil {
+	if run.Distributions, _, err = report.Distribute(units); err != nil {
 		t.Fatal(err)
 	}
 	return run
@@ -93,7 +95,7 @@ func TestFactorsInTheTable(t *testing.T) {
 	}
 	v.quiet(t)
 
-	rows, rec := fake{models: 1, layers: 1, transforms: 1, classes: 3}.build()
+	rows, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Classes: 3}.Rows()
 	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1")
 	if heads = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
 		t.Errorf("of classes the table has the columns %q", heads)
@@ -127,7 +129,7 @@ func TestLayersBesideEachOther(t *testing.T) {
 // TestNothingToDraw says that a page is complete whose charts have nothing to show.
 func TestNothingToDraw(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	v := openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#layers=nolayer")
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .none").length`); n == 0 {
 		t.Error("no section says that the filters hide all")

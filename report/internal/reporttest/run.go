@@ -1,7 +1,12 @@
-package report
+// Package reporttest invents runs for tests of the report.
+package reporttest
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -10,25 +15,25 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A fake is the shape of an invented run that looks like a real one.
-type fake struct {
-	models, layers, transforms int
-	data                       int
-	classes                    int // with scores for each class where > 0
-	grid                       int // layers of the first two models that are compared with each other
-	unfinished                 bool
-	name                       func(kind string, i int) string // nil: names as people give them
+// A FakeRun is the shape of an invented run that looks like a real one.
+type FakeRun struct {
+	Models, Layers, Transforms int
+	Data                       int
+	Classes                    int // with scores for each class where > 0
+	PairedLayers               int // layers of the first two models that are compared with each other
+	Unfinished                 bool
+	NameOf                     func(kind string, i int) string // nil: names as people give them
 }
 
 var (
-	fakeModels     = []string{"resnet20", "resnet56", "vit-tiny", "convnext-s"}
-	fakeTransforms = []string{"quarter", "gray", "jitter", "blur"}
-	fakeClasses    = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
+	modelNames     = []string{"resnet20", "resnet56", "vit-tiny", "convnext-s"}
+	transformNames = []string{"quarter", "gray", "jitter", "blur"}
+	classNames     = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 )
 
-func (f fake) named(kind string, i int) string {
-	if f.name != nil {
-		return f.name(kind, i)
+func (f FakeRun) Name(kind string, i int) string {
+	if f.NameOf != nil {
+		return f.NameOf(kind, i)
 	}
 	pick := func(names []string) string {
 		if i < len(names) {
@@ -38,11 +43,11 @@ func (f fake) named(kind string, i int) string {
 	}
 	switch kind {
 	case "model":
-		return pick(fakeModels)
+		return pick(modelNames)
 	case "transform":
-		return pick(fakeTransforms)
+		return pick(transformNames)
 	case "class":
-		return pick(fakeClasses)
+		return pick(classNames)
 	case "data":
 		return []string{"cifar10", "cifar10-c"}[i%2]
 	default:
@@ -50,16 +55,16 @@ func (f fake) named(kind string, i int) string {
 	}
 }
 
-// build returns the rows and the record of the invented run. It is the same each time.
-func (f fake) build() ([]scores.Row, scores.Record) {
+// Rows returns the rows and the record of the invented run. It is the same each time.
+func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []scores.Row
 	rec := f.record()
-	for d := range max(1, f.data) {
-		for m := range f.models {
-			for t := range f.transforms {
-				at := scores.Row{Study: rec.Study, Model: f.named("model", m), Data: f.named("data", d),
-					Transform: f.named("transform", t), Depth: -1, Trial: 0}
+	for d := range max(1, f.Data) {
+		for m := range f.Models {
+			for t := range f.Transforms {
+				at := scores.Row{Study: rec.Study, Model: f.Name("model", m), Data: f.Name("data", d),
+					Transform: f.Name("transform", t), Depth: -1, Trial: 0}
 				rows = append(rows, f.predictions(r, at, m, t)...)
 				rows = append(rows, f.depths(r, at, m, t)...)
 			}
@@ -69,22 +74,20 @@ func (f fake) build() ([]scores.Row, scores.Record) {
 }
 
 // pairs are similarities of the first layers of model 0 with those of model 1, and of model 0 among each other.
-func (f fake) pairs(r *rand.Rand) []scores.Row {
+func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	var rows []scores.Row
-	for other := range min(2, f.grid) {
-		for a := range f.grid {
-			for b := range f.grid {
+	for other := range min(2, f.PairedLayers) {
+		for a := range f.PairedLayers {
+			for b := range f.PairedLayers {
 				value := math.Exp(-0.15*math.Abs(float64(a-b))) * (1 - 0.1*float64(other)*r.Float64())
-				rows = append(rows, scores.Row{Study: "cifar-rotation", Model: f.named("model", 0), OtherModel: f.named("model", other), Data: f.named("data", 0),
-					Layer: f.named("layer", a), Depth: 3 + 5*a, OtherLayer: f.named("layer", b),
+				rows = append(rows, scores.Row{Study: "cifar-rotation", Model: f.Name("model", 0), OtherModel: f.Name("model", other), Data: f.Name("data", 0),
+					Layer: f.Name("layer", a), Depth: 3 + 5*a, OtherLayer: f.Name("layer", b),
 					Measure: "similarity", Statistic: "linear-cka", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.05, N: 2000})
 			}
 		}
 	}
 	return rows
 }
-
-var nan = math.NaN()
 
 // parameters are the values of a transformation: the first has a list of them.
 func parameters(t int) []string {
@@ -94,7 +97,7 @@ func parameters(t int) []string {
 	return []string{""}
 }
 
-func (f fake) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
+func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for k, parameter := range parameters(t) {
 		ei := 0.4 + 0.12*float64(m%4) + 0.17*float64(t) - 0.05*float64(k%2) + 0.02*r.Float64()
@@ -105,16 +108,16 @@ func (f fake) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 			row.Measure, row.Statistic, row.Parameter = measure, statistic, parameter
 			row.Value, row.Low, row.High, row.Null, row.N = value, value-half, value+half, null, 2000
 			rows = append(rows, row)
-			for c := range f.classes {
-				row.Factor, row.N = "class="+f.named("class", c), 200
+			for c := range f.Classes {
+				row.Factor, row.N = "class="+f.Name("class", c), 200
 				row.Value = value * (0.85 + 0.3*r.Float64())
 				row.Low, row.High = row.Value-3*half, row.Value+3*half
 				rows = append(rows, row)
 			}
 		}
-		add("accuracy", "clean", clean, 0.017, nan)
-		add("accuracy", "moved", clean*ei, 0.021, nan)
-		add("accuracy", "drop", clean-clean*ei, 0.018, nan)
+		add("accuracy", "clean", clean, 0.017, math.NaN())
+		add("accuracy", "moved", clean*ei, 0.021, math.NaN())
+		add("accuracy", "drop", clean-clean*ei, 0.018, math.NaN())
 		add("effective-invariance", "ei", ei, 0.018, 0.09)
 		add("prediction-divergence", "js", 0.55*(1-ei), 0.011, 0.52)
 		add("prediction-divergence", "kl", 4.1*(1-ei), 0.21, 5.1)
@@ -124,14 +127,14 @@ func (f fake) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	return rows
 }
 
-func (f fake) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
+func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
-	for l := range f.layers {
-		x := float64(l) / float64(max(1, f.layers-1))
+	for l := range f.Layers {
+		x := float64(l) / float64(max(1, f.Layers-1))
 		for k, parameter := range parameters(t) {
 			add := func(measure, statistic string, value, half, null float64, n int, warning string) {
 				row := at
-				row.Layer, row.Depth = f.named("layer", l), 3+5*l+m%3
+				row.Layer, row.Depth = f.Name("layer", l), 3+5*l+m%3
 				row.Measure, row.Statistic, row.Parameter, row.Warning = measure, statistic, parameter, warning
 				row.Value, row.Low, row.High, row.Null, row.N = value, value-half, value+half, null, n
 				rows = append(rows, row)
@@ -144,7 +147,7 @@ func (f fake) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 			}
 			add("seis", "equivariance", min(equivariance, 0.99), 0.01+0.02*x, 0.08+0.14*x, 32000*(l+1), warning)
 			add("seis", "invariance", invariance, 0.015, 0.05+0.03*x, 32000*(l+1), "")
-			add("seis", "rank", math.Round(900*math.Exp(-3*x)), nan, nan, 32000*(l+1), "")
+			add("seis", "rank", math.Round(900*math.Exp(-3*x)), math.NaN(), math.NaN(), 32000*(l+1), "")
 			cosine := 0.03 + 0.32*x*(1-0.2*float64(m%4)) - 0.005*float64(t)
 			add("distance", "cosine", cosine, 0.006, 0.2+0.4*x, 2000, "")
 			add("distance", "relative-l2", math.Sqrt(2*cosine), 0.01, math.Sqrt(2*(0.2+0.4*x)), 2000, "")
@@ -155,39 +158,53 @@ func (f fake) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	return rows
 }
 
-func (f fake) record() scores.Record {
+func (f FakeRun) record() scores.Record {
 	started := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	finished := started.Add(192 * time.Second)
 	rec := scores.Record{
 		Study: "cifar-rotation", Noether: "0.1.0", Started: started, Finished: &finished, Cells: 30, Done: 30,
 		Engine: scores.EngineRecord{ONNXRuntime: "1.24.1", Device: "cpu", BLAS: "OpenBLAS", Threads: 2, Machine: "linux/amd64"},
 		Skipped: []scores.Skip{
-			{Model: f.named("model", 0), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
-			{Model: f.named("model", 1), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
+			{Model: f.Name("model", 0), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
+			{Model: f.Name("model", 1), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
 		},
 		Warnings: []string{"12 of 2,000 images did not decode and were left out"},
 	}
-	if f.unfinished {
+	if f.Unfinished {
 		rec.Finished, rec.Done = nil, 12
 	}
-	if f.name != nil {
-		rec.Study = f.name("study", 0)
+	if f.NameOf != nil {
+		rec.Study = f.NameOf("study", 0)
 	}
-	for m := range f.models {
-		model := scores.ModelRecord{Name: f.named("model", m), Path: "models/" + f.named("model", m) + ".onnx",
+	for m := range f.Models {
+		model := scores.ModelRecord{Name: f.Name("model", m), Path: "models/" + f.Name("model", m) + ".onnx",
 			SHA256: strings.Repeat(fmt.Sprintf("%02x", 17*m+40), 32), Opset: 13, Tags: map[string]string{"family": "resnet", "training": "standard"}}
-		for l := range f.layers {
-			model.Layers = append(model.Layers, scores.LayerRecord{Name: f.named("layer", l), Op: "Relu", Depth: 3 + 5*l, Shape: []int{16, 32, 32}, Axes: "NCHW"})
+		for l := range f.Layers {
+			model.Layers = append(model.Layers, scores.LayerRecord{Name: f.Name("layer", l), Op: "Relu", Depth: 3 + 5*l, Shape: []int{16, 32, 32}, Axes: "NCHW"})
 		}
 		rec.Models = append(rec.Models, model)
 	}
-	for d := range max(1, f.data) {
-		rec.Data = append(rec.Data, scores.DataRecord{Name: f.named("data", d), Kind: "cifar10", N: 2000, Fingerprint: strings.Repeat("ab12", 16)})
+	for d := range max(1, f.Data) {
+		rec.Data = append(rec.Data, scores.DataRecord{Name: f.Name("data", d), Kind: "cifar10", N: 2000, Fingerprint: strings.Repeat("ab12", 16)})
 	}
 	rec.Resolved = "name: " + rec.Study + "\nseed: 1\ndata:\n  - {name: cifar10, cifar10: data/test_batch.bin, limit: 2000}\n" +
 		"transforms:\n  - {name: quarter, rotate: {values: [90, 180, 270]}}\nmeasures:\n  - accuracy\n  - seis: {variance: 0.99}\n"
 	return rec
 }
 
-// usual is the run that most tests look at.
-var usual = fake{models: 2, layers: 20, transforms: 3}
+// UsualRun is the run that most tests look at.
+var UsualRun = FakeRun{Models: 2, Layers: 20, Transforms: 3}
+
+func Checkerboard(w, h int) []byte {
+	m := image.NewGray(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.SetGray(x, y, color.Gray{Y: uint8(255 * ((x/4 + y/4) % 2))})
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"fmt"
@@ -23,5 +23,3 @@ func stageRows(used *scores.Resources) []stageRow {
 	}
 	return append(out, stageRow{"the whole run", fmt.Sprintf("%.2f", used.Seconds), ""})
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }

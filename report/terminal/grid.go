@@ -1,4 +1,4 @@
-package report
+package terminal
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/lipgloss/table"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -34,7 +35,7 @@ type gridValue struct {
 }
 
 func valueOf(r scores.Row) gridValue {
-	return gridValue{layer: r.Layer, other: partner(&r), depth: r.Depth, value: number(r.Value), interval: interval(r.Low, r.High)}
+	return gridValue{layer: r.Layer, other: report.Partner(&r), depth: r.Depth, value: report.Number(r.Value), interval: report.Interval(r.Low, r.High)}
 }
 
 // oneLayer leaves out the column of the worst layer, where each is the best one too.
@@ -57,7 +58,7 @@ func (g *grid) hoist() {
 			continue
 		}
 		if value != "" {
-			g.caption = append(g.caption, shorten(value, longestName))
+			g.caption = append(g.caption, report.Shorten(value, longestName))
 		}
 		g.labels = slices.Delete(g.labels, column, column+1)
 		for i := range g.rows {
@@ -137,11 +138,14 @@ func namesBelow(above, labels []string, width int) []string {
 	for i, label := range labels {
 		repeated = repeated && above[i] == label
 		if !repeated {
-			cells[i] = shorten(label, width)
+			cells[i] = report.Shorten(label, width)
 		}
 	}
 	return cells
 }
+
+// withOther stands before the second of two layers that are compared.
+const withOther = "~ "
 
 func (v gridValue) write(l layout) string {
 	if v.value == "" {
@@ -155,7 +159,7 @@ func (v gridValue) write(l layout) string {
 		return strings.Join(parts, separator(l.stacked))
 	}
 	if v.other != "" { // beneath each other: side by side they would be cut down to the same
-		return strings.Join(parts, " ") + "\n" + shorten(v.layer, l.layers) + "\n" + withOther + shorten(v.other, l.layers-len(withOther))
+		return strings.Join(parts, " ") + "\n" + report.Shorten(v.layer, l.layers) + "\n" + withOther + report.Shorten(v.other, l.layers-len(withOther))
 	}
 	name := v.name(l.layers)
 	if l.stacked {
@@ -167,12 +171,12 @@ func (v gridValue) write(l layout) string {
 // name is the layer's, in width cells. Where it must be cut it starts with the layer's depth, since blocks of one kind
 // differ in the middle of their names, which is what is cut.
 func (v gridValue) name(width int) string {
-	name := shorten(v.layer, width)
+	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {
 		return name
 	}
 	depth := fmt.Sprintf("#%d ", v.depth)
-	return depth + shorten(v.layer, max(1, width-len(depth)))
+	return depth + report.Shorten(v.layer, max(1, width-len(depth)))
 }
 
 func separator(stacked bool) string {

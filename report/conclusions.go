@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Answers returns sentences on what people come with: which model is the more invariant, and is that beyond doubt; where in depth
+// Conclusions returns sentences on what people come with: which model is the more invariant, and is that beyond doubt; where in depth
 // do models lose equivariance; which layer to take for a task of localisation. Like Findings they follow from the scores
 // by fixed rules.
-func Answers(rows []scores.Row) []string {
-	shown := overview(rows)
+func Conclusions(rows []scores.Row) []string {
+	shown := Overview(rows)
 	return nonEmpty(ranking(shown), lost(shown), localising(shown))
 }
 
@@ -28,9 +28,9 @@ var rankedBy = []struct {
 	{"accuracy", Statistic{Name: "drop", Title: "drop in accuracy", Direction: Lower}},
 }
 
-// A lead is how far the best model of a case, a transformation on a data set, is ahead of the next.
-type lead struct {
-	best, next series
+// A advantage is how far the best model of a case, a transformation on a data set, is ahead of the next.
+type advantage struct {
+	best, next Series
 	sure       bool // by more than their intervals allow
 	gap        float64
 }
@@ -38,10 +38,10 @@ type lead struct {
 // ranking says which model is the most invariant, "" where there are no two.
 func ranking(shown []scores.Row) string {
 	for _, by := range rankedBy {
-		var leads []lead
+		var leads []advantage
 		models := 0
-		for _, group := range byCase(seriesOf(shown, by.measure, by.statistic.Name)) {
-			if len(group) > 1 && group[0].transform != "" {
+		for _, group := range byCase(SeriesOf(shown, by.measure, by.statistic.Name)) {
+			if len(group) > 1 && group[0].Transform != "" {
 				leads, models = append(leads, leadOf(group, by.statistic.Direction)), max(models, len(group))
 			}
 		}
@@ -52,17 +52,17 @@ func ranking(shown []scores.Row) string {
 	return ""
 }
 
-func leadOf(group []series, d Direction) lead {
+func leadOf(group []Series, d Direction) advantage {
 	group = slices.Clone(group)
-	slices.SortStableFunc(group, func(a, b series) int {
+	slices.SortStableFunc(group, func(a, b Series) int {
 		if d == Lower {
 			a, b = b, a
 		}
-		return cmp.Compare(b.rows[0].Value, a.rows[0].Value)
+		return cmp.Compare(b.Rows[0].Value, a.Rows[0].Value)
 	})
-	l := lead{best: group[0], next: group[1]}
-	l.gap = math.Abs(l.best.rows[0].Value - l.next.rows[0].Value)
-	l.sure = beyond(l.best.rows[0], l.next.rows[0])
+	l := advantage{best: group[0], next: group[1]}
+	l.gap = math.Abs(l.best.Rows[0].Value - l.next.Rows[0].Value)
+	l.sure = beyond(l.best.Rows[0], l.next.Rows[0])
 	return l
 }
 
@@ -73,45 +73,45 @@ func beyond(a, b scores.Row) bool {
 }
 
 // sentenceOf sums up the leads of all cases by the model that leads most often.
-func sentenceOf(leads []lead, models int, title string) string {
+func sentenceOf(leads []advantage, models int, title string) string {
 	wins := make(map[string]int)
 	for _, l := range leads {
-		wins[l.best.model]++
+		wins[l.best.Model]++
 	}
 	first := leads[0]
 	for _, l := range leads {
-		if wins[l.best.model] > wins[first.best.model] || l.best.model == first.best.model && l.gap > first.gap {
+		if wins[l.best.Model] > wins[first.best.Model] || l.best.Model == first.best.Model && l.gap > first.gap {
 			first = l
 		}
 	}
 	sure := 0
 	for _, l := range leads {
-		if l.best.model == first.best.model && l.sure {
+		if l.best.Model == first.best.Model && l.sure {
 			sure++
 		}
 	}
-	name, won := shorten(first.best.model, longestName), wins[first.best.model]
-	than := "is the most invariant of " + plural(models, "model")
+	name, won := Shorten(first.best.Model, longestName), wins[first.best.Model]
+	than := "is the most invariant of " + Plural(models, "model")
 	if models == 2 {
-		than = "is more invariant than " + shorten(first.next.model, longestName)
+		than = "is more invariant than " + Shorten(first.next.Model, longestName)
 	}
-	example := fmt.Sprintf("%s %s against %s", title, number(first.best.rows[0].Value), number(first.next.rows[0].Value))
+	example := fmt.Sprintf("%s %s against %s", title, Number(first.best.Rows[0].Value), Number(first.next.Rows[0].Value))
 	if models > 2 {
-		example += " of " + shorten(first.next.model, longestName)
+		example += " of " + Shorten(first.next.Model, longestName)
 	}
-	under := "under " + shorten(first.best.transform, longestName)
+	under := "under " + Shorten(first.best.Transform, longestName)
 	if len(leads) == 1 && sure == 0 {
-		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", plural(models, "model"), under, name, example)
+		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", Plural(models, "model"), under, name, example)
 	}
 	if len(leads) == 1 {
 		return fmt.Sprintf("%s %s %s: %s, which is more than their intervals allow.", name, than, under, example)
 	}
 	beyondDoubt := "none of them"
 	if sure > 0 {
-		beyondDoubt = count(sure)
+		beyondDoubt = Count(sure)
 	}
 	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
-		name, than, won, plural(len(leads), "case"), beyondDoubt, under, example)
+		name, than, won, Plural(len(leads), "case"), beyondDoubt, under, example)
 }
 
 const (
@@ -122,7 +122,7 @@ const (
 // lost says by which layer each model has lost half of the equivariance that it loses, under the transformation that costs most.
 func lost(shown []scores.Row) string {
 	var worst []loss
-	for _, models := range byCase(seriesOf(shown, "seis", "equivariance")) {
+	for _, models := range byCase(SeriesOf(shown, "seis", "equivariance")) {
 		var losses []loss
 		for _, s := range models {
 			if l, ok := lossOf(s); ok {
@@ -141,11 +141,11 @@ func lost(shown []scores.Row) string {
 	for _, l := range worst[:min(len(worst), mostNamed)] {
 		text := "by " + layer(l.half)
 		if several {
-			text += " in " + shorten(l.half.Model, longestName)
+			text += " in " + Shorten(l.half.Model, longestName)
 		}
-		parts = append(parts, fmt.Sprintf("%s (depth %d; %s to %s)", text, l.half.Depth, number(l.from), number(l.to)))
+		parts = append(parts, fmt.Sprintf("%s (depth %d; %s to %s)", text, l.half.Depth, Number(l.from), Number(l.to)))
 	}
-	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", shorten(transformLabel(&worst[0].half), longestName), listed(parts))
+	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", Shorten(transformLabel(&worst[0].half), longestName), listed(parts))
 }
 
 type loss struct {
@@ -162,14 +162,14 @@ func largest(losses []loss) float64 {
 }
 
 // lossOf finds the highest score over depth and the lowest one after it.
-func lossOf(s series) (loss, bool) {
+func lossOf(s Series) (loss, bool) {
 	top := 0
-	for i, r := range s.rows {
-		if r.Value > s.rows[top].Value {
+	for i, r := range s.Rows {
+		if r.Value > s.Rows[top].Value {
 			top = i
 		}
 	}
-	after := s.rows[top:]
+	after := s.Rows[top:]
 	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) }).Value
 	l := loss{from: after[0].Value, to: low}
 	if l.from-l.to < someLoss {
@@ -205,9 +205,9 @@ func localising(shown []scores.Row) string {
 	for _, c := range found[:min(len(found), mostNamed)] {
 		text := layer(c.row)
 		if len(found) > 1 {
-			text += " of " + shorten(c.row.Model, longestName)
+			text += " of " + Shorten(c.row.Model, longestName)
 		}
-		parts = append(parts, fmt.Sprintf("%s (equivariance %s, invariance %s)", text, number(c.equivariance/c.n), number(c.invariance/c.n)))
+		parts = append(parts, fmt.Sprintf("%s (equivariance %s, invariance %s)", text, Number(c.equivariance/c.n), Number(c.invariance/c.n)))
 	}
 	return "To localise, take " + strings.Join(parts, " or ") + ": there equivariance is furthest above invariance, on average over the transformations."
 }

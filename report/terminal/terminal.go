@@ -1,16 +1,18 @@
-package report
+// Package terminal prints the scores of a run as tables of text.
+//
+// Names of models, layers and transforms come from other people's files: control characters are stripped from them.
+package terminal
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -22,19 +24,20 @@ type Options struct {
 
 const (
 	defaultWidth = 100
+	longestName  = 48 // cells
 	longestList  = 12 // of warnings and of skipped measures
 	mostColumns  = 5  // of statistics side by side; of more, those that say how a measure turned out
 )
 
-// Terminal prints the overview of a run: for every measure a table of its statistics by model and transformation,
+// Write prints the overview of a run: for every measure a table of its statistics by model and transformation,
 // with the most and the least invariant layer where it has layers, then what was skipped and warned of.
-func Terminal(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
+func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: overview(rows)}
+	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: report.Overview(rows)}
 	p.heading(rec, rows)
-	for _, m := range Describe(p.shown) {
+	for _, m := range report.Describe(p.shown) {
 		p.measure(m)
 	}
 	p.skipped(rec.Skipped)
@@ -70,7 +73,7 @@ func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
 // wrapped prints text over as many lines as the width asks for, the later ones indented.
 func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
-	for i, l := range folded(text, p.width-indent) {
+	for i, l := range report.Fold(text, p.width-indent) {
 		pad := ""
 		if i > 0 {
 			pad = strings.Repeat(" ", indent)
@@ -80,8 +83,8 @@ func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
 }
 
 func (p *printer) heading(rec scores.Record, rows []scores.Row) {
-	p.wrapped(p.style.title, printable(rec.Study)+" · "+extent(rec, rows), 0)
-	if s := progress(rec); s != "" {
+	p.wrapped(p.style.title, report.Printable(rec.Study)+" · "+report.Extent(rec, rows), 0)
+	if s := report.Progress(rec); s != "" {
 		p.wrapped(p.style.warn, s, 0)
 	}
 	if len(rows) == 0 {
@@ -91,46 +94,11 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what chance gives.", 0)
 }
 
-// extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".
-func extent(rec scores.Record, rows []scores.Row) string {
-	models, data := len(rec.Models), len(rec.Data)
-	parts := []string{plural(max(models, len(distinct(rows, byModel))), "model"), plural(max(data, len(distinct(rows, byData))), "data set")}
-	if n := len(distinct(rows, byTransform)); n > 0 { // films and gratings move by themselves
-		parts = append(parts, plural(n, "transform"))
-	}
-	return strings.Join(append(parts, plural(len(distinct(rows, byMeasure)), "measure"), plural(len(rows), "score")), ", ")
-}
-
-// progress says that a run is unfinished, or that some of it failed, or nothing.
-func progress(rec scores.Record) string {
-	switch {
-	case rec.Finished != nil && len(rec.Failed) > 0:
-		return fmt.Sprintf("Incomplete: %s of %s cells are done, with %s. What follows holds for what is done; means that lack a value are left out. Run the study again to try what failed once more.",
-			count(rec.Done), count(rec.Cells), plural(len(rec.Failed), "failure"))
-	case rec.Finished != nil:
-		return ""
-	}
-	return fmt.Sprintf("Unfinished: %s of %s cells are done. What follows holds for those; run the study again to go on.",
-		count(rec.Done), count(rec.Cells))
-}
-
-// took is the time from start to finish, rounded for reading; "" for an unfinished run.
-func took(rec scores.Record) string {
-	if rec.Finished == nil || rec.Started.IsZero() {
-		return ""
-	}
-	d := rec.Finished.Sub(rec.Started)
-	if d < time.Minute {
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
 // measure prints one table for a measure of predictions, and one for each statistic of a measure of layers.
-func (p *printer) measure(m Measure) {
+func (p *printer) measure(m report.Measure) {
 	var tables []grid
-	if layered(p.shown, m.Name) {
-		for _, s := range m.headline() {
+	if report.Layered(p.shown, m.Name) {
+		for _, s := range m.Headline() {
 			tables = append(tables, p.layers(m, s))
 		}
 	} else {
@@ -151,34 +119,36 @@ func (p *printer) measure(m Measure) {
 	}
 }
 
-// gridLabels head the columns of what series.labels returns.
+// gridLabels head the columns of what labelsOf returns.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
-func (s series) labels() []string { return []string{s.model, s.data, s.transform, s.factor, s.variant} }
+func labelsOf(s report.Series) []string {
+	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
+}
 
 // predictions has a row for each model, transformation, factor and data set, and a column for each statistic.
-func (p *printer) predictions(m Measure) grid {
+func (p *printer) predictions(m report.Measure) grid {
 	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
 	place := make(map[key]int)
 	statistics := m.Statistics
 	if len(statistics) > mostColumns {
-		statistics = m.headline()
+		statistics = m.Headline()
 	}
 	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
-		for _, one := range seriesOf(p.shown, m.Name, s.Name) {
-			k := key{one.model, one.data, one.transform, one.factor, one.variant}
+		for _, one := range report.SeriesOf(p.shown, m.Name, s.Name) {
+			k := key{one.Model, one.Data, one.Transform, one.Factor, one.Variant}
 			i, seen := place[k]
 			if !seen {
 				i = len(g.rows)
 				place[k] = i
 				g.rows = append(g.rows, gridRow{
-					labels: one.labels(),
+					labels: labelsOf(one),
 					values: make([]gridValue, len(statistics)),
 				})
 			}
-			v := valueOf(one.rows[0])
+			v := valueOf(one.Rows[0])
 			v.layer, v.other = "", "" // the same for all
 			g.rows[i].values[column] = v
 		}
@@ -189,27 +159,27 @@ func (p *printer) predictions(m Measure) grid {
 }
 
 // layers has a row for each model, transformation, factor and data set, with the best and the worst layer.
-func (p *printer) layers(m Measure, s Statistic) grid {
+func (p *printer) layers(m report.Measure, s report.Statistic) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
 		labels: slices.Clone(gridLabels),
 		values: []string{"best layer", "worst layer"},
 	}
-	if s.Direction == Neutral {
+	if s.Direction == report.Neutral {
 		g.values = []string{"highest layer", "lowest layer"}
 	}
 	fewest, most := math.MaxInt, 0
 	unit := "layer"
-	for _, one := range seriesOf(p.shown, m.Name, s.Name) {
-		if one.isGrid() {
-			one = one.withoutSelf()
+	for _, one := range report.SeriesOf(p.shown, m.Name, s.Name) {
+		if one.IsGrid() {
+			one = one.WithoutSelf()
 			unit = "pair of layers"
 			g.values = []string{"most alike", "least alike"}
 		}
-		fewest, most = min(fewest, len(one.rows)), max(most, len(one.rows))
+		fewest, most = min(fewest, len(one.Rows)), max(most, len(one.Rows))
 		g.rows = append(g.rows, gridRow{
-			labels: one.labels(),
-			values: []gridValue{valueOf(one.best(s.Direction)), valueOf(one.worst(s.Direction))},
+			labels: labelsOf(one),
+			values: []gridValue{valueOf(one.Best(s.Direction)), valueOf(one.Worst(s.Direction))},
 			null:   nullOf(one),
 		})
 	}
@@ -217,16 +187,16 @@ func (p *printer) layers(m Measure, s Statistic) grid {
 	if most == 1 {
 		g.oneLayer()
 	}
-	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []Statistic{s}))
+	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []report.Statistic{s}))
 	return g
 }
 
 // observations writes how many observations some statistics of a measure rest on.
-func (p *printer) observations(m Measure, of []Statistic) string {
+func (p *printer) observations(m report.Measure, of []report.Statistic) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
 		r := &p.shown[i]
-		if r.Measure == m.Name && slices.ContainsFunc(of, func(s Statistic) bool { return s.Name == r.Statistic }) {
+		if r.Measure == m.Name && slices.ContainsFunc(of, func(s report.Statistic) bool { return s.Name == r.Statistic }) {
 			low, high = min(low, r.N), max(high, r.N)
 		}
 	}
@@ -246,20 +216,20 @@ var pluralOf = map[string]string{"layer": "layers", "pair of layers": "pairs of 
 // span writes "20" or "18 to 20".
 func span(low, high int) string {
 	if low == high {
-		return count(low)
+		return report.Count(low)
 	}
-	return count(low) + " to " + count(high)
+	return report.Count(low) + " to " + report.Count(high)
 }
 
 // arrow marks the direction of a statistic that is more invariant.
-func arrow(d Direction) string {
-	return map[Direction]string{Higher: " ↑", Lower: " ↓"}[d]
+func arrow(d report.Direction) string {
+	return map[report.Direction]string{report.Higher: " ↑", report.Lower: " ↓"}[d]
 }
 
 // nullOf writes the null of a curve: one number, or the range over its layers; "" where it has none.
-func nullOf(s series) string {
+func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, r := range s.rows {
+	for _, r := range s.Rows {
 		if !math.IsNaN(r.Null) {
 			low, high = min(low, r.Null), max(high, r.Null)
 		}
@@ -267,9 +237,9 @@ func nullOf(s series) string {
 	switch {
 	case low > high:
 		return ""
-	case number(low) == number(high):
-		return number(low)
+	case report.Number(low) == report.Number(high):
+		return report.Number(low)
 	default:
-		return number(low) + "–" + number(high)
+		return report.Number(low) + "–" + report.Number(high)
 	}
 }

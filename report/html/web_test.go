@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
 )
 
 const complete = "document.documentElement.dataset.complete === 'true'"
@@ -41,7 +43,7 @@ const (
 // TestFilters sets each filter of the bar, and looks for charts, tables and the address to follow.
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 3, layers: 12, transforms: 3, data: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 3, Layers: 12, Transforms: 3, Data: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	lines := seisSection + `.querySelectorAll("figure:first-child .mark-line path").length`
 	filtered := func(filter, value, condition string) {
@@ -79,7 +81,7 @@ func TestFilters(t *testing.T) {
 // TestLegend switches a model off and on by the legend of one measure, in all.
 func TestLegend(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 4, transforms: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	points := func(section string) int {
 		return evaluate[int](t, v, section+`.querySelectorAll(".mark-symbol path").length`)
@@ -103,7 +105,7 @@ func TestLegend(t *testing.T) {
 // TestDeepLink opens the page at a view, and looks for the view.
 func TestDeepLink(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 20, transforms: 3, classes: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 3, Classes: 2}.Rows()
 	v := openAt(t, Run{Rows: rows, Record: rec}, 1280, 900,
 		"#at=measure-3&seis.statistic=invariance&seis.by=transform&seis.x=relative&hide.transform=gray&seis.find=resnet56&seis.sort=-value&effective-invariance.chart=heat")
 	for what, condition := range map[string]string{
@@ -130,7 +132,7 @@ func TestDeepLink(t *testing.T) {
 // TestSaving saves a chart as SVG and as PNG, and a table as CSV.
 func TestSaving(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 4, transforms: 1}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 1}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	dir := t.TempDir()
 	v.do(t, call(func(ctx context.Context, p browser.SetDownloadBehaviorParams) error {
@@ -173,7 +175,7 @@ func TestSaving(t *testing.T) {
 // TestHover points at a mark and reads the row.
 func TestHover(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 1, layers: 4, transforms: 1}.build()
+	rows, rec := reporttest.FakeRun{Models: 1, Layers: 4, Transforms: 1}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	v.do(t, script(seisSection+`.querySelector("figure").scrollIntoView({block: "center", behavior: "instant"})`), until(complete+` && `+seisSection+`.querySelector("figure").getBoundingClientRect().top < innerHeight / 2`),
 		script(`{ const p = `+seisSection+`.querySelector(".mark-symbol path"), b = p.getBoundingClientRect();
@@ -193,10 +195,10 @@ func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
 	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" { // where all that tests want is installed
-		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/web")
+		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
 	}
 	if err != nil {
-		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/web")
+		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
 	}
 	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
 	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
@@ -225,8 +227,8 @@ func TestHostileAddress(t *testing.T) {
 	rows, rec := attackedRun()
 	run := Run{Rows: rows, Record: rec}
 	for i, name := range hostile {
-		run.Images = append(run.Images, Image{ImageText: ImageText{Title: name, Caption: name, Alt: name, Model: name}, Width: 8, Height: 4, PNG: checkers(8, 4)})
-		run.Distributions = append(run.Distributions, Distribution{Subject: Subject{Of: name, Model: rec.Models[i%2].Name, Transform: name, Measure: "effective-invariance", Statistic: "ei"},
+		run.Images = append(run.Images, report.Image{ImageText: report.ImageText{Title: name, Caption: name, Alt: name, Model: name}, Width: 8, Height: 4, PNG: reporttest.Checkerboard(8, 4)})
+		run.Distributions = append(run.Distributions, report.Distribution{Subject: report.Subject{Of: name, Model: rec.Models[i%2].Name, Transform: name, Measure: "effective-invariance", Statistic: "ei"},
 			High: 1, Counts: []int{1, 2}})
 	}
 	address := url.Values{"at": {hostile[0]}, "seis.statistic": {hostile[2]}, "seis.by": {"tag:" + hostile[0]}, "hide.model": hostile, "layers": {hostile[3]},
@@ -248,7 +250,7 @@ func TestHostileAddress(t *testing.T) {
 // TestColours lays over each other what a tag, a value or a transformation tells apart.
 func TestColours(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 4, layers: 4, transforms: 2}.build()
+	rows, rec := reporttest.FakeRun{Models: 4, Layers: 4, Transforms: 2}.Rows()
 	for i := range rec.Models {
 		rec.Models[i].Tags = map[string]string{"epoch": []string{"1", "2"}[i/2]}
 	}
@@ -281,7 +283,7 @@ func TestColours(t *testing.T) {
 // TestMissingNumbers draws a run in which numbers are missing everywhere.
 func TestMissingNumbers(t *testing.T) {
 	t.Parallel()
-	rows, rec := fake{models: 2, layers: 6, transforms: 2, unfinished: true}.build()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 6, Transforms: 2, Unfinished: true}.Rows()
 	for i := range rows {
 		switch i % 4 {
 		case 0:
@@ -311,7 +313,7 @@ func TestMissingNumbers(t *testing.T) {
 // TestPrinting looks at the page as paper has it.
 func TestPrinting(t *testing.T) {
 	t.Parallel()
-	rows, rec := usual.build()
+	rows, rec := reporttest.UsualRun.Rows()
 	v := open(t, rows, rec, 800, 1100)
 	v.do(t, media("print", "dark"))
 	for _, gone := range []string{"nav", ".controls", ".filters", ".actions", ".tools"} {
@@ -329,11 +331,11 @@ func TestPrinting(t *testing.T) {
 }
 
 // large has 100,000 scores.
-var large = fake{models: 12, layers: 60, transforms: 4, data: 3}
+var large = reporttest.FakeRun{Models: 12, Layers: 60, Transforms: 4, Data: 3}
 
 func TestHundredThousandScores(t *testing.T) {
 	t.Parallel()
-	rows, rec := large.build()
+	rows, rec := large.Rows()
 	if len(rows) < 100_000 {
 		t.Fatalf("%d rows", len(rows))
 	}

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"compress/gzip"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -24,7 +25,7 @@ type packed struct {
 	Measures []packedMeasure       `json:"measures"`
 	Models   []packedModel         `json:"models"`
 
-	Relations     []relation           `json:"relations"`
+	Relations     []packedRelation     `json:"relations"`
 	Distributions []packedDistribution `json:"distributions"`
 	Curves        []packedCurve        `json:"curves"`
 	Images        []packedImage        `json:"pictures"`
@@ -52,11 +53,11 @@ type packedMeasure struct {
 }
 
 type packedStatistic struct {
-	Name      string    `json:"name"`
-	Title     string    `json:"title"`
-	About     string    `json:"about"`
-	Range     numbers   `json:"range"` // lowest and highest; null where unbounded
-	Direction Direction `json:"direction"`
+	Name      string           `json:"name"`
+	Title     string           `json:"title"`
+	About     string           `json:"about"`
+	Range     numbers          `json:"range"` // lowest and highest; null where unbounded
+	Direction report.Direction `json:"direction"`
 }
 
 // numbers encode with six significant digits, integers whole, and as null where they are not finite.
@@ -79,19 +80,13 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 
 // pack gathers the data of a page.
 func pack(rows []scores.Row, rec scores.Record) packed {
-	p := packed{Study: printable(rec.Study), Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, rec.Models),
+	p := packed{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, rec.Models),
 		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models)}
-	c := choose(rows)
-	for i := range rows {
-		switch {
-		case c.overview[i]:
-			p.Shown[i] = 2
-		case c.trial[i]:
-			p.Shown[i] = 1
-		}
+	for i, level := range report.Levels(rows) {
+		p.Shown[i] = int(level)
 	}
-	for _, m := range Describe(rows) {
-		pm := packedMeasure{Name: m.Name, Layered: layered(rows, m.Name), Leads: m.Leads, Probed: m.Probed}
+	for _, m := range report.Describe(rows) {
+		pm := packedMeasure{Name: m.Name, Layered: report.Layered(rows, m.Name), Leads: m.Leads, Probed: m.Probed}
 		for _, s := range m.Statistics {
 			pm.Statistics = append(pm.Statistics, packedStatistic{s.Name, s.Title, s.About, numbers{s.Min, s.Max}, s.Direction})
 		}
@@ -103,9 +98,9 @@ func pack(rows []scores.Row, rec scores.Record) packed {
 func packModels(models []scores.ModelRecord) []packedModel {
 	out := make([]packedModel, len(models))
 	for i, m := range models {
-		out[i] = packedModel{printable(m.Name), map[string]string{}}
+		out[i] = packedModel{report.Printable(m.Name), map[string]string{}}
 		for key, value := range m.Tags {
-			out[i].Tags[printable(key)] = printable(value)
+			out[i].Tags[report.Printable(key)] = report.Printable(value)
 		}
 	}
 	return out
@@ -127,15 +122,15 @@ func zipped(v any) (string, error) {
 
 func packTexts(rows []scores.Row) map[string]textColumn {
 	return map[string]textColumn{
-		"from":      packText(rows, byModel),
+		"from":      packText(rows, func(r *scores.Row) string { return r.Model }),
 		"to":        packText(rows, func(r *scores.Row) string { return r.OtherModel }),
-		"model":     packText(rows, modelLabel),
+		"model":     packText(rows, report.ModelLabel),
 		"layer":     packText(rows, func(r *scores.Row) string { return r.Layer }),
 		"other":     packText(rows, func(r *scores.Row) string { return r.OtherLayer }),
-		"data":      packText(rows, byData),
-		"transform": packText(rows, byTransform),
+		"data":      packText(rows, func(r *scores.Row) string { return r.Data }),
+		"transform": packText(rows, func(r *scores.Row) string { return r.Transform }),
 		"parameter": packText(rows, func(r *scores.Row) string { return r.Parameter }),
-		"measure":   packText(rows, byMeasure),
+		"measure":   packText(rows, func(r *scores.Row) string { return r.Measure }),
 		"variant":   packText(rows, func(r *scores.Row) string { return r.Variant }),
 		"factor":    packText(rows, func(r *scores.Row) string { return r.Factor }),
 		"statistic": packText(rows, func(r *scores.Row) string { return r.Statistic }),
@@ -147,7 +142,7 @@ func packText(rows []scores.Row, field func(*scores.Row) string) textColumn {
 	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
 	place := make(map[string]int)
 	for i := range rows {
-		text := printable(field(&rows[i]))
+		text := report.Printable(field(&rows[i]))
 		code, seen := place[text]
 		if !seen {
 			code = len(c.Values)

@@ -1,4 +1,4 @@
-package report
+package terminal
 
 import (
 	"fmt"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
 // mostFailures is how many failures a table lists; failures/ in the run folder has them all.
 const mostFailures = 40
 
-// Failures prints a table of what failed and why.
-func Failures(w io.Writer, failed []scores.Failure, o Options) error {
+// WriteFailures prints a table of what failed and why.
+func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
@@ -31,7 +32,7 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 	p.line("")
 	p.line(p.style.title.Render("Failed"))
-	all := failureNotes(failed)
+	all := report.FailureNotes(failed)
 	shown := all[:min(len(all), mostFailures)]
 	what, more := 0, len(failed)
 	for _, n := range shown {
@@ -40,8 +41,8 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 	what = min(what, p.width*2/5)
 	for _, n := range shown {
-		left := folded(befell(n), what)
-		right := folded(printable(n.Text), p.width-what-2)
+		left := report.Fold(befell(n), what)
+		right := report.Fold(report.Printable(n.Text), p.width-what-2)
 		for i := range max(len(left), len(right)) {
 			l, r := "", ""
 			if i < len(left) {
@@ -60,10 +61,10 @@ func (p *printer) failed(failed []scores.Failure) {
 }
 
 // befell says what an error befell: "seis of model a on data d under tilt 15, and 4 more".
-func befell(n note) string {
+func befell(n report.Note) string {
 	text := strings.Join(n.Where[:min(len(n.Where), 1)], "")
 	if n.Count > 1 {
-		text += fmt.Sprintf(", and %s more", count(n.Count-1))
+		text += fmt.Sprintf(", and %s more", report.Count(n.Count-1))
 	}
-	return printable(text)
+	return report.Printable(text)
 }

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"bytes"
@@ -14,20 +14,21 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
+	"github.com/noether-ml/noether/report"
 )
 
 // heavy is the large run with all that a page may hold besides: histograms of units and tuning curves up to their bounds, and sheets of
 // images.
 func heavy(b *testing.B) Run {
-	rows, rec := large.build()
+	rows, rec := large.Rows()
 	r := rand.New(rand.NewPCG(5, 6))
 	run := Run{Rows: rows, Record: rec}
-	units := func(each func(Subject, float64)) error {
+	units := func(each func(report.Subject, float64)) error {
 		for _, m := range rec.Models {
 			for _, l := range m.Layers {
 				for _, factor := range []string{"phase", "orientation"} {
 					for range 50 {
-						each(Subject{Of: "unit", Model: m.Name, Layer: l.Name, Data: "cifar10", Factor: factor, Measure: "seis", Statistic: "equivariance"}, r.Float64())
+						each(report.Subject{Of: "unit", Model: m.Name, Layer: l.Name, Data: "cifar10", Factor: factor, Measure: "seis", Statistic: "equivariance"}, r.Float64())
 					}
 				}
 			}
@@ -35,11 +36,11 @@ func heavy(b *testing.B) Run {
 		return nil
 	}
 	var err error
-	if run.Distributions, _, err = Distribute(units); err != nil {
+	if run.Distributions, _, err = report.Distribute(units); err != nil {
 		b.Fatal(err)
 	}
-	for i := range mostCurvePoints / 20 {
-		c := TuningCurve{Model: rec.Models[i%12].Name, Layer: rec.Models[0].Layers[i%60].Name, Data: "cifar10", Measure: "seis", Factor: "phase", Unit: i, Sign: 1}
+	for i := range 100_000 / 20 {
+		c := report.TuningCurve{Model: rec.Models[i%12].Name, Layer: rec.Models[0].Layers[i%60].Name, Data: "cifar10", Measure: "seis", Factor: "phase", Unit: i, Sign: 1}
 		for x := range 20 {
 			c.Amounts, c.Values = append(c.Amounts, float64(x)), append(c.Values, r.Float64())
 		}
@@ -52,7 +53,7 @@ func heavy(b *testing.B) Run {
 }
 
 // noise is an image of about 200 kB.
-func noise(b *testing.B, r *rand.Rand, title string) Image {
+func noise(b *testing.B, r *rand.Rand, title string) report.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
 	for i := range img.Pix {
 		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255)
@@ -61,7 +62,7 @@ func noise(b *testing.B, r *rand.Rand, title string) Image {
 	if err := png.Encode(&data, img); err != nil {
 		b.Fatal(err)
 	}
-	return Image{ImageText: ImageText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
+	return report.Image{ImageText: report.ImageText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
 }
 
 // BenchmarkFirstView opens pages of 100,000 scores until all that is in view is drawn.
@@ -69,7 +70,7 @@ func BenchmarkFirstView(b *testing.B) {
 	if chromiumPath() == "" {
 		b.Skip("no Chromium found")
 	}
-	rows, rec := large.build()
+	rows, rec := large.Rows()
 	b.Run("scores", func(b *testing.B) { firstView(b, Run{Rows: rows, Record: rec}) })
 	b.Run("everything", func(b *testing.B) { firstView(b, heavy(b)) })
 }

@@ -1,0 +1,45 @@
+package html
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+// everything is a run that has something for each kind of chart.
+func everything(t testing.TB) Run {
+	rows, rec := reporttest.FakeRun{Models: 6, Layers: 8, Transforms: 3, Classes: 3, PairedLayers: 4}.Rows()
+	for i := range rec.Models {
+		rec.Models[i].Tags = map[string]string{"family": []string{"resnet", "vit"}[i%2], "depth": []string{"20", "56", "12"}[i%3]}
+	}
+	found, _, err := report.Distribute(samples(rec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Run{rows, rec, report.Attachments{Distributions: found, Images: []report.Image{{
+		ImageText: report.ImageText{Title: "Inversions", Caption: "Each image beside one that the model maps to the same representation.", Measure: "stir", Model: rec.Models[0].Name},
+		Width:     64, Height: 32, PNG: reporttest.Checkerboard(64, 32),
+	}}}}
+}
+
+// samples are effective invariances of 500 samples for each model and transformation.
+func samples(rec scores.Record) report.Values {
+	return func(each func(report.Subject, float64)) error {
+		r := rand.New(rand.NewPCG(3, 4))
+		for m, model := range rec.Models {
+			for _, transform := range []string{"quarter", "gray"} {
+				for range 500 {
+					v := 0.0
+					if r.Float64() < 0.5+0.07*float64(m) {
+						v = 1 - 0.4*r.Float64()*r.Float64()
+					}
+					each(report.Subject{Of: "sample", Model: model.Name, Data: "cifar10", Transform: transform, Measure: "effective-invariance", Statistic: "ei"}, v)
+				}
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,5 @@
+package html
+
+import "math"
+
+var nan = math.NaN()

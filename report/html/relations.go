@@ -1,0 +1,71 @@
+package html
+
+import (
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
+)
+
+// A packedRelation is a Relation as a page has it.
+type packedRelation struct {
+	X      packedAxis     `json:"x"`
+	By     correlation.By `json:"by"`
+	Of     string         `json:"of"`
+	Points []packedPoint  `json:"points"`
+	Fit    *packedFit     `json:"fit"` // null where there is no line
+}
+
+type packedAxis struct {
+	Measure   string `json:"measure"`
+	Statistic string `json:"statistic"`
+	Transform string `json:"transform"`
+	Title     string `json:"title"`
+}
+
+type packedPoint struct {
+	Label string  `json:"label"`
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+	N     int     `json:"n"`
+}
+
+type packedFit struct {
+	Pearson  numbers   `json:"pearson"` // value, low, high
+	Spearman numbers   `json:"spearman"`
+	Error    numbers   `json:"error"` // mean absolute leave-one-out error, in accuracy
+	Line     []numbers `json:"line"`  // x, y, low, high; y as a proportion
+}
+
+const linePoints = 25
+
+func packRelations(rows []scores.Row) []packedRelation {
+	var out []packedRelation
+	for _, r := range report.Relations(rows) {
+		p := packedRelation{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: packFit(r)}
+		for _, at := range r.Points {
+			p.Points = append(p.Points, packedPoint{report.Printable(at.Label), at.X, at.Y, at.N})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// packFit samples the line of a relation, and its band, at even steps.
+func packFit(r report.Relation) *packedFit {
+	if r.Fit == nil {
+		return nil
+	}
+	low, high := r.Points[0].X, r.Points[0].X
+	for _, p := range r.Points {
+		low, high = min(low, p.X), max(high, p.X)
+	}
+	out := &packedFit{Pearson: packCoefficient(r.Fit.Pearson), Spearman: packCoefficient(r.Fit.Spearman), Error: numbers{r.Fit.MeanAbsoluteError()}}
+	for i := range linePoints {
+		x := low + (high-low)*float64(i)/(linePoints-1)
+		y := r.Fit.At(x)
+		out.Line = append(out.Line, numbers{x, y.Value, y.Low, y.High})
+	}
+	return out
+}
+
+func packCoefficient(c correlation.Coefficient) numbers { return numbers{c.Value, c.Low, c.High} }

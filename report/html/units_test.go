@@ -1,0 +1,88 @@
+package html
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestUnitsOfARun reads what a study writes of units, and draws them.
+func TestUnitsOfARun(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := scores.NewUnitWriter(&b)
+	var rows []scores.Row
+	for layer := range 3 {
+		for i := range 50 {
+			u := scores.UnitRow{Model: "m", Layer: string(rune('a' + layer)), Depth: layer, Data: "d", Transform: "turn", Measure: "firing"}
+			u.Unit, u.Score, u.Local, u.Global = i, float64(layer)+float64(i)/10, 0.5, 0.01
+			u.NormalisedVariance, u.SameEquivariance, u.GoodfellowNormal, u.MutualInformation = nan, nan, nan, nan
+			u.TransformationalVariance, u.SampleVariance = nan, nan
+			if err := w.Write(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, statistic := range []string{"invariance", "local-rate"} {
+			rows = append(rows, scores.Row{Model: "m", Layer: string(rune('a' + layer)), Depth: layer, Data: "d", Transform: "turn", Measure: "firing", Statistic: statistic,
+				Value: float64(layer) + 4, Low: nan, High: nan, Null: 1, N: 50})
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "units.parquet"), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var curves bytes.Buffer
+	c := scores.NewCurveWriter(&curves)
+	for step := range 9 {
+		r := scores.CurveRow{Model: "m", Layer: "c", Depth: 2, Data: "d", Transform: "turn", Measure: "firing"}
+		r.Unit, r.Sign, r.Threshold, r.Step, r.Amount, r.Value = 7, 1, 0.5, step, float64(step-4), 1-float64((step-4)*(step-4))/8
+		if err := c.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "curves.parquet"), curves.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := report.ReadAttachments(dir)
+	if len(a.Curves) != 1 || len(a.Curves[0].Values) != 9 || a.Curves[0].Values[4] != 1 || a.Curves[0].Amounts[0] != -4 {
+		t.Fatalf("%+v", a.Curves)
+	}
+	if len(a.Notes) != 0 || len(a.Distributions) != 3*3 {
+		t.Fatalf("%d distributions, notes %q", len(a.Distributions), a.Notes)
+	}
+	first := a.Distributions[0]
+	if first.Of != "unit" || first.Statistic != "invariance" || first.Layer != "a" || first.Low != 0 || first.High != 4.9 {
+		t.Errorf("%+v", first)
+	}
+	rec := scores.Record{Study: "s", Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
+	v := openAt(t, Run{rows, rec, a}, 1280, 900, "#firing.chart=units")
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
+		t.Errorf("%d tiles", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
+		t.Errorf("%q", said)
+	}
+	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
+	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-symbol.role-mark path").length`); n != 9 {
+		t.Errorf("%d points of the curve", n)
+	}
+	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires along the longest part of its trajectory, 56 % of the steps.") {
+		t.Errorf("%q", said)
+	}
+	v.quiet(t)
+}

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// Extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".
+func Extent(rec scores.Record, rows []scores.Row) string {
+	models, data := len(rec.Models), len(rec.Data)
+	parts := []string{Plural(max(models, len(distinct(rows, byModel))), "model"), Plural(max(data, len(distinct(rows, byData))), "data set")}
+	if n := len(distinct(rows, byTransform)); n > 0 { // films and gratings move by themselves
+		parts = append(parts, Plural(n, "transform"))
+	}
+	return strings.Join(append(parts, Plural(len(distinct(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
+}
+
+// Progress says that a run is unfinished, or that some of it failed, or nothing.
+func Progress(rec scores.Record) string {
+	switch {
+	case rec.Finished != nil && len(rec.Failed) > 0:
+		return fmt.Sprintf("Incomplete: %s of %s cells are done, with %s. What follows holds for what is done; means that lack a value are left out. Run the study again to try what failed once more.",
+			Count(rec.Done), Count(rec.Cells), Plural(len(rec.Failed), "failure"))
+	case rec.Finished != nil:
+		return ""
+	}
+	return fmt.Sprintf("Unfinished: %s of %s cells are done. What follows holds for those; run the study again to go on.",
+		Count(rec.Done), Count(rec.Cells))
+}
+
+// Duration is the time from start to finish, rounded for reading; "" for an unfinished run.
+func Duration(rec scores.Record) string {
+	if rec.Finished == nil || rec.Started.IsZero() {
+		return ""
+	}
+	d := rec.Finished.Sub(rec.Started)
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

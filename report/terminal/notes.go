@@ -1,0 +1,44 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+func (p *printer) skipped(skipped []scores.Skip) {
+	p.notes("Skipped", report.SkipNotes(skipped), "place")
+}
+
+func (p *printer) warnings(rows []scores.Row, general []string) {
+	p.notes("Warnings", report.WarningNotes(rows, general), "score")
+}
+
+// notes prints each note once, with how often and where it applies.
+func (p *printer) notes(title string, all []report.Note, unit string) {
+	if len(all) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.style.title.Render(title))
+	for _, n := range all[:min(len(all), longestList)] {
+		text := "- " + report.Printable(n.Text)
+		if len(n.Where) > 0 {
+			text += fmt.Sprintf(" (%s: %s)", report.Plural(n.Count, unit), report.Printable(some(n.Where, 2)))
+		}
+		p.wrapped(p.style.plain, text, 2)
+	}
+	if more := len(all) - longestList; more > 0 {
+		p.line(p.style.faint.Render(fmt.Sprintf("- and %d more", more)))
+	}
+}
+
+// some writes the first items: "a, b", or "a, b, …" where there are more than most.
+func some(items []string, most int) string {
+	if len(items) > most {
+		items = append(items[:most:most], "…")
+	}
+	return strings.Join(items, ", ")
+}
