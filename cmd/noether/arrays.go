@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource is an array as a matrix: each row one vector, or, pooled, the means of its channels over all further axes.
+// arraySource returns an array as a matrix with a row for each sample: the flattened sample, or the
+// means of its channels over the further axes if pooled.
 func arraySource(a *dataset.Array, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -16,7 +17,7 @@ func arraySource(a *dataset.Array, pooled bool) (similarity.Source, error) {
 	return similarity.Pooled(flat, shape[1])
 }
 
-// A flatArray takes each row of an array as one vector.
+// A flatArray reads each row of an array as one vector.
 type flatArray struct {
 	array *dataset.Array
 	n, p  int

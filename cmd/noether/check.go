@@ -14,7 +14,7 @@ func checkCommand(engine *engineFlags) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
 		Use:   "check RUN",
-		Short: "Look for files of a run folder that are damaged, foreign or left over, and mend it",
+		Short: "Find damaged, foreign and left-over files in a run folder, and repair it",
 		Long: `Looks at every file of a run folder. With --fix what is wrong is moved into its folder aside, what
 is of no more use is removed, and tables are written again; a good cell is never touched. Running the
 study again then does what is missing. Exits with 1 if something is wrong and was not mended.`,
@@ -40,7 +40,7 @@ study again then does what is missing. Exits with 1 if something is wrong and wa
 			if err != nil {
 				return err
 			}
-			return judge(args[0], found)
+			return unrepaired(args[0], found)
 		},
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "mend what is found")
@@ -48,8 +48,8 @@ study again then does what is missing. Exits with 1 if something is wrong and wa
 	return c
 }
 
-// judge is the error of what is wrong and was not mended.
-func judge(dir string, found []study.Finding) error {
+// unrepaired returns an error if damaged files were found and not repaired.
+func unrepaired(dir string, found []study.Finding) error {
 	wrong := 0
 	for _, f := range found {
 		if !f.Note && f.Mended == "" {
@@ -59,7 +59,7 @@ func judge(dir string, found []study.Finding) error {
 	if wrong == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of the files of %s are not as they should be: noether check --fix mends that", wrong, dir)
+	return fmt.Errorf("%d files of %s are damaged: noether check --fix repairs the folder", wrong, dir)
 }
 
 func printFound(found []study.Finding) error {

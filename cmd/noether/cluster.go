@@ -20,7 +20,7 @@ import (
 func clusterCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
-		Short: "Hand a study to Slurm or Kubernetes",
+		Short: "Run a study on Slurm or Kubernetes",
 		Long: `Divides a study into tasks of about equal cost, writes a script that you can read and change, and
 submits it as one job array with a merge job after it. Tasks that are killed, preempted or out of
 time go on from what they saved.`,
@@ -32,7 +32,7 @@ time go on from what they saved.`,
 	return c
 }
 
-// openSubmission reads what was submitted of a run folder.
+// openSubmission reads a submission of a run folder.
 func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
 	run, err := filepath.Abs(run)
 	if err != nil {
@@ -51,7 +51,7 @@ func clusterStatusCommand() *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
 		Use:     "status RUN",
-		Short:   "Tell how the tasks of a submission are",
+		Short:   "Print the status of the tasks of a submission",
 		Example: "  noether cluster status runs/big\n  noether cluster status runs/big --all",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -75,7 +75,7 @@ func clusterStatusCommand() *cobra.Command {
 	return c
 }
 
-// printStatus prints the tasks that somebody may want to look at, and how many there are of each state.
+// printStatus prints the tasks that need attention, and the number of tasks in each state.
 func printStatus(s *cluster.Status, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
@@ -135,7 +135,7 @@ func clusterRetryCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "retry RUN",
-		Short: "Submit again what is neither done nor on its way",
+		Short: "Submit unfinished tasks again",
 		Long: `Submits the tasks that failed, were killed or lost, with the scripts as they are in the run folder
 now. They go on from what they saved; what is done is not done again.`,
 		Example: "  noether cluster retry runs/big --mem 16GiB",
@@ -150,7 +150,7 @@ now. They go on from what they saved; what is done is not done again.`,
 				return err
 			}
 			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d is Kubernetes': delete its jobs and apply %s again; what is done is not done again", s.Number, cluster.Manifest(run, s.Number))
+				return fmt.Errorf("submission %d was made for Kubernetes: delete its jobs and apply %s again; finished work is kept", s.Number, cluster.Manifest(run, s.Number))
 			}
 			tasks, err := cluster.Slurm{}.Retry(c.Context(), run, r, s, change)
 			if errors.Is(err, cluster.ErrNothingToRetry) {
@@ -181,7 +181,7 @@ func clusterCancelCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "Take a submission out of the queue and end what runs; retry goes on from there",
+		Short: "Cancel the jobs of a submission; retry resumes them",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			run, r, s, err := openSubmission(args[0], number)
@@ -189,7 +189,7 @@ func clusterCancelCommand() *cobra.Command {
 				return err
 			}
 			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d is Kubernetes': kubectl delete -f %s", s.Number, cluster.Manifest(run, s.Number))
+				return fmt.Errorf("submission %d was made for Kubernetes: kubectl delete -f %s", s.Number, cluster.Manifest(run, s.Number))
 			}
 			if err := (cluster.Slurm{}).Cancel(c.Context(), run, r, s); err != nil {
 				return err
@@ -222,7 +222,7 @@ func clusterWaitCommand() *cobra.Command {
 			ctx := c.Context()
 			if timeout > 0 {
 				var cancel func()
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("tasks are still on their way after %v", timeout))
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("tasks are still queued or running after %v", timeout))
 				defer cancel()
 			}
 			status, err := cluster.Wait(ctx, run, s, every)
@@ -243,13 +243,13 @@ func clusterWaitCommand() *cobra.Command {
 	return c
 }
 
-// clusterTaskCommand is what the scripts call.
+// clusterTaskCommand is called by the scripts.
 func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	var number int
 	var every time.Duration
 	c := &cobra.Command{
 		Use:   "task RUN [NUMBER]",
-		Short: "Do one task of a submission; what its scripts call",
+		Short: "Run one task of a submission; called by its scripts",
 		Long: `Does one task: what "noether cluster status --all" lists under its number, which the scheduler's
 environment tells where it is not given. Exit code 75 says that it was told to stop, has saved, and
 has more to do.`,

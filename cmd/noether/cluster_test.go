@@ -30,7 +30,7 @@ measures: [distance]
 	}{
 		{submit, 2, "--slurm or --kubernetes"},
 		{append(submit, "--slurm", "--kubernetes"), 2, "--slurm or --kubernetes"},
-		{append(submit, "--slurm", "--time", "soon"), 2, "length of time"},
+		{append(submit, "--slurm", "--time", "soon"), 2, "not a duration"},
 		{append(submit, "--slurm", "--mem", "much"), 2, "size"},
 		{append(submit, "--slurm", "--gpus", "all"), 2, "GPUs"},
 		{append(submit, "--slurm", "--partition", "a b"), 2, "partition"},
@@ -60,15 +60,15 @@ measures: [distance]
 		code int
 		want string
 	}{
-		{append(submit, "--kubernetes", "--profile", profile), 1, "on their way"},
-		{[]string{"cluster", "wait", run, "--every", "1ms", "--timeout", "5ms"}, 1, "on their way"},
+		{append(submit, "--kubernetes", "--profile", profile), 1, "queued or running"},
+		{[]string{"cluster", "wait", run, "--every", "1ms", "--timeout", "5ms"}, 1, "queued or running"},
 		{[]string{"cluster", "task", run}, 2, "number of a task"},
 		{[]string{"cluster", "task", run, "3"}, 1, "no task 3"},
 		{[]string{"cluster", "task", run, "1"}, 0, ""},
 		{[]string{"cluster", "task", run, "2", "--save-every", "1ms"}, 0, ""},
 		{[]string{"cluster", "wait", run, "--json"}, 0, ""},
 		{[]string{"cluster", "status", run, "--all"}, 0, ""},
-		{[]string{"cluster", "status", run, "--submission", "2"}, 1, "no submission 2"},
+		{[]string{"cluster", "status", run, "--submission", "2"}, 1, "submission 2 does not exist"},
 		{[]string{"cluster", "logs", run, "--lines", "0"}, 2, "--lines"},
 		{[]string{"cluster", "logs", run, "--task", "7"}, 1, "no task 7"},
 		{[]string{"cluster", "logs", run, "--task", "1", "--merge", "--json"}, 0, ""},

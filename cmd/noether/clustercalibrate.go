@@ -10,14 +10,14 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// clusterCalibrateCommand is what submit calls for each model.
+// clusterCalibrateCommand is called by submit for each model.
 func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	var vars []string
 	var model, memory string
 	var most time.Duration
 	c := &cobra.Command{
 		Use:    "calibrate STUDY",
-		Short:  "Measure what a model of a study takes on a few samples",
+		Short:  "Measure the cost of a model of a study on a few samples",
 		Hidden: true,
 		Args:   usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -16,8 +16,8 @@ func clusterLogsCommand() *cobra.Command {
 	var merge, asJSON bool
 	c := &cobra.Command{
 		Use:   "logs RUN",
-		Short: "Print what tasks have said",
-		Long:  `Prints the end of the logs of the tasks that are neither done nor on their way, or of those that are asked for.`,
+		Short: "Print the logs of tasks",
+		Long:  `Prints the last lines of the logs of unfinished tasks, or of the given tasks.`,
 		Example: `  noether cluster logs runs/big
   noether cluster logs runs/big --task 3 --lines 100
   noether cluster logs runs/big --merge`,

@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be written, the run folder is
-// made and holds the resolved study afterwards.
+// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be
+// written, the run folder is made and holds the resolved study afterwards.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
@@ -94,8 +94,8 @@ func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p clu
 	return n
 }
 
-// measure calibrates a model in a process of its own, so that its memory is its own and a crash of the engine ends
-// nothing else.
+// measure calibrates a model in a process of its own, so that its memory is its own and a crash of
+// the engine ends nothing else.
 func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -76,7 +76,7 @@ manifest for kubectl apply. Flags go before what the profile says.`,
 	return c
 }
 
-// loadProfile reads the profile and puts the flags before it.
+// loadProfile reads the profile and overrides it by the flags.
 func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	p, err := cluster.LoadProfile(f.profile)
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	return nil
 }
 
-// refuseTwice keeps a study from being submitted twice by mistake. Doing so would be harmless, but a waste.
+// refuseTwice prevents a study from being submitted twice by mistake, which would waste time.
 func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 	r, err := cluster.Read(run)
 	if errors.Is(err, fs.ErrNotExist) || f.again || f.dry {
@@ -211,7 +211,7 @@ func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 		return err
 	}
 	if n := status.Count(cluster.Queued) + status.Count(cluster.Running); n > 0 && last.Cancelled == nil {
-		return fmt.Errorf("%d tasks of submission %d are on their way: noether cluster cancel %s ends them, --again submits beside them", n, last.Number, f.out)
+		return fmt.Errorf("%d tasks of submission %d are queued or running: noether cluster cancel %s ends them, --again submits in addition", n, last.Number, f.out)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	return err
 }
 
-// printTasks prints what models cost and how they were divided.
+// printTasks prints the costs of models and the tasks.
 func printTasks(s *cluster.Submission) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")

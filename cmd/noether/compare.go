@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// compareFlags are what is to be computed of arrays, and how.
+// compareFlags are the flags of compare.
 type compareFlags struct {
 	measures   []string
 	memory     string
@@ -29,7 +29,7 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// usual are the statistics where none are named: one of each kind, and none that takes minutes on large arrays.
+// usual are the default statistics: one of each kind, and none that takes minutes on large arrays.
 func usual() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
@@ -41,7 +41,7 @@ func compareCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compare X Y [X2 Y2 ...]",
-		Short: "Compare activations that come from elsewhere",
+		Short: "Compare arrays of activations from any framework",
 		Long: `Compares arrays of activations of the same inputs, from any framework: row i of both is input i.
 An array is an .npy file, or one in an .npz file: FILE.npz:KEY. A single .npz file compares all of its arrays with each other.
 Arrays of more than two axes are n x c x ...; each row is taken as one vector, or averaged over the axes after c (--pool mean).
@@ -90,7 +90,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	return c
 }
 
-// resolve checks the names of what is to be computed.
+// resolve checks the names of the statistics.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
@@ -168,7 +168,7 @@ func arrayPairs(ctx context.Context, args []string) ([]arrayPair, error) {
 	return pairs, nil
 }
 
-// compare computes what is asked for of a pair.
+// compare computes the statistics of a pair.
 func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, error) {
 	cell := scores.Cell{Model: p[0].String(), OtherModel: p[1].String(), Measure: "similarity"}
 	compute := f.compareSimilarity
@@ -255,7 +255,7 @@ func printComparison(found []measure.Score) error {
 	return nil
 }
 
-// gathered joins warnings "who: what" that differ in who they concern.
+// gathered joins warnings "subject: text" that have the same text.
 func gathered(warnings []string) []string {
 	var order []string
 	who := map[string][]string{}

@@ -80,7 +80,7 @@ in a column for each.`,
 	return c
 }
 
-// relationFlags say which scores are related, over what.
+// relationFlags are the flags that choose the two scores and the units of correlation.
 type relationFlags struct {
 	x                 []string
 	y, by, group      string
@@ -99,7 +99,8 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.Uint64Var(&r.options.Seed, "seed", 1, "of the resampling")
 }
 
-// groups returns what a point is coloured by; tags are those of the models, by their names.
+// groups returns the function that assigns points to groups, which share a colour. tags are those
+// of the models, by name.
 func (r *relationFlags) groups(tags map[string]map[string]string) func(model string) string {
 	if r.group == "" {
 		return nil
@@ -107,7 +108,7 @@ func (r *relationFlags) groups(tags map[string]map[string]string) func(model str
 	return func(model string) string { return tags[model][r.group] }
 }
 
-// read checks the flags. There is a relation for each x.
+// read parses the flags. It returns a relation for each x.
 func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlation.Options, error) {
 	options := r.options
 	options.Logit = !r.linear
@@ -129,7 +130,7 @@ func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlat
 	return relations, options, nil
 }
 
-// readRuns reads the rows of several runs and the tags of their models.
+// readRuns reads the scores of several runs and the tags of their models.
 func readRuns(dirs []string) (rows []scores.Row, tags map[string]map[string]string, err error) {
 	tags = map[string]map[string]string{}
 	for _, dir := range dirs {
@@ -145,7 +146,7 @@ func readRuns(dirs []string) (rows []scores.Row, tags map[string]map[string]stri
 	return rows, tags, nil
 }
 
-// A correlationResult is one correlation as JSON shows it.
+// A correlationResult is one correlation as JSON.
 type correlationResult struct {
 	By                string              `json:"by"`
 	Of                string              `json:"of"`
@@ -176,7 +177,7 @@ type interval struct {
 	High  number `json:"high"`
 }
 
-// A number is null in JSON where it is not known.
+// A number is null in JSON if it is NaN.
 type number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -187,7 +188,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// correlate analyses each relation on each of its sets. What fails on some sets is told, and is an error where it does on all.
+// correlate analyses each relation on each of its sets. It prints what fails on some sets, and
+// returns an error if all fail.
 func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
@@ -216,7 +218,7 @@ func correlate(relations []correlation.Relation, rows []scores.Row, o correlatio
 	return results, nil
 }
 
-// writeCorrelations writes the results as scores.
+// writeCorrelations writes the results as rows of scores.
 func writeCorrelations(path string, results []correlationResult) error {
 	var rows []scores.Row
 	for _, r := range results {
@@ -271,8 +273,8 @@ func printCorrelations(results []correlationResult) error {
 	return t.Flush()
 }
 
-// printBeside sets several scores beside each other as table 1 of Deng et al. 2022 does: a line for each test set (or model), a
-// column for each score, Pearson's r / Spearman's rho.
+// printBeside prints several scores as Table 1 of Deng et al. 2022: a line for each test set or
+// model, a column for each score, with Pearson's r / Spearman's rho.
 func printBeside(results []correlationResult) error {
 	var sets, columns []string
 	cells := map[[2]string]string{}
@@ -298,7 +300,7 @@ func printBeside(results []correlationResult) error {
 	return t.Flush()
 }
 
-// ofWhat names what each line is of, and overWhat what its points are.
+// ofWhat returns what each line stands for; overWhat returns what its points are.
 func ofWhat(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "model"

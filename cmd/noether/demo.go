@@ -49,7 +49,7 @@ both, says so in words, writes a report, and opens it where there is a desktop.`
 	return c
 }
 
-// openReport opens a report in the browser, or says how to.
+// openReport opens a report in the browser, or prints how to open it.
 func openReport(path string) {
 	switch err := browse.Open(path); {
 	case err == nil:
@@ -91,11 +91,11 @@ func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) erro
 	if err := show(result, out, asJSON); err != nil {
 		return err
 	}
-	return verdict(words, result.Rows)
+	return summarise(words, result.Rows)
 }
 
-// verdict says in words what the demo's numbers show.
-func verdict(words io.Writer, rows []scores.Row) error {
+// summarise prints in words what the scores of the demo show.
+func summarise(words io.Writer, rows []scores.Row) error {
 	ei, upright := map[string]scores.Row{}, map[string]scores.Row{}
 	quarter := map[string]scores.Row{}
 	for _, r := range rows {
@@ -109,11 +109,11 @@ func verdict(words io.Writer, rows []scores.Row) error {
 		}
 	}
 	a, b := ei["oriented"], ei["invariant"]
-	fmt.Fprintf(words, "\nUpright, both know the figures (%.0f %% and %.0f %% right). Turned, they part: averaged over twelve angles,\n", 100*upright["oriented"].Value, 100*upright["invariant"].Value)
+	fmt.Fprintf(words, "\nOn upright figures both models are accurate (%.0f %% and %.0f %%). Under rotation, averaged over twelve angles,\n", 100*upright["oriented"].Value, 100*upright["invariant"].Value)
 	fmt.Fprintf(words, "the effective invariance of invariant is %.3f [%.3f, %.3f], that of oriented %.3f [%.3f, %.3f].\n", b.Value, b.Low, b.High, a.Value, a.Low, a.High)
 	if b.Low <= a.High {
-		return fmt.Errorf("the demo's models do not differ as they were built to: %v against %v", b.Value, a.Value)
+		return fmt.Errorf("the demo failed: the model that is invariant by construction scores %v, the other %v", b.Value, a.Value)
 	}
-	fmt.Fprintf(words, "At a quarter turn it is %.3f against %.3f. (A half turn changes neither: an orientation has no head and no tail.)\n", quarter["invariant"].Value, quarter["oriented"].Value)
+	fmt.Fprintf(words, "At 90 degrees it is %.3f against %.3f. (At 180 degrees neither changes: the filters are symmetric.)\n", quarter["invariant"].Value, quarter["oriented"].Value)
 	return nil
 }

@@ -20,7 +20,7 @@ func diffCommand(engine *engineFlags) *cobra.Command {
 	var sharing stirFlags
 	c := &cobra.Command{
 		Use:   "diff RUN_A RUN_B",
-		Short: "Say which scores of two runs differ by more than chance",
+		Short: "List the scores of two runs that differ by more than chance",
 		Long: `Compares every score that both runs have. Where both were measured on the same samples in the same order
 (the same data and seed) the interval is that of the paired difference. With --fail-if it is a gate: exit 1 if some
 difference B - A beyond chance meets the condition; an exclamation mark after it takes chance differences too.
@@ -78,7 +78,7 @@ func parseGates(c *cobra.Command, texts []string) ([]scores.Condition, error) {
 	return gates, nil
 }
 
-// A runsDifference is what two runs are told apart by.
+// A runsDifference holds the differences between two runs.
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string   // of the first run and of the second, as they are compared
@@ -97,7 +97,7 @@ func parsePairs(texts []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// diffRuns compares two run folders. Where each has one model their names need not agree.
+// diffRuns compares two run folders. If each has one model, the names may differ.
 func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
 	var none runsDifference
 	a, recordA, err := study.ReadCells(dirA)
@@ -123,7 +123,7 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
-// comparedModels are the models of one run, each with the one of the other that it is compared with, if there is one.
+// comparedModels maps the models of one run to those of the other that they are compared with.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	var pairs [][2]string
 	for _, m := range a.Models {
@@ -162,12 +162,12 @@ func checkGates(gates []scores.Condition, d runsDifference) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("not let through: %s", strings.Join(failed, "; "))
+		return fmt.Errorf("conditions met: %s", strings.Join(failed, "; "))
 	}
 	return nil
 }
 
-// checkGate says why a condition is met; "" where it is not.
+// checkGate returns why a condition of --fail-if is met; "" if it is not.
 func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 	if d.shared != nil && gate.Selector.Measure == stirMeasure {
 		found, err := gate.FailingValues(d.shared.Rows)
@@ -227,7 +227,7 @@ func bounds(d scores.Difference) string {
 	return fmt.Sprintf("[%+.4g, %+.4g]%s", d.Low, d.High, paired)
 }
 
-// printJSON prints a list of differences; with STIR, an object that has both.
+// printJSON prints a list of differences; with STIR, an object with both.
 func (d runsDifference) printJSON(all bool) error {
 	type line struct {
 		A          scores.Row `json:"a"`

@@ -54,7 +54,8 @@ func (s *stirFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// run measures STIR between models of two run folders: a study of its own, in a folder that is removed afterwards.
+// run measures STIR between models of two run folders: a study of its own, in a folder that is
+// removed afterwards.
 func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
 	shared, err := s.study(dirs, models)
 	if err != nil {
@@ -96,7 +97,8 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*spec.Study, error
 	return spec.Share(studies[0], studies[1], spec.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
-// printShared prints a line for each direction, layer and data set, and below them what warnings they carry.
+// printShared prints a line for each direction, layer and data set, and below them what warnings
+// they carry.
 func printShared(r *study.Result) error {
 	fmt.Println("STIR: is what is the same to the first the same to the other?")
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}

@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/train/recipe"
 )
 
-// A finding is one line of what doctor tells.
+// A finding is one line of the output of doctor.
 type finding struct {
 	What   string `json:"what"`
 	Found  string `json:"found,omitempty"`
@@ -30,7 +30,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell what the program found on this machine, and how to get what is missing",
+		Short: "Print what was found on this machine, and how to install what is missing",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			found := examine(engine)
@@ -123,7 +123,7 @@ func versionCommand() *cobra.Command {
 	return c
 }
 
-// version is that of the module, or of the commit that the program was built from.
+// version returns the version of the module, or the commit that the program was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// engineFlags are the flags of every command that computes.
+// engineFlags are the flags of the commands that run models.
 type engineFlags struct {
 	command *cobra.Command // that they belong to
 	library string
@@ -34,7 +34,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	return e
 }
 
-// open loads the runtime library and a fast BLAS, and says once where there is none.
+// open loads the runtime library and a fast BLAS, and notes once if there is none.
 func (e *engineFlags) open() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it is a number of threads, or 0 for all cores", e.threads)
@@ -73,5 +73,5 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 	return ort.Load(path)
 }
 
-// note tells a user something that is not an error.
+// note prints a remark that is not an error.
 func note(text string) { fmt.Fprintln(os.Stderr, "noether: "+text) }

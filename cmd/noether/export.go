@@ -120,5 +120,5 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	case e.csv:
 		return t.CSV(w)
 	}
-	return fmt.Errorf("nothing is to be written")
+	return fmt.Errorf("no output is given: use --csv, --parquet, --json, --latex, --markdown or --mlflow")
 }

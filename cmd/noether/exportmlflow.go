@@ -22,7 +22,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// log logs one run folder to MLflow: a run with the study and its figures, and one beneath it for each model with its scores.
+// log logs a run folder to MLflow: a run with the study and its figures, and a nested run with the
+// scores of each model.
 func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	result, err := study.ReadResult(dir)
 	if err != nil {
@@ -59,7 +60,7 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// end marks a run as ended, although the context may be over.
+// end marks a run as ended, even if the context is done.
 func end(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -80,7 +81,7 @@ type mlflowLog struct {
 	rows       []scores.Row
 }
 
-// study logs what the run is, its files and its figures.
+// study logs the parameters of the run, its files and its figures.
 func (l *mlflowLog) study(ctx context.Context) error {
 	r := l.record
 	params := map[string]string{"study": r.Study, "seed": strconv.FormatUint(r.Seed, 10), "noether": r.Noether, "onnxruntime": r.Engine.ONNXRuntime}
@@ -98,7 +99,8 @@ func (l *mlflowLog) study(ctx context.Context) error {
 	return l.bearable(l.figures(ctx))
 }
 
-// bearable says once that a server takes no artifacts, and goes on: the scores are logged all the same.
+// bearable ignores the error of a server that takes no artifacts, and notes it once: the scores are
+// logged nevertheless.
 func (l *mlflowLog) bearable(err error) error {
 	if errors.Is(err, mlflow.ErrArtifacts) {
 		note(err.Error() + "; scores are logged, files and figures are not")
@@ -119,7 +121,7 @@ func (l *mlflowLog) file(ctx context.Context, name string) error {
 	return l.parent.Artifact(ctx, name, file)
 }
 
-// figures are those that the scores make; not every chart suits every study.
+// figures returns the charts that can be drawn from the scores.
 func (l *mlflowLog) figures(ctx context.Context) error {
 	for _, chart := range []figure.Chart{figure.Depth, figure.Parameter, figure.Bars, figure.Heat} {
 		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2})
@@ -139,7 +141,7 @@ func (l *mlflowLog) figures(ctx context.Context) error {
 	return nil
 }
 
-// models logs a run for each model: its tags and its scores.
+// models logs a run with the tags and scores of each model.
 func (l *mlflowLog) models(ctx context.Context) error {
 	for _, m := range l.record.Models {
 		metrics := l.metrics(m.Name)
@@ -159,8 +161,8 @@ func (l *mlflowLog) models(ctx context.Context) error {
 	return nil
 }
 
-// metrics are the scores of a model. The layers of a curve are the steps of one metric: their depths. Scores of whole models have
-// their intervals beside them.
+// metrics returns the scores of a model. The layers of a curve are the steps of one metric, by
+// depth. Scores of whole models come with their intervals.
 func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	at := l.record.Started
 	if l.record.Finished != nil {

@@ -148,7 +148,8 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	return written, g, nil
 }
 
-// freeNames are names for gradients whose usual name the model has already, as one that computes gradients itself has.
+// freeNames are names for gradients whose usual name the model has already, as one that computes
+// gradients itself has.
 func freeNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
 	for _, by := range o.By {
@@ -172,7 +173,8 @@ func dependsOn(m *onnx.Model, of, by string) bool {
 	return reached[of] || !m.Static().Has(of) || !m.Static().Has(by)
 }
 
-// besideWeights makes sure that the new model finds the files that hold the weights, and is not written over the old, or a folder.
+// besideWeights makes sure that the new model finds the files that hold the weights, and is not
+// written over the old, or a folder.
 func besideWeights(m *onnx.Model, path, out string) error {
 	from, err := os.Stat(path)
 	if err != nil {

@@ -88,8 +88,8 @@ func (t gradTrial) run(ctx context.Context, engine *engineFlags, g *onnx.Model, 
 	return nil
 }
 
-// readNamed reads arrays given as NAME=FILE, or as FILE for the sole name that there is, in the order of the names. One that is not
-// given is the zero tensor.
+// readNamed reads arrays given as NAME=FILE, or as FILE for the sole name that there is, in the
+// order of the names. One that is not given is the zero tensor.
 func readNamed(ctx context.Context, flag string, given []string, sole string, names []string) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(names))
 	for _, arg := range given {

@@ -73,8 +73,8 @@ type written struct {
 	Study string `json:"study"`          // the text
 }
 
-// guessStudy opens the model to see what can be measured of it, and the data to see that there are any. Paths are made relative to the
-// study's folder.
+// guessStudy opens the model to see what can be measured of it, and the data to see that there are
+// any. Paths are made relative to the study's folder.
 func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, folder string) (spec.Guess, error) {
 	data, err := spec.OpenPath(ctx, dataPath)
 	if err != nil {
@@ -114,8 +114,9 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	return g, nil
 }
 
-// sideFor looks at sixteen images from all over the data: where they are of several sizes, the largest multiple of 32 pixels, as
-// strides of networks want it, that enlarges none of them, and 224 at most; else 0. Images that do not decode are the run's to tell.
+// sideFor looks at sixteen images from all over the data: where they are of several sizes, the
+// largest multiple of 32 pixels, as strides of networks want it, that enlarges none of them, and
+// 224 at most; else 0. Images that do not decode are the run's to tell.
 func sideFor(ctx context.Context, data dataset.Source) (int, error) {
 	var first []int
 	short, several := 224, false
@@ -140,7 +141,8 @@ func sideFor(ctx context.Context, data dataset.Source) (int, error) {
 	return max(short/32, 1) * 32, nil
 }
 
-// showingDepth are patterns of the layers that show a model's depth, as YAML: of a transformer, the sums that end its blocks.
+// showingDepth are patterns of the layers that show a model's depth, as YAML: of a transformer, the
+// sums that end its blocks.
 func showingDepth(m *model.Model) string {
 	has := func(pattern string) int {
 		layers, err := m.Graph().Select(pattern)
@@ -162,7 +164,8 @@ func showingDepth(m *model.Model) string {
 	return patterns
 }
 
-// presetFor is the preset that models of this size are mostly trained with. What takes bytes brings its own scaling.
+// presetFor is the preset that models of this size are mostly trained with. What takes bytes brings
+// its own scaling.
 func presetFor(m *model.Model) string {
 	frame := m.Frame()
 	switch {

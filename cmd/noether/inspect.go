@@ -78,7 +78,8 @@ T token or time). The names and operators are what layers: in a study file takes
 	return c
 }
 
-// inspect opens a model as a study would. A model that cannot be measured is listed all the same, without shapes.
+// inspect opens a model as a study would. A model that cannot be measured is listed all the same,
+// without shapes.
 func inspect(engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
 	graph, err := onnx.Read(path)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// invertFlags are what the command is told.
+// invertFlags are the flags of invert.
 type invertFlags struct {
 	data, out, layer, preprocess, start, optimiser string
 	limit, steps, size                             int
@@ -41,7 +41,7 @@ func invertCommand(engine *engineFlags) *cobra.Command {
 	var f invertFlags
 	c := &cobra.Command{
 		Use:   "invert MODEL",
-		Short: "Find images that a model takes for the same",
+		Short: "Find images that a model maps to the same representation",
 		Long: `Finds, for each image x, another one x' that a layer of the model maps to the same representation,
 starting from noise: what the layer ignores is left as noise (Nanda et al. 2022, equation 4). Writes into a
 folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w; distances.npy; summary.json.
@@ -89,7 +89,7 @@ from x itself. A search that is stopped goes on where it was when the command is
 func (f *invertFlags) check() error {
 	if f.controversial {
 		if f.against == "" {
-			return errors.New("--controversial wants a second model: --against")
+			return errors.New("--controversial needs a second model: --against")
 		}
 		f.start = string(invert.Near)
 	}
@@ -108,14 +108,14 @@ func (f *invertFlags) check() error {
 	case f.limit < 1:
 		return fmt.Errorf("--limit is %d; take one image at least", f.limit)
 	case f.normalised && f.against == "":
-		return errors.New("--normalised wants a second model: --against")
+		return errors.New("--normalised needs a second model: --against")
 	case f.normalised && !(f.beta > 0 && f.beta < 1e6):
 		return fmt.Errorf("--beta is %v; it is above 0 and below 1e6", f.beta)
 	}
 	return nil
 }
 
-// idle complains about a flag that is given and has no effect, beside the others or as zero, which stands for the default.
+// idle returns an error for a flag that has no effect beside the others, or is zero.
 func (f *invertFlags) idle(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
@@ -141,7 +141,7 @@ func (f *invertFlags) options() invert.Options {
 		Ball: invert.Ball{Norm: invert.Norm(f.norm), Radius: f.radius}}
 }
 
-// run does what the flags say and leaves the results in the folder.
+// run runs the inversion and writes the results into the folder.
 func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string) error {
 	o, err := engine.open()
 	if err != nil {
@@ -191,7 +191,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	return summary.print(os.Stdout, f.out)
 }
 
-// open opens a model with one layer.
+// open opens a model and its layer.
 func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
 	pre, file, err := spec.PreprocessFor(preprocess, path)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 	return m, m.Layers()[0], nil
 }
 
-// read draws images from the data.
+// read reads images from the data.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {
@@ -284,7 +284,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 
 func (f *invertFlags) checkpoint() string { return filepath.Join(f.out, "checkpoint.bin") }
 
-// write leaves images, arrays and summary in the folder, and removes the checkpoint.
+// write writes images, arrays and summary into the folder, and removes the checkpoint.
 func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {
 	distances := tensor.New(len(s.Samples))
 	for i, sample := range s.Samples {

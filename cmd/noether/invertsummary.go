@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An inversionSummary is what an inversion has come to, as summary.json has it.
+// An inversionSummary is the content of summary.json: the results of an inversion.
 type inversionSummary struct {
 	Model     string           `json:"model"`
 	SHA256    string           `json:"sha256"`
@@ -32,8 +32,8 @@ type inversionSummary struct {
 	Samples   []inversionOfOne `json:"samples"`
 }
 
-// An inversionOfOne is that of one image. Distances are in the layer's l2 norm; relative ones are divided by the norm of
-// the representation of x, and null where that is zero.
+// An inversionOfOne is the result for one image. Distances are l2 norms in the layer. Relative ones
+// are divided by the norm of the representation of x, and null if that is zero.
 type inversionOfOne struct {
 	Name          string   `json:"name"`
 	Index         int      `json:"index"`
@@ -45,7 +45,7 @@ type inversionOfOne struct {
 	Dropped       bool     `json:"dropped,omitempty"`
 }
 
-// caption is what a report says of the contact sheet, where the folder is among the images of a run.
+// caption returns the caption of the contact sheet in a report.
 func (s *inversionSummary) caption() report.ImageText {
 	model := spec.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %d steps.", model, s.Layer, s.Start, s.Steps)
@@ -104,7 +104,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 	return s, nil
 }
 
-// apart is the l2 distance of two vectors.
+// apart returns the l2 distance between two vectors.
 func apart(v, w []float32) float64 {
 	var sum float64
 	for i := range v {

@@ -27,7 +27,8 @@ func readScores(t *testing.T, dir string) []scores.Row {
 	return rows
 }
 
-// A run that is killed again and again, with SIGKILL and at any moment, ends with the scores of one that was left alone.
+// A run that is killed again and again, with SIGKILL and at any moment, ends with the scores of one
+// that was left alone.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -109,8 +110,8 @@ func sameRows(t *testing.T, want, got string) {
 	}
 }
 
-// killAfterSaves kills a run once it has saved its states so many times, at any moment of a pause. It reports whether the
-// run ended by itself before, and how.
+// killAfterSaves kills a run once it has saved its states so many times, at any moment of a pause.
+// It reports whether the run ended by itself before, and how.
 func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int, pause time.Duration) (finished bool, err error) {
 	last := newest(states)
 	for {

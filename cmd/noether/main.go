@@ -1,10 +1,11 @@
-// Command noether measures what each layer of a neural network keeps, moves or throws away when its input is transformed.
+// Command noether measures what each layer of a neural network keeps, moves or throws away when its
+// input is transformed.
 //
 //	noether demo                        a first look: two small models, one rotation-invariant by construction
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //
-// It exits with 0, 1 where something failed, and 2 where it was called in a way that it does not understand.
+// It exits with 0 on success, 1 on failure, and 2 on wrong usage.
 package main
 
 import (
@@ -59,7 +60,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	return root
 }
 
-// A usageError is a call that the command does not understand.
+// A usageError is an error in the arguments of a command.
 type usageError struct {
 	command *cobra.Command
 	error
@@ -69,7 +70,7 @@ func usagef(c *cobra.Command, format string, args ...any) error {
 	return &usageError{c, fmt.Errorf(format, args...)}
 }
 
-// usageArgs marks what an argument check finds as an error of usage.
+// usageArgs turns the error of an argument check into a usageError.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) == nil {
@@ -85,7 +86,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// exitCode prints an error in one line and says how to exit.
+// exitCode prints an error in one line and returns the exit code.
 func exitCode(err error) int {
 	var usage *usageError
 	var logged *loggedError

@@ -21,7 +21,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// call runs the command as a shell would, and returns its exit code and what it says on the way out.
+// call runs the command as a shell would, and returns its exit code and what it says on the way
+// out.
 func call(t *testing.T, args ...string) (code int, message string) {
 	t.Helper()
 	err := execute(t.Context(), args)
@@ -81,7 +82,8 @@ func TestInitWritesAStudyThatRuns(t *testing.T) {
 	}
 }
 
-// TestInitFitsModelAndData writes studies for models and data that want something else than the usual, which run as they are.
+// TestInitFitsModelAndData writes studies for models and data that want something else than the
+// usual, which run as they are.
 func TestInitFitsModelAndData(t *testing.T) {
 	dir := t.TempDir()
 	classifier := testmodel.Write(t, dir, "net", testmodel.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// observeFlags say how a run is seen from outside.
+// observeFlags are the flags for logs, metrics and traces of a run.
 type observeFlags struct {
 	log, level, metrics string
 	hosts               []string
@@ -30,8 +30,8 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 	return o
 }
 
-// start lets a run be watched as the flags and the environment say. stop ends that, with the error that the run ended
-// with, and returns it.
+// start starts the logs, metrics and traces that the flags and the environment ask for. stop ends
+// them; it takes the error of the run and returns it.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {
@@ -64,7 +64,7 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	}, nil
 }
 
-// logged is an error from before start, for the log where there is to be one.
+// logged writes an error from before start into the log, if there is one.
 func (f *observeFlags) logged(err error) error {
 	var usage *usageError
 	if f.log == "" || errors.As(err, &usage) {
@@ -77,7 +77,7 @@ func (f *observeFlags) logged(err error) error {
 	return &loggedError{err, log}
 }
 
-// A loggedError goes to the log rather than to people.
+// A loggedError has been written to the log and is not printed.
 type loggedError struct {
 	error
 	log *slog.Logger
@@ -85,7 +85,7 @@ type loggedError struct {
 
 func (e *loggedError) Unwrap() error { return e.error }
 
-// follow shows the progress of a run: in its log where it keeps one, else on the standard error.
+// follow shows the progress of a run: in its log if it has one, else on standard error.
 func follow(o *study.Options) (done func()) {
 	if o.Log == nil {
 		o.Progress, done = watch(os.Stderr)

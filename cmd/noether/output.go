@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// printJSON is what --json asks for.
+// printJSON prints the output of --json.
 func printJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", " ")

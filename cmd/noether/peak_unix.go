@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// peakMemory is the most memory that a process that has ended has had, in bytes; 0 where the system does not say.
+// peakMemory returns the peak memory of a process that has ended, in bytes; 0 if it is unknown.
 func peakMemory(s *os.ProcessState) int64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -126,32 +126,32 @@ func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 	return p.filter.Rows(rows)
 }
 
-// mostSamples is how many per-sample values a distribution may rest on: beyond it memory would run short.
-const mostSamples = 4 << 20
+// maxSamples bounds the per-sample values of a distribution, and with them memory.
+const maxSamples = 4 << 20
 
-// samples reads per-sample values as rows.
+// samples reads per-sample values.
 func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, dir := range dirs {
 		path := filepath.Join(dir, "samples.parquet")
 		err := readSamples(path, func(s scores.SampleRow) {
 			r := s.Row()
-			if len(rows) < mostSamples && p.filter.Keeps(&r) {
+			if len(rows) < maxSamples && p.filter.Keeps(&r) {
 				rows = append(rows, r)
 			}
 		})
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%s has no per-sample values: its study wants samples: true", dir)
+			return nil, fmt.Errorf("%s has no per-sample values: set samples: true in its study", dir)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
 	}
-	if len(rows) == mostSamples {
-		return nil, fmt.Errorf("more than %d per-sample values: choose some with --model, --transform, --statistic", mostSamples)
+	if len(rows) == maxSamples {
+		return nil, fmt.Errorf("more than %d per-sample values: choose some with --model, --transform, --statistic", maxSamples)
 	}
 	if len(rows) == 0 {
-		return nil, errors.New("no per-sample value meets the filters")
+		return nil, errors.New("no per-sample values pass the filters")
 	}
 	return rows, nil
 }
@@ -212,7 +212,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	return figure.DrawScatter(clouds, axisOf(relations[0].Y, false), options.Logit, p.options)
 }
 
-// axisOf names the axis of a score in words.
+// axisOf returns the title of the axis of a score.
 func axisOf(s scores.Selector, aboveNull bool) string {
 	name := strings.ReplaceAll(s.Measure, "-", " ")
 	if s.Statistic != "ei" && s.Statistic != "clean" {

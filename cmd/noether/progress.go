@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// watch shows the progress of a run: a bar with rate and time left on a terminal, a plain line now and then elsewhere.
-// done ends it.
+// watch shows the progress of a run: a bar with rate and remaining time on a terminal, plain lines
+// elsewhere. done ends it.
 func watch(w *os.File) (progress func(study.Progress), done func()) {
 	if !term.IsTerminal(int(w.Fd())) {
 		return plainLines(w), func() {}
@@ -44,7 +44,7 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
-// subject says what is being worked at.
+// subject returns the current model and data.
 func subject(p study.Progress) string {
 	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
 	if p.Note != "" {

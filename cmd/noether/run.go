@@ -110,7 +110,8 @@ func (r *runFlags) part(c *cobra.Command) (study.Part, error) {
 	return part, nil
 }
 
-// defaultFolder is the run folder of a study where none is given: a folder in runs, whatever the study calls itself.
+// defaultFolder is the run folder of a study where none is given: a folder in runs, whatever the
+// study calls itself.
 func defaultFolder(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == 0 {
@@ -188,7 +189,8 @@ func runStudy(ctx context.Context, s *spec.Study, out string, o study.Options, a
 	return errors.Join(show(result, out, asJSON), err)
 }
 
-// show writes the report into the run folder and prints the scores, which a report that cannot be written does not keep back.
+// show writes the report into the run folder and prints the scores, which a report that cannot be
+// written does not keep back.
 func show(result *study.Result, out string, asJSON bool) error {
 	file := filepath.Join(out, "report.html")
 	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {

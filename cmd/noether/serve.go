@@ -39,14 +39,14 @@ environment, or a new one, which is printed.`,
 	return c
 }
 
-// shortest is the length of a token that cannot be guessed.
-const shortest = 16
+// minToken is the least length of a token.
+const minToken = 16
 
 func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) error {
 	token := os.Getenv("NOETHER_TOKEN")
 	switch {
-	case token != "" && len(token) < shortest:
-		return fmt.Errorf("NOETHER_TOKEN has %d characters; %d are the fewest", len(token), shortest)
+	case token != "" && len(token) < minToken:
+		return fmt.Errorf("NOETHER_TOKEN has %d characters: use at least %d", len(token), minToken)
 	case token == "" && !webguard.Local(listen):
 		token = rand.Text()
 	}
@@ -62,7 +62,7 @@ func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) er
 	return errors.Join(server.Serve(c.Context(), listener, listen), server.Close())
 }
 
-// addressOf is what to open in a browser.
+// addressOf returns the address to open in a browser.
 func addressOf(l net.Listener, listen, token string) string {
 	host, _, _ := net.SplitHostPort(listen)
 	_, port, _ := net.SplitHostPort(l.Addr().String())

@@ -70,7 +70,7 @@ func TestServeWantsATokenBeyondTheMachine(t *testing.T) {
 	}{
 		{[]string{"serve"}, 2, "wants"},
 		{[]string{"serve", t.TempDir(), "--listen", "7410"}, 2, "HOST:PORT"},
-		{[]string{"serve", t.TempDir(), "--listen", ":0"}, 1, "16 are the fewest"},
+		{[]string{"serve", t.TempDir(), "--listen", ":0"}, 1, "use at least 16"},
 		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, 1, "characters"},
 	} {
 		if code, message := call(t, c.args...); code != c.code || !strings.Contains(message, c.want) {

@@ -81,7 +81,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return printTraining(os.Stdout, s, out)
 }
 
-// marksText is a loss and, of classes, an accuracy.
+// marksText returns a loss and, for classes, an accuracy as text.
 func marksText(m train.Marks) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
@@ -89,7 +89,7 @@ func marksText(m train.Marks) string {
 	return fmt.Sprintf("loss %.4g, accuracy %.1f %%", m.Loss, 100*m.Accuracy)
 }
 
-// printTraining tells people what came out.
+// printTraining prints the results of a training.
 func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 	fmt.Fprintf(w, "%s: %d parameters, %d epochs of %d samples in %s, %.0f samples/s\n", s.Name, s.Parameters, s.Epochs, s.Samples,
 		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)
