@@ -36,7 +36,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Stu
 		return nil, err
 	}
 	if len(plan.Failed()) == 0 && !slices.ContainsFunc(work, func(w study.Work) bool { return w.Cells > 0 }) {
-		return nil, fmt.Errorf("nothing is left to do; noether merge %s writes the scores", f.out)
+		return nil, fmt.Errorf("nothing is left to do: noether merge %s writes the scores", f.out)
 	}
 	if !f.dry {
 		if err := plan.Prepare(run, o); err != nil {
@@ -55,7 +55,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Stu
 	return out, nil
 }
 
-// calibrator measures models one by one, and says which; nil where none is to be measured.
+// calibrator returns a function that measures the cost of a model and prints its name; nil without
+// calibration.
 func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Profile) func(context.Context, study.Work) (cluster.Cost, error) {
 	if f.calibrate <= 0 {
 		return nil
@@ -68,7 +69,7 @@ func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Pro
 	}
 }
 
-// withFailed adds models that do not open here: a task tries them once more.
+// withFailed adds models that cannot be opened here: a task tries them again.
 func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 	for _, one := range failed {
 		note(one.What() + " fails here, and probably there: " + one.Error)
@@ -79,7 +80,7 @@ func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 	return costs
 }
 
-// taskCount is how many tasks there are to be, as far as the cluster takes them.
+// taskCount returns the number of tasks, bounded by what the cluster allows.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {

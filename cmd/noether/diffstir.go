@@ -21,7 +21,7 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags say how diff looks for the invariances that models of two runs share.
+// stirFlags are the flags of diff that measure shared invariances.
 type stirFlags struct {
 	on            bool
 	layer         string
@@ -80,12 +80,12 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 	case err != nil:
 		return nil, fmt.Errorf("--stir: %w", err)
 	case len(result.Rows) == 0:
-		return nil, fmt.Errorf("--stir: no layer of the models can be compared")
+		return nil, fmt.Errorf("--stir: the models have no layers that can be compared")
 	}
 	return result, nil
 }
 
-// study is the study of what models of two runs share.
+// study returns the study that measures STIR between models of two runs.
 func (s *stirFlags) study(dirs []string, models [][2]string) (*spec.Study, error) {
 	var studies [2]*spec.Study
 	for i, dir := range dirs {
@@ -140,7 +140,7 @@ func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }
 
-// between says which models a row compares, and where.
+// between returns the models and layers that a row compares.
 func between(r scores.Row) string {
 	parts := []string{r.Model + " → " + r.OtherModel}
 	for _, p := range []string{r.Layer, r.Data} {
@@ -151,7 +151,7 @@ func between(r scores.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// warningsOf are the warnings of the rows, each once for a direction.
+// warningsOf returns the warnings of rows, each once for a direction.
 func warningsOf(rows []scores.Row) []string {
 	var out []string
 	for _, r := range rows {

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// dryRun prints what a study will do and what it will cost.
+// dryRun prints the work of a study and its cost.
 func dryRun(ctx context.Context, s *spec.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
@@ -52,7 +52,7 @@ func dryRun(ctx context.Context, s *spec.Study, out string, o study.Options, asJ
 	return nil
 }
 
-// skipLines say what is skipped, a line for all layers of a model that are skipped for one reason.
+// skipLines returns a line for all layers of a model that are skipped for the same reason.
 func skipLines(skips []scores.Skip) []string {
 	layers := map[scores.Skip][]string{}
 	var order []scores.Skip

@@ -45,7 +45,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 				return err
 			}
 			if _, err := os.Stat(out); err == nil && !force {
-				return fmt.Errorf("%s exists; --force writes over it", out)
+				return fmt.Errorf("%s exists: --force overwrites it", out)
 			}
 			err = atomicfile.WriteFunc(out, func(w io.Writer) error {
 				_, err := io.WriteString(w, text)
@@ -67,7 +67,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// written is what init has written, as JSON.
+// written is the JSON output of init.
 type written struct {
 	File  string `json:"file,omitempty"` // none where it is printed only
 	Study string `json:"study"`          // the text

@@ -30,7 +30,7 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 		RunE: func(c *cobra.Command, dirs []string) error {
 			s, err := spec.Load(filepath.Join(dirs[0], "study.yaml"), nil)
 			if errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("%s is no run folder: it has no study.yaml", dirs[0])
+				return fmt.Errorf("%s is not a run folder: it has no study.yaml", dirs[0])
 			}
 			if err != nil {
 				return err
@@ -51,7 +51,7 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 	return c
 }
 
-// mergeRuns merges and shows what came of it, whether or not it is complete.
+// mergeRuns merges shards and prints the scores, whether or not they are complete.
 func mergeRuns(ctx context.Context, s *spec.Study, dirs []string, o study.Options, asJSON bool) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
@@ -88,7 +88,7 @@ func reportCommand() *cobra.Command {
 				}
 			}
 			if waiting > 0 && len(result.Rows) == 0 {
-				return fmt.Errorf("%s holds shards and no scores yet: noether merge %s", args[0], args[0])
+				return fmt.Errorf("%s holds shards but no scores yet: noether merge %s", args[0], args[0])
 			}
 			if waiting > 0 {
 				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])

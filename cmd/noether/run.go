@@ -28,7 +28,7 @@ func runCommand(engine *engineFlags) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run STUDY",
-		Short: "Measure what a study file asks for",
+		Short: "Run a study",
 		Long: `Runs a study and fills the run folder: a record for each finished cell, scores.csv, scores.parquet
 and report.html. What the folder holds already is not done again, so a run that was stopped goes
 on where it was, and a study that has grown costs what is new.`,
@@ -93,7 +93,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	return stop(runStudy(c.Context(), s, out, o, r.json))
 }
 
-// part checks the flags, and is the part of the samples that --shard asks for.
+// part checks the flags and returns the shard that --shard asks for.
 func (r *runFlags) part(c *cobra.Command) (study.Part, error) {
 	switch {
 	case r.every < 0:
@@ -122,7 +122,7 @@ func defaultFolder(name string) string {
 	return filepath.Join("runs", cmp.Or(strings.TrimLeft(name, "."), "study"))
 }
 
-// variables reads the values of --var.
+// variables parses the values of --var.
 func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, v := range vars {
@@ -130,7 +130,7 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, usagef(c, "--var wants NAME=VALUE, not %q", v)
 		}
-		// A path given here is typed where the command is called, not where the study file lies.
+		// A path on the command line is relative to the working directory, not to the study file.
 		if abs, err := filepath.Abs(value); err == nil && looksLikePath(value) && exists(value) {
 			value = abs
 		}
@@ -154,7 +154,7 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*sp
 	return s, err
 }
 
-// looksLikePath tells a path from a plain word.
+// looksLikePath reports whether text is a path rather than a word.
 func looksLikePath(value string) bool {
 	return strings.HasPrefix(value, ".") || strings.ContainsRune(value, filepath.Separator)
 }
@@ -202,7 +202,7 @@ func show(result *study.Result, out string, asJSON bool) error {
 	return errors.Join(printScores(result, out, asJSON, failed == nil), failed)
 }
 
-// printScores prints the scores, and where they are.
+// printScores prints the scores and their path.
 func printScores(result *study.Result, out string, asJSON, reported bool) error {
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
