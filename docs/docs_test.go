@@ -312,9 +312,9 @@ func TestTableOfPresets(t *testing.T) {
 // The page on gradients names every operator that gradients flow through, and no other.
 func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
 	t.Parallel()
-	_, table, ok := strings.Cut(page(t, "explanation/gradients.md"), "## Operators")
+	_, table, ok := strings.Cut(page(t, "reference/gradients.md"), "## Operators")
 	if !ok {
-		t.Fatal("gradients.md has no section Operators")
+		t.Fatal("reference/gradients.md has no section Operators")
 	}
 	table, _, _ = strings.Cut(table, "\n## ")
 	var listed []string
@@ -323,6 +323,6 @@ func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if want := grad.Operators(); !slices.Equal(listed, want) {
-		t.Errorf("gradients.md lists\n%v\nand the package has\n%v", listed, want)
+		t.Errorf("reference/gradients.md lists\n%v\nand the package has\n%v", listed, want)
 	}
 }
