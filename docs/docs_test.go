@@ -97,7 +97,7 @@ func TestExamplesAreStudies(t *testing.T) {
 		for _, m := range yamlBlock.FindAllStringSubmatch(text, -1) {
 			body := m[1]
 			switch {
-			case filepath.Base(name) == "training.md":
+			case strings.HasPrefix(filepath.Base(name), "training"):
 				if _, err := recipe.Parse(name, []byte(body), map[string]string{"CIFAR10": "cifar10"}); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A File is a training file. Its keys are a public contract; see docs/guides/training.md.
+// A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
 type File struct {
 	Name       string          `key:"name,required" doc:"name of the training"`
 	Seed       uint64          `key:"seed" default:"1" doc:"of the weights, the order of samples, what is held out, dropped and moved"`
