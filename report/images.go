@@ -36,7 +36,7 @@ const (
 	mostPixels     = 50e6     // of one
 )
 
-// readImages reads the images of a run folder, images/*.png and images/*/*.png, in the order of their names. What is
+// readImages reads the images of a run folder, pictures/*.png and pictures/*/*.png, in the order of their names. What is
 // no image, or is too large for a page, is left out, with a line that says so.
 func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	var names []string

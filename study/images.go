@@ -26,7 +26,7 @@ const (
 	sheetGap   = 4
 	mostSheets = 48
 
-	sheetFolder = "pictures/views" // what is not from here in images/ is the user's
+	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
 )
 
 // writeImages writes a sheet for each transformation of each data set, where the study asks for them.

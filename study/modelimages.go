@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.images, each with what it shows in
+// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.pictures, each with what it shows in
 // a JSON file of the same name, if anything. A run takes them along for its report.
 
 const (

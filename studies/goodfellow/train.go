@@ -286,7 +286,7 @@ func (p plan) save(name string) func(*onnx.Model, error) error {
 	}
 }
 
-// sheet writes filters as MODEL.images/NAME.png, where reports of studies with that model find them.
+// sheet writes filters as MODEL.pictures/NAME.png, where reports of studies with that model find them.
 func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
 	img, err := filters.Sheet(images, columns, scale)
 	if err != nil {

@@ -173,7 +173,8 @@ func TestCodesLieWithinOne(t *testing.T) {
 	}
 }
 
-// For small weights tanh is its argument, and the image of a deep unit is the derivative of what it does.
+// For small weights tanh is its argument, and the image of a deep unit is the derivative of what it
+// does.
 func TestImagesAreDerivatives(t *testing.T) {
 	t.Parallel()
 	first, second, third := random(6, 4, 1e-2, 1), random(5, 6, 1e-2, 2), random(3, 5, 1e-2, 3)
@@ -221,8 +222,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// On whitened natural patches the validation curve falls to its end, and units become localised and oriented: a Gabor function
-// explains nearly all of them better than it explains the best of twenty noises.
+// On whitened natural patches the validation curve falls to its end, and units become localised and
+// oriented: a Gabor function explains nearly all of them better than it explains the best of twenty
+// noises.
 func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains on natural images")

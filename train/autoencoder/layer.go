@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// Settings say how a layer is trained.
+// Settings are the settings of training a layer.
 type Settings struct {
 	Units  int     // m
 	Decay  float64 // of the weights, not of the biases
@@ -28,17 +28,18 @@ type Settings struct {
 	Optimiser train.Optimiser // nil: Adam with Rate
 	Schedule  train.Schedule  // nil: half a cosine
 	Clip      float64         // largest norm of the gradients together; 0: none
-	// Best keeps the weights of the epoch that reconstructs best, rather than those of the last. A decay makes a network reconstruct
-	// worse than it could: with a large one the best epoch is among the first, before it has done its work.
+	// Best keeps the weights of the epoch with the least reconstruction error rather than the last.
+	// Weight decay trades reconstruction for small weights: if it is large, the best epoch is an
+	// early one, before the decay has taken effect.
 	Best       bool
 	Back       float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
 	BackByLoss bool             // takes them back by |x - y|^2 alone
 	Patience   int              // epochs without a better reconstruction, after which training ends; 0: none
 	Checkpoint train.Checkpoint // optional
 	Identity   string           // of the training, for its checkpoint
-	// Progress is called after every epoch. Optional.
+	// Progress is called after each epoch. Optional.
 	Progress func(train.Epoch)
-	// Resumed is called once with the epochs that a checkpoint has. Optional.
+	// Resumed is called once with the epochs in a checkpoint. Optional.
 	Resumed func([]train.Epoch)
 }
 
@@ -64,20 +65,20 @@ func (s Settings) complete() Settings {
 func (s Settings) check(x, held tensor.Tensor) error {
 	switch {
 	case x.Rank() != 2 || held.Rank() != 2 || x.Shape[1] != held.Shape[1]:
-		return fmt.Errorf("patterns of shape %v, and %v to validate on: both are n x values", x.Shape, held.Shape)
+		return fmt.Errorf("patterns have the shape %v, and validation patterns %v: both must be n x values", x.Shape, held.Shape)
 	case x.Shape[0] == 0 || held.Shape[0] == 0:
-		return errors.New("there are no patterns")
+		return errors.New("no patterns are given")
 	case s.Units < 1:
-		return fmt.Errorf("%d units", s.Units)
+		return fmt.Errorf("units is %d: at least 1 is needed", s.Units)
 	case !(s.Decay >= 0) || !(s.Weight >= 0) || math.IsInf(s.Decay+s.Weight, 0):
-		return fmt.Errorf("a decay of %g and a sparsity weight of %g: both are at least 0", s.Decay, s.Weight)
+		return fmt.Errorf("decay is %g and sparsity weight %g: both must be at least 0", s.Decay, s.Weight)
 	case s.Weight > 0 && !(s.Target > -1 && s.Target < 1):
-		return fmt.Errorf("a mean activation of %g: that of tanh lies between -1 and 1", s.Target)
+		return fmt.Errorf("target activation is %g: that of tanh lies between -1 and 1", s.Target)
 	}
 	for _, t := range []tensor.Tensor{x, held} {
 		for i, v := range t.Data {
 			if !(v >= -1 && v <= 1) {
-				return fmt.Errorf("pattern %d holds %g: values lie in [-1, 1]", i/t.Shape[1], v)
+				return fmt.Errorf("pattern %d has the value %g: values must lie in [-1, 1]", i/t.Shape[1], v)
 			}
 		}
 	}
@@ -91,7 +92,7 @@ type Layer struct {
 	Curve  []Point       // reconstruction by epochs
 }
 
-// A Point of a curve is what an epoch came to.
+// A Point holds the results of an epoch.
 type Point struct {
 	Training   float64 // J over the epoch's batches before their steps
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
@@ -99,13 +100,13 @@ type Point struct {
 	TakenBack  bool    // J, or |x - y|^2, had become larger there, and the layer is again what it was before the epoch
 }
 
-// The names of a layer's tensors while it is trained.
+// The names of the tensors of a layer during training.
 const (
 	w1, b1, w2, b2 = "w1", "b1", "w2", "b2"
 	hidden         = "h"
 )
 
-// Train trains a layer on patterns, p x n, and watches it on held-out ones.
+// Train trains a layer on patterns, p x n, and validates it on held-out patterns, q x n.
 func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	if err := s.check(patterns, held); err != nil {
@@ -118,7 +119,7 @@ func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s
 	return fit(ctx, rt, network, patterns, held, s)
 }
 
-// fit trains a network from the weights that it has.
+// fit trains a network from its current weights.
 func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	n := patterns.Shape[1]
@@ -137,8 +138,8 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	return layer(t.Weights(), epochs, n), nil
 }
 
-// layer is what training came to. The trainer's loss is the mean over the n values, and its weights lie as a product reads them,
-// inputs x outputs.
+// layer returns the trained layer. The loss of the trainer is the mean over the n values, and its
+// weights are inputs x outputs.
 func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
 	l := &Layer{W1: transposed(w[w1]), B1: w[b1], W2: transposed(w[w2]), B2: w[b2]}
 	for _, e := range epochs {
@@ -148,8 +149,8 @@ func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
 	return l
 }
 
-// network is an untrained autoencoder; its weights are drawn uniformly as Glorot and Bengio (2010) have it for tanh. Units that are to
-// be sparse start with the mean activation that they are drawn to.
+// network returns an untrained autoencoder. Weights are drawn uniformly as in Glorot and Bengio
+// (2010) for tanh. Sparse units start at their target activation.
 func network(n int, s Settings) (*onnx.Model, error) {
 	m, bias := s.Units, tensor.New(s.Units)
 	if s.Weight > 0 {
@@ -172,7 +173,7 @@ func network(n int, s Settings) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// penalty is what J has besides the reconstruction, divided by n as the trainer's loss is.
+// penalty returns the terms of J besides the reconstruction error, divided by n as the loss is.
 func (s Settings) penalty(n int) func(*onnx.Builder) onnx.Value {
 	if s.Decay == 0 && s.Weight == 0 {
 		return nil

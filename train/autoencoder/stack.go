@@ -11,15 +11,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Branch is a stack of layers with a name; the first is on the input. Branches may have lower layers in common.
+// A Branch is a named stack of layers, the first on the input. Branches may share lower layers.
 type Branch struct {
 	Name   string
 	Layers []*Layer
 }
 
-// Model is an ONNX model of branches on patches of the given side and channels, with values in [-1, 1]: the input "x", b x channels x
-// side x side, and for every layer an output NAME/layerI, b x units, I from 1; layerI for a branch without a name. A layer that several branches have in common is named
-// after the first.
+// Model returns an ONNX model of branches. Its input "x" is b x channels x side x side, with values
+// in [-1, 1]. Each layer I, counted from 1, has an output NAME/layerI, b x units, or layerI for a
+// branch without a name. A shared layer is named after its first branch.
 func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Flatten(b.Input("x", onnx.Float, -1, channels, side, side), 1)
@@ -28,7 +28,7 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 		below, width := x, channels*side*side
 		for i, l := range branch.Layers {
 			if l.W1.Shape[1] != width {
-				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, and there are %d beneath it", branch.Name, i+1, l.W1.Shape[1], width)
+				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, and the layer below gives %d", branch.Name, i+1, l.W1.Shape[1], width)
 			}
 			if _, ok := named[l]; !ok {
 				name := strings.TrimPrefix(fmt.Sprintf("%s/layer%d", branch.Name, i+1), "/")
@@ -39,12 +39,13 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 		}
 	}
 	if len(named) == 0 {
-		return nil, errors.New("stacking: there are no layers")
+		return nil, errors.New("stacking: no layers are given")
 	}
 	return b.Model()
 }
 
-// Encode is the activation of a layer on patterns, p x n: p x m, what the next layer is trained on.
+// Encode returns the activations of a layer, p x m, on patterns, p x n. The next layer is trained
+// on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tensor) (tensor.Tensor, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, l.W1.Shape[1])
@@ -62,7 +63,7 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tens
 	return out, encode(ctx, rt, s, patterns, out)
 }
 
-// encode runs a session in pieces.
+// encode runs a session batch by batch.
 func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Tensor) error {
 	const piece = 4096
 	n, m := x.Shape[1], h.Shape[1]
@@ -90,9 +91,9 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 	return nil
 }
 
-// Images are what the units of the top layer see, each as a patch of c x side x side: the rows of
-// W1 in the first layer, and in a deeper one linear combinations of the images of the layer below it, weighted by its own W1. This
-// takes each unit for a linear function (figure 4).
+// Images returns the filters of the units of the top layer, each c x side x side. For the first
+// layer these are the rows of W1, for deeper layers the linear combinations of the filters below,
+// weighted by W1. This treats units as linear (Figure 4).
 func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
 	images := layers[0].W1
 	for _, l := range layers[1:] {
@@ -106,7 +107,7 @@ func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
 	return out
 }
 
-// product is that of matrices.
+// product returns a matrix product.
 func product(a, b tensor.Tensor) tensor.Tensor {
 	out := tensor.New(a.Shape[0], b.Shape[1])
 	for i := range a.Shape[0] {

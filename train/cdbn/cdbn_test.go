@@ -116,7 +116,8 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return tensors
 }
 
-// A pooling unit is on as often as any unit of its block, and the network pools twice down to its receptive field.
+// A pooling unit is on as often as any unit of its block, and the network pools twice down to its
+// receptive field.
 func TestModelPools(t *testing.T) {
 	t.Parallel()
 	l := random(3, 2, 3, 1)
@@ -195,7 +196,8 @@ func TestImagesLieWhereFiltersLook(t *testing.T) {
 	}
 }
 
-// Bars at random places: the error falls, activity comes to its target, and training again gives the same.
+// Bars at random places: the error falls, activity comes to its target, and training again gives
+// the same.
 func TestLearnsBars(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -259,7 +261,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{tensor.New(3, 11, 11), Settings{Units: 2}, "n x channels x height x width"},
 		{x, Settings{}, "0 units"},
-		{x, Settings{Units: 2, Filter: 9}, "have 3 places, which is no multiple of the block's 2"},
+		{x, Settings{Units: 2, Filter: 9}, "have 3 positions, not a multiple of the block size 2"},
 		{x, Settings{Units: 2, Filter: 12}, "0 places"},
 		{x, Settings{Units: 2, Rate: -1}, "a rate of -1"},
 		{x, Settings{Units: 2, Target: 2}, "a sparsity of 2"},

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings say how a layer is trained.
+// Settings are the settings of training a layer.
 type Settings struct {
 	Units    int     // groups, K
 	Filter   int     // side of a filter; 0: 10
@@ -26,11 +26,11 @@ type Settings struct {
 	Batch    int     // images in a step; 0: 4
 	Seed     uint64
 	Engine   ort.Options
-	// Progress is called after every step. Optional.
+	// Progress is called after each step. Optional.
 	Progress func(Point)
 }
 
-// A Point is what a step found before its update.
+// A Point holds what a step measured before its update.
 type Point struct {
 	Step     int     // from 1
 	Error    float64 // mean squared difference between visible units and what the hidden ones make of them
@@ -60,23 +60,23 @@ func (s Settings) complete() Settings {
 func (s Settings) check(x tensor.Tensor) error {
 	switch {
 	case x.Rank() != 4 || x.Len() == 0:
-		return fmt.Errorf("images of shape %v: they are n x channels x height x width", x.Shape)
+		return fmt.Errorf("images have the shape %v: it must be n x channels x height x width", x.Shape)
 	case s.Units < 1 || s.Filter < 1 || s.Block < 1 || s.Steps < 1 || s.Batch < 1:
-		return fmt.Errorf("%d units with filters of %d and blocks of %d, %d steps of %d pictures: each is at least 1", s.Units, s.Filter, s.Block, s.Steps, s.Batch)
+		return fmt.Errorf("%d units, filters of %d, blocks of %d, %d steps, batches of %d: each must be at least 1", s.Units, s.Filter, s.Block, s.Steps, s.Batch)
 	case !(s.Rate > 0) || !(s.Momentum >= 0 && s.Momentum < 1) || !(s.Decay >= 0) || !(s.Weight >= 0) || !(s.Target > 0 && s.Target < 1):
-		return fmt.Errorf("a rate of %g, a momentum of %g, a decay of %g, a sparsity of %g weighing %g: the rate is above 0, momentum and sparsity lie between 0 and 1, the others are at least 0",
+		return fmt.Errorf("rate %g, momentum %g, decay %g, sparsity target %g, sparsity weight %g: the rate must be above 0, momentum and target between 0 and 1, the others at least 0",
 			s.Rate, s.Momentum, s.Decay, s.Target, s.Weight)
 	case s.Target*float64(s.Block*s.Block) >= 1:
-		return fmt.Errorf("a sparsity of %g: at most one of the %d units of a block is on", s.Target, s.Block*s.Block)
+		return fmt.Errorf("sparsity target is %g: at most one of the %d units of a block is on", s.Target, s.Block*s.Block)
 	}
 	for axis, side := range x.Shape[2:] {
 		if places := side - s.Filter + 1; places < s.Block || places%s.Block != 0 {
-			return fmt.Errorf("images of %v: along axis %d filters of %d have %d places, which is no multiple of the block's %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
+			return fmt.Errorf("images are %v: along axis %d filters of %d have %d positions, not a multiple of the block size %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
 		}
 	}
 	for i, v := range x.Data {
 		if v != v || math.IsInf(float64(v), 0) || s.Binary && (v < 0 || v > 1) {
-			return fmt.Errorf("image %d holds %g", i/(x.Len()/x.Shape[0]), v)
+			return fmt.Errorf("image %d has the value %g", i/(x.Len()/x.Shape[0]), v)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Setting
 	if !s.Binary {
 		deviation := rootMeanSquare(images.Data)
 		if deviation == 0 {
-			return nil, errors.New("training a convolutional Boltzmann machine: the images are all 0")
+			return nil, errors.New("training a convolutional Boltzmann machine: all images are 0")
 		}
 		l.Scale = 1 / deviation
 	}
@@ -127,7 +127,7 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on images that the seed draws.
+// train takes the steps, each on a batch drawn by the seed.
 func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])
@@ -156,7 +156,7 @@ func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) erro
 		}
 		p.Step = step + 1
 		if p.Error-p.Error != 0 {
-			return fmt.Errorf("step %d: the reconstruction is off by %g: lower the rate", p.Step, p.Error)
+			return fmt.Errorf("step %d: the reconstruction error is %g: lower the rate", p.Step, p.Error)
 		}
 		l.Curve = append(l.Curve, p)
 		if s.Progress != nil {

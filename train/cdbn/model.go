@@ -10,19 +10,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Model is an ONNX model of a network: the input "x", b x channels x height x width of any size that the filters fit into, and for each layer
-// the probabilities of its pooling units, "layer1", "layer2", ..., b x K x h x w. It draws nothing: each layer sees the probabilities of the one
+// Model returns an ONNX model of a network. Its input "x" is b x channels x height x width, of any
+// size that the filters fit into. Its outputs "layer1", "layer2", ... are the probabilities of the
+// pooling units, b x K x h x w. Nothing is sampled: each layer takes the probabilities of the layer
 // below. Rows and columns that fill no block are left out.
 func Model(layers ...*Layer) (*onnx.Model, error) {
 	if len(layers) == 0 {
-		return nil, errors.New("stacking: there are no layers")
+		return nil, errors.New("stacking: no layers are given")
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, layers[0].W.Shape[1], -1, -1)
 	channels := layers[0].W.Shape[1]
 	for i, l := range layers {
 		if l.W.Shape[1] != channels {
-			return nil, fmt.Errorf("stacking: layer %d sees %d channels, and there are %d beneath it", i+1, l.W.Shape[1], channels)
+			return nil, fmt.Errorf("stacking: layer %d takes %d channels, and the layer below gives %d", i+1, l.W.Shape[1], channels)
 		}
 		name := fmt.Sprintf("layer%d", i+1)
 		b.Output(name, l.pooled(b, x, name))
@@ -31,21 +32,23 @@ func Model(layers ...*Layer) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// pooled are the probabilities of pooling units, S / (1 + S) with S the sum of exp I over a block.
+// pooled returns the probabilities of pooling units, S / (1 + S), with S the sum of exp I over a
+// block.
 func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
 	w := l.W.Clone()
 	for i := range w.Data {
 		w.Data[i] *= float32(l.Scale)
 	}
 	told := b.Conv(x, b.Const(name+".weight", w), b.Const(name+".bias", l.B), nil)
-	// exp of more than 80 is no float32 number; a unit that is told so much is on either way.
+	// exp overflows float32 beyond 88; a unit with such an input is on with probability 1.
 	mean := b.Op("AveragePool", onnx.Attrs{"kernel_shape": []int{l.Block, l.Block}, "strides": []int{l.Block, l.Block}},
 		b.Exp(b.Op("Min", nil, told, b.Scalar(80))))
 	sum := b.Mul(mean, b.Scalar(float32(l.Block*l.Block)))
 	return b.Div(sum, b.Add(sum, b.Scalar(1)))
 }
 
-// Encode are the probabilities of a layer's pooling units for images, n x C x height x width: what the next layer is trained on.
+// Encode returns the probabilities of the pooling units of a layer, n x K x h x w, for images,
+// n x C x height x width. The next layer is trained on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	m, err := Model(l)
 	if err != nil {
@@ -79,9 +82,9 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor
 	return out, nil
 }
 
-// Images are what the groups of the top layer see, c x side x side: the filters of the first layer, and of a deeper one the sum of the
-// images of the layer below, weighted by its own filters and laid where they look, a block apart. This takes each unit for a linear
-// function of what is beneath it (figure 4).
+// Images returns the filters of the groups of the top layer, c x side x side. For deeper layers it
+// sums the filters of the layer below, weighted by the filters of the layer and shifted by one
+// block per position. This treats units as linear (Figure 4).
 func Images(layers ...*Layer) []tensor.Tensor {
 	var below []tensor.Tensor
 	for k := range layers[0].W.Shape[0] {
@@ -99,7 +102,7 @@ func Images(layers ...*Layer) []tensor.Tensor {
 	return below
 }
 
-// spread lays images where a filter, C x f x f, looks at them, step pixels apart.
+// spread sums images weighted by a filter, C x f x f, shifted by step pixels per position.
 func spread(filter tensor.Tensor, images []tensor.Tensor, step int) tensor.Tensor {
 	c, side, f := images[0].Shape[0], images[0].Shape[1], filter.Shape[1]
 	out := tensor.New(c, side+(f-1)*step, side+(f-1)*step)

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A machine writes the parts of a layer's graph, for batches of one size.
+// A machine writes the parts of the graph of a layer, for batches of a fixed size.
 type machine struct {
 	Settings
 	b             *onnx.Builder
@@ -18,7 +18,8 @@ type machine struct {
 	height, width int // of the hidden units
 }
 
-// given are the probabilities of the hidden units given visible ones, b x K x h x w: within a block a softmax over its units and none.
+// given returns the probabilities of the hidden units given the visible ones, b x K x h x w: within
+// a block a softmax over its units and the state in which all are off.
 func (m *machine) given(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
@@ -26,7 +27,7 @@ func (m *machine) given(v, w, bias onnx.Value) onnx.Value {
 	return m.places(b.Slice(b.Softmax(b.Concat(4, units, none), 4), 4, 0, k, 1))
 }
 
-// blocks brings b x K x h x w to b x K x blocks down x blocks right x units of a block.
+// blocks reshapes b x K x h x w to b x K x block rows x block columns x units of a block.
 func (m *machine) blocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Transpose(b.Reshape(h, m.Batch, m.Units, m.height/k, k, m.width/k, k), 0, 1, 2, 4, 3, 5)
@@ -40,8 +41,8 @@ func (m *machine) places(h onnx.Value) onnx.Value {
 	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
 }
 
-// drawn are hidden units, 0 or 1, by their probabilities and one uniform number u for each block: the unit in whose part of the unit
-// interval it falls, or none.
+// drawn samples hidden units, 0 or 1, from their probabilities by one uniform number u for each
+// block.
 func (m *machine) drawn(q, u onnx.Value) onnx.Value {
 	b := m.b
 	share := m.blocks(q)
@@ -51,7 +52,7 @@ func (m *machine) drawn(q, u onnx.Value) onnx.Value {
 	return m.places(b.Cast(on, onnx.Float))
 }
 
-// visible is the mean of the visible units given hidden ones.
+// visible returns the mean of the visible units given the hidden ones.
 func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
 	b := m.b
 	v := b.Op("ConvTranspose", nil, h, w, c)
@@ -61,18 +62,18 @@ func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// match is the mean over images and places of visible times hidden units, K x C x f x f.
+// match returns the mean over images and positions of visible times hidden units, K x C x f x f.
 func (m *machine) match(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
 	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
 }
 
-// parameters are what a step changes, each with its velocity.
+// parameters holds the parameters that a step updates, each with its velocity.
 var parameters = []string{"W", "b", "c"}
 
-// graph is one step. Its inputs are v, u, momentum, the parameters and their velocities; its outputs the error, the activity, and what
-// parameters and velocities become.
+// graph returns the graph of a step. Inputs are v, u, momentum, the parameters and their
+// velocities. Outputs are the error, the activity, and the updated parameters and velocities.
 func (m *machine) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}
@@ -123,14 +124,14 @@ func (m *machine) ports(shape []int) []port {
 	}
 }
 
-// An engine takes steps; what parameters become lies in the buffers that they are read from in the next.
+// An engine runs steps. It swaps the buffers of old and updated parameters after each.
 type engine struct {
 	Settings
 	session *ort.Session
 	in, out map[string]*ort.Value
 }
 
-// newEngine prepares training on images of a shape, channels x height x width.
+// newEngine prepares training on images, channels x height x width.
 func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	m := &machine{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
@@ -164,8 +165,9 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	return e, nil
 }
 
-// begin draws the filters, small ones. Biases are those at which units that are told nothing else are on as often as they are
-// meant to be, exp b / (1 + n exp b) = target in a block of n, and binary visible ones as often as they are in the images.
+// begin draws small filters. Hidden biases start where units without input have the target
+// activation, exp b / (1 + n exp b) = target in a block of n. Visible biases of binary units start
+// at the mean of the images.
 func (e *engine) begin(images tensor.Tensor) {
 	if e.Binary {
 		c := ort.Data[float32](e.in["c"])
@@ -184,7 +186,7 @@ func (e *engine) begin(images tensor.Tensor) {
 	}
 }
 
-// channelMeans are those of images, n x channels x height x width.
+// channelMeans returns the channel means of images, n x channels x height x width.
 func channelMeans(images tensor.Tensor) []float64 {
 	n, c, places := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
 	means := make([]float64, c)
@@ -215,7 +217,7 @@ func (e *engine) step(ctx context.Context) (Point, error) {
 	return Point{Error: float64(ort.Data[float32](e.out["error"])[0]), Activity: float64(ort.Data[float32](e.out["activity"])[0])}, nil
 }
 
-// value is a copy of a parameter.
+// value returns a copy of a parameter.
 func (e *engine) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
 
 func (e *engine) close() {

@@ -17,7 +17,8 @@ func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	return t
 }
 
-// A Gabor function is found again, parameter by parameter, and with noise on it, its share of the energy.
+// A Gabor function is found again, parameter by parameter, and with noise on it, its share of the
+// energy.
 func TestFitFindsTheFunction(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Gabor is a Gabor function; lengths are in pixels, x to the right and y down from the middle of the upper left pixel.
+// A Gabor is a Gabor function. Lengths are in pixels, x to the right and y down from the centre of
+// the upper left pixel.
 type Gabor struct {
 	X, Y        float64 // x0, y0
 	Along       float64 // s, the Gaussian's deviation along the wave
@@ -23,7 +24,7 @@ type Gabor struct {
 	Explained float64
 }
 
-// At is g(x, y).
+// At returns g(x, y).
 func (g Gabor) At(x, y float64) float64 {
 	window, angle := g.wave(x, y)
 	return g.Amplitude * window * math.Cos(angle+g.Phase)
@@ -35,11 +36,11 @@ func (g Gabor) wave(x, y float64) (window, angle float64) {
 	return math.Exp(-u*u/(2*g.Along*g.Along) - v*v/(2*g.Across*g.Across)), 2 * math.Pi * g.Frequency * u
 }
 
-// Fit fits a Gabor function to a filter, h x w, by least squares: amplitude and phase are solved for, and the other six parameters
-// searched from several starts by Nelder and Mead's method.
+// Fit fits a Gabor function to a filter, h x w, by least squares. Amplitude and phase are solved
+// for; the other six parameters are searched by the Nelder-Mead method from several starts.
 func Fit(filter tensor.Tensor) (Gabor, error) {
 	if filter.Rank() != 2 || filter.Len() < 8 {
-		return Gabor{}, fmt.Errorf("fitting a Gabor function: a filter has the shape h x w with 8 values or more, not %v", filter.Shape)
+		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the shape %v: it must be h x w with at least 8 values", filter.Shape)
 	}
 	f := newFitting(filter)
 	if f.energy == 0 || math.IsNaN(f.energy) || math.IsInf(f.energy, 0) {
@@ -75,8 +76,8 @@ func newFitting(filter tensor.Tensor) *fitting {
 	return f
 }
 
-// gabor is the function of six free parameters: the place in pixels, the logarithms of both deviations, and the wave's vector in
-// cycles over ten pixels.
+// gabor returns the function of six parameters: the position in pixels, the logarithms of both
+// standard deviations, and the wave vector in cycles per ten pixels.
 func (f *fitting) gabor(p []float64) Gabor {
 	side := float64(max(f.h, f.w))
 	bounded := func(v float64) float64 { return min(2*side, max(0.4, math.Exp(v))) }
@@ -84,10 +85,11 @@ func (f *fitting) gabor(p []float64) Gabor {
 		Frequency: min(0.7, math.Hypot(p[4], p[5])/10), Orientation: math.Atan2(p[5], p[4])}
 }
 
-// error is the share that is not explained.
+// error returns the share of the energy that is not explained.
 func (f *fitting) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
-// solved finds amplitude and phase: g is c C + s S with the window times cosine and sine, and c and s solve 2 x 2 normal equations.
+// solved determines amplitude and phase: g = c C + s S, with C and S the window times cosine and
+// sine; c and s solve 2 x 2 normal equations.
 func (f *fitting) solved(p []float64) Gabor {
 	g := f.gabor(p)
 	var cc, cs, ss, cw, sw float64
@@ -111,8 +113,8 @@ func (f *fitting) solved(p []float64) Gabor {
 	return g
 }
 
-// starts are where the search begins: at the middle of the filter's energy, with the strongest waves of its spectrum, in a narrow
-// and a wide window.
+// starts returns the starts of the search: at the centre of energy of the filter, with the
+// strongest frequencies of its spectrum, in a narrow and a wide window.
 func (f *fitting) starts() [][]float64 {
 	var x, y float64
 	for i, v := range f.data {
@@ -129,7 +131,8 @@ func (f *fitting) starts() [][]float64 {
 	return out
 }
 
-// strongest are the waves of most power, in cycles a pixel right and down: the first, and those that are not its neighbours.
+// strongest returns the frequencies of most power, in cycles per pixel right and down, without
+// direct neighbours of a stronger one.
 func (f *fitting) strongest(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
@@ -169,8 +172,8 @@ func (f *fitting) power(fx, fy float64) float64 {
 	return re*re + im*im
 }
 
-// Noise is the share that Gabor functions explain of n filters of white Gaussian noise, h x w each, in the order in which they were
-// drawn.
+// Noise returns the share of energy that Gabor functions explain of n filters of white Gaussian
+// noise, h x w each, in the order of drawing.
 func Noise(h, w, n int, r *rand.Rand) ([]float64, error) {
 	out := make([]float64, n)
 	for i := range out {

@@ -10,15 +10,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sheet lays filters, c x h x w with 1 or 3 channels, side by side in rows of columns, each pixel drawn scale pixels wide. Each filter is
-// normalised by itself: 0 is mid-grey, and its largest magnitude black or white.
+// Sheet draws filters, c x h x w with 1 or 3 channels, as a contact sheet with a number of columns,
+// each value scale pixels wide. Each filter is normalised: 0 is mid-grey, and its largest magnitude
+// black or white.
 func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	if len(filters) == 0 || columns < 1 || scale < 1 {
-		return nil, errors.New("a sheet has one filter or more, in columns of one pixel or more")
+		return nil, errors.New("a sheet needs at least one filter, one column and a scale of one pixel")
 	}
 	shape := filters[0].Shape
 	if len(shape) != 3 || shape[0] != 1 && shape[0] != 3 {
-		return nil, fmt.Errorf("filters on a sheet are 1 or 3 x h x w, not %v", shape)
+		return nil, fmt.Errorf("a filter has the shape %v: it must be c x h x w with 1 or 3 channels", shape)
 	}
 	const gap = 2
 	h, w := shape[1]*scale, shape[2]*scale
@@ -27,14 +28,14 @@ func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	out := contactsheet.Blank(columns*(w+gap)+gap, rows*(h+gap)+gap)
 	for i, f := range filters {
 		if !slices.Equal(f.Shape, shape) {
-			return nil, fmt.Errorf("filters on a sheet have one shape; filter %d has %v, the first %v", i+1, f.Shape, shape)
+			return nil, fmt.Errorf("filter %d has the shape %v, and the first %v: they must agree", i+1, f.Shape, shape)
 		}
 		contactsheet.Paint(out, gap+i%columns*(w+gap), gap+i/columns*(h+gap), scale, normalised(f))
 	}
 	return out, nil
 }
 
-// normalised is a filter as a picture: 0 is 1/2, and its largest magnitude 0 or 1.
+// normalised returns a filter as an image: 0 maps to 1/2, the largest magnitude to 0 or 1.
 func normalised(f tensor.Tensor) tensor.Tensor {
 	var most float32
 	for _, v := range f.Data {

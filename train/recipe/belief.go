@@ -10,14 +10,14 @@ import (
 	"github.com/noether-ml/noether/train/cdbn"
 )
 
-// checkBelief finds keys that say nothing to contrastive divergence.
+// checkBelief reports keys that have no effect on contrastive divergence.
 func (f *File) checkBelief() error {
 	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
-		return f.node.Get("optimiser").Errorf("contrastive divergence goes by sgd with a rate and a momentum; the decay is that of each layer")
+		return f.node.Get("optimiser").Errorf("contrastive divergence uses sgd with a rate and a momentum: set the decay in each layer")
 	}
 	for _, key := range []string{"schedule", "clip", "patience", "take-back", "keep", "validation"} {
 		if n := f.node.Get(key); n != nil {
-			return n.Errorf("%s says nothing to contrastive divergence: leave it out", key)
+			return n.Errorf("%s has no effect on contrastive divergence: leave it out", key)
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error
 	return out, err
 }
 
-// beliefLayer trains one layer. An epoch is as many steps as it takes to draw each image once in the mean.
+// beliefLayer trains one layer. In an epoch each image is drawn once on average.
 func (l *layering) beliefLayer(ctx context.Context, i int, k beliefKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch

@@ -14,7 +14,7 @@ import (
 func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, error) {
 	c, side := l.shape[0], l.shape[1]
 	if l.shape[2] != side {
-		return nil, l.node.Get("data").Errorf("images of %d x %d: autoencoders here take square ones", side, l.shape[2])
+		return nil, l.node.Get("data").Errorf("images are %d x %d: autoencoders take square images", side, l.shape[2])
 	}
 	flat := func(t tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}
@@ -77,7 +77,7 @@ func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held ten
 	return trained, codeResult(k.Units, trained.Curve, best), nil
 }
 
-// codeResult is what came out of a layer, of which the best epoch is kept or the last that stands.
+// codeResult returns the result of a layer: of its best epoch, or of the last that was not undone.
 func codeResult(units int, curve []autoencoder.Point, best bool) Layer {
 	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {

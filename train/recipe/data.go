@@ -15,7 +15,7 @@ import (
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// opened is the data of a training.
+// An opened holds the sources of a training.
 type opened struct {
 	train, validation, test dataset.Source // the last two may be nil
 	shape                   []int          // of a sample in its frame
@@ -31,7 +31,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 	}
 	o.train = src
 	if f.Target == "" && src.Classes() == nil && !f.Network.layered() {
-		return nil, f.node.Get("data").Errorf("these samples have no labels to learn; a factor of them is named by target")
+		return nil, f.node.Get("data").Errorf("the samples have no labels: name one of their factors as target")
 	}
 	o.classes = src.Classes()
 	if err := f.holdOut(ctx, o); err != nil {
@@ -43,7 +43,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 		}
 	}
 	if o.train.Len() < f.Batch {
-		return nil, f.node.Errorf("a batch of %d is larger than the %d samples to learn from: set batch", f.Batch, o.train.Len())
+		return nil, f.node.Errorf("a batch of %d is larger than the %d training samples: set batch", f.Batch, o.train.Len())
 	}
 	first, err := o.train.At(ctx, 0, p.Frame)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 	return o, o.agree()
 }
 
-// holdOut finds what judges the epochs.
+// holdOut opens or splits off the validation data.
 func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 	v, src := f.Validation, o.train
 	switch {
@@ -74,16 +74,16 @@ func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 		return err
 	}
 	if o.validation.Len() == 0 || o.train.Len() == 0 {
-		return f.node.Get("validation").Errorf("a share of %g of %d samples leaves %d to validate and %d to learn from", v.Share, src.Len(), o.validation.Len(), o.train.Len())
+		return f.node.Get("validation").Errorf("a share of %g of %d samples leaves %d for validation and %d for training", v.Share, src.Len(), o.validation.Len(), o.train.Len())
 	}
 	return nil
 }
 
-// agree compares the classes of the parts.
+// agree checks that the parts have the same classes.
 func (o *opened) agree() error {
 	for what, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
 		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {
-			return fmt.Errorf("the data for %s have %d classes, and those to learn from %d", what, len(src.Classes()), len(o.classes))
+			return fmt.Errorf("the data for %s have %d classes, and the training data %d", what, len(src.Classes()), len(o.classes))
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (o *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// stream is what a trainer reads; augmentation is for what is learnt from.
+// stream returns the batches of a source, with augmentation for training data.
 func (f *File) stream(src dataset.Source, p model.Preprocess, learning bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
 	if learning {
@@ -109,7 +109,7 @@ func (f *File) stream(src dataset.Source, p model.Preprocess, learning bool) *tr
 	return s
 }
 
-// preprocess is what samples are brought to.
+// preprocess returns how samples are preprocessed.
 func (f *File) preprocess() (model.Preprocess, error) {
 	if config := f.Preprocess.Config(); config != "" {
 		return model.ReadPreprocessorConfig(f.resolve(config))
@@ -117,7 +117,7 @@ func (f *File) preprocess() (model.Preprocess, error) {
 	return f.Preprocess.Preprocess, nil
 }
 
-// resolve makes a path of the file usable from the working directory.
+// resolve makes a path of the training file relative to the working directory.
 func (f *File) resolve(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -10,8 +10,8 @@ import (
 // A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
 type File struct {
 	Name       string          `key:"name,required" doc:"name of the training"`
-	Seed       uint64          `key:"seed" default:"1" doc:"of the weights, the order of samples, what is held out, dropped and moved"`
-	Data       spec.Data       `key:"data,required" doc:"what is learnt from: an entry as in a study"`
+	Seed       uint64          `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`
+	Data       spec.Data       `key:"data,required" doc:"training data: an entry as in a study"`
 	Validation Validation      `key:"validation" doc:"the share of the data that is held out and judges each epoch, or an entry of data of its own"`
 	Test       *spec.Data      `key:"test" doc:"what the network is tested on in the end, once"`
 	Target     string          `key:"target" doc:"the factor of variation to learn, where it is not the classes"`
@@ -25,16 +25,16 @@ type File struct {
 	Batch      int             `key:"batch" default:"64" min:"1" doc:"samples in a step"`
 	Clip       float64         `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
 	Patience   int             `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
-	Back       *takeBackKeys   `key:"take-back" json:",omitempty" doc:"epochs that made the network worse on the validation samples are taken back, and the rate becomes smaller"`
+	Back       *takeBackKeys   `key:"take-back" json:",omitempty" doc:"undo epochs that made the network worse on the validation samples, and reduce the rate"`
 	Keep       string          `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
-	Save       int             `key:"save-every" min:"0" doc:"keep the network of every so many epochs as an ONNX model, and that of the first"`
+	Save       int             `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
 	path string
 	node *config.Node
 	text []byte
 }
 
-// Load reads a training file. vars are looked up before the environment for ${NAME} in the file.
+// Load reads a training file. ${NAME} in the file is replaced from vars, then from the environment.
 func Load(path string, vars map[string]string) (*File, error) {
 	data, err := config.ReadFile(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func Load(path string, vars map[string]string) (*File, error) {
 	return Parse(path, data, vars)
 }
 
-// Parse reads the text of a training file; path says where relative paths start and is named in errors.
+// Parse parses a training file. Relative paths start at the folder of path, which errors name.
 func Parse(path string, data []byte, vars map[string]string) (*File, error) {
 	node, err := config.Parse(path, data, vars)
 	if err != nil {
@@ -56,20 +56,20 @@ func Parse(path string, data []byte, vars map[string]string) (*File, error) {
 	return f, f.check()
 }
 
-// check finds keys that do not go together.
+// check reports keys that contradict each other.
 func (f *File) check() error {
 	validated := f.Validation.given
 	switch {
 	case f.Patience > 0 && !validated:
-		return f.node.Get("patience").Errorf("patience wants validation: a share such as 0.1, or data")
+		return f.node.Get("patience").Errorf("patience needs validation: a share such as 0.1, or data")
 	case f.Back != nil && !validated:
-		return f.node.Get("take-back").Errorf("take-back wants validation: a share such as 0.1, or data")
+		return f.node.Get("take-back").Errorf("take-back needs validation: a share such as 0.1, or data")
 	case f.Back != nil && !(f.Back.Factor > 0 && f.Back.Factor < 1):
-		return f.node.Get("take-back").Errorf("the factor is %g: the rate is multiplied by it, so it lies between 0 and 1", f.Back.Factor)
+		return f.node.Get("take-back").Errorf("the factor is %g: it multiplies the rate and must lie between 0 and 1", f.Back.Factor)
 	case f.Loss == "cross-entropy" && f.Target != "":
-		return f.node.Get("loss").Errorf("cross-entropy is for classes, and the target %q is a factor: squared-error", f.Target)
+		return f.node.Get("loss").Errorf("cross-entropy needs classes, and the target %q is a factor: use squared-error", f.Target)
 	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":
-		return f.node.Get("loss").Errorf("%s wants numbers to learn: name a factor of the data as target", f.Loss)
+		return f.node.Get("loss").Errorf("%s needs a numeric target: name a factor of the data as target", f.Loss)
 	}
 	if err := f.Network.check(f.node.Get("network")); err != nil {
 		return err

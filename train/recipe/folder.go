@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// The files of a folder.
+// The files of the output folder.
 const (
 	modelFile      = "model.onnx"
 	logFile        = "log.csv"
@@ -25,16 +25,16 @@ const (
 	settingsFile   = "training.yaml"
 	checkpointFile = "checkpoint.bin"
 	epochsFolder   = "epochs"
-	imagesFolder   = "model.pictures" // what reports show of model.onnx
+	imagesFolder   = "model.pictures" // shown in reports on model.onnx
 )
 
-// A folder is where a training leaves what comes out.
+// A folder is the output folder of a training.
 type folder struct {
 	path     string
 	finished *Summary // of the same training, where it has ended
 }
 
-// openFolder makes the folder, or finds in it the same training.
+// openFolder creates the folder, or opens that of the same training.
 func openFolder(path string, f *File, identity string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
@@ -48,10 +48,10 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 	default:
 		var s Summary
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("%s holds no summary of a training: %w", d.in(summaryFile), err)
+			return nil, fmt.Errorf("%s is not the summary of a training: %w", d.in(summaryFile), err)
 		}
 		if s.Identity != identity {
-			return nil, fmt.Errorf("%s holds the end of another training, with other settings, data or weights: choose another folder", path)
+			return nil, fmt.Errorf("%s holds a training with other settings, data or weights: choose another folder", path)
 		}
 		d.finished = &s
 		return d, nil
@@ -61,7 +61,7 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 
 func (d *folder) in(name string) string { return filepath.Join(d.path, name) }
 
-// checkpoint is kept in a file.
+// checkpoint returns the checkpoint file.
 func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(checkpointFile)) }
 
 // writeLog writes a row for each epoch.
@@ -78,7 +78,7 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 	})
 }
 
-// layerLog are the epochs of all layers.
+// A layerLog holds the epochs of all layers.
 type layerLog []logRow
 
 type logRow struct {
@@ -118,7 +118,7 @@ func (d *folder) writeLayerLog(log layerLog) error {
 	})
 }
 
-// end is the summary of a training that has ended, nil where there is no folder.
+// end returns the summary of a finished training; nil without a folder.
 func (d *folder) end() *Summary {
 	if d == nil {
 		return nil
@@ -126,7 +126,7 @@ func (d *folder) end() *Summary {
 	return d.finished
 }
 
-// mark is 1 for what is so, else empty.
+// mark returns "1" for true and "" for false.
 func mark(yes bool) string {
 	if yes {
 		return "1"
@@ -134,7 +134,7 @@ func mark(yes bool) string {
 	return ""
 }
 
-// number is empty for what is not known.
+// number formats a value; NaN gives "".
 func number(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -142,7 +142,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// writeEpoch keeps the network of an epoch.
+// writeEpoch writes the network of an epoch.
 func (d *folder) writeEpoch(number int, m *onnx.Model) error {
 	if err := os.MkdirAll(d.in(epochsFolder), 0o777); err != nil {
 		return err
@@ -158,7 +158,7 @@ func writeModel(path string, m *onnx.Model) error {
 	return atomicfile.Write(path, raw)
 }
 
-// finish writes the network and, last, the summary, which says that the training has ended.
+// finish writes the network and then the summary, which marks the training as finished.
 func (d *folder) finish(s *Summary, m *onnx.Model) error {
 	if err := writeModel(d.in(modelFile), m); err != nil {
 		return err

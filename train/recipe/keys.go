@@ -26,7 +26,7 @@ func (v *Validation) DecodeNode(n *config.Node) error {
 	}
 	share, err := n.Number()
 	if err == nil && !(share > 0 && share < 1) {
-		err = n.Errorf("validation is a share between 0 and 1, or an entry of data")
+		err = n.Errorf("validation must be a share between 0 and 1, or an entry of data")
 	}
 	v.Share = share
 	return err
@@ -52,44 +52,44 @@ type Network struct {
 }
 
 type autoencoderKeys struct {
-	Layers []codeKeys `key:"layers,required" doc:"from the first on"`
+	Layers []codeKeys `key:"layers,required" doc:"layers, the first first"`
 }
 
 type codeKeys struct {
-	Units  int     `key:"units,required" min:"1" doc:"of the layer"`
-	Decay  float64 `key:"decay" min:"0" doc:"of its weights there and back"`
-	Target float64 `key:"target" doc:"mean activation that units are drawn to, between -1 and 1"`
-	Weight float64 `key:"weight" min:"0" doc:"of the sparsity: how strongly they are drawn to it"`
+	Units  int     `key:"units,required" min:"1" doc:"number of units"`
+	Decay  float64 `key:"decay" min:"0" doc:"weight decay of encoder and decoder"`
+	Target float64 `key:"target" doc:"target mean activation of units, between -1 and 1"`
+	Weight float64 `key:"weight" min:"0" doc:"weight of the sparsity penalty"`
 }
 
 type cdbnKeys struct {
-	Layers []beliefKeys `key:"layers,required" doc:"from the first on"`
+	Layers []beliefKeys `key:"layers,required" doc:"layers, the first first"`
 	Filter int          `key:"filter" default:"10" min:"1" doc:"side of a filter"`
 	Block  int          `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
 }
 
 type beliefKeys struct {
-	Units  int     `key:"units,required" min:"1" doc:"groups of units of the layer, each with a filter"`
-	Decay  float64 `key:"decay" min:"0" doc:"of the filters"`
-	Target float64 `key:"target" default:"0.005" min:"0" doc:"mean activation that units are drawn to"`
-	Weight float64 `key:"weight" default:"5" min:"0" doc:"how strongly they are drawn to it"`
-	Scale  float64 `key:"rate-scale" default:"1" min:"0" doc:"the optimiser's rate is multiplied by this for the layer"`
+	Units  int     `key:"units,required" min:"1" doc:"groups of units, each with a filter"`
+	Decay  float64 `key:"decay" min:"0" doc:"weight decay of the filters"`
+	Target float64 `key:"target" default:"0.005" min:"0" doc:"target mean activation of units"`
+	Weight float64 `key:"weight" default:"5" min:"0" doc:"weight of the sparsity penalty"`
+	Scale  float64 `key:"rate-scale" default:"1" min:"0" doc:"factor of the learning rate for this layer"`
 }
 
-// layered reports whether the network learns without labels, layer by layer.
+// layered reports whether the network is trained layer by layer, without labels.
 func (k *Network) layered() bool { return k.Autoencoder != nil || k.CDBN != nil }
 
 type convNetKeys struct {
 	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
 	Depth   int     `key:"depth" default:"2" min:"1" doc:"convolutions in each stage"`
 	Halve   bool    `key:"halve" doc:"the first stage halves the sides too"`
-	Dropout float64 `key:"dropout" min:"0" doc:"share that is dropped before the last layer"`
+	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
 type resNetKeys struct {
 	Widths  []int   `key:"widths" doc:"channels of each stage; 16, 32, 64"`
 	Blocks  int     `key:"blocks" default:"3" min:"1" doc:"blocks of each stage, of two convolutions each"`
-	Dropout float64 `key:"dropout" min:"0" doc:"share that is dropped before the last layer"`
+	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
 type mlpKeys struct {
@@ -98,12 +98,12 @@ type mlpKeys struct {
 
 type onnxKeys struct {
 	File       string   `key:"file,required" short:"true" doc:"the model"`
-	Output     string   `key:"output" doc:"the tensor that the loss is of, where the model has several outputs"`
+	Output     string   `key:"output" doc:"the output of the loss, where the model has several"`
 	Parameters []string `key:"parameters" doc:"globs on the names of the weights to train; all where not given"`
-	Training   bool     `key:"training-mode" doc:"BatchNormalization goes by the batch, and Dropout drops; otherwise the one stays frozen and the other does nothing"`
+	Training   bool     `key:"training-mode" doc:"training mode: BatchNormalization uses batch statistics and Dropout is active; in the default, evaluation mode, both are frozen"`
 }
 
-// one finds which of some keys is given.
+// one returns the only one of some keys that is given.
 func one(n *config.Node, known ...string) error {
 	if n == nil || n.Kind != config.Map || len(n.Pairs) != 1 {
 		return n.Errorf("write one of %s", strings.Join(known, ", "))
@@ -115,7 +115,7 @@ func (k *Network) check(n *config.Node) error {
 	return one(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
 }
 
-// Augment is what happens to samples before they are learnt from.
+// Augment is the augmentation of training samples.
 type Augment struct {
 	Law   transform.Transform
 	laws  []transform.Transform
@@ -136,9 +136,9 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		}
 		switch {
 		case len(t.Cells) != 1:
-			return at.Errorf("a list of values is for measuring: write a range, [low, high], to draw from")
+			return at.Errorf("an augmentation draws from a range: write [low, high], not a list of values")
 		case t.On != "input" || t.Per != "sample":
-			return at.Errorf("an augmentation moves each sample of the input by itself: leave per and on out")
+			return at.Errorf("an augmentation is drawn for each sample of the input: leave out per and on")
 		}
 		laws, a.steps = append(laws, t.Cells[0].Law), append(a.steps, t.Cells[0].Canonical)
 	}
@@ -148,7 +148,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// check finds augmentations of images where samples are sounds, and the other way round.
+// check reports augmentations of images on audio, and of audio on images.
 func (a *Augment) check(n *config.Node, sounds bool) error {
 	for i, law := range a.laws {
 		at := n
@@ -157,9 +157,9 @@ func (a *Augment) check(n *config.Node, sounds bool) error {
 		}
 		switch {
 		case sounds && !transform.OnSounds(law):
-			return at.Errorf("this moves images, and the samples are sounds")
+			return at.Errorf("this transforms images, and the samples are audio")
 		case !sounds && !transform.OnImages(law):
-			return at.Errorf("this moves sounds, and the samples are images")
+			return at.Errorf("this transforms audio, and the samples are images")
 		}
 	}
 	return nil
@@ -171,23 +171,23 @@ func (Augment) JSONSchema() map[string]any { return config.Schema(typeOf[[]spec.
 // Optimiser is one kind of optimiser.
 type Optimiser struct {
 	SGD   *sgdKeys  `key:"sgd" doc:"stochastic gradient descent"`
-	Adam  *adamKeys `key:"adam" doc:"Adam, whose decay is part of the gradient"`
-	AdamW *adamKeys `key:"adamw" doc:"Adam with decay apart from the gradient"`
+	Adam  *adamKeys `key:"adam" doc:"Adam with weight decay in the gradient (coupled)"`
+	AdamW *adamKeys `key:"adamw" doc:"Adam with decoupled weight decay"`
 }
 
 type sgdKeys struct {
 	Rate     float64 `key:"rate,required" short:"true" doc:"learning rate"`
 	Momentum float64 `key:"momentum" min:"0" doc:"below 1"`
-	Nesterov bool    `key:"nesterov" doc:"momentum by Nesterov"`
-	Decay    float64 `key:"weight-decay" min:"0" doc:"pull of all weights towards 0"`
+	Nesterov bool    `key:"nesterov" doc:"Nesterov momentum"`
+	Decay    float64 `key:"weight-decay" min:"0" doc:"weight decay"`
 }
 
 type adamKeys struct {
 	Rate    float64 `key:"rate,required" short:"true" doc:"learning rate"`
-	Beta1   float64 `key:"beta1" default:"0.9" doc:"memory of the gradient"`
-	Beta2   float64 `key:"beta2" default:"0.999" doc:"memory of its square"`
-	Epsilon float64 `key:"epsilon" default:"1e-8" doc:"added to the root of that"`
-	Decay   float64 `key:"weight-decay" min:"0" doc:"pull of all weights towards 0"`
+	Beta1   float64 `key:"beta1" default:"0.9" doc:"decay rate of the first moment"`
+	Beta2   float64 `key:"beta2" default:"0.999" doc:"decay rate of the second moment"`
+	Epsilon float64 `key:"epsilon" default:"1e-8" doc:"added to the root of the second moment"`
+	Decay   float64 `key:"weight-decay" min:"0" doc:"weight decay"`
 }
 
 func (k *Optimiser) check(n *config.Node) error { return one(n, "sgd", "adam", "adamw") }
@@ -205,13 +205,13 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
-// takeBackKeys say which epochs do not stand.
+// takeBackKeys say which epochs are undone.
 type takeBackKeys struct {
-	Factor float64 `key:"factor,required" short:"true" doc:"what the rate is multiplied by from then on, between 0 and 1"`
-	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not become larger: the objective, penalties included, or the validation loss alone"`
+	Factor float64 `key:"factor,required" short:"true" doc:"factor of the rate after an epoch was undone, between 0 and 1"`
+	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not increase: the objective with penalties, or the validation loss alone"`
 }
 
-// backing is the factor, 0 where every epoch stands, and whether the loss alone is judged.
+// backing returns the factor, 0 if no epoch is undone, and whether the loss alone counts.
 func (k *takeBackKeys) backing() (factor float64, byLoss bool) {
 	if k == nil {
 		return 0, false
@@ -219,7 +219,7 @@ func (k *takeBackKeys) backing() (factor float64, byLoss bool) {
 	return k.Factor, k.By == "loss"
 }
 
-// Schedule is how the learning rate goes.
+// Schedule is the schedule of the learning rate.
 type Schedule struct {
 	Constant bool
 	Cosine   *cosineKeys
@@ -227,17 +227,17 @@ type Schedule struct {
 }
 
 type scheduleKeys struct {
-	Cosine *cosineKeys `key:"cosine" doc:"along half a cosine to 0"`
-	Steps  *stepsKeys  `key:"steps" doc:"by a factor at some points"`
+	Cosine *cosineKeys `key:"cosine" doc:"cosine annealing to 0"`
+	Steps  *stepsKeys  `key:"steps" doc:"multiplied by a factor at some points"`
 }
 
 type cosineKeys struct {
-	Warmup float64 `key:"warmup" min:"0" doc:"epochs over which the rate first rises"`
+	Warmup float64 `key:"warmup" min:"0" doc:"epochs of linear warm-up"`
 }
 
 type stepsKeys struct {
-	Factor float64   `key:"factor" default:"0.1" doc:"what the rate is multiplied by"`
-	At     []float64 `key:"at,required" doc:"fractions of the way, such as 0.5 and 0.75"`
+	Factor float64   `key:"factor" default:"0.1" doc:"factor of the rate"`
+	At     []float64 `key:"at,required" doc:"fractions of the training, such as 0.5 and 0.75"`
 }
 
 // DecodeNode implements config.Decoder.
@@ -276,14 +276,14 @@ func (s *Schedule) check(n *config.Node) error {
 	if s.Steps != nil {
 		for _, at := range s.Steps.At {
 			if !(at > 0 && at < 1) {
-				return n.Get("steps").Errorf("at is %g: a fraction of the way lies between 0 and 1", at)
+				return n.Get("steps").Errorf("at is %g: it must lie between 0 and 1, as a fraction of the training", at)
 			}
 		}
 	}
 	return nil
 }
 
-// schedule is the schedule for epochs of so many steps.
+// schedule returns the schedule for epochs of a number of steps.
 func (s *Schedule) schedule(perEpoch int) train.Schedule {
 	switch {
 	case s.Cosine != nil:

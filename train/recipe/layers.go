@@ -23,7 +23,7 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// A Layer is what came out of one layer of a network that was trained layer by layer.
+// A Layer is the result of one layer of a network that is trained layer by layer.
 type Layer struct {
 	Units      int      `json:"units"`
 	Epochs     int      `json:"epochs"`
@@ -32,29 +32,29 @@ type Layer struct {
 	Activation *float64 `json:"activation,omitempty"`
 }
 
-// checkLayered finds keys that say nothing to a network that learns without labels.
+// checkLayered reports keys that have no effect on a network that is trained without labels.
 func (f *File) checkLayered() error {
 	if !f.Network.layered() {
 		return nil
 	}
 	for _, key := range []string{"target", "loss", "augment", "test", "save-every"} {
 		if n := f.node.Get(key); n != nil {
-			return n.Errorf("%s says nothing to a network that learns to describe its input: leave it out", key)
+			return n.Errorf("%s has no effect on a network that is trained without labels: leave it out", key)
 		}
 	}
 	at := f.node.Get("network")
 	switch k := f.Network; {
 	case k.Autoencoder != nil && len(k.Autoencoder.Layers) == 0 || k.CDBN != nil && len(k.CDBN.Layers) == 0:
-		return at.Errorf("a network has a layer or more")
+		return at.Errorf("a network needs at least one layer")
 	case k.Autoencoder != nil && !f.Validation.given:
-		return at.Errorf("autoencoders are watched on samples that they do not learn from: validation: 0.1, say")
+		return at.Errorf("autoencoders need validation samples: write validation: 0.1, for example")
 	case k.CDBN != nil:
 		return f.checkBelief()
 	}
 	return nil
 }
 
-// A layering is training layer by layer under way.
+// A layering is the state of training layer by layer.
 type layering struct {
 	*File
 	Options
@@ -68,7 +68,7 @@ type layering struct {
 // runLayers trains a network layer by layer, and fills the folder.
 func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
-		return nil, f.node.Get("data").Errorf("samples have the shape %v: networks that learn without labels here learn from images", data.shape)
+		return nil, f.node.Get("data").Errorf("samples have the shape %v: training without labels needs images", data.shape)
 	}
 	identity, err := f.identity(data, &network{})
 	if err != nil {
@@ -127,7 +127,7 @@ func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tenso
 			x = tensor.New(append([]int{src.Len()}, s.Input.Shape...)...)
 		}
 		if !slices.Equal(x.Shape[1:], s.Input.Shape) {
-			return x, fmt.Errorf("%s has the shape %v, and samples before it %v: bring them to one size", s.Name, s.Input.Shape, x.Shape[1:])
+			return x, fmt.Errorf("%s has the shape %v, and earlier samples %v: resize them to one size", s.Name, s.Input.Shape, x.Shape[1:])
 		}
 		p.Normalise(x.At(at).Data, s.Input)
 		at++
@@ -135,7 +135,7 @@ func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tenso
 	return x, nil
 }
 
-// finish writes the network, sheets of what its units see, and the summary.
+// finish writes the network, contact sheets of its filters, and the summary.
 func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summary, error) {
 	m, err := train.BehindLayers(p, l.shape, out.model)
 	if err != nil {
@@ -163,7 +163,8 @@ func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summ
 	return s, l.dropCheckpoints(len(out.layers))
 }
 
-// draw writes a sheet for every layer: model.images/layer1.png and so on. Reports show them. Of images that are neither grey nor in colour there is none.
+// draw writes a contact sheet for each layer: model.pictures/layer1.png and so on. Reports show
+// them. It writes none for inputs of other than 1 or 3 channels.
 func (l *layering) draw(images [][]tensor.Tensor) error {
 	if c := l.shape[0]; c != 1 && c != 3 {
 		return nil
@@ -189,7 +190,7 @@ func (l *layering) draw(images [][]tensor.Tensor) error {
 	return nil
 }
 
-// caption is what a report says of a sheet.
+// caption returns the caption of a sheet in a report.
 func (l *layering) caption(layer, units int) map[string]string {
 	text := fmt.Sprintf("What the %d units of layer %d see, each normalised by itself: 0 is grey.", units, layer+1)
 	if layer > 0 {
@@ -198,7 +199,7 @@ func (l *layering) caption(layer, units int) map[string]string {
 	return map[string]string{"title": fmt.Sprintf("Filters of %s, layer %d", l.Name, layer+1), "caption": text, "alt": fmt.Sprintf("Sheet of %d filters.", units)}
 }
 
-// checkpoint of a layer.
+// checkpoint returns the checkpoint of a layer.
 func (l *layering) checkpoint(layer int) checkpoint.File {
 	return checkpoint.File(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
 }
@@ -212,7 +213,7 @@ func (l *layering) dropCheckpoints(layers int) error {
 	return nil
 }
 
-// tell reports an epoch of a layer.
+// tell calls Progress for an epoch of a layer.
 func (l *layering) tell(layer, layers int, row logRow) error {
 	row.layer = layer + 1
 	l.log = append(l.log, row)

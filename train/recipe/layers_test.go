@@ -44,7 +44,8 @@ epochs: 3
 batch: 4
 `
 
-// Networks that learn without labels fill their folder; the model takes images as they are, and its outputs are its layers.
+// Networks that learn without labels fill their folder; the model takes images as they are, and its
+// outputs are its layers.
 func TestLayerByLayer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -91,17 +92,18 @@ func TestLayerByLayer(t *testing.T) {
 			if again := must(t, parse(t, c.text), dir); again.Seconds != s.Seconds || again.Identity != s.Identity {
 				t.Errorf("it was trained again: %+v", again)
 			}
-			if _, err := Run(t.Context(), parse(t, c.text, "epochs: 3 -> epochs: 4"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+			if _, err := Run(t.Context(), parse(t, c.text, "epochs: 3 -> epochs: 4"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 				t.Errorf("other settings in the same folder: %v", err)
 			}
-			if _, err := Run(t.Context(), parse(t, c.text, "decay: 0.0 -> decay: 0.1"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+			if _, err := Run(t.Context(), parse(t, c.text, "decay: 0.0 -> decay: 0.1"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 				t.Errorf("another network in the same folder: %v", err)
 			}
 		})
 	}
 }
 
-// With take-back the objective of a layer falls from one epoch that stands to the next, however large the rate, and the log has them all.
+// With take-back the objective of a layer falls from one epoch that stands to the next, however
+// large the rate, and the log has them all.
 func TestLayersTakeEpochsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -143,7 +145,8 @@ func TestLayersTakeEpochsBack(t *testing.T) {
 	}
 }
 
-// Training that was stopped within a layer goes on there, and ends with the same network to the bit.
+// Training that was stopped within a layer goes on there, and ends with the same network to the
+// bit.
 func TestLayersResume(t *testing.T) {
 	t.Parallel()
 	whole, dir := t.TempDir(), t.TempDir()
@@ -176,16 +179,16 @@ func TestLayerErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, change, want string }{
 		{codeText, "validation: 0.2\n -> ", "validation: 0.1"},
-		{codeText, "schedule: cosine -> target: x", "describe its input"},
-		{codeText, "schedule: cosine -> augment: [{flip: {}}]", "describe its input"},
+		{codeText, "schedule: cosine -> target: x", "trained without labels"},
+		{codeText, "schedule: cosine -> augment: [{flip: {}}]", "trained without labels"},
 		{codeText, "units: 10 -> units: 0", "units"},
-		{codeText, "{mean: 0.5, std: 0.5} -> {mean: 0.5, std: 0.1}", "values lie in [-1, 1]"},
+		{codeText, "{mean: 0.5, std: 0.5} -> {mean: 0.5, std: 0.1}", "values must lie in [-1, 1]"},
 		{codeText, "target: -0.8 -> target: -1", "between -1 and 1"},
 		{codeText, "adam: 2e-3 -> sgd: {rate: 1e9}", "rate"},
-		{codeText, "[{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}] -> []", "a layer or more"},
-		{beliefText, "sgd: {rate: 0.1, momentum: 0.9} -> adam: 1e-3", "contrastive divergence goes by sgd"},
-		{beliefText, "epochs: 3 -> epochs: 3\nkeep: best", "says nothing to contrastive divergence"},
-		{beliefText, "size: 17 -> size: 16", "no multiple of the block"},
+		{codeText, "[{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}] -> []", "at least one layer"},
+		{beliefText, "sgd: {rate: 0.1, momentum: 0.9} -> adam: 1e-3", "contrastive divergence uses sgd"},
+		{beliefText, "epochs: 3 -> epochs: 3\nkeep: best", "no effect on contrastive divergence"},
+		{beliefText, "size: 17 -> size: 16", "not a multiple of the block"},
 	} {
 		text := strings.Replace(c.text, strings.Split(c.change, " -> ")[0], strings.Split(c.change, " -> ")[1], 1)
 		if text == c.text {

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A network is what is trained, and how samples reach it.
+// A network is the graph to train and how samples enter it.
 type network struct {
 	model        *onnx.Model
 	bare         *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
@@ -22,7 +22,8 @@ type network struct {
 	feed         model.Preprocess // what samples are brought to outside of the network
 }
 
-// weights are those that training starts from, in bytes; of what is trained layer by layer the settings and the seed tell.
+// weights returns the initial weights as bytes. For training layer by layer it is empty: settings
+// and seed determine them.
 func (n *network) weights() ([]byte, error) {
 	if n.model == nil {
 		return nil, nil
@@ -59,19 +60,19 @@ func (f *File) network(o *opened, p model.Preprocess) (*network, error) {
 	return n, nil
 }
 
-// features is the shape of what a network that is built here sees of samples: their spectrogram, where there is one, with its
-// bands as channels, so that convolutions are over time and know which band is which.
+// features returns the input shape of a network that is built here. For audio it is that of the
+// spectrogram, with bands as channels, so that convolutions are over time.
 func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	if p.Features == nil {
 		return shape, nil
 	}
 	at := f.node.Get("preprocess")
 	if len(shape) != 2 {
-		return nil, at.Errorf("features are of sounds, and these are images")
+		return nil, at.Errorf("features need audio, and the samples are images")
 	}
 	s := *p.Features
 	if s.Rate = cmp.Or(s.Rate, p.Frame.Rate); s.Rate == 0 {
-		return nil, at.Errorf("features want the rate of the sounds: rate: 8000, say")
+		return nil, at.Errorf("features need the sample rate: write rate: 8000, for example")
 	}
 	s = s.Defaults()
 	if err := s.Check(); err != nil {
@@ -81,12 +82,12 @@ func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	return []int{s.Mels, s.Frames(shape[1])}, nil
 }
 
-// statistic reports whether a weight of a network that is built here is a running statistic.
+// statistic reports whether a weight is a running statistic of a network that is built here.
 func statistic(name string) bool {
 	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
 }
 
-// build draws a network for samples of a shape.
+// build builds a network for samples of a shape, with random weights.
 func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 	switch k := f.Network; {
 	case k.ConvNet != nil:
@@ -111,7 +112,7 @@ func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
 		for _, w := range m.Weights() {
 			ok, err := path.Match(glob, w.Name)
 			if err != nil {
-				return nil, at.Get("parameters").Errorf("%q is no glob: %w", glob, err)
+				return nil, at.Get("parameters").Errorf("%q is not a glob: %w", glob, err)
 			}
 			if ok {
 				n.parameters, found = append(n.parameters, w.Name), true
@@ -129,10 +130,10 @@ func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
 	return n, nil
 }
 
-// hear puts the spectrogram that the network takes before it while it is trained.
+// hear prepends the spectrogram to the network for training.
 func (n *network) hear(shape []int, p model.Preprocess) (err error) {
 	if len(shape) != 2 {
-		return errors.New("features are of sounds, and these are images")
+		return errors.New("features need audio, and the samples are images")
 	}
 	n.bare = n.model
 	if len(n.parameters) == 0 {
@@ -144,7 +145,7 @@ func (n *network) hear(shape []int, p model.Preprocess) (err error) {
 	return err
 }
 
-// kept is the network with trained weights, as it came: without a spectrogram before it.
+// kept returns the network with trained weights, without the spectrogram.
 func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
 	if n.bare == nil {
 		return t.Model()
@@ -152,7 +153,7 @@ func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
 	return n.bare.WithWeights(t.Weights())
 }
 
-// someOf names the first weights.
+// someOf lists the first weights.
 func someOf(weights []onnx.Port) string {
 	var names []string
 	for _, w := range weights {

@@ -16,25 +16,25 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// Options say how a training is run.
+// Options are the options of Run.
 type Options struct {
 	Runtime *ort.Runtime
 	Threads int    // of the engine; 0: one for each core
 	Device  string // "cpu" where empty
-	// Progress is told of steps now and then. Optional.
+	// Progress is called after some steps. Optional.
 	Progress func(Progress)
-	// Epoch is told of every epoch. Optional.
+	// Epoch is called after each epoch. Optional.
 	Epoch func(train.Epoch)
 }
 
-// Progress is how far a training has come.
+// A Progress is the progress of a training.
 type Progress struct {
 	Done, Total int64 // samples, over all epochs
 	Epoch, Of   int
 	train.Marks // of the epoch so far
 }
 
-// A Summary is what came out of a training.
+// A Summary is the content of summary.json: the results of a training.
 type Summary struct {
 	Name       string   `json:"name"`
 	Identity   string   `json:"identity"` // a hash of settings, data and starting weights
@@ -53,7 +53,7 @@ type Summary struct {
 	Classes    []string `json:"classes,omitempty"`
 }
 
-// A Result is how well a network does on data.
+// A Result is the performance of a network on data.
 type Result struct {
 	Data     string   `json:"data,omitempty"` // its fingerprint
 	Samples  int      `json:"samples"`
@@ -69,8 +69,8 @@ func resultOf(fingerprint string, n int, m train.Marks) *Result {
 	return r
 }
 
-// Run trains what the file says and fills a folder. It goes on from what the folder holds of the same training; a folder of another
-// one is an error.
+// Run trains as the file says and fills the output folder. It resumes from a checkpoint of the same
+// training in the folder, and returns an error if the folder holds another training.
 func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, error) {
 	p, err := f.preprocess()
 	if err != nil {
@@ -103,7 +103,7 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 	return r.do(ctx)
 }
 
-// identity tells a training from all others: its settings, its data and the weights that it starts from.
+// identity identifies a training by its settings, data and initial weights.
 func (f *File) identity(o *opened, n *network) (string, error) {
 	weights, err := n.weights()
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *File) identity(o *opened, n *network) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// A run is a training under way.
+// A run is the state of a training.
 type run struct {
 	*File
 	Options
@@ -170,7 +170,7 @@ func (r *run) do(ctx context.Context) (s *Summary, err error) {
 	return r.finish(ctx, epochs)
 }
 
-// loss is the loss that the file names or the target suggests.
+// loss returns the loss of the file, or the default for the target.
 func (r *run) loss() train.Loss {
 	name := r.Loss
 	if name == "" {
@@ -194,7 +194,7 @@ func (r *run) stepped(s train.Step) {
 	}
 }
 
-// epoch keeps what an epoch came to.
+// epoch records the results of an epoch.
 func (r *run) epoch(e train.Epoch) error {
 	r.log = append(r.log, e)
 	if err := r.dir.writeLog(r.log); err != nil {
@@ -215,7 +215,7 @@ func (r *run) epoch(e train.Epoch) error {
 	return nil
 }
 
-// finish tests the network and writes what is left.
+// finish tests the network and writes the results.
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
 	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: standing(epochs),
@@ -248,7 +248,7 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	return s, r.dir.finish(s, m)
 }
 
-// standing is the number of the last epoch that was not taken back.
+// standing returns the number of the last epoch that was not undone.
 func standing(epochs []train.Epoch) int {
 	n := len(epochs)
 	for n > 1 && epochs[n-1].TakenBack {
@@ -257,7 +257,7 @@ func standing(epochs []train.Epoch) int {
 	return n
 }
 
-// fingerprintOf is that of a source, or empty for none.
+// fingerprintOf returns the fingerprint of a source; "" for nil.
 func fingerprintOf(src dataset.Source) string {
 	if src == nil {
 		return ""

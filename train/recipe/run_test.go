@@ -51,7 +51,8 @@ func read(t *testing.T, elem ...string) []byte {
 	return raw
 }
 
-// A training fills its folder, its network takes images as they are, and running it again does nothing.
+// A training fills its folder, its network takes images as they are, and running it again does
+// nothing.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func TestRun(t *testing.T) {
 	if again.Identity != s.Identity || again.Seconds != s.Seconds {
 		t.Errorf("it was trained again: %+v", again)
 	}
-	if _, err := Run(t.Context(), parse(t, plainText, "rate: 0.05 -> rate: 0.06"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+	if _, err := Run(t.Context(), parse(t, plainText, "rate: 0.05 -> rate: 0.06"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 		t.Errorf("other settings in the same folder: %v", err)
 	}
 }
@@ -113,7 +114,7 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, checkpointFile), good, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), parse(t, plainText, "widths: [8, 12] -> widths: [8, 10]"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "another training") {
+	if _, err := Run(t.Context(), parse(t, plainText, "widths: [8, 12] -> widths: [8, 10]"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 		t.Errorf("a checkpoint of another network: %v", err)
 	}
 	must(t, parse(t, plainText), dir)
@@ -122,7 +123,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A model is trained further, all of it or some of its weights, and its normalisation stays as it was.
+// A model is trained further, all of it or some of its weights, and its normalisation stays as it
+// was.
 func TestTrainFurther(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -161,14 +163,14 @@ func TestTrainFurther(t *testing.T) {
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
-		"batch: 20 -> batch: 500":               "larger than the 96 samples",
+		"batch: 20 -> batch: 500":               "larger than the 96 training samples",
 		"widths: [8, 12] -> widths: [0]":        "one channel",
 		"dropout: 0.2 -> dropout: 1":            "dropout",
 		"mean: 0.5 -> mean: [1, 2]":             "mean has 2 values",
 		"momentum: 0.9 -> momentum: 1.5":        "momentum",
 		"rate: 0.05 -> rate: 1e20":              "learning rate",
 		"{convnet: -> {onnx: gone.onnx} #":      "gone.onnx",
-		"validation: 0.2 -> validation: 0.0001": "to validate",
+		"validation: 0.2 -> validation: 0.0001": "for validation",
 		"mean: 0.5 -> standardise: true":        "standardise",
 	} {
 		dir := t.TempDir()

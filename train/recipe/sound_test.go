@@ -27,7 +27,8 @@ keep: last
 
 const augmentations = "augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]\n"
 
-// Sounds are moved while a network learns from them, by the seed alone, and seen as they are when it is judged.
+// Sounds are moved while a network learns from them, by the seed alone, and seen as they are when
+// it is judged.
 func TestSoundsAreMoved(t *testing.T) {
 	t.Parallel()
 	first, again, plain := t.TempDir(), t.TempDir(), t.TempDir()
@@ -48,9 +49,9 @@ func TestSoundsAreMoved(t *testing.T) {
 func TestAugmentationsOfTheOtherKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this moves images",
-		strings.Replace(plainText, "{flip: {}}", "{gain: 3}", 1):                                  "t.yaml:7:12: this moves sounds",
-		strings.Replace(plainText, "{flip: {}}", "{sequence: [{flip: {}}, {low-pass: 1000}]}", 1): "this moves sounds",
+		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this transforms images",
+		strings.Replace(plainText, "{flip: {}}", "{gain: 3}", 1):                                  "t.yaml:7:12: this transforms audio",
+		strings.Replace(plainText, "{flip: {}}", "{sequence: [{flip: {}}, {low-pass: 1000}]}", 1): "this transforms audio",
 	} {
 		f, err := Parse(filepath.Join(t.TempDir(), "t.yaml"), []byte(text), nil)
 		if err == nil {
@@ -62,7 +63,8 @@ func TestAugmentationsOfTheOtherKind(t *testing.T) {
 	}
 }
 
-// A model that takes spectrograms is trained behind one, to the same weights as a network that has it inside, and is kept without it.
+// A model that takes spectrograms is trained behind one, to the same weights as a network that has
+// it inside, and is kept without it.
 func TestModelOfFeatures(t *testing.T) {
 	t.Parallel()
 	whole, bare := t.TempDir(), t.TempDir()
