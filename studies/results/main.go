@@ -1,4 +1,4 @@
-// Results writes the tables of docs/results from the stored results of experiments and benchmarks.
+// Results writes the tables of docs/results, and some of its charts, from the stored results of experiments and benchmarks.
 //
 // A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. What stands between them is
 // made from studies/results/NAME.csv, or from bench/results/NAME.json.
@@ -26,6 +26,15 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("results: ")
+	for _, c := range charts {
+		svg, err := c.draw(*root)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(*root, "docs/results", c.name+".svg"), svg, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
 	pages, err := filepath.Glob(filepath.Join(*root, "docs/results/*.md"))
 	if err != nil {
 		log.Fatal(err)

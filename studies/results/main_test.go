@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,23 @@ func TestPagesAreUpToDate(t *testing.T) {
 			if name = name[:len(name)-len(filepath.Ext(name))]; !used[name] {
 				t.Errorf("no page shows %s", file)
 			}
+		}
+	}
+}
+
+func TestChartsAreUpToDate(t *testing.T) {
+	t.Parallel()
+	for _, c := range charts {
+		want, err := c.draw("../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("../../docs/results", c.name+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s.svg is not drawn from the stored result; make generate renews it", c.name)
 		}
 	}
 }

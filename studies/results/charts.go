@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A chart is a figure of docs/results that is drawn from a stored result.
+type chart struct {
+	name    string // of the SVG file, and of the stored result
+	options figure.Options
+	rows    func(*table) ([]scores.Row, error)
+}
+
+// charts lists the figures that are drawn from stored results. Those that need scores of every sample or model are
+// drawn by noether plot from the runs.
+var charts = []chart{
+	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
+	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Panel: "data", Colour: "statistic"}, stirLayers},
+	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
+}
+
+// draw returns the chart as SVG.
+func (c chart) draw(root string) ([]byte, error) {
+	t, err := load(root, c.name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.rows(t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	f, err := figure.Draw(rows, c.options)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	var svg bytes.Buffer
+	if err := f.Write(&svg, "svg"); err != nil {
+		return nil, err
+	}
+	return svg.Bytes(), nil
+}
+
+// seisSynthetic has a transformation for each row of the table.
+func seisSynthetic(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	for _, r := range t.rows {
+		for i, statistic := range []string{"equivariance", "invariance"} {
+			row, err := scored(r[2+2*i], r[3+2*i])
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Layer, row.Depth = "resnet20", "conv1", 1
+			row.Transform, row.Measure, row.Statistic = r[0], "seis", statistic
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// stirLayers has a layer for each row of the table.
+func stirLayers(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	for i, r := range t.rows {
+		stir, err := scored(r[1], r[2])
+		if err != nil {
+			return nil, err
+		}
+		stir.Statistic = "stir"
+		cka, err := scored(r[3], "")
+		if err != nil {
+			return nil, err
+		}
+		cka.Statistic = "cka"
+		for _, row := range []scores.Row{stir, cka} {
+			row.Model, row.Layer, row.Depth, row.Measure = "resnet20", r[0], i+1, "stir"
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// ridge has a model for each target activation, and the weight decay as the parameter.
+func ridge(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	for _, r := range t.rows {
+		for i, decay := range t.header[1:] {
+			row, err := scored(r[1+i], "")
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Transform, row.Parameter = "target "+r[0], "weight decay", decay
+			row.Measure, row.Statistic = "firing", "invariance"
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// scored reads a cell, "0.5" or "0.5 [0.4, 0.6]", and the cell of its null, which may be empty.
+func scored(cell, null string) (scores.Row, error) {
+	row := scores.Row{Depth: -1, Low: math.NaN(), High: math.NaN(), Null: math.NaN()}
+	if _, err := fmt.Sscanf(cell, "%f [%f, %f]", &row.Value, &row.Low, &row.High); err != nil {
+		v, err := strconv.ParseFloat(cell, 64)
+		if err != nil {
+			return row, err
+		}
+		row.Value, row.Low, row.High = v, math.NaN(), math.NaN()
+	}
+	if null != "" {
+		v, err := strconv.ParseFloat(null, 64)
+		if err != nil {
+			return row, err
+		}
+		row.Null = v
+	}
+	return row, nil
+}
