@@ -31,13 +31,13 @@ const NoLabel = -1
 
 // A Sample is one input with what is known about it.
 type Sample struct {
-	Index   int                // its place in the source's own order: stable under limit, shuffle and split
-	Name    string             // for people: a file name, or "test_batch.bin#17"
-	Input   tensor.Tensor      // an image, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
-	Sound   *Sound             // of a sound: all of it, of which Input is a part; nil for images
-	Moved   *tensor.Tensor     // the other half of a ready-made pair, framed alike; nil elsewhere
-	Label   int                // index into the source's classes, or NoLabel
-	Factors map[string]float64 // named factors of variation, in the units that the source documents
+	Index    int                // its place in the source's own order: stable under limit, shuffle and split
+	Name     string             // for people: a file name, or "test_batch.bin#17"
+	Input    tensor.Tensor      // an image, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
+	Waveform *Waveform          // of a sound: all of it, of which Input is a part; nil for images
+	Moved    *tensor.Tensor     // the other half of a ready-made pair, framed alike; nil elsewhere
+	Label    int                // index into the source's classes, or NoLabel
+	Factors  map[string]float64 // named factors of variation, in the units that the source documents
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at once.

@@ -13,8 +13,8 @@ type Describer interface {
 	Describe(i int) Sample
 }
 
-// wrapped is a source made of others, which may or may not be Describers.
-type wrapped interface {
+// contextDescriber is a source made of others, which may or may not be Describers.
+type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
 
@@ -31,7 +31,7 @@ func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:
 		return src.Describe(i), nil
-	case wrapped:
+	case contextDescriber:
 		return src.describe(ctx, i)
 	}
 	s, err := src.At(ctx, i, Frame{})

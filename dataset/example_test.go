@@ -15,7 +15,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	half, err := dataset.Split(ctx, folder, 0.5, 1, dataset.Drawing{Seed: 1})
+	half, err := dataset.Split(ctx, folder, 0.5, 1, dataset.SplitOptions{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func Example() {
 		fmt.Println(sample.Name, sample.Input.Shape)
 	}
 	// Output:
-	// [3 224 224] 150528
-	// [3 224 224] 150528
+	// 411.jpg [3 224 224]
+	// 422.jpg [3 224 224]
 }
 
 // ImageNet-A has 200 of the 1,000 classes: its folders are called by synset, and the other outputs are left out.

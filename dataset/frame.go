@@ -52,10 +52,10 @@ func (f Frame) Check() error {
 // Image brings an image to the frame: c x h x w, values in [0, 1]. c is 1 for a grey image and 3 for any other unless
 // the frame says. Images of 16 bits a channel keep their precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
-	if deep, ok := deepRaster(img); ok {
-		return frameRaster(f, deep, exact)
+	if deep, ok := from16Bit(img); ok {
+		return frameImage(f, deep, exact)
 	}
-	return frameRaster(f, rasterOf(img), round8)
+	return frameImage(f, from8Bit(img), round8)
 }
 
 // Tensor brings an image that is a tensor already, c x h x w, to the frame. It is resampled in float32, bicubic
@@ -68,13 +68,13 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if f.keeps(c, h, w) {
 		return t, nil
 	}
-	return frameRaster(f, interleave(t.Data, c, h, w), exact)
+	return frameImage(f, interleavePlanes(t.Data, c, h, w), exact)
 }
 
-// bytes frames an image of 8 bits a value in c planes of h x w.
-func (f Frame) bytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
+// fromBytes frames an image of 8 bits a value in c planes of h x w.
+func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	if !f.keeps(c, h, w) {
-		return frameRaster(f, interleave(planes, c, h, w), round8)
+		return frameImage(f, interleavePlanes(planes, c, h, w), round8)
 	}
 	t := tensor.New(c, h, w)
 	for i, v := range planes[:len(t.Data)] {
@@ -137,8 +137,8 @@ func centre(side, crop int) int {
 	return int(math.RoundToEven(float64(side-crop) / 2))
 }
 
-// frameRaster resizes, crops, and changes channels.
-func frameRaster[T uint8 | float32, A int32 | float32](f Frame, r raster[T], round rounding[T, A]) (tensor.Tensor, error) {
+// frameImage resizes, crops, and changes channels.
+func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T], round rounding[T, A]) (tensor.Tensor, error) {
 	if err := f.Check(); err != nil {
 		return tensor.Tensor{}, err
 	}
@@ -156,11 +156,11 @@ func frameRaster[T uint8 | float32, A int32 | float32](f Frame, r raster[T], rou
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return channels(expose(resample(r, win, fl, round), win), f.Channels), nil
+	return channels(toPlanes(resample(r, win, fl, round), win), f.Channels), nil
 }
 
-// expose lays the visible part of an image into its window as planes, values in [0, 1], zero around it.
-func expose[T uint8 | float32](r raster[T], win window) tensor.Tensor {
+// toPlanes lays the visible part of an image into its window as planes, values in [0, 1], zero around it.
+func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)
 	for y := range r.h {

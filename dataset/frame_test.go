@@ -35,7 +35,7 @@ func TestFrameKeepsConstants(t *testing.T) {
 		for i := range planes {
 			planes[i] = level
 		}
-		out, err := f.bytes(planes, c, h, w)
+		out, err := f.fromBytes(planes, c, h, w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,13 +72,13 @@ func TestFrameCropsWhatItResizes(t *testing.T) {
 		f.Resize = max(1, f.Resize)
 		h, w := rapid.IntRange(1, 30).Draw(t, "h"), rapid.IntRange(1, 30).Draw(t, "w")
 		planes := rapid.SliceOfN(rapid.Byte(), 3*h*w, 3*h*w).Draw(t, "pixels")
-		cropped, err := f.bytes(planes, 3, h, w)
+		cropped, err := f.fromBytes(planes, 3, h, w)
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole := f
 		whole.Height, whole.Width = 0, 0
-		all, err := whole.bytes(planes, 3, h, w)
+		all, err := whole.fromBytes(planes, 3, h, w)
 		if err != nil {
 			t.Fatal(err)
 		}

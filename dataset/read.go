@@ -33,7 +33,7 @@ func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions
 		defer group.Wait()
 		defer cancel()
 		taken := 1
-		for r := range ahead(ctx, &group, src, indices[1:], f, o, first.bytes()) {
+		for r := range prefetch(ctx, &group, src, indices[1:], f, o, first.bytes()) {
 			if !(<-r).yield(yield) {
 				return
 			}
@@ -45,48 +45,48 @@ func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions
 	}
 }
 
-// A reading is a sample or why there is none.
-type reading struct {
+// A readResult is a sample or why there is none.
+type readResult struct {
 	sample Sample
 	err    error
 }
 
-func readOne(ctx context.Context, src Source, i int, f Frame) reading {
+func readOne(ctx context.Context, src Source, i int, f Frame) readResult {
 	if err := ctx.Err(); err != nil {
-		return reading{err: err}
+		return readResult{err: err}
 	}
 	s, err := src.At(ctx, i, f)
-	return reading{s, err}
+	return readResult{s, err}
 }
 
 // yield hands the reading over and reports whether to go on.
-func (r reading) yield(yield func(Sample, error) bool) bool {
+func (r readResult) yield(yield func(Sample, error) bool) bool {
 	var bad *BadSample
 	return yield(r.sample, r.err) && (r.err == nil || errors.As(r.err, &bad))
 }
 
-func (r reading) bytes() int64 {
+func (r readResult) bytes() int64 {
 	n := r.sample.Input.Len()
 	if r.sample.Moved != nil {
 		n += r.sample.Moved.Len()
 	}
-	if r.sample.Sound != nil {
-		n += len(r.sample.Sound.Wave)
+	if r.sample.Waveform != nil {
+		n += len(r.sample.Waveform.Data)
 	}
 	return int64(4 * n)
 }
 
-// ahead starts the workers. The channel that it returns has a place for each sample, in order, which is filled when the
+// prefetch starts the workers. The channel that it returns has a place for each sample, in order, which is filled when the
 // sample is decoded; its capacity is what bounds the samples in flight. It is closed at the end or when ctx is done.
-func ahead(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan reading {
+func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan readResult {
 	workers, depth := o.bounds(bytes)
 	jobs := make(chan job)
-	order := make(chan chan reading, depth-1) // and one that waits to enter
+	order := make(chan chan readResult, depth-1) // and one that waits to enter
 	group.Go(func() {
 		defer close(order)
 		defer close(jobs)
 		for _, i := range indices {
-			j := job{i, make(chan reading, 1)}
+			j := job{i, make(chan readResult, 1)}
 			if !send(ctx, jobs, j) || !send(ctx, order, j.done) {
 				return
 			}
@@ -105,7 +105,7 @@ func ahead(ctx context.Context, group *sync.WaitGroup, src Source, indices []int
 // A job is a sample to read and where to put it, which has room for it.
 type job struct {
 	index int
-	done  chan reading
+	done  chan readResult
 }
 
 // send reports whether v was taken before ctx was done.

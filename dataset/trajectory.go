@@ -14,8 +14,8 @@ type Trajectories interface {
 	Trajectory(i int) []int
 }
 
-// travelled is a source made of others, which may have trajectories.
-type travelled interface {
+// trajectoryWrapper is a source made of others, which may have trajectories.
+type trajectoryWrapper interface {
 	amounts() []float64
 	trajectory(i int) []int
 }
@@ -25,7 +25,7 @@ func Amounts(src Source) []float64 {
 	switch src := src.(type) {
 	case Trajectories:
 		return src.Amounts()
-	case travelled:
+	case trajectoryWrapper:
 		return src.amounts()
 	}
 	return nil
@@ -38,7 +38,7 @@ func Trajectory(src Source, i int) []int {
 	switch src := src.(type) {
 	case Trajectories:
 		return src.Trajectory(i)
-	case travelled:
+	case trajectoryWrapper:
 		return src.trajectory(i)
 	}
 	return nil
@@ -59,15 +59,15 @@ func inverse(picks []int) func() map[int]int {
 func (s subset) amounts() []float64 { return Amounts(s.Source) }
 
 func (s subset) trajectory(i int) []int {
-	inner := Trajectory(s.Source, s.picks[i])
+	inner := Trajectory(s.Source, s.places[i])
 	if inner == nil {
 		return nil
 	}
-	at, out := s.at(), make([]int, len(inner))
+	at, out := s.positions(), make([]int, len(inner))
 	for j, p := range inner {
 		place, ok := at[p]
 		switch {
-		case p == s.picks[i]:
+		case p == s.places[i]:
 			place = i
 		case !ok:
 			return nil
@@ -80,8 +80,8 @@ func (s subset) trajectory(i int) []int {
 func (c corrupted) amounts() []float64     { return Amounts(c.Source) }
 func (c corrupted) trajectory(i int) []int { return Trajectory(c.Source, i) }
 
-func (m measured) amounts() []float64     { return Amounts(m.Source) }
-func (m measured) trajectory(i int) []int { return Trajectory(m.Source, i) }
+func (m computed) amounts() []float64     { return Amounts(m.Source) }
+func (m computed) trajectory(i int) []int { return Trajectory(m.Source, i) }
 
 func (r relabelled) amounts() []float64     { return Amounts(r.Source) }
 func (r relabelled) trajectory(i int) []int { return Trajectory(r.Source, i) }

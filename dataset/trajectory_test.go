@@ -26,10 +26,10 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := Source(line{shapes})
-	if got := Trajectory(Corrupt(src, transform.GaussianBlur{}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
+	if got := Trajectory(Corrupt(src, transform.Corrupt{Kind: "fog"}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
 		t.Errorf("the trajectory of sample 7 is %v", got)
 	}
-	measured, err := Measure(src, []string{"value"})
+	measured, err := ComputeFactors(src, []string{"value"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Errorf("with a factor that is measured, the trajectory of sample 7 is %v", got)
 	}
 	shuffled := Shuffle(src, 1)
-	picks := shuffled.(subset).picks
+	picks := shuffled.(subset).places
 	for i, p := range picks {
 		got, want := Trajectory(shuffled, i), src.(line).Trajectory(p)
 		if (got == nil) != (want == nil) {
@@ -49,7 +49,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 			}
 		}
 	}
-	chosen, err := Pick(src, []int{8, 6, 7, 11, 12})
+	chosen, err := Subset(src, []int{8, 6, 7, 11, 12})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func (e *extraction) feed(ctx context.Context, session *model.Session, buf *mode
 		inputs[i] = s.Input
 		if e.Move != nil {
 			var err error
-			if inputs[i], err = s.Move(e.Move(s)); err != nil {
+			if inputs[i], err = s.Apply(e.Move(s)); err != nil {
 				return err
 			}
 		}

@@ -80,7 +80,7 @@ func (r *runner) writeSheet(ctx context.Context, name string, cells []*Cell) err
 		line := []tensor.Tensor{sample.Input}
 		for _, c := range cells {
 			key := measure.Key{Seed: r.plan.Study.Seed, Data: c.Data.spec.Name, Transform: c.View.Transform}
-			moved, err := sample.Move(procedure.Draw(c.View.law, c.View.per == "trial", key, sample.Index))
+			moved, err := sample.Apply(procedure.Draw(c.View.law, c.View.per == "trial", key, sample.Index))
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (r *runner) writeSheet(ctx context.Context, name string, cells []*Cell) err
 
 func isImage(s dataset.Sample) bool {
 	shape := s.Input.Shape
-	return s.Sound == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
+	return s.Waveform == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
 }
 
 // captionOf is what the report says of a sheet; see report.ImageText.

@@ -38,12 +38,12 @@ func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *openData
 }
 
 // sound is what is known of the sounds before they are read; nil where the data are images.
-func (d *openData) sound(ctx context.Context) *dataset.Sound {
+func (d *openData) sound(ctx context.Context) *dataset.Waveform {
 	s, err := dataset.Describe(ctx, d.source, 0)
 	if err != nil {
 		return nil
 	}
-	return s.Sound
+	return s.Waveform
 }
 
 // size is the height and width of an image as it comes; zero where it cannot be read, and of sounds.

@@ -15,7 +15,7 @@ import (
 
 // openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and sounds of the given length, where
 // neither says which.
-func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2]int, heard *dataset.Sound, o Options) (*openModel, error) {
+func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2]int, heard *dataset.Waveform, o Options) (*openModel, error) {
 	path, err := s.FindModel(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -59,14 +59,14 @@ func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2
 }
 
 // samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
-func samplesOf(heard *dataset.Sound, pre model.Preprocess) int {
+func samplesOf(heard *dataset.Waveform, pre model.Preprocess) int {
 	switch {
 	case heard == nil:
 		return 0
 	case pre.Frame.Rate > 0:
-		return int(math.Round(heard.Item * float64(pre.Frame.Rate)))
+		return int(math.Round(heard.Seconds * float64(pre.Frame.Rate)))
 	}
-	return int(math.Round(heard.Item * float64(heard.Rate)))
+	return int(math.Round(heard.Seconds * float64(heard.Rate)))
 }
 
 // chosen are the layers of an open model that patterns match.

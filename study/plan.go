@@ -135,7 +135,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 // openModels opens the models that are wanted, as openData opens data.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
 	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
-	var heard *dataset.Sound
+	var heard *dataset.Waveform
 	if p.data[0].spec.Name == p.Study.Data[0].Name {
 		size, heard = p.data[0].size(ctx), p.data[0].sound(ctx)
 	}

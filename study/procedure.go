@@ -122,7 +122,7 @@ func (p *Plan) job(c *Cell, raw *openData, spec spec.MeasureSpec) (procedure.Job
 	if c.Data.mismatch != nil {
 		source = raw.source // the labels are no outputs of the model, and still classes
 	}
-	job.Data, err = dataset.Pick(source, c.Data.order[:n])
+	job.Data, err = dataset.Subset(source, c.Data.order[:n])
 	return job, err
 }
 

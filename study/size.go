@@ -50,7 +50,7 @@ func (p *Plan) fits(ctx context.Context, m *openModel) error {
 		for _, c := range t.Cells {
 			switch {
 			case t.On == "activations" || c.Law == nil:
-			case m.model.Sound() && !transform.OnSounds(c.Law):
+			case m.model.Sound() && !transform.OnAudio(c.Law):
 				return fmt.Errorf("transformation %s is of images, and model %s takes sounds", t.Name, m.spec.Name)
 			case !m.model.Sound() && !transform.OnImages(c.Law):
 				return fmt.Errorf("transformation %s is of sounds, and model %s takes images", t.Name, m.spec.Name)

@@ -255,10 +255,10 @@ func (f *feeder) moved(samples []dataset.Sample, v View) ([]tensor.Tensor, error
 			return guarded(func() error {
 				var err error
 				op := f.drawFor(v, s.Index)
-				if again := transform.Redrawn(op); again > 0 || v.redraws() {
+				if again := transform.RejectedDraws(op); again > 0 || v.redraws() {
 					f.data().redrawn.add(v.Transform, again)
 				}
-				out[i], err = s.Move(op)
+				out[i], err = s.Apply(op)
 				return err
 			})
 		})

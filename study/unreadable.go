@@ -89,7 +89,7 @@ func (r *redrawn) of(ctx context.Context, j *procedure.Job) {
 		for i := range j.Data.Len() {
 			s, err := dataset.Describe(ctx, j.Data, i)
 			if err == nil { // one that cannot be read is moved by nothing
-				r.add(j.Transform.Name, transform.Redrawn(j.Transform.Draw(j.Key, v, s.Index)))
+				r.add(j.Transform.Name, transform.RejectedDraws(j.Transform.Draw(j.Key, v, s.Index)))
 			}
 		}
 	}

@@ -157,6 +157,6 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	s.Input, err = s.Move(a.how.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	s.Input, err = s.Apply(a.how.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
 	return s, err
 }

@@ -12,7 +12,7 @@ import (
 // ends are the numbers at and near the ends of what a parameter allows.
 func ends(p Param) []float64 {
 	var out []float64
-	for _, v := range []float64{p.Min, math.Nextafter(p.Min, math.Inf(1)), -largest, -1, 0, math.SmallestNonzeroFloat64, 1e-30, 1, largest, math.Nextafter(p.Max, math.Inf(-1)), p.Max} {
+	for _, v := range []float64{p.Min, math.Nextafter(p.Min, math.Inf(1)), -maxMagnitude, -1, 0, math.SmallestNonzeroFloat64, 1e-30, 1, maxMagnitude, math.Nextafter(p.Max, math.Inf(-1)), p.Max} {
 		if p.Check(Fixed(v)) == nil {
 			out = append(out, v)
 		}
@@ -39,11 +39,11 @@ func TestExtremesStayFinite(t *testing.T) {
 						args[other.Name] = Fixed(min(1, other.Max))
 					}
 				}
-				law, err := k.Make(args)
+				tr, err := k.Make(args)
 				if err != nil {
 					continue // it does not go together with the others
 				}
-				if i, out := firstInfinite(law); i >= 0 {
+				if i, out := firstInfinite(tr); i >= 0 {
 					t.Errorf("%s: %s = %g gives %g", k.Name, p.Name, v, out[i])
 				}
 			}
@@ -53,18 +53,18 @@ func TestExtremesStayFinite(t *testing.T) {
 
 // firstInfinite applies a transformation to an image or a sound, and returns the place of the first value that is not finite, -1 where
 // there is none.
-func firstInfinite(law Transform) (int, []float32) {
-	op := law.Draw(rand.New(rand.NewPCG(1, 2)))
+func firstInfinite(tr Transform) (int, []float32) {
+	op := tr.Draw(rand.New(rand.NewPCG(1, 2)))
 	src := tensor.New(3, 9, 9)
-	if OnSounds(law) {
+	if OnAudio(tr) {
 		src = tensor.New(1, 4000)
 	}
 	for i := range src.Data {
 		src.Data[i] = float32(i%11) / 10
 	}
 	var out tensor.Tensor
-	if sound, ok := op.(SoundOp); ok {
-		out.Data = sound.ApplySound(src.Data, 8000)
+	if sound, ok := op.(AudioOp); ok {
+		out.Data = sound.ApplyAudio(src.Data, 8000)
 	} else {
 		out = tensor.New(src.Shape...)
 		op.Apply(out, src)

@@ -38,24 +38,24 @@ func (o sequenceOp) Inverse() (Op, bool) {
 
 // Inverse maps the result back to the source. There is none where a scale is 0.
 func (o affineOp) Inverse() (Op, bool) {
-	return backOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
+	return inverseOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
 }
 
-// backOp undoes an affine Op.
-type backOp struct{ of affineOp }
+// inverseOp undoes an affine Op.
+type inverseOp struct{ forward affineOp }
 
-func (o backOp) Apply(dst, src tensor.Tensor) {
-	_, h, w := sides(dst, src)
-	if o.of.Permutes(h, w) {
-		back := o.of
+func (o inverseOp) Apply(dst, src tensor.Tensor) {
+	_, h, w := dims(dst, src)
+	if o.forward.Permutes(h, w) {
+		back := o.forward
 		back.angle = -back.angle
-		back.turn(h, w).permute(dst, src)
+		back.quarterTurn(h, w).copyTo(dst, src)
 		return
 	}
-	o.of.warp(dst, src, o.of.inverse(h, w).inverse())
+	o.forward.warp(dst, src, o.forward.inverse(h, w).inverse())
 }
 
-func (o backOp) Inverse() (Op, bool) { return o.of, true }
+func (o inverseOp) Inverse() (Op, bool) { return o.forward, true }
 
 // inverse is the map the other way.
 func (m matrix) inverse() matrix {

@@ -14,7 +14,9 @@ import (
 func TestInverseUndoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		number := func(name string, low, high float64) Law { return Fixed(rapid.Float64Range(low, high).Draw(t, name)) }
+		number := func(name string, low, high float64) Distribution {
+			return Fixed(rapid.Float64Range(low, high).Draw(t, name))
+		}
 		all := []Transform{
 			Rotate{Angle: number("angle", -360, 360)},
 			Translate{X: number("x", -0.15, 0.15), Y: number("y", -0.15, 0.15)},

@@ -15,12 +15,13 @@ type Kind struct {
 	Doc    string   // one sentence
 	Params []Param  // in the order in which they are drawn
 	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
-	Sound  bool     // it moves sounds, and no images
+	Audio  bool     // it moves sounds, and no images
 
 	build func(v values) (Transform, error)
 }
 
-// A Param is a parameter of a Kind: a number that follows a Law or, where Options is not nil, one of some words.
+// A Param is a parameter of a Kind: a number that
+// follows a Distribution or, where Options is not nil, one of a few words.
 type Param struct {
 	Name     string
 	Doc      string
@@ -33,7 +34,7 @@ type Param struct {
 	Constant bool    // one number, which cannot be drawn
 }
 
-// An Arg is what a parameter is set to: a Law for a number, an Option for a word.
+// An Arg is what a parameter is set to: a Distribution for a number, an Option for a word.
 type Arg interface{ arg() }
 
 // An Option is the word that a parameter is set to.
@@ -43,6 +44,18 @@ func (Option) arg() {}
 
 // Args sets parameters by name. Those left out take their default.
 type Args map[string]Arg
+
+// Kinds is the registry: every kind of transform that a study file can name. Sequences of them are Sequence.
+func Kinds() []Kind {
+	return []Kind{
+		identityKind(),
+		rotateKind(), translateKind(), scaleKind(), shearKind(), affineKind(), flipKind(), cropKind(),
+		grayscaleKind(), brightnessKind(), contrastKind(), gaussianBlurKind(),
+		gaussianNoiseKind(), replaceKind(), corruptKind(),
+		hueKind(), saturationKind(), jpegKind(),
+		timeStretchKind(), pitchShiftKind(), whiteNoiseKind(), reverbKind(), gainKind(), lowPassKind(), highPassKind(),
+	}
+}
 
 // Lookup returns the kind of a name.
 func Lookup(name string) (Kind, bool) {
@@ -103,14 +116,14 @@ func (k Kind) takes() string {
 	return "it takes " + strings.Join(names, ", ")
 }
 
-// largest is the largest magnitude of a number for which a kind names no bound: with it float32 can still be computed.
-const largest = 1e30
+// maxMagnitude is the largest magnitude of a number for which a kind names no bound: with it float32 can still be computed.
+const maxMagnitude = 1e30
 
 // Check returns why the parameter cannot be set to a, or nil.
 func (p Param) Check(a Arg) error {
 	switch a := a.(type) {
-	case Law:
-		return p.checkLaw(a)
+	case Distribution:
+		return p.checkDistribution(a)
 	case Option:
 		return p.checkOption(a)
 	}
@@ -127,7 +140,7 @@ func (p Param) checkOption(o Option) error {
 	return nil
 }
 
-func (p Param) checkLaw(l Law) error {
+func (p Param) checkDistribution(l Distribution) error {
 	if p.Options != nil {
 		return fmt.Errorf("%s must be %s, not %v", p.Name, strings.Join(p.Options, " or "), l)
 	}
@@ -135,8 +148,8 @@ func (p Param) checkLaw(l Law) error {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s must be a finite number, not %s", p.Name, number(v))
 		}
-		if math.Abs(v) > largest {
-			return fmt.Errorf("%s must be at most %s in magnitude, not %s", p.Name, number(largest), number(v))
+		if math.Abs(v) > maxMagnitude {
+			return fmt.Errorf("%s must be at most %s in magnitude, not %s", p.Name, number(maxMagnitude), number(v))
 		}
 		if v < p.Min || v > p.Max || p.Above && v == p.Min {
 			return fmt.Errorf("%s must be %s, not %s", p.Name, p.Range(), number(v))
@@ -178,9 +191,9 @@ func (p Param) Range() string {
 // values are checked arguments, with defaults filled in.
 type values map[string]Arg
 
-// law returns a number's law; fixed at 0 where it has none.
-func (v values) law(name string) Law {
-	l, _ := v[name].(Law)
+// dist returns the distribution of a number; fixed at 0 where it has none.
+func (v values) dist(name string) Distribution {
+	l, _ := v[name].(Distribution)
 	return l
 }
 

@@ -25,7 +25,7 @@ func img(base uint64, shape ...int) tensor.Tensor {
 
 // imageKinds are those that move images.
 func imageKinds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Sound })
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Audio })
 }
 
 func drawImage(t *rapid.T) tensor.Tensor {
@@ -320,8 +320,8 @@ func TestTraits(t *testing.T) {
 		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != noise {
 			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
 		}
-		if OnSounds(tr) != (k.Sound || k.Name == "identity") || OnImages(tr) == k.Sound {
-			t.Errorf("%s: on sounds %v, on images %v", k.Name, OnSounds(tr), OnImages(tr))
+		if OnAudio(tr) != (k.Audio || k.Name == "identity") || OnImages(tr) == k.Audio {
+			t.Errorf("%s: on sounds %v, on images %v", k.Name, OnAudio(tr), OnImages(tr))
 		}
 		v, ok := Parameter(tr.Draw(seed.Rand(1)))
 		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
@@ -334,7 +334,7 @@ func TestTraits(t *testing.T) {
 	}
 	for name, got := range onMaps {
 		kind, _ := Lookup(name)
-		refused := kind.Sound || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
+		refused := kind.Audio || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
 		if got == refused {
 			t.Errorf("%s: OnMaps is %v", name, got)
 		}

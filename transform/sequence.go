@@ -7,33 +7,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Identity leaves the input as it is.
-type Identity struct{}
-
-// Draw implements Transform. Identity is its own Op.
-func (t Identity) Draw(*rand.Rand) Op { return t }
-
-// Random is false.
-func (t Identity) Random() bool { return false }
-
-// OnMaps is true.
-func (t Identity) OnMaps() bool { return true }
-
-// Permutes is true.
-func (t Identity) Permutes(h, w int) bool { return true }
-
-// Apply implements Op.
-func (t Identity) Apply(dst, src tensor.Tensor) {
-	sides(dst, src)
-	copy(dst.Data, src.Data)
-}
-
-// OnSounds is true.
-func (t Identity) OnSounds() bool { return true }
-
-// ApplySound implements SoundOp.
-func (t Identity) ApplySound(wave []float32, rate int) []float32 { return wave }
-
 // A Sequence applies its transforms one after the other, the first one first. An empty one is the identity.
 type Sequence []Transform
 
@@ -75,9 +48,9 @@ func (t Sequence) OnMaps() bool {
 	return true
 }
 
-// OnSounds reports whether all members move sounds.
-func (t Sequence) OnSounds() bool {
-	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnSounds(member) })
+// OnAudio reports whether all members move sounds.
+func (t Sequence) OnAudio() bool {
+	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnAudio(member) })
 }
 
 // OnImages reports whether all members move images.
@@ -106,26 +79,26 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 
 // typed is the sequence as a SoundOp where all of its members are.
 func (o sequenceOp) typed() Op {
-	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(SoundOp); return !ok }) {
+	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(AudioOp); return !ok }) {
 		return o
 	}
-	return soundSequenceOp{o}
+	return audioSequenceOp{o}
 }
 
-// A soundSequenceOp is a sequence that moves sounds.
-type soundSequenceOp struct{ sequenceOp }
+// A audioSequenceOp is a sequence that moves sounds.
+type audioSequenceOp struct{ sequenceOp }
 
-func (o soundSequenceOp) ApplySound(wave []float32, rate int) []float32 {
+func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
 	for _, op := range o.sequenceOp {
-		wave = op.(SoundOp).ApplySound(wave, rate)
+		wave = op.(AudioOp).ApplyAudio(wave, rate)
 	}
 	return wave
 }
 
-// Place is that of the first member that has one.
-func (o soundSequenceOp) Place() float64 {
+// CropPosition is that of the first member that has one.
+func (o audioSequenceOp) CropPosition() float64 {
 	for _, op := range o.sequenceOp {
-		if p := Place(op); p != 0 {
+		if p := CropPosition(op); p != 0 {
 			return p
 		}
 	}

@@ -35,10 +35,10 @@ func OnMaps(t Transform) bool {
 	return ok && m.OnMaps()
 }
 
-// OnSounds reports whether the transform moves sounds. It is false for one that does not say (by a method OnSounds() bool).
-func OnSounds(t Transform) bool {
-	s, ok := t.(interface{ OnSounds() bool })
-	return ok && s.OnSounds()
+// OnAudio reports whether the transform moves sounds. It is false for one that does not say (by a method OnSounds() bool).
+func OnAudio(t Transform) bool {
+	s, ok := t.(interface{ OnAudio() bool })
+	return ok && s.OnAudio()
 }
 
 // OnImages reports whether the transform moves images. It is true of one that does not say (by a method OnImages() bool).
@@ -66,11 +66,11 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
-// Place returns where, in [0, 1), the item is taken from a sound that the Op has made longer or shorter. It is 0 for an Op
+// CropPosition returns where, in [0, 1), the item is taken from a sound that the Op has made longer or shorter. It is 0 for an Op
 // that keeps the length (one without a method Place() float64).
-func Place(op Op) float64 {
-	if p, ok := op.(interface{ Place() float64 }); ok {
-		return p.Place()
+func CropPosition(op Op) float64 {
+	if p, ok := op.(interface{ CropPosition() float64 }); ok {
+		return p.CropPosition()
 	}
 	return 0
 }
@@ -87,14 +87,14 @@ func Renew(op Op, r *rand.Rand) Op {
 	return op
 }
 
-// anyDrawn reports whether one of the laws allows more than one value.
-func anyDrawn(laws ...Law) bool {
-	return slices.ContainsFunc(laws, func(l Law) bool { return !l.Fixed() })
+// anyRandom reports whether one of the distributions has more than one value.
+func anyRandom(params ...Distribution) bool {
+	return slices.ContainsFunc(params, func(d Distribution) bool { return !d.Fixed() })
 }
 
-// sides returns the shape of dst and src, c x h x w, and panics where they are not of one such shape: that is a
+// dims returns the shape of dst and src, c x h x w, and panics where they are not of one such shape: that is a
 // mistake of the program, not of its input.
-func sides(dst, src tensor.Tensor) (c, h, w int) {
+func dims(dst, src tensor.Tensor) (c, h, w int) {
 	if len(src.Shape) != 3 || !slices.Equal(dst.Shape, src.Shape) {
 		panic(fmt.Sprintf("transform: Apply from shape %v to %v; both must be the same c x h x w", src.Shape, dst.Shape))
 	}

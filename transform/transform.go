@@ -1,8 +1,8 @@
 // Package transform moves an input: it rotates, shifts, blurs or recolours an image, in the way that the
 // torchvision functions of the same name do.
 //
-// A Transform is a family T_theta with a law for its parameter; Draw picks one member of it, an Op, which is
-// a plain function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
+// A Transform is a family T_theta with a distribution for its parameter. Draw returns one member, an Op,
+// which is a plain function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
 // mean and deviation. Geometric Ops also move feature maps of any number of channels and any values; OnMaps
 // tells which transforms do.
 //
@@ -26,15 +26,15 @@ type Op interface {
 	Apply(dst, src tensor.Tensor)
 }
 
-// A SoundOp is an Op that moves sounds.
-type SoundOp interface {
+// A AudioOp is an Op that moves sounds.
+type AudioOp interface {
 	Op
 	// ApplySound returns T of a waveform of so many samples a second. It may be of another length; it is not wave itself unless the
 	// Op leaves it as it is.
-	ApplySound(wave []float32, rate int) []float32
+	ApplyAudio(wave []float32, rate int) []float32
 }
 
-// A Transform is a law over Ops of one kind.
+// A Transform is a distribution over Ops of one kind.
 type Transform interface {
 	// Draw picks an Op. A transform with fixed parameters and no noise of its own leaves r untouched.
 	Draw(r *rand.Rand) Op

@@ -8,7 +8,7 @@ import (
 
 // arraySource returns an array as a matrix with a row for each sample: the flattened sample, or the
 // means of its channels over the further axes if pooled.
-func arraySource(a *dataset.Array, pooled bool) (similarity.Source, error) {
+func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
 	if !pooled || len(shape) < 3 {
@@ -19,7 +19,7 @@ func arraySource(a *dataset.Array, pooled bool) (similarity.Source, error) {
 
 // A flatArray reads each row of an array as one vector.
 type flatArray struct {
-	array *dataset.Array
+	array *dataset.ArrayFile
 	n, p  int
 }
 

@@ -200,7 +200,7 @@ func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]me
 	debug.SetMemoryLimit(int64(memory)) // near it garbage is collected at once
 	var sources [2]similarity.Source
 	for i, name := range p {
-		a, err := dataset.OpenArray(ctx, name.path, name.key)
+		a, err := dataset.OpenArrayFile(ctx, name.path, name.key)
 		if err != nil {
 			return nil, err
 		}

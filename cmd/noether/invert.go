@@ -220,7 +220,7 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 		return nil, err
 	}
 	defer dataset.Close(src)
-	drawn, err := dataset.Draw(ctx, src, f.limit, dataset.Drawing{Seed: f.seed})
+	drawn, err := dataset.RandomSubset(ctx, src, f.limit, dataset.SplitOptions{Seed: f.seed})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // respond is what units, given as functions of a grating, show of the paper's gratings and along a walk around them.
-func respond(walk *dataset.GratingWalk, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
+func respond(walk *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
 	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
 	for i := range walk.Len() {
 		for u, h := range units {
@@ -83,7 +83,7 @@ func TestClosedForms(t *testing.T) {
 	}
 	for _, path := range []struct {
 		name string
-		walk *dataset.GratingWalk
+		walk *dataset.GratingTrajectories
 		want func(i int) float64
 	}{
 		{"phase", base.AlongPhase(), func(i int) float64 { return units[i].alongPhase }},

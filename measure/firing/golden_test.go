@@ -60,7 +60,7 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	}
 	s := firing.Defaults()
 	s.References = 1
-	for name, walk := range map[string]*dataset.GratingWalk{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
+	for name, walk := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
 		got, err := firing.Along(respond(walk, base.Len(), units...), s)
 		if err != nil {
 			t.Fatal(err)

@@ -42,16 +42,16 @@ type image struct {
 	label  int
 	name   string
 	input  tensor.Tensor
-	sound  *dataset.Sound // what the input is an item of; nil for images
+	sound  *dataset.Waveform // what the input is an item of; nil for images
 }
 
 func newImage(number int, s dataset.Sample) image {
-	return image{number, s.Index, s.Label, s.Name, s.Input, s.Sound}
+	return image{number, s.Index, s.Label, s.Name, s.Input, s.Waveform}
 }
 
 // movedBy is what an Op makes of it.
 func (p image) movedBy(op transform.Op) (tensor.Tensor, error) {
-	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Sound: p.sound}.Move(op)
+	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.sound}.Apply(op)
 }
 
 // pathsOf are the trajectories of a job: those of its transformation or, where it has none, those that the data bring along.
@@ -69,7 +69,7 @@ func (m *firing) pathsOf(j *procedure.Job) []path {
 }
 
 // along is a path around gratings. Places of the job's data differ from those of the walk, which are their samples' indices.
-func along(j *procedure.Job, factor string, walk *dataset.GratingWalk) path {
+func along(j *procedure.Job, factor string, walk *dataset.GratingTrajectories) path {
 	index := indices(j.Data)
 	return path{
 		factor: factor, amounts: walk.Amounts(), centre: len(walk.Amounts()) / 2, total: walk.Len(),
@@ -235,7 +235,7 @@ func isIdentity(op transform.Op, m *model.Model) bool {
 	}
 	p := image{input: noise}
 	if m.Sound() {
-		p.sound = &dataset.Sound{Rate: noiseRate, Wave: noise.Data}
+		p.sound = &dataset.Waveform{Rate: noiseRate, Data: noise.Data}
 	}
 	after, err := p.movedBy(op)
 	return err == nil && slices.Equal(noise.Data, after.Data)

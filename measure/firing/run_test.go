@@ -28,7 +28,7 @@ func TestGratingsOfANetwork(t *testing.T) {
 	for layer := range m.Layers() {
 		for _, path := range []struct {
 			factor string
-			walk   *dataset.GratingWalk
+			walk   *dataset.GratingTrajectories
 		}{{"phase", base.AlongPhase()}, {"orientation", base.AlongOrientation()}} {
 			z := activations(t, m, layer, drawn(t, path.walk, m.Frame()))
 			s := firing.Defaults()

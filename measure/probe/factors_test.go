@@ -42,7 +42,7 @@ func (f factorImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sam
 // addTo is a transformation that adds to one pixel what it draws.
 type addTo struct {
 	pixel int
-	law   transform.Law
+	law   transform.Distribution
 }
 
 type addToOp struct {

@@ -314,11 +314,11 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	e := EquivarianceDefaults()
 	par, _ := ParameterEquivariance(e)
 	for want, tr := range map[string]*procedure.Transform{
-		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Law: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Law{Low: 0, High: 1}},
+		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Law: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
 		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Law: swap{0, 1}}}},
 		"5 samples are too few":       shiftOf(0, 0, 1),
 		"wants 10 at least":           shiftOf(0, 0, 1),
-		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Law: addTo{0, transform.Fixed(1)}}}, Range: &transform.Law{Low: 1, High: 1}},
+		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Law: addTo{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
 	} {
 		if why := par.Skip(factorJob(t, 5, net, tr)); !strings.Contains(why, want) {
 			t.Errorf("%q, want %q", why, want)

@@ -25,7 +25,7 @@ func TestNamesAreClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	src, err := dataset.OpenSounds(t.Context(), dataset.SoundsOptions{Dir: dir, Pattern: "{speaker}_{take}.wav"})
+	src, err := dataset.OpenAudio(t.Context(), dataset.AudioOptions{Dir: dir, Pattern: "{speaker}_{take}.wav"})
 	if err != nil {
 		t.Fatal(err)
 	}

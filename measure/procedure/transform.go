@@ -14,7 +14,7 @@ type Transform struct {
 	Values   []Value // one for each value of a list; else one, which may have a range
 	// Range is what the number that describes a draw (transform.Parameter) lies within, over all values; nil where there is no such
 	// number.
-	Range *transform.Law
+	Range *transform.Distribution
 }
 
 // A Value is one value of a transformation, or its range.

@@ -15,7 +15,7 @@ func stills(ctx context.Context, folder string, parts, side, places int, seed ui
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	images, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.Drawing{Seed: 1})
+	images, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.SplitOptions{Seed: 1})
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

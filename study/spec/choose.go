@@ -32,7 +32,7 @@ func (d Data) measured() (first, last []string) {
 }
 
 func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error) {
-	src, err := dataset.Measure(src, names)
+	src, err := dataset.ComputeFactors(src, names)
 	if err != nil {
 		return nil, d.node.Get("factors").Errorf("%w", err)
 	}
@@ -56,12 +56,12 @@ func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (datas
 			from, to = float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
 		}
 		labelled := src.Classes() != nil
-		if src, err = dataset.Split(ctx, src, from, to, dataset.Drawing{Seed: k.Seed, Stratified: labelled}); err != nil {
+		if src, err = dataset.Split(ctx, src, from, to, dataset.SplitOptions{Seed: k.Seed, Stratified: labelled}); err != nil {
 			return nil, d.node.Get("split").Errorf("%w", err)
 		}
 	}
 	if d.Stratified {
-		return dataset.Draw(ctx, src, d.Limit, dataset.Drawing{Seed: seed, Stratified: true})
+		return dataset.RandomSubset(ctx, src, d.Limit, dataset.SplitOptions{Seed: seed, Stratified: true})
 	}
 	if d.Shuffle {
 		src = dataset.Shuffle(src, seed)

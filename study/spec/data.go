@@ -82,13 +82,13 @@ type itemKeys struct {
 	Fit    string  `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
 }
 
-// A Rate is a number of samples a second, or dataset.RateOfModel.
+// A Rate is a number of samples a second, or dataset.ModelRate.
 type Rate int
 
 // DecodeNode implements config.Decoder.
 func (r *Rate) DecodeNode(n *config.Node) error {
 	if n.Kind == config.String && n.Text == "model" {
-		*r = dataset.RateOfModel
+		*r = dataset.ModelRate
 		return nil
 	}
 	v, err := n.Number()

@@ -24,7 +24,7 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	case "idx":
 		return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: path}))
 	case "sound":
-		return opened(dataset.OpenSounds(ctx, dataset.SoundsOptions{Dir: path}))
+		return opened(dataset.OpenAudio(ctx, dataset.AudioOptions{Dir: path}))
 	case "arrays":
 		return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 	}

@@ -85,7 +85,7 @@ func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	images := dataset.Source(folder)
 	if k.Of > 1 {
 		from, to := float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
-		if images, err = dataset.Split(ctx, folder, from, to, dataset.Drawing{Seed: 1}); err != nil {
+		if images, err = dataset.Split(ctx, folder, from, to, dataset.SplitOptions{Seed: 1}); err != nil {
 			return nil, err
 		}
 	}

@@ -96,7 +96,7 @@ func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenSounds(ctx, k.options(dataset.SoundsOptions{Dir: paths[0], Labels: paths[1], Label: k.Label, Pattern: k.Pattern, Layout: k.Layout})))
+	return opened(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Labels: paths[1], Label: k.Label, Pattern: k.Pattern, Layout: k.Layout})))
 }
 
 func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -104,11 +104,11 @@ func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenSounds(ctx, k.options(dataset.SoundsOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
+	return opened(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
 }
 
 // options adds what the keys say about items.
-func (k itemKeys) options(o dataset.SoundsOptions) dataset.SoundsOptions {
+func (k itemKeys) options(o dataset.AudioOptions) dataset.AudioOptions {
 	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
 	return o
 }

@@ -122,17 +122,17 @@ func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
 	return nil, key.Unknown("key", []string{"values", "range"})
 }
 
-func decodeRange(n *config.Node) (transform.Law, error) {
+func decodeRange(n *config.Node) (transform.Distribution, error) {
 	if len(n.Items) != 2 {
-		return transform.Law{}, n.Errorf("a range has two ends, [low, high]; for a list of values write {values: [...]}")
+		return transform.Distribution{}, n.Errorf("a range has two ends, [low, high]; for a list of values write {values: [...]}")
 	}
 	low, err := n.Items[0].Number()
 	if err != nil {
-		return transform.Law{}, err
+		return transform.Distribution{}, err
 	}
 	high, err := n.Items[1].Number()
 	if err != nil {
-		return transform.Law{}, err
+		return transform.Distribution{}, err
 	}
 	return transform.Uniform(low, high), nil
 }
@@ -178,7 +178,7 @@ func combine(out []choice, names []string, values []listedArg) []choice {
 func canonicalArgs(args transform.Args) map[string]any {
 	out := map[string]any{}
 	for name, a := range args {
-		if law, ok := a.(transform.Law); ok {
+		if law, ok := a.(transform.Distribution); ok {
 			out[name] = []float64{law.Low, law.High}
 		} else {
 			out[name] = a

@@ -28,7 +28,7 @@ type TransformCell struct {
 	Law       transform.Transform
 	Canonical any // JSON that tells it from every other
 
-	number *transform.Law // what transform.Parameter of a draw lies within; nil where there is no such number
+	number *transform.Distribution // what transform.Parameter of a draw lies within; nil where there is no such number
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -114,7 +114,7 @@ type variant struct {
 	parameter []string
 	law       transform.Transform
 	canonical any
-	number    *transform.Law
+	number    *transform.Distribution
 }
 
 // decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed values.
@@ -147,7 +147,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 
 // numberOf is the law of the number that describes the transformation's draws: of the first of its short parameters. Nil where draws
 // have no such number.
-func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Law {
+func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Distribution {
 	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *t
 	if arg == nil {
 		arg = p.Default
 	}
-	if number, ok := arg.(transform.Law); ok {
+	if number, ok := arg.(transform.Distribution); ok {
 		return &number
 	}
 	return nil

@@ -50,7 +50,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 		return nil, err
 	}
 	o.shape = first.Input.Shape
-	if err := f.Augment.check(f.node.Get("augment"), first.Sound != nil); err != nil {
+	if err := f.Augment.check(f.node.Get("augment"), first.Waveform != nil); err != nil {
 		return nil, err
 	}
 	return o, o.agree()
@@ -66,7 +66,7 @@ func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 	case v.Share == 0:
 		return nil
 	}
-	d := dataset.Drawing{Seed: f.Seed, Stratified: f.Target == "" && src.Classes() != nil}
+	d := dataset.SplitOptions{Seed: f.Seed, Stratified: f.Target == "" && src.Classes() != nil}
 	if o.validation, err = dataset.Split(ctx, src, 0, v.Share, d); err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func (a *Augment) check(n *config.Node, sounds bool) error {
 			at = n.Items[i]
 		}
 		switch {
-		case sounds && !transform.OnSounds(law):
+		case sounds && !transform.OnAudio(law):
 			return at.Errorf("this transforms images, and the samples are audio")
 		case !sounds && !transform.OnImages(law):
 			return at.Errorf("this transforms audio, and the samples are images")

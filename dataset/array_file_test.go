@@ -1,0 +1,126 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Rows come in any order, of any type, and are what ReadArray has.
+func TestRowsOfAnArray(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file, key string
+		single    bool
+	}{
+		{"nhwc-u1.npy", "", true}, {"nhwc-f2.npy", "", true}, {"nhwc-f4.npy", "", true}, {"nhwc-f4-big.npy", "", true},
+		{"nhwc-f8.npy", "", false}, {"nhwc-i4-max255.npy", "", false}, {"stored.npz", "x_train", true}, {"packed.npz", "labels", true},
+	} {
+		whole, err := ReadArray(t.Context(), arrayFile(c.file), c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenArrayFile(t.Context(), arrayFile(c.file), c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		if !slices.Equal(a.Shape(), whole.Shape) || a.Single() != c.single {
+			t.Errorf("%s: shape %v, single %v", c.file, a.Shape(), a.Single())
+		}
+		n := whole.Shape[0]
+		order := []int{2 % n, 3 % n, 0, 2 % n}
+		width := whole.Len() / whole.Shape[0]
+		got := make([]float64, len(order)*width)
+		if err := a.Rows(order, got); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			if want := whole.Data[order[i/width]*width+i%width]; float32(v) != want {
+				t.Fatalf("%s: value %d of row %d is %v, want %v", c.file, i%width, order[i/width], v, want)
+			}
+		}
+	}
+}
+
+// An array that is saved column by column is read as the same one saved row by row.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	shape := []int{3, 2, 4}
+	write := func(name, fortran string, at func(i, j, k int) int) string {
+		values := make([]float32, 24)
+		for i := range 24 {
+			values[at(i/8, i/4%2, i%4)] = float32(i)
+		}
+		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': %s, 'shape': (3, 2, 4), }", fortran)
+		raw := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), 0)
+		raw, err := binary.Append(append(raw, header...), binary.LittleEndian, values)
+		path := filepath.Join(t.TempDir(), name)
+		if err == nil {
+			err = os.WriteFile(path, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, path := range map[string]string{
+		"rows":    write("c.npy", "False", func(i, j, k int) int { return 8*i + 4*j + k }),
+		"columns": write("f.npy", "True", func(i, j, k int) int { return i + 3*j + 6*k }),
+	} {
+		x, err := ReadArray(t.Context(), path, "")
+		if err != nil || !slices.Equal(x.Shape, shape) {
+			t.Fatal(name, x.Shape, err)
+		}
+		for i, v := range x.Data {
+			if v != float32(i) {
+				t.Fatalf("%s: value %d is %v", name, i, v)
+			}
+		}
+	}
+}
+
+func TestArrayKeys(t *testing.T) {
+	t.Parallel()
+	keys, err := ArrayKeys(t.Context(), arrayFile("stored.npz"))
+	if err != nil || !slices.Contains(keys, "x_train") {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	if keys, err := ArrayKeys(t.Context(), arrayFile("nhwc-f4.npy")); err != nil || len(keys) > 0 {
+		t.Errorf("an npy file has the keys %v, %v", keys, err)
+	}
+}
+
+// FuzzOpenArray: any bytes give an error or an array whose rows can be read.
+func FuzzOpenArray(f *testing.F) {
+	for _, name := range []string{"nhwc-f4.npy", "nhwc-f4-big.npy", "labels-i8.npy", "stored.npz"} {
+		data, err := os.ReadFile(arrayFile(name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "a.npy")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenArrayFile(context.Background(), path, "")
+		if err != nil {
+			return
+		}
+		defer a.Close()
+		width := a.npy.row()
+		if width > 1<<20 {
+			return
+		}
+		last := a.Shape()[0] - 1
+		if err := a.Rows([]int{0, last}, make([]float64, 2*width)); err != nil {
+			t.Errorf("rows of an array of shape %v: %v", a.Shape(), err)
+		}
+	})
+}

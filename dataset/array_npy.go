@@ -1,0 +1,242 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// An npyArray is one array in NumPy's npy format that can be read anywhere without being loaded.
+type npyArray struct {
+	fileData
+	offset int64 // of the first value
+	shape  []int
+	kind   byte // 'u', 'i', 'f' or 'b'
+	bytes  int  // of one value
+	order  binary.ByteOrder
+
+	columns bool // the first axis varies fastest
+}
+
+// maxNPYHeader bounds the text that describes an array; NumPy's own is about a hundred bytes.
+const maxNPYHeader = 1 << 16
+
+var (
+	npyDescr = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d{1,2})['"]`)
+	npyOrder = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
+	npyShape = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9, ]*)\)`)
+)
+
+// openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that the values are all there.
+// Reading the values is up to the array; npyio reads arrays of two dimensions at most, and whole.
+func openNPY(b fileData) (npyArray, error) {
+	text, offset, err := npyHeader(b)
+	if err != nil {
+		return npyArray{}, err
+	}
+	a := npyArray{fileData: b, offset: offset}
+	if err := a.parseType(text); err != nil {
+		return a, err
+	}
+	if err := a.parseShape(text); err != nil {
+		return a, err
+	}
+	if err := a.checkSize(); err != nil || !a.columns {
+		return a, err
+	}
+	return a, a.toRows()
+}
+
+// maxTransposed is the number of bytes up to which an array that is saved column by column is read whole and turned.
+const maxTransposed = 256 << 20
+
+// toRows takes an array whose first axis varies fastest into memory, with the last one fastest.
+func (a *npyArray) toRows() error {
+	n := tensor.Size(a.shape)
+	if n > maxTransposed/a.bytes {
+		return fmt.Errorf("saved column by column, and larger than %d MiB: save numpy.ascontiguousarray(a)", maxTransposed>>20)
+	}
+	from, err := a.read(0, n)
+	if err != nil {
+		return err
+	}
+	steps := make([]int, len(a.shape)) // of an axis, in values of the result
+	step := 1
+	for i := len(steps) - 1; i >= 0; i-- {
+		steps[i] = step
+		step *= a.shape[i]
+	}
+	to, place, at := make([]byte, len(from)), make([]int, len(steps)), 0
+	for i := range n {
+		copy(to[at*a.bytes:(at+1)*a.bytes], from[i*a.bytes:])
+		for k := range place {
+			at += steps[k]
+			if place[k]++; place[k] < a.shape[k] {
+				break
+			}
+			at -= steps[k] * a.shape[k]
+			place[k] = 0
+		}
+	}
+	a.ReaderAt, a.offset, a.columns = bytes.NewReader(to), 0, false
+	return nil
+}
+
+// npyHeader returns the dictionary that describes the array and where the values start.
+func npyHeader(b fileData) (string, int64, error) {
+	var start [12]byte
+	n, err := b.ReadAt(start[:], 0)
+	if err != nil && err != io.EOF {
+		return "", 0, err
+	}
+	if n < 10 || string(start[:6]) != "\x93NUMPY" {
+		return "", 0, fmt.Errorf("not an npy array: it does not start with \\x93NUMPY")
+	}
+	at, length := int64(10), int64(binary.LittleEndian.Uint16(start[8:]))
+	if version := start[6]; version == 2 || version == 3 {
+		at, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))
+	} else if version != 1 {
+		return "", 0, fmt.Errorf("npy version %d is not known: 1 to 3 are", version)
+	}
+	if length > maxNPYHeader || at+length > b.size {
+		return "", 0, fmt.Errorf("the npy header claims %d bytes: the file is damaged", length)
+	}
+	text := make([]byte, length)
+	if _, err := b.ReadAt(text, at); err != nil && err != io.EOF {
+		return "", 0, err
+	}
+	return string(text), at + length, nil
+}
+
+func (a *npyArray) parseType(header string) error {
+	m := npyDescr.FindStringSubmatch(header)
+	if m == nil {
+		return fmt.Errorf("values that are no plain numbers: save an array of uint8 or float32")
+	}
+	a.order = binary.LittleEndian
+	if m[1] == ">" {
+		a.order = binary.BigEndian
+	}
+	a.kind = m[2][0]
+	a.bytes, _ = strconv.Atoi(m[3])
+	name := m[2] + m[3]
+	if !strings.Contains(" b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 ", " "+name+" ") {
+		return fmt.Errorf("values of NumPy's type %s: booleans, integers and floats of at most 8 bytes are read", name)
+	}
+	return nil
+}
+
+func (a *npyArray) parseShape(header string) error {
+	order, shape := npyOrder.FindStringSubmatch(header), npyShape.FindStringSubmatch(header)
+	if order == nil || shape == nil {
+		return fmt.Errorf("the npy header has no shape or no order: the file is damaged")
+	}
+	for _, text := range strings.Split(shape[1], ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		d, err := strconv.Atoi(text)
+		if err != nil || d < 0 {
+			return fmt.Errorf("dimension %s of the npy array", text)
+		}
+		a.shape = append(a.shape, d)
+	}
+	a.columns = order[1] == "True" && len(a.shape) > 1
+	return nil
+}
+
+// checkSize compares the dimensions with the bytes that there are.
+func (a *npyArray) checkSize() error {
+	room := (a.size - a.offset) / int64(a.bytes)
+	n := int64(1)
+	if slices.Contains(a.shape, 0) {
+		return fmt.Errorf("an empty array of shape %v", a.shape)
+	}
+	for _, d := range a.shape {
+		if n > room/int64(d) {
+			return fmt.Errorf("%d bytes are too few for shape %v: is the file truncated?", a.size, a.shape)
+		}
+		n *= int64(d)
+	}
+	return nil
+}
+
+// row is the number of values of one slice along the first axis.
+func (a *npyArray) row() int {
+	n := 1
+	for _, d := range a.shape[1:] {
+		n *= d
+	}
+	return n
+}
+
+// read returns the bytes of n values from the first-th on.
+func (a *npyArray) read(first, n int) ([]byte, error) {
+	raw := make([]byte, n*a.bytes)
+	if _, err := a.ReadAt(raw, a.offset+int64(first)*int64(a.bytes)); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// value decodes one number of any type.
+func (a *npyArray) value(raw []byte) float64 {
+	var bits uint64
+	switch a.bytes {
+	case 1:
+		bits = uint64(raw[0])
+	case 2:
+		bits = uint64(a.order.Uint16(raw))
+	case 4:
+		bits = uint64(a.order.Uint32(raw))
+	case 8:
+		bits = a.order.Uint64(raw)
+	}
+	switch a.kind {
+	case 'f':
+		return float(bits, a.bytes)
+	case 'i':
+		shift := 64 - 8*a.bytes
+		return float64(int64(bits<<shift) >> shift)
+	}
+	return float64(bits)
+}
+
+func float(bits uint64, size int) float64 {
+	switch size {
+	case 2:
+		return half(uint16(bits))
+	case 4:
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return math.Float64frombits(bits)
+}
+
+// half is the value of an IEEE 754 number of 16 bits: a sign, 5 bits of exponent, 10 of fraction.
+func half(h uint16) float64 {
+	exponent, fraction := int(h>>10&31), float64(h&1023)
+	var v float64
+	switch exponent {
+	case 0:
+		v = math.Ldexp(fraction, -24)
+	case 31:
+		v = math.Inf(1)
+		if fraction != 0 {
+			v = math.NaN()
+		}
+	default:
+		v = math.Ldexp(1024+fraction, exponent-25)
+	}
+	if h>>15 == 1 {
+		return -v
+	}
+	return v
+}

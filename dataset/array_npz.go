@@ -1,0 +1,140 @@
+package dataset
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// An archive is what holds arrays: an npy file with one, or an npz file with several, each under its key.
+type archive struct {
+	path    string
+	data    fileData
+	members map[string]*zip.File // nil: an npy file
+	keys    []string             // in the order of the file
+}
+
+func openArchive(ctx context.Context, path string) (archive, error) {
+	b, err := openData(ctx, path)
+	if err != nil {
+		return archive{}, err
+	}
+	a := archive{path: path, data: b}
+	if err := a.readDirectory(); err != nil {
+		b.Close()
+		return archive{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// readDirectory lists the arrays of an npz file, which is a zip archive.
+func (a *archive) readDirectory() error {
+	var magic [2]byte
+	if _, err := a.data.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if string(magic[:]) != "PK" {
+		return nil
+	}
+	z, err := zip.NewReader(a.data, a.data.size)
+	if err != nil {
+		return fmt.Errorf("not an npz archive: %w", err)
+	}
+	a.members = map[string]*zip.File{}
+	for _, f := range z.File {
+		if key, ok := strings.CutSuffix(f.Name, ".npy"); ok {
+			a.members[key] = f
+			a.keys = append(a.keys, key)
+		}
+	}
+	return nil
+}
+
+// Close closes the file.
+func (a archive) Close() error { return a.data.Close() }
+
+// open opens the array of a key; an npy file has the key "". An array that is stored as it is (numpy.savez) stays in
+// the file; a compressed one is inflated into memory. It can be read until the archive is closed.
+func (a archive) open(ctx context.Context, key string) (npyArray, error) {
+	where, b := a.path, a.data
+	if a.members == nil {
+		if key != "" {
+			return npyArray{}, fmt.Errorf("%s holds one array without a name, not %q", a.path, key)
+		}
+	} else {
+		where = fmt.Sprintf("%s: array %q", a.path, key)
+		f, ok := a.members[key]
+		if !ok && key == "" {
+			return npyArray{}, fmt.Errorf("%s holds the arrays %s: name one", a.path, strings.Join(a.keys, ", "))
+		}
+		if !ok {
+			return npyArray{}, fmt.Errorf("%s: no array %q: there are %s", a.path, key, strings.Join(a.keys, ", "))
+		}
+		var err error
+		if b, err = openMember(ctx, a.data, f); err != nil {
+			return npyArray{}, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	arr, err := openNPY(b)
+	if err != nil {
+		return arr, fmt.Errorf("%s: %w", where, err)
+	}
+	return arr, nil
+}
+
+func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) {
+	if f.Method == zip.Store {
+		at, err := f.DataOffset()
+		if err != nil {
+			return fileData{}, err
+		}
+		size := int64(f.UncompressedSize64)
+		if size < 0 || size > b.size || at > b.size-size {
+			return fileData{}, fmt.Errorf("the archive is truncated")
+		}
+		return fileData{io.NewSectionReader(b, at, size), size, b.file}, nil
+	}
+	r, err := f.Open()
+	if err != nil {
+		return fileData{}, err
+	}
+	defer r.Close()
+	return decompress(contextReader{ctx, r}, maxDecompressed)
+}
+
+// imagesKey is the key of the images where none is given: the only one, or else the first of the usual names.
+func (a archive) imagesKey() (string, error) {
+	if a.members == nil {
+		return "", nil
+	}
+	if len(a.keys) == 1 {
+		return a.keys[0], nil
+	}
+	for _, usual := range []string{"images", "x", "data", "test_images", "x_test"} {
+		if slices.Contains(a.keys, usual) {
+			return usual, nil
+		}
+	}
+	return "", fmt.Errorf("%s: which array holds the images? There are %s", a.path, strings.Join(a.keys, ", "))
+}
+
+// labelsKey is the key of the labels that go with the images of a key (y_test with x_test, labels with images), or "".
+func (a archive) labelsKey(images string) string {
+	words := strings.Split(images, "_")
+	for i, w := range words {
+		switch w {
+		case "images", "data":
+			words[i] = "labels"
+		case "x":
+			words[i] = "y"
+		}
+	}
+	if key := strings.Join(words, "_"); key != images && slices.Contains(a.keys, key) {
+		return key
+	}
+	return ""
+}

@@ -1,0 +1,309 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/testdata"
+)
+
+// ramp is a WAV file whose value i is i / 2^14.
+func ramp(t testing.TB, rate, n int) []byte {
+	t.Helper()
+	wave := make([]float32, n)
+	for i := range wave {
+		wave[i] = float32(i) / (1 << 14)
+	}
+	var b bytes.Buffer
+	if err := audio.WriteWAV(&b, audio.Clip{Rate: rate, Wave: wave}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func openSounds(t *testing.T, o AudioOptions) *Audio {
+	t.Helper()
+	s, err := OpenAudio(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func digits(t testing.TB) string {
+	return folderOf(t, map[string][]byte{
+		"3_theo_0.wav": ramp(t, 8000, 800), "3_theo_10.wav": ramp(t, 8000, 1600),
+		"0_lucas_0.wav": ramp(t, 8000, 400), "0_lucas_2.wav": ramp(t, 8000, 2000),
+	})
+}
+
+func TestSoundsByPattern(t *testing.T) {
+	t.Parallel()
+	s := openSounds(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
+	if got := fmt.Sprint(s.Classes(), s.Factors(), Categories(s, "speaker"), Categories(s, "take")); got != "[0 1 2 3] [duration speaker take] [lucas theo] []" {
+		t.Errorf("classes, factors, categories: %s", got)
+	}
+	for i := range s.Len() {
+		got, err := s.At(t.Context(), i, Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var label, take int
+		var speaker string
+		if _, err := fmt.Sscanf(strings.ReplaceAll(strings.TrimSuffix(got.Name, ".wav"), "_", " "), "%d %s %d", &label, &speaker, &take); err != nil {
+			t.Fatal(err)
+		}
+		n := got.Input.Shape[1]
+		if got.Label != label || got.Factors["take"] != float64(take) || Categories(s, "speaker")[int(got.Factors["speaker"])] != speaker ||
+			got.Factors["duration"] != float64(n)/8000 || got.Waveform.Rate != 8000 || got.Input.Data[n-1] != float32(n-1)/(1<<14) {
+			t.Errorf("sample %+v", got)
+		}
+	}
+}
+
+func TestWhere(t *testing.T) {
+	t.Parallel()
+	s := openSounds(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
+	for _, c := range []struct {
+		conditions map[string]Condition
+		want       string
+	}{
+		{nil, "0_lucas_0 0_lucas_2 3_theo_0 3_theo_10"},
+		{map[string]Condition{"take": {High: 4}}, "0_lucas_0 0_lucas_2 3_theo_0"},
+		{map[string]Condition{"take": {High: 4}, "speaker": {Values: []string{"theo"}}}, "3_theo_0"},
+		{map[string]Condition{"take": {Values: []string{"2", "10"}}}, "0_lucas_2 3_theo_10"},
+		{map[string]Condition{"label": {Values: []string{"3"}}}, "3_theo_0 3_theo_10"},
+		{map[string]Condition{"take": {Low: 50, High: 60}}, ""},
+	} {
+		got, err := Where(t.Context(), Limit(s, 4), c.conditions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for i := range got.Len() {
+			d, err := Describe(t.Context(), got, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, strings.TrimSuffix(d.Name, ".wav"))
+		}
+		if strings.Join(names, " ") != c.want {
+			t.Errorf("%v: %v, want %v", c.conditions, names, c.want)
+		}
+	}
+	for want, bad := range map[string]map[string]Condition{
+		`no factor is called "mood"`: {"mood": {}},
+		`there is no "anna"`:         {"speaker": {Values: []string{"anna"}}},
+		`"first" is no number`:       {"take": {Values: []string{"first"}}},
+	} {
+		if _, err := Where(t.Context(), s, bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", bad, err, want)
+		}
+	}
+}
+
+func TestSoundsFit(t *testing.T) {
+	t.Parallel()
+	dir := digits(t) // of 400, 2000, 800 and 1600 values
+	lengths := func(o AudioOptions, frame Frame) (out []string) {
+		s := openSounds(t, o)
+		for i := range s.Len() {
+			got, err := s.At(t.Context(), i, frame)
+			switch bad := (*BadSample)(nil); {
+			case errors.As(err, &bad):
+				out = append(out, "bad")
+			case err != nil:
+				t.Fatal(err)
+			default:
+				first, last := got.Input.Data[0]*(1<<14), got.Input.Data[len(got.Input.Data)-1]*(1<<14)
+				out = append(out, fmt.Sprintf("%d:%v..%v", got.Input.Shape[1], first, last))
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		o     AudioOptions
+		frame Frame
+		want  string
+	}{
+		{AudioOptions{}, Frame{}, "[400:0..399 2000:0..1999 800:0..799 1600:0..1599]"},
+		{AudioOptions{Length: 0.1}, Frame{}, "[800:0..0 800:600..1399 800:0..799 800:400..1199]"},
+		{AudioOptions{}, Frame{Rate: 8000, Length: 800}, "[800:0..0 800:600..1399 800:0..799 800:400..1199]"},
+		{AudioOptions{Length: 0.1, Fit: "crop"}, Frame{Length: 800}, "[bad 800:600..1399 800:0..799 800:400..1199]"},
+		{AudioOptions{Length: 0.1, Fit: "split"}, Frame{}, "[800:0..799 800:800..1599 800:0..799 800:0..799 800:800..1599]"},
+	} {
+		c.o.Dir = dir
+		if got := fmt.Sprint(lengths(c.o, c.frame)); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.o, got, c.want)
+		}
+	}
+	s := openSounds(t, AudioOptions{Dir: dir, Length: 0.1, Fit: "split"})
+	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 sounds are left out, being shorter than an item of 0.1 s: 0_lucas_0.wav]" {
+		t.Errorf("notes %s", got)
+	}
+	if got := s.Describe(1); got.Name != "0_lucas_2.wav#1" || got.Index != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSoundsRates(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t, map[string][]byte{"a.wav": ramp(t, 8000, 800), "b.wav": ramp(t, 16000, 1600)})
+	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "a.wav has 8000 samples a second and b.wav 16000") {
+		t.Errorf("two rates: %v", err)
+	}
+	resampled := openSounds(t, AudioOptions{Dir: dir, Rate: 16000})
+	for i := range resampled.Len() {
+		got, err := resampled.At(t.Context(), i, Frame{})
+		if err != nil || got.Input.Shape[1] != 1600 || got.Waveform.Rate != 16000 {
+			t.Errorf("sample %d: %v, %v", i, got.Input.Shape, err)
+		}
+	}
+	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: say rate: 8000") {
+		t.Errorf("another rate than the model's: %v", err)
+	}
+	any := openSounds(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
+	for i := range any.Len() {
+		got, err := any.At(t.Context(), i, Frame{Rate: 22050})
+		if err != nil || got.Input.Shape[1] != 1103 || got.Waveform.Rate != 22050 {
+			t.Errorf("sample %d: %v, %v", i, got.Input.Shape, err)
+		}
+	}
+	if _, err := any.At(t.Context(), 0, Frame{Rate: 8000, Length: 500}); err == nil || !strings.Contains(err.Error(), "items of 400 samples (0.05 s) and the model takes 500") {
+		t.Errorf("another length than the model's: %v", err)
+	}
+	if _, err := any.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes images") {
+		t.Errorf("a frame of images: %v", err)
+	}
+}
+
+func TestLibriSpeech(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t, map[string][]byte{
+		"19/198/19-198-0000.wav": ramp(t, 16000, 16000), "19/198/19-198-0001.wav": ramp(t, 16000, 32000),
+		"19/198/19-198.trans.txt": []byte("19-198-0000 ONE TWO THREE\n19-198-0001 FOUR\n"),
+		"26/495/26-495-0000.wav":  ramp(t, 16000, 16000),
+		"26/495/26-495.trans.txt": []byte("26-495-0000 FIVE SIX\n"),
+		"26/496/26-496-0000.wav":  ramp(t, 16000, 16000), // no transcript
+		"26/495/26-495-0001.wav":  ramp(t, 16000, 16000), // no line in it
+	})
+	s := openSounds(t, AudioOptions{Dir: dir, Layout: "librispeech", Label: "speaker"})
+	if got := fmt.Sprint(s.Classes(), s.Factors()); got != "[19 26] [chapter duration speaker words words-per-second]" {
+		t.Errorf("classes and factors: %s", got)
+	}
+	var got []string
+	for i := range s.Len() {
+		d := s.Describe(i)
+		got = append(got, fmt.Sprint(d.Label, d.Factors["words"], d.Factors["words-per-second"], d.Factors["speaker"]))
+	}
+	if want := []string{"0 3 3 19", "0 1 0.5 19", "1 2 2 26"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if want := "[2 of 5 sounds are left out, being without a transcript: 26/495/26-495-0001.wav, 26/496/26-496-0000.wav]"; fmt.Sprint(s.Notes()) != want {
+		t.Errorf("notes %v, want %v", s.Notes(), want)
+	}
+}
+
+func TestSoundsRefused(t *testing.T) {
+	t.Parallel()
+	dir := digits(t)
+	table := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(table, []byte("file,word\n3_theo_0.wav,three\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	broken := folderOf(t, map[string][]byte{"a.wav": []byte("RIFF"), "b.flac": nil})
+	for want, o := range map[string]AudioOptions{
+		"no sounds":                         {Dir: empty},
+		"none of 2 sounds can be read":      {Dir: broken},
+		"4 of 4 sounds do not fit":          {Dir: dir, Pattern: "{label}-{take}.wav"},
+		"has no field such as {label}":      {Dir: dir, Pattern: "a.wav"},
+		"nothing stands between":            {Dir: dir, Pattern: "{label}{take}.wav"},
+		"{a} stands twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
+		"a brace has no partner":            {Dir: dir, Pattern: "{a}_{b"},
+		"has no field {word}":               {Dir: dir, Pattern: "{label}_{speaker}_{take}.wav", Label: "word"},
+		"no column digit":                   {Dir: dir, Labels: table, Label: "digit"},
+		"there is neither":                  {Dir: dir, Label: "digit"},
+		"not from both":                     {Dir: dir, Labels: table, Pattern: "{label}.wav"},
+		"split wants a length":              {Dir: dir, Fit: "split"},
+		`fit "squeeze"`:                     {Dir: dir, Fit: "squeeze"},
+		"rate 800000000":                    {Dir: dir, Rate: 800000000},
+		"length -1":                         {Dir: dir, Length: -1},
+		"all 4 sounds are shorter":          {Dir: dir, Fit: "split", Length: 10},
+		"SPEAKER-CHAPTER-NUMBER":            {Dir: dir, Layout: "librispeech"},
+		"librispeech has its own factors":   {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
+		`layout "synsets" is one of images`: {Dir: dir, Layout: "synsets"},
+	} {
+		if _, err := OpenAudio(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestDamagedSoundIsABadSample(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile("../audio/testdata/tone16.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folderOf(t, map[string][]byte{"a.flac": whole, "b.flac": whole[:len(whole)-200], "c.wav": ramp(t, 8000, 100)[:30]})
+	s := openSounds(t, AudioOptions{Dir: dir})
+	if _, err := s.At(t.Context(), 0, Frame{}); err != nil {
+		t.Error(err)
+	}
+	for i, want := range map[int]string{1: "b.flac: the FLAC file is damaged or truncated", 2: "c.wav: a WAV format chunk"} {
+		var bad *BadSample
+		if _, err := s.At(t.Context(), i, Frame{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("sample %d: %v", i, err)
+		}
+	}
+}
+
+// The test split of the data set is takes 0 to 4 of every speaker.
+func TestSpokenDigits(t *testing.T) {
+	t.Parallel()
+	s := openSounds(t, AudioOptions{Dir: testdata.Path(t, "fsdd"), Pattern: "{label}_{speaker}_{take}.wav", Length: 1})
+	if s.Len() != 3000 || len(s.Classes()) != 10 || len(Categories(s, "speaker")) != 6 {
+		t.Errorf("%d sounds, classes %v, speakers %v", s.Len(), s.Classes(), Categories(s, "speaker"))
+	}
+	test, err := Where(t.Context(), s, map[string]Condition{"take": {High: 4}})
+	if err != nil || test.Len() != 300 {
+		t.Fatalf("%d sounds of the test split, %v", test.Len(), err)
+	}
+	for i := 0; i < test.Len(); i += 50 {
+		got, err := test.At(t.Context(), i, Frame{Rate: 8000, Length: 8000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var peak float64
+		for _, v := range got.Input.Data {
+			peak = math.Max(peak, math.Abs(float64(v)))
+		}
+		if peak < 0.01 || peak > 1 {
+			t.Errorf("%s: peak %v", got.Name, peak)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	f.Add("{label}_{speaker}_{take}.wav", "3_theo_10.wav")
+	f.Add("{a}/{}.flac", "x/y.flac")
+	f.Add("[{x}](.*)", "[1](.*)")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		p, err := parsePattern(text)
+		if err != nil {
+			return
+		}
+		if m := p.match(name); m != nil && len(m) != len(p.fields) {
+			t.Errorf("%d texts for the fields %v", len(m), p.fields)
+		}
+	})
+}

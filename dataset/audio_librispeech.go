@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// readTranscripts gives the sounds of LibriSpeech their factors, and leaves out those without a transcript.
+func (s *Audio) readTranscripts() error {
+	words := map[string]int{} // of every utterance, by its path without ending
+	read := map[string]bool{} // transcripts
+	var missing []string
+	kept := 0
+	var speakers, chapters []string
+	for i, f := range s.files {
+		folder, stem := path.Dir(f.name), strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
+		parts := strings.Split(stem, "-")
+		if len(parts) != 3 {
+			return fmt.Errorf("%s: files of LibriSpeech are called SPEAKER-CHAPTER-NUMBER.flac", f.name)
+		}
+		transcript := path.Join(folder, parts[0]+"-"+parts[1]+".trans.txt")
+		if !read[transcript] {
+			read[transcript] = true
+			if err := s.readTranscript(transcript, words); err != nil {
+				return err
+			}
+		}
+		n := words[path.Join(folder, stem)]
+		if n == 0 {
+			missing = append(missing, f.name)
+			continue
+		}
+		s.files[kept], s.info[kept], s.damaged[kept] = f, s.info[i], s.damaged[i]
+		s.setFactor(kept, "words", float64(n))
+		if s.damaged[kept] == nil && s.info[kept].Frames > 0 {
+			s.setFactor(kept, "words-per-second", float64(n)/s.info[kept].Seconds())
+		}
+		speakers, chapters = append(speakers, parts[0]), append(chapters, parts[1])
+		kept++
+	}
+	if kept == 0 {
+		return fmt.Errorf("none of %d sounds has a transcript: SPEAKER-CHAPTER.trans.txt belongs beside them", len(s.files))
+	}
+	s.note(missing, "without a transcript")
+	s.files, s.info, s.damaged = s.files[:kept], s.info[:kept], s.damaged[:kept]
+	return s.labelSpeakers(speakers, chapters)
+}
+
+// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A file that is not there has none.
+func (s *Audio) readTranscript(name string, words map[string]int) error {
+	file, err := os.Open(filepath.Join(s.dir, name))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 {
+			words[path.Join(path.Dir(name), fields[0])] = len(fields) - 1
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// labelSpeakers makes speaker and chapter factors, and one of them the label where it is asked for.
+func (s *Audio) labelSpeakers(speakers, chapters []string) error {
+	columns := map[string][]string{"speaker": speakers, "chapter": chapters}
+	if label := s.options.Label; label != "" {
+		if columns[label] == nil {
+			return fmt.Errorf("label %q: of LibriSpeech it is speaker or chapter", label)
+		}
+		s.label(prefixed(columns[label])) // numbers of speakers are names: there need be no speaker 0
+		for i, c := range s.classes {
+			s.classes[i] = strings.TrimPrefix(c, namePrefix)
+		}
+	}
+	rows := make([][]string, len(speakers))
+	for i := range rows {
+		rows[i] = []string{speakers[i], chapters[i]}
+	}
+	return s.setFactors([]string{"speaker", "chapter"}, rows, func(i int) string { return s.files[i].name })
+}
+
+const namePrefix = "s"
+
+// prefixed keeps texts from being taken for numbers.
+func prefixed(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = namePrefix + t
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxDecompressed bounds what a compressed file may hold, since it is kept in memory.
+const maxDecompressed = 8 << 30
+
+// A fileData is bytes that can be read anywhere: a file, or in memory what a compressed file held. Parts of a file share its
+// closer.
+type fileData struct {
+	io.ReaderAt
+	size int64
+	file io.Closer // nil: in memory
+}
+
+// Close closes the file, if there is one.
+func (b fileData) Close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
+
+// openData opens a file; one that ends in .gz is inflated into memory.
+func openData(ctx context.Context, path string) (fileData, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fileData{}, err
+	}
+	if strings.HasSuffix(path, ".gz") {
+		defer f.Close()
+		z, err := gzip.NewReader(contextReader{ctx, f})
+		if err != nil {
+			return fileData{}, fmt.Errorf("%s: %w", path, err)
+		}
+		b, err := decompress(z, maxDecompressed)
+		if err != nil {
+			return fileData{}, fmt.Errorf("%s: %w", path, err)
+		}
+		return b, nil
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder, not a file", path)
+	}
+	if err != nil {
+		f.Close()
+		return fileData{}, err
+	}
+	return fileData{f, info.Size(), f}, nil
+}
+
+// decompress reads at most limit bytes. Memory grows with what is really there, not with what a header claims.
+func decompress(r io.Reader, limit int64) (fileData, error) {
+	var buf bytes.Buffer
+	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fileData{}, fmt.Errorf("the compressed data end too early: is the file truncated?")
+	}
+	if err != nil {
+		return fileData{}, err
+	}
+	if n > limit {
+		return fileData{}, fmt.Errorf("holds more than %d bytes", limit)
+	}
+	return fileData{ReaderAt: bytes.NewReader(buf.Bytes()), size: n}, nil
+}

@@ -1,0 +1,279 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A fileList is the files of a folder, with what is known of each before it is read.
+type fileList struct {
+	dir        string
+	what       string // "images" or "sounds"
+	extensions []string
+	files      []fileEntry
+	classes    []string
+	factors    []string            // sorted
+	categories map[string][]string // of the factors that are names: the names, by number
+}
+
+type fileEntry struct {
+	name    string // relative to the folder, with slashes
+	size    int64
+	label   int
+	factors map[string]float64
+}
+
+// A labelSource says where the labels and factors of files come from.
+type labelSource struct {
+	table   string // a CSV file
+	column  string // of the CSV, or field of the pattern, that holds the label; "": label
+	pattern string // of file names
+	layout  string // "classes", "synsets" or "flat"; "": by what is there
+}
+
+// hasExtension reports whether a file's ending is one of those that are listed.
+func (l *fileList) hasExtension(name string) bool {
+	return slices.Contains(l.extensions, strings.ToLower(path.Ext(name)))
+}
+
+// has reports whether there are files of an ending.
+func (l *fileList) has(ending string) bool {
+	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), ending) })
+}
+
+// list finds the files and labels them.
+func (l *fileList) list(ctx context.Context, by labelSource) error {
+	if by.table != "" {
+		switch {
+		case by.layout != "":
+			return fmt.Errorf("labels come from %s or from layout %q, not from both", by.table, by.layout)
+		case by.pattern != "":
+			return fmt.Errorf("labels come from %s or from the pattern %q, not from both", by.table, by.pattern)
+		}
+		return l.fromCSV(ctx, by.table, by.column)
+	}
+	if err := l.find(ctx); err != nil {
+		return err
+	}
+	if by.pattern != "" {
+		if by.layout != "" {
+			return fmt.Errorf("labels come from the pattern %q or from layout %q, not from both", by.pattern, by.layout)
+		}
+		return l.labelByPattern(by.pattern, by.column)
+	}
+	if by.column != "" {
+		return fmt.Errorf("label %q names a column of a CSV file or a field of a pattern, and there is neither", by.column)
+	}
+	layout, err := by.layout, error(nil)
+	if layout == "" {
+		if layout, err = l.detect(); err != nil {
+			return err
+		}
+	}
+	switch layout {
+	case "flat":
+		return nil
+	case "classes":
+		return l.labelByFolder()
+	case "synsets":
+		return l.labelBySynset()
+	}
+	return fmt.Errorf("layout %q is not known: classes, synsets or flat", layout)
+}
+
+// find lists the files beneath the folder, of which there must be some.
+func (l *fileList) find(ctx context.Context) error {
+	var err error
+	if l.files, err = filesBeneath(ctx, l.dir, "", l.hasExtension); err != nil {
+		return err
+	}
+	if len(l.files) == 0 {
+		return fmt.Errorf("no %s (%s)", l.what, strings.Join(l.extensions, ", "))
+	}
+	return nil
+}
+
+// describe is file i as a sample without its content.
+func (l *fileList) describe(i int) Sample {
+	f := l.files[i]
+	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
+}
+
+// filesBeneath lists the files of a folder that are wanted: its own by name, then those of its folders by name. Links are
+// followed.
+func filesBeneath(ctx context.Context, root, dir string, wanted func(name string) bool) ([]fileEntry, error) {
+	const maxDepth = 32 // deeper than any dataset: a link that leads back up
+	if strings.Count(dir, "/") > maxDepth {
+		return nil, fmt.Errorf("%s: folders nested deeper than %d: does a link lead back up?", dir, maxDepth)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(root, dir))
+	if err != nil {
+		return nil, err
+	}
+	var files []fileEntry
+	var folders []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || (e.Type().IsRegular() && !wanted(name)) {
+			continue
+		}
+		info, err := statEntry(root, name, e)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			folders = append(folders, name)
+		case wanted(name):
+			files = append(files, fileEntry{name: name, size: info.Size(), label: NoLabel})
+		}
+	}
+	for _, name := range folders {
+		inner, err := filesBeneath(ctx, root, name, wanted)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, inner...)
+	}
+	return files, nil
+}
+
+func statEntry(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		return os.Stat(filepath.Join(root, name))
+	}
+	return e.Info()
+}
+
+func (l *fileList) detect() (string, error) {
+	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
+	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
+	switch i := slices.IndexFunc(l.files, nested); {
+	case i > 0: // a folder's own files come first
+		return "", fmt.Errorf("%s both in the folder (%s) and in folders beneath it (%s): set the layout, classes or flat", l.what, l.files[0].name, l.files[i].name)
+	case i == 0:
+		return "classes", nil
+	case !slices.ContainsFunc(l.files, func(p fileEntry) bool { return !synset(p) }):
+		return "synsets", nil
+	}
+	return "flat", nil
+}
+
+// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder without images is a
+// class all the same.
+func (l *fileList) labelByFolder() error {
+	classes, err := classFolders(l.dir)
+	if err != nil {
+		return err
+	}
+	l.classes = classes
+	for i := range l.files {
+		class, _, nested := strings.Cut(l.files[i].name, "/")
+		if !nested {
+			return fmt.Errorf("%s lies outside the folders of the classes", class)
+		}
+		l.files[i].label, _ = slices.BinarySearch(classes, class)
+	}
+	return nil
+}
+
+// classFolders lists the folders in a folder, sorted.
+func classFolders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := statEntry(dir, e.Name(), e); err == nil && info.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+var synsetPrefix = regexp.MustCompile(`^n\d{8}(?:[^0-9A-Za-z]|$)`)
+
+// synsetOf is the WordNet synset that a file's name starts with, or "".
+func synsetOf(name string) string {
+	if base := path.Base(name); synsetPrefix.MatchString(base) {
+		return base[:9]
+	}
+	return ""
+}
+
+func (l *fileList) labelBySynset() error {
+	for _, p := range l.files {
+		s := synsetOf(p.name)
+		if s == "" {
+			return fmt.Errorf("%s: the name does not start with a synset such as n01440764", p.name)
+		}
+		l.classes = append(l.classes, s)
+	}
+	slices.Sort(l.classes)
+	l.classes = slices.Compact(l.classes)
+	for i := range l.files {
+		l.files[i].label, _ = slices.BinarySearch(l.classes, synsetOf(l.files[i].name))
+	}
+	return nil
+}
+
+// fingerprinted is the number of files whose bytes enter the fingerprint.
+const fingerprinted = 10_000
+
+// hash adds the files, what is known of them, and the ends of their content to a fingerprint.
+func (l *fileList) hash(ctx context.Context, d digest) error {
+	d.add(len(l.classes))
+	for _, c := range l.classes {
+		d.add(c)
+	}
+	for _, p := range l.files {
+		d.add(p.name, p.size, p.label)
+		for _, name := range l.factors {
+			d.add(name, p.factors[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.categories)) {
+		d.add(name, l.categories[name])
+	}
+	n := min(len(l.files), fingerprinted)
+	for i := range n {
+		if err := l.hashEnds(ctx, d, l.files[i*len(l.files)/n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
+	file, err := os.Open(filepath.Join(l.dir, p.name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return d.addBlocks(ctx, file, p.size, 2)
+}
+
+// withoutPath is the cause of an error of the file system, without the path, which the sample's name says already; nil for
+// other errors.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path, image, sound), label (or class, or
+// the column that is asked for; may be missing), and any others are factors. Without a header the columns are file and label.
+type labelTable struct {
+	factors []string
+	rows    []labelRow
+}
+
+type labelRow struct {
+	line    int
+	file    string   // with slashes
+	label   string   // "": none
+	factors []string // in the order of the table's
+}
+
+// columns are the places of what a row holds; -1: no such column.
+type columns struct {
+	file, label int
+	factors     []int // into names
+	names       []string
+}
+
+func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
+	buffered := bufio.NewReader(r)
+	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		buffered.Discard(3) // the byte order mark that spreadsheets write
+	}
+	lines := csv.NewReader(buffered)
+	lines.TrimLeadingSpace = true
+	lines.ReuseRecord = true
+	var t labelTable
+	var c columns
+	seen := map[string]int{}
+	for first := true; ; first = false {
+		record, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			return t, t.check()
+		}
+		if err != nil {
+			return t, err
+		}
+		line, _ := lines.FieldPos(0)
+		if first {
+			var header bool
+			if c, header, err = columnsOf(record, label, isFile); err != nil {
+				return t, err
+			}
+			t.factors = c.names
+			if header {
+				continue
+			}
+		}
+		row, err := c.row(record)
+		if err != nil {
+			return t, fmt.Errorf("line %d: %w", line, err)
+		}
+		if before, twice := seen[row.file]; twice {
+			return t, fmt.Errorf("line %d: %s is in line %d already", line, row.file, before)
+		}
+		seen[row.file], row.line = line, line
+		t.rows = append(t.rows, row)
+	}
+}
+
+func (t labelTable) check() error {
+	if len(t.rows) == 0 {
+		return fmt.Errorf("no rows")
+	}
+	return nil
+}
+
+// columnsOf reads the header, or finds that there is none: the first field is a file's name.
+func columnsOf(record []string, label string, isFile func(string) bool) (columns, bool, error) {
+	c := columns{file: -1, label: -1}
+	if isFile(record[0]) {
+		return c.withoutHeader(len(record), label)
+	}
+	for i, name := range record {
+		name = strings.TrimSpace(name)
+		var err error
+		switch lower := strings.ToLower(name); {
+		case label != "" && name == label, label == "" && (lower == "label" || lower == "class"):
+			err = c.assign(&c.label, i, "label")
+		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
+			err = c.assign(&c.file, i, "file")
+		case name == "" || slices.Contains(c.names, name):
+			err = fmt.Errorf("line 1: column %d: the name %q is empty or used twice", i+1, name)
+		default:
+			c.factors = append(c.factors, i)
+			c.names = append(c.names, name)
+		}
+		if err != nil {
+			return c, true, err
+		}
+	}
+	switch {
+	case c.file < 0:
+		return c, true, fmt.Errorf("line 1: no column file among %s", strings.Join(record, ", "))
+	case c.label < 0 && label != "":
+		return c, true, fmt.Errorf("line 1: no column %s, which is to be the label, among %s", label, strings.Join(record, ", "))
+	}
+	return c, true, nil
+}
+
+// withoutHeader is a table without a header: files and, where there are two columns, labels.
+func (c columns) withoutHeader(width int, label string) (columns, bool, error) {
+	switch {
+	case width > 2:
+		return c, false, fmt.Errorf("line 1: %d columns and no header: name the columns file, label and the factors", width)
+	case label != "":
+		return c, false, fmt.Errorf("line 1: no header, so no column is called %s", label)
+	case width == 2:
+		c.label = 1
+	}
+	c.file = 0
+	return c, false, nil
+}
+
+// assign notes that column i is the file or the label.
+func (c columns) assign(at *int, i int, what string) error {
+	if *at >= 0 {
+		return fmt.Errorf("line 1: columns %d and %d both name the %s", *at+1, i+1, what)
+	}
+	*at = i
+	return nil
+}
+
+func (c columns) row(record []string) (labelRow, error) {
+	row := labelRow{file: path.Clean(filepath.ToSlash(strings.TrimSpace(record[c.file])))}
+	if !filepath.IsLocal(filepath.FromSlash(row.file)) || row.file == "." {
+		return row, fmt.Errorf("file %q: names are relative to the folder and stay in it", record[c.file])
+	}
+	if c.label >= 0 {
+		row.label = strings.TrimSpace(record[c.label])
+	}
+	for _, at := range c.factors {
+		row.factors = append(row.factors, strings.TrimSpace(record[at]))
+	}
+	return row, nil
+}
+
+// labelsOf turns labels to indices, NoLabel for an empty one. Where all are whole numbers they are the indices; otherwise the
+// classes are the sorted names.
+func labelsOf(texts []string) (labels []int, classes []string) {
+	if labels, highest, ok := wholeNumbers(texts); ok {
+		return labels, numberNames(highest)
+	}
+	for _, text := range texts {
+		if text != "" {
+			classes = append(classes, text)
+		}
+	}
+	slices.Sort(classes)
+	classes = slices.Compact(classes)
+	for _, text := range texts {
+		i, ok := slices.BinarySearch(classes, text)
+		if !ok {
+			i = NoLabel
+		}
+		labels = append(labels, i)
+	}
+	return labels, classes
+}
+
+func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
+	highest = NoLabel
+	for _, text := range texts {
+		n := NoLabel
+		if text != "" {
+			var err error
+			if n, err = strconv.Atoi(text); err != nil || n < NoLabel || n > maxLabel {
+				return nil, 0, false
+			}
+		}
+		labels = append(labels, n)
+		highest = max(highest, n)
+	}
+	return labels, highest, true
+}
+
+// fromCSV makes the rows of a CSV file the samples of the folder.
+func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
+	r, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	t, err := readLabelTable(contextReader{ctx, r}, label, l.hasExtension)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	texts, factors := make([]string, len(t.rows)), make([][]string, len(t.rows))
+	for i, row := range t.rows {
+		info, err := os.Stat(filepath.Join(l.dir, row.file))
+		if err == nil && info.IsDir() {
+			err = fmt.Errorf("%s is a folder", row.file)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: line %d: %w", file, row.line, err)
+		}
+		l.files = append(l.files, fileEntry{name: row.file, size: info.Size()})
+		texts[i], factors[i] = row.label, row.factors
+	}
+	l.label(texts)
+	return l.setFactors(t.factors, factors, func(i int) string { return fmt.Sprintf("%s: line %d", file, t.rows[i].line) })
+}
+
+// label gives the files their labels.
+func (l *fileList) label(texts []string) {
+	var labels []int
+	labels, l.classes = labelsOf(texts)
+	for i := range l.files {
+		l.files[i].label = labels[i]
+	}
+}
+
+// setFactors gives the files their factors: texts has a row for each file and a column for each name. A factor whose texts are all
+// numbers has those values; one of which none is a number has categories, and its value is the place among their sorted names.
+func (l *fileList) setFactors(names []string, texts [][]string, place func(i int) string) error {
+	for c, name := range names {
+		column := make([]string, len(texts))
+		for i, row := range texts {
+			column[i] = row[c]
+		}
+		values, categories, bad := factorValues(column)
+		if bad >= 0 {
+			return fmt.Errorf("%s: factor %s is %q, which is no number", place(bad), name, column[bad])
+		}
+		if categories != nil {
+			if l.categories == nil {
+				l.categories = map[string][]string{}
+			}
+			l.categories[name] = categories
+		}
+		for i, v := range values {
+			l.setFactor(i, name, v)
+		}
+	}
+	return nil
+}
+
+// setFactor gives one file a factor.
+func (l *fileList) setFactor(i int, name string, v float64) {
+	if l.files[i].factors == nil {
+		l.files[i].factors = map[string]float64{}
+	}
+	l.files[i].factors[name] = v
+	if at, known := slices.BinarySearch(l.factors, name); !known {
+		l.factors = slices.Insert(l.factors, at, name)
+	}
+}
+
+// factorValues reads a factor as numbers or as categories. Where some texts are numbers and others are not, bad is the
+// first that is not; else it is -1.
+func factorValues(texts []string) (values []float64, categories []string, bad int) {
+	bad = -1
+	for i, text := range texts {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			if bad < 0 {
+				bad = i
+			}
+			continue
+		}
+		values = append(values, v)
+	}
+	if bad < 0 || len(values) > 0 {
+		return values, nil, bad
+	}
+	if i := slices.Index(texts, ""); i >= 0 {
+		return nil, nil, i
+	}
+	categories = slices.Clone(texts)
+	slices.Sort(categories)
+	categories = slices.Compact(categories)
+	for _, text := range texts {
+		at, _ := slices.BinarySearch(categories, text)
+		values = append(values, float64(at))
+	}
+	return values, categories, -1
+}

@@ -1,0 +1,286 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// ArraysOptions says which arrays of NumPy to read images and labels from.
+type ArraysOptions struct {
+	Images    string  // an .npy or .npz file of N x H x W x C, N x C x H x W or N x H x W
+	ImagesKey string  // of an npz file; "": its only array, or "images", "x", "data", "test_images", "x_test"
+	Labels    string  // an .npy or .npz file of N integers; "": the array that goes with ImagesKey, none if there is none
+	LabelsKey string  // of an npz file
+	Layout    string  // "NHWC", "NCHW" or "NHW"; "": by which axis has 1 or 3 entries
+	Max       float64 // the value that stands for white; 0: 255 for uint8, 1 for other types
+	Raw       bool    // values are passed on whatever their range is; else values outside 0..Max are an error
+}
+
+// An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed stay in the file and are
+// read image by image.
+type Arrays struct {
+	file        archive
+	name        string
+	images      npyArray
+	c, h, w     int
+	last        bool // channels are the last axis
+	max         float64
+	raw         bool
+	labels      []int // nil: none
+	classes     []string
+	fingerprint string
+}
+
+// OpenArrays opens images, and labels where there are any; the classes are the numbers "0" to the largest label.
+func OpenArrays(ctx context.Context, o ArraysOptions) (*Arrays, error) {
+	a, err := openArraySource(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening arrays: %w", err)
+	}
+	return a, nil
+}
+
+func openArraySource(ctx context.Context, o ArraysOptions) (*Arrays, error) {
+	file, err := openArchive(ctx, o.Images)
+	if err != nil {
+		return nil, err
+	}
+	a := &Arrays{file: file, name: filepath.Base(o.Images), raw: o.Raw, max: o.Max}
+	if err := a.open(ctx, o); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
+	key := o.ImagesKey
+	var err error
+	if key == "" {
+		if key, err = a.file.imagesKey(); err != nil {
+			return err
+		}
+	}
+	if a.images, err = a.file.open(ctx, key); err != nil {
+		return err
+	}
+	if err := a.arrange(o.Layout); err != nil {
+		return fmt.Errorf("%s: %w", o.Images, err)
+	}
+	if a.max == 0 {
+		a.max = 1
+		if a.images.kind == 'u' && a.images.bytes == 1 {
+			a.max = 255
+		}
+	}
+	if !(a.max > 0) {
+		return fmt.Errorf("%s: max is %v: the value that stands for white is above 0", o.Images, a.max)
+	}
+	if a.labels, err = openLabels(ctx, o, a.file, key, a.Len()); err != nil {
+		return err
+	}
+	if a.labels != nil {
+		a.classes = numberNames(slices.Max(a.labels))
+	}
+	return a.hash(ctx, o, key)
+}
+
+// hash makes the fingerprint from the file of images, how it is read, and the labels.
+func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
+	d := newDigest("arrays")
+	d.add(a.name, key, a.c, a.h, a.w, a.last, a.max, a.raw, a.labels)
+	err := d.addFile(ctx, o.Images)
+	a.fingerprint = d.String()
+	return err
+}
+
+// arrange works out the channels, height and width of an image.
+func (a *Arrays) arrange(layout string) error {
+	s := a.images.shape
+	if layout == "" {
+		var err error
+		if layout, err = layoutOf(s); err != nil {
+			return err
+		}
+	}
+	if len(layout) != len(s) {
+		return fmt.Errorf("layout %s does not fit shape %v", layout, s)
+	}
+	switch layout {
+	case "NHW":
+		a.c, a.h, a.w = 1, s[1], s[2]
+	case "NHWC":
+		a.h, a.w, a.c, a.last = s[1], s[2], s[3], true
+	case "NCHW":
+		a.c, a.h, a.w = s[1], s[2], s[3]
+	default:
+		return fmt.Errorf("layout %q is not known: NHWC, NCHW or NHW", layout)
+	}
+	if a.images.row() > maxValues {
+		return fmt.Errorf("images of shape %v are too large", s[1:])
+	}
+	return nil
+}
+
+// layoutOf tells the axis of the channels by its 1 or 3 entries.
+func layoutOf(shape []int) (string, error) {
+	image := func(c int) bool { return c == 1 || c == 3 }
+	switch {
+	case len(shape) == 3:
+		return "NHW", nil
+	case len(shape) != 4:
+		return "", fmt.Errorf("an array of shape %v: images are N x H x W x C, N x C x H x W or N x H x W", shape)
+	case image(shape[1]) && !image(shape[3]):
+		return "NCHW", nil
+	case image(shape[3]) && !image(shape[1]):
+		return "NHWC", nil
+	}
+	return "", fmt.Errorf("an array of shape %v: which axis holds the channels? Set the layout, NHWC or NCHW", shape)
+}
+
+// openLabels reads the labels of n images; nil if there are none.
+func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey string, n int) ([]int, error) {
+	file, key := images, o.LabelsKey
+	if o.Labels != "" {
+		var err error
+		if file, err = openArchive(ctx, o.Labels); err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if key == "" && len(file.keys) == 1 {
+			key = file.keys[0]
+		}
+		if key == "" && file.members != nil {
+			key = file.labelsKey(imagesKey)
+		}
+	} else if key == "" {
+		if key = images.labelsKey(imagesKey); key == "" {
+			return nil, nil
+		}
+	}
+	a, err := file.open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := a.integers(n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: labels: %w", file.path, err)
+	}
+	return labels, nil
+}
+
+// maxLabel bounds labels that are numbers, since each up to the largest gets a name.
+const maxLabel = 1 << 20
+
+// integers reads n labels from an array of shape n or n x 1.
+func (a *npyArray) integers(n int) ([]int, error) {
+	if len(a.shape) == 0 || a.shape[0] != n || a.row() != 1 {
+		return nil, fmt.Errorf("an array of shape %v for %d images", a.shape, n)
+	}
+	raw, err := a.read(0, n)
+	if err != nil {
+		return nil, err
+	}
+	labels := make([]int, n)
+	for i := range labels {
+		v := a.value(raw[i*a.bytes:])
+		if v != math.Trunc(v) || v < NoLabel || v > maxLabel {
+			return nil, fmt.Errorf("label %d is %v: labels are whole numbers from 0 on, or -1 for none", i, v)
+		}
+		labels[i] = int(v)
+	}
+	return labels, nil
+}
+
+// numberNames names the labels 0 to highest by their numbers; nil if highest is NoLabel.
+func numberNames(highest int) []string {
+	var names []string
+	for i := range highest + 1 {
+		names = append(names, strconv.Itoa(i))
+	}
+	return names
+}
+
+// Close closes the file of images.
+func (a *Arrays) Close() error { return a.file.Close() }
+
+// Len is the number of images.
+func (a *Arrays) Len() int { return a.images.shape[0] }
+
+// Classes are "0", "1" and so on; nil without labels.
+func (a *Arrays) Classes() []string { return a.classes }
+
+// Factors is nil.
+func (a *Arrays) Factors() []string { return nil }
+
+// Fingerprint hashes the file of images and the labels.
+func (a *Arrays) Fingerprint() string { return a.fingerprint }
+
+// Describe is image i without its pixels.
+func (a *Arrays) Describe(i int) Sample {
+	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
+	if a.labels != nil {
+		s.Label = a.labels[i]
+	}
+	return s
+}
+
+// At reads image i. Bytes are resampled as PIL does, numbers of other types in float32.
+func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
+		return Sample{}, err
+	}
+	s := a.Describe(i)
+	n := a.c * a.h * a.w
+	raw, err := a.images.read(i*n, n)
+	if err != nil {
+		return s, fmt.Errorf("reading %s: %w", s.Name, err)
+	}
+	if a.images.kind == 'u' && a.images.bytes == 1 && a.max == 255 {
+		s.Input, err = frame.fromBytes(planes(raw, a.c, a.h, a.w, a.last), a.c, a.h, a.w)
+		return s, err
+	}
+	t := tensor.New(a.c, a.h, a.w)
+	if err := a.decode(t.Data, raw); err != nil {
+		return s, &BadSample{Name: s.Name, Err: err}
+	}
+	t.Data = planes(t.Data, a.c, a.h, a.w, a.last)
+	s.Input, err = frame.Tensor(t)
+	return s, err
+}
+
+// decode scales values to [0, 1].
+func (a *Arrays) decode(dst []float32, raw []byte) error {
+	for i := range dst {
+		v := a.images.value(raw[i*a.images.bytes:])
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("the value at place %d is %v", i, v)
+		}
+		if !a.raw && (v < 0 || v > a.max) {
+			return fmt.Errorf("the value at place %d is %v, outside 0 to %v: set max to the value of white, or give images before mean and deviation", i, v, a.max)
+		}
+		dst[i] = float32(v / a.max)
+	}
+	return nil
+}
+
+// planes brings values to c x h x w where the channels are the last axis.
+func planes[T uint8 | float32](v []T, c, h, w int, last bool) []T {
+	if !last || c == 1 {
+		return v
+	}
+	out := make([]T, len(v))
+	for j := range c {
+		plane := out[j*h*w : (j+1)*h*w]
+		for i := range plane {
+			plane[i] = v[i*c+j]
+		}
+	}
+	return out
+}

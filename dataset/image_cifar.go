@@ -1,0 +1,249 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// CIFAROptions says which files of CIFAR-10 or CIFAR-100 in their binary version to read.
+type CIFAROptions struct {
+	Paths  []string // files, read one after the other; or one folder, of which Part is read
+	Part   string   // of a folder: "test" (default), "train" or "all" (train, then test)
+	Coarse bool     // CIFAR-100: the 20 superclasses as labels instead of the 100 classes
+}
+
+const (
+	cifarSide   = 32
+	cifarPixels = 3 * cifarSide * cifarSide
+)
+
+// A CIFAR is a source over CIFAR's binary files, read by offset.
+// A record is its labels, a byte each, and then 32 x 32 red, green and blue bytes.
+type CIFAR struct {
+	files       []cifarFile
+	labelBytes  int
+	size        int // samples in all
+	classes     []string
+	fingerprint string
+}
+
+type cifarFile struct {
+	name   string
+	file   *os.File
+	first  int // index of its first sample
+	labels []uint8
+}
+
+// OpenCIFAR10 opens CIFAR-10: ten classes, "airplane" first.
+func OpenCIFAR10(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
+	if o.Coarse {
+		return nil, fmt.Errorf("opening CIFAR-10: only CIFAR-100 has coarse labels")
+	}
+	return openCIFAR(ctx, o, "CIFAR-10", 1, 0, cifar10Classes)
+}
+
+// OpenCIFAR100 opens CIFAR-100: a hundred classes, or twenty coarse ones.
+func OpenCIFAR100(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
+	if o.Coarse {
+		return openCIFAR(ctx, o, "CIFAR-100", 2, 0, cifar100Coarse)
+	}
+	return openCIFAR(ctx, o, "CIFAR-100", 2, 1, cifar100Fine)
+}
+
+func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, label int, classes []string) (*CIFAR, error) {
+	paths, err := cifarPaths(o, labelBytes)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", kind, err)
+	}
+	c := &CIFAR{labelBytes: labelBytes, classes: slices.Clone(classes)}
+	d := newDigest(kind)
+	d.add(o.Coarse)
+	for _, path := range paths {
+		f, err := c.open(ctx, path, kind, label, d)
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("opening %s: %w", kind, err)
+		}
+		c.files = append(c.files, f)
+		c.size += len(f.labels)
+	}
+	c.fingerprint = d.String()
+	return c, nil
+}
+
+// cifarPaths lists the files to read, by the names that they have in the published archives.
+func cifarPaths(o CIFAROptions, labelBytes int) ([]string, error) {
+	if len(o.Paths) == 0 {
+		return nil, fmt.Errorf("no file or folder is given")
+	}
+	if len(o.Paths) > 1 {
+		return o.Paths, nil
+	}
+	info, err := os.Stat(o.Paths[0])
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return o.Paths, nil
+	}
+	train, test := "data_batch_*.bin", "test_batch.bin"
+	if labelBytes == 2 {
+		train, test = "train.bin", "test.bin"
+	}
+	patterns, err := partOf(o.Part, train, test)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, p := range patterns {
+		found, err := filesLike(o.Paths[0], p)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no file %s in the folder: is it the binary version?", o.Paths[0], p)
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// filesLike lists the files of a folder whose names match a pattern of filepath.Match, sorted.
+func filesLike(dir, pattern string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		if ok, err := filepath.Match(pattern, e.Name()); err != nil {
+			return nil, err
+		} else if ok {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
+// partOf picks the training or the test half, or both, of a dataset that is published in two.
+func partOf[T any](part string, train, test T) ([]T, error) {
+	switch part {
+	case "", "test":
+		return []T{test}, nil
+	case "train":
+		return []T{train}, nil
+	case "all":
+		return []T{train, test}, nil
+	}
+	return nil, fmt.Errorf("part %q is not known: test, train or all", part)
+}
+
+func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return cifarFile{}, err
+	}
+	f := cifarFile{name: filepath.Base(path), file: file, first: c.size}
+	if err := f.readLabels(ctx, kind, c.record(), label, len(c.classes), d); err != nil {
+		file.Close()
+		return cifarFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+func imageCount(n int64) string {
+	if n == 1 {
+		return "1 image"
+	}
+	return fmt.Sprintf("%d images", n)
+}
+
+// readLabels goes through a file once: it keeps the labels, checks them and hashes everything.
+func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, classes int, d digest) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	n := size / int64(record)
+	if size%int64(record) != 0 || n == 0 {
+		return fmt.Errorf("%d bytes, which is no whole number of %s records of %d bytes; %s would be %d bytes",
+			size, kind, record, imageCount(max(n, 1)), max(n, 1)*int64(record))
+	}
+	d.add(f.name, size)
+	const chunk = 256 // records
+	buf := make([]byte, chunk*record)
+	for int64(len(f.labels)) < n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := buf[:min(chunk, n-int64(len(f.labels)))*int64(record)]
+		if _, err := io.ReadFull(f.file, part); err != nil {
+			return err
+		}
+		d.Write(part)
+		for ; len(part) > 0; part = part[record:] {
+			if int(part[label]) >= classes {
+				return fmt.Errorf("record %d: label %d, but %s has %d classes: is it another dataset's file?", len(f.labels), part[label], kind, classes)
+			}
+			f.labels = append(f.labels, part[label])
+		}
+	}
+	return nil
+}
+
+func (c *CIFAR) record() int { return c.labelBytes + cifarPixels }
+
+// Close closes the files.
+func (c *CIFAR) Close() error {
+	var err error
+	for _, f := range c.files {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}
+
+// Len is the number of images.
+func (c *CIFAR) Len() int { return c.size }
+
+// Classes are the names in the order of the labels.
+func (c *CIFAR) Classes() []string { return c.classes }
+
+// Factors is nil: photographs have no known factors.
+func (c *CIFAR) Factors() []string { return nil }
+
+// Fingerprint hashes the names and all bytes of the files.
+func (c *CIFAR) Fingerprint() string { return c.fingerprint }
+
+// Describe is image i without its pixels.
+func (c *CIFAR) Describe(i int) Sample {
+	f, at := c.locate(i)
+	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
+}
+
+// At reads image i.
+func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
+		return Sample{}, err
+	}
+	s := c.Describe(i)
+	f, at := c.locate(i)
+	var pixels [cifarPixels]byte
+	if _, err := f.file.ReadAt(pixels[:], int64(at)*int64(c.record())+int64(c.labelBytes)); err != nil {
+		return s, fmt.Errorf("reading %s: %w", s.Name, err)
+	}
+	var err error
+	s.Input, err = frame.fromBytes(pixels[:], 3, cifarSide, cifarSide)
+	return s, err
+}
+
+// locate finds the file of image i and the record in it.
+func (c *CIFAR) locate(i int) (*cifarFile, int) {
+	n, _ := slices.BinarySearchFunc(c.files, i, func(f cifarFile, i int) int { return f.first + len(f.labels) - 1 - i })
+	return &c.files[n], i - c.files[n].first
+}

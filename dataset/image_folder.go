@@ -1,0 +1,85 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// FolderOptions says how a folder of images is labelled.
+type FolderOptions struct {
+	Dir    string
+	Labels string // CSV file of file,label and columns of factors; the files are relative to Dir
+	Layout string // "classes", "synsets" or "flat"; "": by what is there, see OpenFolder
+	// Pattern is that of the file names, such as "{label}_{camera}.jpg": its fields are the label and factors. See OpenSounds.
+	Pattern string
+	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
+}
+
+// A Folder is a source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
+type Folder struct {
+	fileList
+	fingerprint string
+}
+
+// OpenFolder opens a folder of images. With a CSV file of labels, the files that it lists are the samples, in its order.
+// Otherwise the layout says where labels come from:
+//
+//	classes  a folder a class, images in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
+//	synsets  no folders, and file names that start with a WordNet synset, such as n01440764_tench.JPEG; classes sorted
+//	flat     no labels, images at any depth
+//
+// Without a layout it is "classes" where there are folders, "synsets" where every name starts with one, else "flat". Names that
+// start with a dot are passed over.
+//
+// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last 64 KiB of up to 10,000
+// of them, evenly spaced: reading every byte of ImageNet would take longer than many a study. With WebP files among them it
+// also says in which version they are decoded.
+func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
+	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
+	err := f.list(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
+	d := newDigest("folder")
+	if err == nil {
+		err = f.hash(ctx, d)
+	}
+	if f.has(".webp") {
+		d.add("webp", webpVersion)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, err)
+	}
+	f.fingerprint = d.String()
+	return f, nil
+}
+
+// Len is the number of images.
+func (f *Folder) Len() int { return len(f.files) }
+
+// Classes are the names of the labels, sorted; nil in an unlabelled folder.
+func (f *Folder) Classes() []string { return f.classes }
+
+// Factors are the further columns of the CSV file.
+func (f *Folder) Factors() []string { return f.factors }
+
+// Fingerprint is described at OpenFolder.
+func (f *Folder) Fingerprint() string { return f.fingerprint }
+
+// Describe is image i without its pixels; its name is relative to the folder.
+func (f *Folder) Describe(i int) Sample { return f.describe(i) }
+
+// At decodes image i. One that cannot be read is a BadSample.
+func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
+		return Sample{}, err
+	}
+	s := f.Describe(i)
+	img, err := readImage(filepath.Join(f.dir, s.Name))
+	if err == nil {
+		s.Input, err = frame.Image(img)
+	}
+	if err != nil {
+		return s, &BadSample{Name: s.Name, Err: cmp.Or(withoutPath(err), err)}
+	}
+	return s, nil
+}

@@ -1,0 +1,317 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// dot is a PNG of one grey pixel.
+func dot(t testing.TB, level uint8) []byte {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, 1, 1))
+	img.SetGray(0, 0, color.Gray{Y: level})
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// dots is a folder of such images, whose levels are their places in names.
+func dots(t testing.TB, names ...string) string {
+	t.Helper()
+	files := map[string][]byte{}
+	for i, n := range names {
+		files[n] = dot(t, uint8(i))
+	}
+	return folderOf(t, files)
+}
+
+// listing is "level name label" for each sample, read through At.
+func listing(t *testing.T, src Source) []string {
+	t.Helper()
+	var lines []string
+	for i := range src.Len() {
+		s, err := src.At(t.Context(), i, Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Index != i {
+			t.Errorf("sample %d has index %d", i, s.Index)
+		}
+		label := "-"
+		if s.Label != NoLabel {
+			label = src.Classes()[s.Label]
+		}
+		lines = append(lines, s.Name+" "+label)
+	}
+	return lines
+}
+
+func TestFolderLayouts(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		files  []string
+		layout string
+		want   []string
+	}{
+		{"flat", []string{"b.png", "a.PNG", "notes.txt", ".hidden.png"}, "", []string{"a.PNG -", "b.png -"}},
+		{"nested as flat", []string{"b.png", "x/a.png"}, "flat", []string{"b.png -", "x/a.png -"}},
+		{"a class a folder", []string{"dog/2.png", "dog/1.png", "cat/3.png", "empty/readme.md", ".git/x.png"}, "",
+			[]string{"cat/3.png cat", "dog/1.png dog", "dog/2.png dog"}},
+		{"deep", []string{"dog/young/1.png", "dog/old/2.png", "dog/3.png", "cat/a/b/c.png"}, "",
+			[]string{"cat/a/b/c.png cat", "dog/3.png dog", "dog/old/2.png dog", "dog/young/1.png dog"}},
+		{"ImageNet", []string{"n01443537/n01443537_1.JPEG", "n01440764/n01440764_7.JPEG"}, "",
+			[]string{"n01440764/n01440764_7.JPEG n01440764", "n01443537/n01443537_1.JPEG n01443537"}},
+		{"synsets", []string{"n01443537_goldfish.png", "n01440764_tench.png", "n01440764-2.png"}, "",
+			[]string{"n01440764-2.png n01440764", "n01440764_tench.png n01440764", "n01443537_goldfish.png n01443537"}},
+		{"nearly synsets", []string{"n01443537_goldfish.png", "n014407641.png"}, "", []string{"n014407641.png -", "n01443537_goldfish.png -"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			src, err := OpenFolder(t.Context(), FolderOptions{Dir: dots(t, c.files...), Layout: c.layout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := listing(t, src); !slices.Equal(got, c.want) {
+				t.Errorf("samples %q, want %q", got, c.want)
+			}
+		})
+	}
+	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dots(t, "b/1.png", "a/readme.md")})
+	if err != nil || !slices.Equal(src.Classes(), []string{"a", "b"}) {
+		t.Errorf("classes %v (%v): a folder without images counts, as with torchvision", src.Classes(), err)
+	}
+}
+
+func TestFolderFollowsLinks(t *testing.T) {
+	t.Parallel()
+	real, dir := dots(t, "1.png", "2.png"), t.TempDir()
+	if err := os.Symlink(real, filepath.Join(dir, "linked")); err != nil {
+		t.Skipf("symbolic links cannot be made here: %v", err)
+	}
+	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil || src.Len() != 2 || src.Classes()[0] != "linked" {
+		t.Fatalf("%+v, %v", src, err)
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
+		t.Skipf("symbolic links cannot be made here: %v", err)
+	}
+	if _, err := OpenFolder(t.Context(), FolderOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "lead back up") {
+		t.Errorf("error %v, want one about the loop", err)
+	}
+}
+
+func TestFolderWithCSV(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "a.png", "sub/b.png", "c.png", "unlisted.png")
+	cases := []struct {
+		name, csv string
+		want      []string
+		factors   []string
+	}{
+		{"names", "file,label\nc.png,dog\nsub/b.png,cat\na.png,dog\n", []string{"c.png dog", "sub/b.png cat", "a.png dog"}, nil},
+		{"numbers", "file,label\na.png,3\nc.png,0\n", []string{"a.png 3", "c.png 0"}, nil},
+		{"no header", "c.png,dog\na.png,cat\n", []string{"c.png dog", "a.png cat"}, nil},
+		{"files alone", "c.png\na.png\n", []string{"c.png -", "a.png -"}, nil},
+		{"some without label", "file,label\nc.png,\na.png,cat\n", []string{"c.png -", "a.png cat"}, nil},
+		{"factors", "size,filename,class,hue\n1.5,c.png,x,-20\n2,a.png,x,30\n", []string{"c.png x", "a.png x"}, []string{"hue", "size"}},
+		{"spreadsheet", "\xef\xbb\xbffile, label\r\n\"c.png\", \"a, b\"\r\n", []string{"c.png a, b"}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			table := filepath.Join(t.TempDir(), "labels.csv")
+			if err := os.WriteFile(table, []byte(c.csv), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir, Labels: table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := listing(t, src); !slices.Equal(got, c.want) {
+				t.Errorf("samples %q, want %q", got, c.want)
+			}
+			if !slices.Equal(src.Factors(), c.factors) {
+				t.Errorf("factors %q, want %q", src.Factors(), c.factors)
+			}
+			if c.factors != nil {
+				if f := src.Describe(0).Factors; f["hue"] != -20 || f["size"] != 1.5 {
+					t.Errorf("factors of c.png are %v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestFolderRefused(t *testing.T) {
+	t.Parallel()
+	mixed, empty := dots(t, "a.png", "dog/b.png"), t.TempDir()
+	cases := []struct {
+		name    string
+		options FolderOptions
+		csv     string
+		want    string
+	}{
+		{"missing", FolderOptions{Dir: filepath.Join(empty, "none")}, "", "no such file"},
+		{"empty", FolderOptions{Dir: empty}, "", "no images"},
+		{"mixed", FolderOptions{Dir: mixed}, "", "set the layout"},
+		{"outside the classes", FolderOptions{Dir: mixed, Layout: "classes"}, "", "a.png lies outside"},
+		{"no synset", FolderOptions{Dir: mixed, Layout: "synsets"}, "", "does not start with a synset"},
+		{"layout", FolderOptions{Dir: mixed, Layout: "deep"}, "", "not known"},
+		{"both", FolderOptions{Dir: mixed, Layout: "flat"}, "a.png,1\n", "not from both"},
+		{"listed but missing", FolderOptions{Dir: mixed}, "file,label\na.png,1\nz.png,1\n", "line 3"},
+		{"twice", FolderOptions{Dir: mixed}, "a.png,1\ndog/../a.png,2\n", "line 2: a.png is in line 1 already"},
+		{"outside", FolderOptions{Dir: mixed}, "../a.png,1\n", "stay in it"},
+		{"columns", FolderOptions{Dir: mixed}, "name,label\na.png,1\n", "no column file"},
+		{"no header for factors", FolderOptions{Dir: mixed}, "a.png,1,2\n", "no header"},
+		{"factor", FolderOptions{Dir: mixed}, "file,label,hue\na.png,1,3\ndog/b.png,1,red\n", `line 3: factor hue is "red"`},
+		{"ragged", FolderOptions{Dir: mixed}, "file,label\na.png\n", "line 2"},
+		{"no rows", FolderOptions{Dir: mixed}, "file,label\n", "no rows"},
+		{"two labels", FolderOptions{Dir: mixed}, "file,label,class\na.png,1,2\n", "both name the label"},
+		{"a folder", FolderOptions{Dir: mixed}, "file,label\ndog,1\n", "dog is a folder"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.csv != "" {
+				c.options.Labels = filepath.Join(t.TempDir(), "labels.csv")
+				if err := os.WriteFile(c.options.Labels, []byte(c.csv), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := OpenFolder(t.Context(), c.options); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want a line with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFolderFingerprint(t *testing.T) {
+	t.Parallel()
+	fingerprint := func(files map[string][]byte) string {
+		src, err := OpenFolder(t.Context(), FolderOptions{Dir: folderOf(t, files)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src.Fingerprint()
+	}
+	one, other := dot(t, 1), dot(t, 2)
+	if len(one) != len(other) {
+		t.Fatal("the two images are to be of one size")
+	}
+	base := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other})
+	if again := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other}); again != base {
+		t.Error("the same files elsewhere have another fingerprint")
+	}
+	for name, files := range map[string]map[string][]byte{
+		"contents exchanged": {"x/a.png": other, "y/b.png": one},
+		"renamed":            {"x/c.png": one, "y/b.png": other},
+		"another label":      {"x/a.png": one, "x/b.png": other, "y/readme.md": nil},
+		"one file more":      {"x/a.png": one, "y/b.png": other, "y/c.png": other},
+	} {
+		if fingerprint(files) == base {
+			t.Errorf("%s: the fingerprint is the same", name)
+		}
+	}
+}
+
+func TestFolderBadSample(t *testing.T) {
+	t.Parallel()
+	good := dot(t, 9)
+	dir := folderOf(t, map[string][]byte{"a.png": good, "b.png": good[:len(good)-20], "c.jpg": []byte("no image"), "d.gif": nil})
+	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "d.gif")); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"", "b.png: damaged png", "c.jpg: no image of a known format", "d.gif: no such file or directory"} {
+		s, err := src.At(t.Context(), i, Frame{})
+		if want == "" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var bad *BadSample
+		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want a bad sample with %q", err, want)
+		}
+		if s.Index != i || s.Name == "" {
+			t.Errorf("the sample beside the error is %+v", s)
+		}
+	}
+	if _, err := src.At(t.Context(), 4, Frame{}); err == nil || errors.As(err, new(*BadSample)) {
+		t.Errorf("error %v for a sample that is not there", err)
+	}
+}
+
+// A few bytes may claim an image of many gigabytes.
+func TestDecodeRefusesBombs(t *testing.T) {
+	t.Parallel()
+	bomb := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...)
+	if _, err := decodeImage(bomb); err == nil || !strings.Contains(err.Error(), "65535 x 65535 pixels") {
+		t.Errorf("error %v, want one about the size", err)
+	}
+}
+
+func FuzzLabelTable(f *testing.F) {
+	f.Add("file,label,hue\na.png,3,1e3\nb.png,,-2\n")
+	f.Add("\xef\xbb\xbfa.png,cat\nb.png,dog\n")
+	f.Add("path,class\n\"x\"\"y.png\",\"a,b\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := readLabelTable(strings.NewReader(text), "", (&fileList{extensions: imageExtensions}).hasExtension)
+		if err != nil {
+			return
+		}
+		var texts []string
+		for _, row := range table.rows {
+			texts = append(texts, row.label)
+		}
+		labels, classes := labelsOf(texts)
+		if len(labels) != len(table.rows) || len(labels) == 0 {
+			t.Fatalf("%d labels for %d rows", len(labels), len(table.rows))
+		}
+		for i, l := range labels {
+			text := table.rows[i].label
+			number, err := strconv.Atoi(text)
+			none := text == "" || (err == nil && number == NoLabel)
+			if l < NoLabel || l >= len(classes) || (l == NoLabel && !none) || (l != NoLabel && text == "") {
+				t.Fatalf("label %q is %d of %d classes", text, l, len(classes))
+			}
+			if len(table.rows[i].factors) != len(table.factors) || !filepath.IsLocal(table.rows[i].file) {
+				t.Fatalf("row %+v", table.rows[i])
+			}
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"420.jpg", "progressive.jpg", "alpha.png", "palette.gif", "colour.bmp", "colour.tif", "lossy.webp", "lossless.webp"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "images", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		img, err := decodeImage(data)
+		if err != nil {
+			return
+		}
+		out, err := Frame{Height: 4, Width: 4, Channels: 3}.Image(img)
+		if err == nil && (len(out.Data) != 48 || out.Finite() >= 0) {
+			t.Errorf("framed to %v", out)
+		}
+	})
+}

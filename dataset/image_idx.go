@@ -1,0 +1,292 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in .gz.
+type IDXOptions struct {
+	Images string // the file of images, or the folder that holds it under its usual name
+	Labels string // the file of labels; "": the one beside Images with the usual name, none if it is not there
+	Part   string // of a folder: "test" (default), "train" or "all"
+}
+
+// An IDX is a source over images in the IDX format: grey, a byte a pixel. They are given as stored, so those of EMNIST,
+// which are stored transposed, lie on their side.
+type IDX struct {
+	parts       []idxPart
+	size        int
+	classes     []string
+	fingerprint string
+}
+
+type idxPart struct {
+	name   string
+	images fileData
+	head   idxHeader
+	first  int
+	labels []uint8 // nil: none
+}
+
+// OpenIDX opens IDX files. The classes are the numbers "0" to the largest label.
+func OpenIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
+	x := &IDX{}
+	if err := x.openAll(ctx, o); err != nil {
+		x.Close()
+		return nil, fmt.Errorf("opening IDX data: %w", err)
+	}
+	return x, nil
+}
+
+func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
+	paths, err := idxPaths(o)
+	if err != nil {
+		return err
+	}
+	if len(paths) > 1 && o.Labels != "" {
+		return fmt.Errorf("labels %s go with one file of images, and there are %d", o.Labels, len(paths))
+	}
+	d := newDigest("idx")
+	for _, path := range paths {
+		if err := x.open(ctx, path, o.Labels, d); err != nil {
+			return err
+		}
+	}
+	x.fingerprint = d.String()
+	x.classes, err = x.nameClasses()
+	return err
+}
+
+// nameClasses numbers the classes; either every part has labels or none.
+func (x *IDX) nameClasses() ([]string, error) {
+	highest := NoLabel
+	for _, p := range x.parts {
+		if (p.labels == nil) != (x.parts[0].labels == nil) {
+			return nil, fmt.Errorf("of %s and %s one has labels and the other has none", x.parts[0].name, p.name)
+		}
+		for _, l := range p.labels {
+			highest = max(highest, int(l))
+		}
+	}
+	return numberNames(highest), nil
+}
+
+// idxPaths finds the files of images: train-images-idx3-ubyte, t10k-images.idx3-ubyte, emnist-letters-test-images-idx3-ubyte.gz.
+func idxPaths(o IDXOptions) ([]string, error) {
+	info, err := os.Stat(o.Images)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{o.Images}, nil
+	}
+	halves, err := partOf(o.Part, []string{"*train-images?idx3-ubyte"}, []string{"*t10k-images?idx3-ubyte", "*test-images?idx3-ubyte"})
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, patterns := range halves {
+		path, err := onlyFile(o.Images, patterns)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// onlyFile finds the one file of a folder that matches one of the patterns, plain or else with .gz.
+func onlyFile(dir string, patterns []string) (string, error) {
+	for _, ending := range []string{"", ".gz"} {
+		var all []string
+		for _, p := range patterns {
+			found, err := filesLike(dir, p+ending)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, found...)
+		}
+		if len(all) > 1 {
+			return "", fmt.Errorf("%s holds %s and %s: name the file", dir, filepath.Base(all[0]), filepath.Base(all[1]))
+		}
+		if len(all) == 1 {
+			return all[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
+}
+
+// open adds a file of images and its labels.
+func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
+	images, head, err := openIDXFile(ctx, path, 3)
+	if err != nil {
+		return err
+	}
+	x.parts = append(x.parts, idxPart{name: filepath.Base(path), images: images, head: head, first: x.size})
+	x.size += head.dims[0]
+	d.add(filepath.Base(path))
+	if err := d.addFile(ctx, path); err != nil {
+		return err
+	}
+	if labels == "" {
+		labels = idxLabelsBeside(path)
+	}
+	if labels == "" {
+		return nil
+	}
+	p := &x.parts[len(x.parts)-1]
+	if p.labels, err = readIDXLabels(ctx, labels, head.dims[0]); err != nil {
+		return err
+	}
+	d.Write(p.labels)
+	return nil
+}
+
+func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error) {
+	file, head, err := openIDXFile(ctx, path, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if head.dims[0] != images {
+		return nil, fmt.Errorf("%s holds %d labels for %d images", path, head.dims[0], images)
+	}
+	labels := make([]uint8, images)
+	if _, err := file.ReadAt(labels, head.length()); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return labels, nil
+}
+
+// idxLabelsBeside is the file of labels that goes with a file of images, or "".
+func idxLabelsBeside(images string) string {
+	dir, name := filepath.Split(images)
+	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
+	if name == filepath.Base(images) {
+		return ""
+	}
+	plain := strings.TrimSuffix(name, ".gz")
+	for _, n := range []string{name, plain, plain + ".gz"} {
+		if info, err := os.Stat(dir + n); err == nil && !info.IsDir() {
+			return dir + n
+		}
+	}
+	return ""
+}
+
+// An idxHeader is 0, 0, the type of the values, the rank, and the dimensions as big-endian 32-bit numbers.
+type idxHeader struct{ dims []int }
+
+func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
+
+// openIDXFile opens a file of bytes of the given rank and checks that it is as long as its header says.
+func openIDXFile(ctx context.Context, path string, rank int) (fileData, idxHeader, error) {
+	b, err := openData(ctx, path)
+	if err != nil {
+		return b, idxHeader{}, err
+	}
+	h, err := readIDXHeader(b, rank)
+	if err != nil {
+		b.Close()
+		return b, h, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, h, nil
+}
+
+func readIDXHeader(b fileData, rank int) (idxHeader, error) {
+	raw := make([]byte, 4+4*rank)
+	n, err := b.ReadAt(raw, 0)
+	if err != nil && err != io.EOF {
+		return idxHeader{}, err
+	}
+	switch {
+	case n < 4 || raw[0] != 0 || raw[1] != 0:
+		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:min(n, 2)])
+	case raw[2] != 8:
+		return idxHeader{}, fmt.Errorf("IDX values of type %#x: only bytes (0x8) are read", raw[2])
+	case int(raw[3]) != rank:
+		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are images and labels exchanged?", raw[3], rank)
+	case n < len(raw):
+		return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", n, len(raw))
+	}
+	h := idxHeader{}
+	values := int64(1)
+	for i := range rank {
+		d := int64(binary.BigEndian.Uint32(raw[4+4*i:]))
+		if d == 0 {
+			return h, fmt.Errorf("dimension %d of the IDX array is 0", i)
+		}
+		if values > b.size/d {
+			values = -1 // more than the file can hold, whatever the other dimensions are
+			break
+		}
+		values *= d
+		h.dims = append(h.dims, int(d))
+	}
+	if values < 0 || int64(len(raw))+values != b.size {
+		return h, fmt.Errorf("%d bytes do not fit the dimensions in the IDX header: the file is truncated or of another kind", b.size)
+	}
+	return h, nil
+}
+
+// Close closes the files.
+func (x *IDX) Close() error {
+	var err error
+	for _, p := range x.parts {
+		err = errors.Join(err, p.images.Close())
+	}
+	return err
+}
+
+// Len is the number of images.
+func (x *IDX) Len() int { return x.size }
+
+// Classes are "0", "1" and so on; nil without labels.
+func (x *IDX) Classes() []string { return x.classes }
+
+// Factors is nil.
+func (x *IDX) Factors() []string { return nil }
+
+// Fingerprint hashes the files.
+func (x *IDX) Fingerprint() string { return x.fingerprint }
+
+// Describe is image i without its pixels.
+func (x *IDX) Describe(i int) Sample {
+	p := x.locate(i)
+	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}
+	if p.labels != nil {
+		s.Label = int(p.labels[i-p.first])
+	}
+	return s
+}
+
+// At reads image i.
+func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
+		return Sample{}, err
+	}
+	s, p := x.Describe(i), x.locate(i)
+	h, w := p.head.dims[1], p.head.dims[2]
+	pixels := make([]byte, h*w)
+	if _, err := p.images.ReadAt(pixels, p.head.length()+int64(i-p.first)*int64(h*w)); err != nil && err != io.EOF {
+		return s, fmt.Errorf("reading %s: %w", s.Name, err)
+	}
+	var err error
+	s.Input, err = frame.fromBytes(pixels, 1, h, w)
+	return s, err
+}
+
+func (x *IDX) locate(i int) *idxPart {
+	n := len(x.parts) - 1
+	for i < x.parts[n].first {
+		n--
+	}
+	return &x.parts[n]
+}

@@ -1,0 +1,161 @@
+package dataset
+
+import (
+	"image"
+	"image/color"
+
+	"github.com/noether-ml/noether/internal/chroma"
+)
+
+// A interleaved is an image as decoders and PIL hold it: rows of pixels, the channels of a pixel side by side.
+type interleaved[T uint8 | float32] struct {
+	h, w, c int
+	pix     []T
+}
+
+func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
+	return interleaved[T]{h, w, c, make([]T, h*w*c)}
+}
+
+// interleavePlanes makes a raster of c planes of h x w.
+func interleavePlanes[T uint8 | float32](planes []T, c, h, w int) interleaved[T] {
+	r := newInterleaved[T](h, w, c)
+	for i := range c {
+		for j, v := range planes[i*h*w : (i+1)*h*w] {
+			r.pix[j*c+i] = v
+		}
+	}
+	return r
+}
+
+// unit8 is v / 255 in float32, as torchvision's ToTensor divides.
+var unit8 = func() (table [256]float32) {
+	for i := range table {
+		table[i] = float32(i) / 255
+	}
+	return table
+}()
+
+// unit copies every stride-th value to dst, bytes as fractions of 255.
+func unit[T uint8 | float32](dst []float32, src []T, stride int) {
+	switch src := any(src).(type) {
+	case []uint8:
+		for i := range dst {
+			dst[i] = unit8[src[i*stride]]
+		}
+	case []float32:
+		for i := range dst {
+			dst[i] = src[i*stride]
+		}
+	}
+}
+
+// from16Bit reads an image of 16 bits a channel; false for any other.
+func from16Bit(img image.Image) (interleaved[float32], bool) {
+	b := img.Bounds()
+	switch img := img.(type) {
+	case *image.Gray16:
+		r := newInterleaved[float32](b.Dy(), b.Dx(), 1)
+		for y := range r.h {
+			for x := range r.w {
+				r.pix[y*r.w+x] = float32(img.Gray16At(b.Min.X+x, b.Min.Y+y).Y) / 0xffff
+			}
+		}
+		return r, true
+	case *image.NRGBA64, *image.RGBA64:
+		r := newInterleaved[float32](b.Dy(), b.Dx(), 3)
+		for y := range r.h {
+			for x := range r.w {
+				c := color.NRGBA64Model.Convert(img.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA64)
+				p := r.pix[(y*r.w+x)*3:]
+				p[0], p[1], p[2] = float32(c.R)/0xffff, float32(c.G)/0xffff, float32(c.B)/0xffff
+			}
+		}
+		return r, true
+	}
+	return interleaved[float32]{}, false
+}
+
+// from8Bit reads an image of 8 bits a channel: grey stays grey, anything else becomes red, green and blue, its
+// transparency dropped.
+func from8Bit(img image.Image) interleaved[uint8] {
+	b := img.Bounds()
+	h, w := b.Dy(), b.Dx()
+	switch img := img.(type) {
+	case *image.Gray:
+		r := newInterleaved[uint8](h, w, 1)
+		for y := range h {
+			copy(r.pix[y*w:(y+1)*w], img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):])
+		}
+		return r
+	case *image.YCbCr:
+		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(img)}
+	case *image.NYCbCrA:
+		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(&img.YCbCr)}
+	case *image.CMYK:
+		return fromCMYK(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+	case *image.NRGBA:
+		return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+	case *image.RGBA:
+		if img.Opaque() {
+			return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+		}
+	case *image.Paletted:
+		return fromPaletted(img)
+	}
+	r := newInterleaved[uint8](h, w, 3)
+	for y := range h {
+		for x := range w {
+			putRGB(r.pix[(y*w+x)*3:], img.At(b.Min.X+x, b.Min.Y+y))
+		}
+	}
+	return r
+}
+
+func putRGB(p []uint8, c color.Color) {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	p[0], p[1], p[2] = n.R, n.G, n.B
+}
+
+func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
+	r := newInterleaved[uint8](h, w, 3)
+	for y := range h {
+		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
+		for x := range w {
+			copy(dst[x*3:x*3+3], src[x*4:x*4+3])
+		}
+	}
+	return r
+}
+
+// fromCMYK turns cyan, magenta, yellow and black to colours, rounded as PIL does.
+func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
+	r := newInterleaved[uint8](h, w, 3)
+	for y := range h {
+		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
+		for x := range w {
+			white := 255 - uint32(src[x*4+3])
+			for c := range 3 {
+				ink := uint32(src[x*4+c])*white + 128
+				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8)
+			}
+		}
+	}
+	return r
+}
+
+func fromPaletted(img *image.Paletted) interleaved[uint8] {
+	b := img.Bounds()
+	var table [256][3]uint8 // an index beyond the palette is black
+	for i, c := range img.Palette {
+		putRGB(table[i][:], c)
+	}
+	r := newInterleaved[uint8](b.Dy(), b.Dx(), 3)
+	for y := range r.h {
+		row := img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):]
+		for x := range r.w {
+			copy(r.pix[(y*r.w+x)*3:], table[row[x]][:])
+		}
+	}
+	return r
+}

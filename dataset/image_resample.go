@@ -1,0 +1,215 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+)
+
+// A filter is a resampling kernel, as wide as support on either side at scale 1 and stretched when shrinking.
+type filter struct {
+	support float64 // 0: the nearest pixel
+	weight  func(x float64) float64
+}
+
+// filterOf returns the kernels of PIL: Image.BILINEAR, Image.BICUBIC (a = -0.5) and Image.NEAREST.
+func filterOf(name string) (filter, error) {
+	switch name {
+	case "", "bilinear":
+		return filter{1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }}, nil
+	case "bicubic":
+		return filter{2, cubic}, nil
+	case "nearest":
+		return filter{}, nil
+	}
+	return filter{}, fmt.Errorf("frame: interpolation %q is not known: bilinear, bicubic or nearest", name)
+}
+
+// cubic is Keys' kernel with a = -0.5.
+func cubic(x float64) float64 {
+	const a = -0.5
+	x = math.Abs(x)
+	switch {
+	case x < 1:
+		return ((a+2)*x-(a+3))*x*x + 1
+	case x < 2:
+		return (((x-5)*x+8)*x - 4) * a
+	}
+	return 0
+}
+
+// taps are the source pixels that make one output pixel, and their weights.
+type taps[A int32 | float32] struct {
+	first   int
+	weights []A
+}
+
+// A span is a range of rows or columns, hi exclusive.
+type span struct{ lo, hi int }
+
+// tapsFor returns the taps of some outputs on a side resized from in to out pixels (Resample.c of PIL).
+// Weights that are integers are in units of 2^-22.
+func tapsFor[A int32 | float32](in, out int, seen span, f filter) []taps[A] {
+	scale := float64(in) / float64(out)
+	stretch := max(scale, 1)
+	support := f.support * stretch
+	all := make([]taps[A], 0, seen.hi-seen.lo)
+	for x := seen.lo; x < seen.hi; x++ {
+		mid := (float64(x) + 0.5) * scale
+		first, last := max(0, int(mid-support+0.5)), min(in, int(mid+support+0.5))
+		w := make([]float64, last-first)
+		sum := 0.0
+		for i := range w {
+			w[i] = f.weight((float64(i+first) - mid + 0.5) / stretch)
+			sum += w[i]
+		}
+		t := taps[A]{first: first, weights: make([]A, len(w))}
+		for i := range w {
+			t.weights[i] = quantise[A](w[i] / sum)
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// fraction is the number of bits after the point of an integer weight.
+const fraction = 32 - 8 - 2
+
+func quantise[A int32 | float32](w float64) A {
+	var a A
+	if _, fixed := any(a).(int32); fixed {
+		return A(math.Trunc(w*(1<<fraction) + math.Copysign(0.5, w)))
+	}
+	return A(w)
+}
+
+// nearest returns the source pixel of some outputs. Coordinates are summed up, as in PIL, so that they round alike.
+func nearest(in, out int, seen span) []int {
+	scale := float64(in) / float64(out)
+	all := make([]int, 0, seen.hi-seen.lo)
+	at := scale * 0.5
+	for x := range seen.hi {
+		if x >= seen.lo {
+			all = append(all, min(int(at), in-1))
+		}
+		at += scale
+	}
+	return all
+}
+
+// A rounding turns a row of weighted sums into pixels.
+type rounding[T uint8 | float32, A int32 | float32] func(dst []T, sums []A)
+
+// round8 brings sums of fixed-point products back to 8 bits.
+func round8(dst []uint8, sums []int32) {
+	for i, s := range sums {
+		dst[i] = clamp((s + 1<<(fraction-1)) >> fraction)
+	}
+}
+
+// exact keeps the sums of float32 images as they are.
+func exact(dst, sums []float32) { copy(dst, sums) }
+
+// resample resizes an image and returns the part of it that the window shows. Rows are resized before columns, each
+// only where the size changes, and only for the pixels that are seen.
+func resample[T uint8 | float32, A int32 | float32](r interleaved[T], win window, f filter, round rounding[T, A]) interleaved[T] {
+	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
+	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}
+	if f.support == 0 || (win.resizedW == r.w && win.resizedH == r.h) {
+		return selectPixels(r, nearest(r.h, win.resizedH, rows), nearest(r.w, win.resizedW, cols))
+	}
+	if win.resizedH == r.h {
+		return resampleRows(r, rows, win.resizedW, cols, f, round)
+	}
+	vertical := tapsFor[A](r.h, win.resizedH, rows, f)
+	last := vertical[len(vertical)-1]
+	read := span{vertical[0].first, last.first + len(last.weights)}
+	return resampleColumns(resampleRows(r, read, win.resizedW, cols, f, round), read.lo, vertical, round)
+}
+
+// selectPixels takes the given rows and columns.
+func selectPixels[T uint8 | float32](r interleaved[T], rows, cols []int) interleaved[T] {
+	out := newInterleaved[T](len(rows), len(cols), r.c)
+	at := 0
+	for _, y := range rows {
+		row := r.pix[y*r.w*r.c:]
+		for _, x := range cols {
+			at += copy(out.pix[at:at+r.c], row[x*r.c:])
+		}
+	}
+	return out
+}
+
+// resampleRows resizes the given rows to width and keeps the given columns.
+func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows span, width int, cols span, f filter, round rounding[T, A]) interleaved[T] {
+	out := newInterleaved[T](rows.hi-rows.lo, cols.hi-cols.lo, r.c)
+	if width == r.w {
+		for y := range out.h {
+			copy(out.pix[y*out.w*r.c:(y+1)*out.w*r.c], r.pix[((y+rows.lo)*r.w+cols.lo)*r.c:])
+		}
+		return out
+	}
+	horizontal := tapsFor[A](r.w, width, cols, f)
+	sums := make([]A, out.w*r.c)
+	for y := range out.h {
+		row := r.pix[(y+rows.lo)*r.w*r.c:][:r.w*r.c]
+		if r.c == 3 {
+			row3Channels(sums, row, horizontal)
+		} else {
+			rowAnyChannels(sums, row, horizontal, r.c)
+		}
+		round(out.pix[y*out.w*r.c:(y+1)*out.w*r.c], sums)
+	}
+	return out
+}
+
+func row3Channels[T uint8 | float32, A int32 | float32](sums []A, row []T, all []taps[A]) {
+	for x, t := range all {
+		var a, b, c A
+		px := row[t.first*3:]
+		for i, w := range t.weights {
+			p := px[i*3 : i*3+3 : i*3+3]
+			a += A(p[0]) * w
+			b += A(p[1]) * w
+			c += A(p[2]) * w
+		}
+		sums[x*3], sums[x*3+1], sums[x*3+2] = a, b, c
+	}
+}
+
+func rowAnyChannels[T uint8 | float32, A int32 | float32](sums []A, row []T, all []taps[A], channels int) {
+	for x, t := range all {
+		for c := range channels {
+			var s A
+			for i, w := range t.weights {
+				s += A(row[(t.first+i)*channels+c]) * w
+			}
+			sums[x*channels+c] = s
+		}
+	}
+}
+
+// resampleColumns resizes columns; row 0 of r is row first of the image that the taps refer to.
+func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], first int, vertical []taps[A], round rounding[T, A]) interleaved[T] {
+	out := newInterleaved[T](len(vertical), r.w, r.c)
+	n := r.w * r.c
+	sums := make([]A, n)
+	for y, t := range vertical {
+		clear(sums)
+		for i, w := range t.weights {
+			row := r.pix[(t.first-first+i)*n:][:n]
+			for j, p := range row {
+				sums[j] += A(p) * w
+			}
+		}
+		round(out.pix[y*n:(y+1)*n], sums)
+	}
+	return out
+}
+
+// clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.
+func clamp(v int32) uint8 {
+	if uint32(v) <= 255 {
+		return uint8(v)
+	}
+	return ^uint8(v >> 31)
+}

@@ -1,0 +1,163 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// A GratingTrajectories is a source of gratings around those of another: its first samples are those of a Gratings source, in
+// their order, and the others are what they become on the way. It implements Trajectories.
+type GratingTrajectories struct {
+	base        *Gratings
+	gratings    []Grating
+	amounts     []float64
+	steps       [][]int // by sample of base
+	fingerprint string
+}
+
+// AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote 1: around each grating
+// those with its phase changed by up to pi either way, in steps of pi/20; 41 steps, 0 counted once. Amounts are in units of
+// length, the side being pi.
+func (s *Gratings) AlongPhase() *GratingTrajectories {
+	return s.trajectories("phase", symmetric(20, math.Pi/20), func(g Grating, by float64) Grating {
+		g.Phase += by
+		return g
+	})
+}
+
+// AlongOrientation returns the trajectories of the rotation test of the same footnote: around each grating those
+// turned by up to 180 degrees either way, in steps of 4.5; 81 steps, 0 counted once. Amounts are in degrees.
+func (s *Gratings) AlongOrientation() *GratingTrajectories {
+	return s.trajectories("orientation", symmetric(40, 4.5), func(g Grating, by float64) Grating {
+		g.Orientation += by
+		return g
+	})
+}
+
+// symmetric are the values from -n to n steps.
+func symmetric(n int, step float64) []float64 {
+	out := make([]float64, 2*n+1)
+	for i := range out {
+		out[i] = float64(i-n) * step
+	}
+	return out
+}
+
+func (s *Gratings) trajectories(name string, amounts []float64, move func(Grating, float64) Grating) *GratingTrajectories {
+	w := &GratingTrajectories{base: s, amounts: amounts, steps: make([][]int, s.Len()),
+		fingerprint: syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)}
+	at := map[[3]int64]int{}
+	place := func(g Grating) int {
+		key := g.key()
+		i, known := at[key]
+		if !known {
+			i = len(w.gratings)
+			at[key] = i
+			w.gratings = append(w.gratings, g)
+		}
+		return i
+	}
+	for i := range s.Len() {
+		g := s.Grating(i)
+		if _, known := at[g.key()]; known { // the same image comes twice in the grid, as at both ends of the phases
+			w.gratings = append(w.gratings, g)
+			continue
+		}
+		place(g)
+	}
+	for i := range w.steps {
+		for _, by := range amounts {
+			if by == 0 {
+				w.steps[i] = append(w.steps[i], i)
+				continue
+			}
+			w.steps[i] = append(w.steps[i], place(move(s.Grating(i), by)))
+		}
+	}
+	return w
+}
+
+// key is the same for gratings that show the same but for rounding: a full turn, or a shift by a wavelength.
+func (g Grating) key() [3]int64 {
+	const unit = 1e9
+	round := func(v, period float64) int64 {
+		if period > 0 && !math.IsInf(period, 0) {
+			v = math.Mod(math.Mod(v, period)+period, period)
+			if period-v < 1/unit {
+				v = 0
+			}
+		}
+		return int64(math.Round(v * unit))
+	}
+	return [3]int64{round(g.Frequency, 0), round(g.Orientation, 360), round(g.Phase, 2*math.Pi/math.Abs(g.Frequency))}
+}
+
+// Len is the number of gratings, those of the base first.
+func (w *GratingTrajectories) Len() int { return len(w.gratings) }
+
+// Classes is nil: gratings have no labels.
+func (w *GratingTrajectories) Classes() []string { return nil }
+
+// Factors names what OpenGratings lists.
+func (w *GratingTrajectories) Factors() []string { return w.base.Factors() }
+
+// Fingerprint is a hash of the options of the base, of what is varied, and of the version of the drawing.
+func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
+
+// Grating is the grating that sample i shows.
+func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
+
+// At draws sample i.
+func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "gratings", i, w.Len()); err != nil {
+		return Sample{}, err
+	}
+	return w.base.draw(i, w.gratings[i], frame)
+}
+
+// Amounts are what is added to the phase or the orientation.
+func (w *GratingTrajectories) Amounts() []float64 { return w.amounts }
+
+// Trajectory returns the places of the gratings that grating i of the base becomes, nil for those beyond the base.
+func (w *GratingTrajectories) Trajectory(i int) []int {
+	if i < 0 || i >= len(w.steps) {
+		return nil
+	}
+	return w.steps[i]
+}
+
+// AsGratings returns the gratings that a source is made of, nil where it is made of anything else. Samples keep their Index,
+// which is their place in what is returned.
+func AsGratings(src Source) *Gratings {
+	switch src := src.(type) {
+	case *Gratings:
+		return src
+	case subset:
+		return AsGratings(src.Source)
+	case relabelled:
+		return AsGratings(src.Source)
+	case computed:
+		return AsGratings(src.Source)
+	}
+	return nil
+}
+
+// draw draws a grating as sample i.
+func (s *Gratings) draw(i int, g Grating, frame Frame) (Sample, error) {
+	image, err := s.image(g)
+	if err != nil {
+		return Sample{}, fmt.Errorf("gratings: drawing sample %d: %w", i, err)
+	}
+	input, err := frame.Tensor(image)
+	if err != nil {
+		return Sample{}, fmt.Errorf("gratings: framing sample %d: %w", i, err)
+	}
+	return Sample{
+		Index:   i,
+		Name:    fmt.Sprintf("gratings#%d", i),
+		Input:   input,
+		Label:   NoLabel,
+		Factors: map[string]float64{"frequency": g.Frequency, "orientation": g.Orientation, "phase": g.Phase},
+	}, nil
+}

@@ -1,0 +1,82 @@
+package dataset
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+)
+
+// Around every grating of the paper's grid a trajectory shows what its definition says, step by step.
+func TestGratingWalksOfThePaper(t *testing.T) {
+	t.Parallel()
+	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))
+	phase, turn := base.AlongPhase(), base.AlongOrientation()
+	for _, c := range []struct {
+		name         string
+		walk         *GratingTrajectories
+		steps, total int
+		move         func(*Grating, float64)
+	}{
+		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
+		// Between the grid's orientations, phases that differ by a wavelength are one image.
+		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
+	} {
+		if c.walk.Len() != c.total || len(c.walk.Amounts()) != c.steps {
+			t.Errorf("%s: %d gratings and %d steps, want %d and %d", c.name, c.walk.Len(), len(c.walk.Amounts()), c.total, c.steps)
+		}
+		for i := 0; i < base.Len(); i += 37 {
+			steps := c.walk.Trajectory(i)
+			if steps[c.steps/2] != i || c.walk.Grating(i) != base.Grating(i) {
+				t.Fatalf("%s: the trajectory of %d has %d in its middle", c.name, i, steps[c.steps/2])
+			}
+			for k, by := range c.walk.Amounts() {
+				want := base.Grating(i)
+				c.move(&want, by)
+				got, drawn := drawnGrating(t, c.walk.Grating(steps[k]), 8), drawnGrating(t, want, 8)
+				for p := range got.Data {
+					if math.Abs(float64(got.Data[p]-drawn.Data[p])) > 1e-6 {
+						t.Fatalf("%s: step %v from %+v shows %+v", c.name, by, base.Grating(i), c.walk.Grating(steps[k]))
+					}
+				}
+			}
+		}
+		if c.walk.Trajectory(base.Len()) != nil || c.walk.Trajectory(-1) != nil {
+			t.Errorf("%s: there are trajectories beyond the base", c.name)
+		}
+	}
+	if phase.Fingerprint() == turn.Fingerprint() || phase.Fingerprint() == base.Fingerprint() {
+		t.Error("fingerprints are alike")
+	}
+	a, b := must(base.At(context.Background(), 700, Frame{})), must(turn.At(context.Background(), 700, Frame{}))
+	if !slices.Equal(a.Input.Data, b.Input.Data) || a.Index != b.Index {
+		t.Error("a walk draws its base in another way")
+	}
+}
+
+// Off the paper's grid trajectories have images of their own.
+func TestGratingWalksOfAnyGrid(t *testing.T) {
+	t.Parallel()
+	base := must(OpenGratings(GratingsOptions{Size: 6, Channels: 1, Frequencies: []float64{1, 3}, Orientations: []float64{10}, Phases: []float64{0.1}}))
+	walk := base.AlongPhase()
+	for i := range base.Len() {
+		for k, p := range walk.Trajectory(i) {
+			if got, want := walk.Grating(p).Phase, 0.1+walk.Amounts()[k]; math.Abs(math.Sin(base.Grating(i).Frequency*(got-want)/2)) > 1e-9 {
+				t.Errorf("step %d of grating %d has the phase %v, want %v", k, i, got, want)
+			}
+		}
+	}
+}
+
+func TestAsGratings(t *testing.T) {
+	t.Parallel()
+	base := must(OpenGratings(GratingsOptions{Size: 6}))
+	if AsGratings(Shuffle(base, 1)) != base || AsGratings(must(OpenShapes(ShapesOptions{N: 3, Size: 8}))) != nil {
+		t.Error("gratings are not told from other sources")
+	}
+	if AsGratings(must(ComputeFactors(Limit(base, 5), []string{"value"}))) != base {
+		t.Error("gratings with a factor that is measured are no gratings any more")
+	}
+}
+
+var _ Trajectories = (*GratingTrajectories)(nil)

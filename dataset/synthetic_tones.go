@@ -1,0 +1,181 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TonesOptions says which tones OpenTones plays. A range is its low and high end; a factor is drawn from it for each sample anew,
+// independently of the others. Two equal ends fix the factor.
+type TonesOptions struct {
+	N      int     // number of samples
+	Rate   int     // samples a second; 0: 16,000
+	Length float64 // seconds; 0: 1
+	Seed   uint64  // of every draw
+
+	Pitch    []float64 // Hz, drawn evenly on a logarithmic scale; nil: 110 to 880
+	Loudness []float64 // dBFS, the root of the mean square while a tone sounds; nil: -30 to -12
+	Beats    []float64 // tones a second; nil: 1 to 6
+	Bright   []float64 // how much of each harmonic is left in the next one, 0 to 1: 0 is a sine; nil: 0 to 0.7
+}
+
+// tonesVersion changes when the same options would give other samples.
+const tonesVersion = 1
+
+// Tones is a synthetic source of sounds, whose factors are known. See OpenTones.
+type Tones struct {
+	options     TonesOptions
+	fingerprint string
+}
+
+// A Tone is one sound of Tones, given by its factors: a tone of one pitch that is struck so many times a second.
+type Tone struct {
+	Pitch    float64 // Hz
+	Loudness float64 // dBFS
+	Beats    float64 // strokes a second
+	Bright   float64 // weight of a harmonic relative to the one before
+}
+
+// OpenTones returns a source of sounds whose factors are drawn and carried with each sample:
+//
+//	pitch     Hz
+//	loudness  dBFS
+//	beats     strokes a second: the counterpart of the rate of speech
+//	bright    weight of each harmonic relative to the one before
+//
+// Sample i depends on the seed and i alone. Its factors do not depend on rate and length. Harmonics above half the rate are left out.
+// There are no labels.
+func OpenTones(o TonesOptions) (*Tones, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("tones: %w", err)
+	}
+	return &Tones{o, syntheticFingerprint("tones", tonesVersion, o)}, nil
+}
+
+func (o TonesOptions) withDefaults() TonesOptions {
+	or := func(r []float64, low, high float64) []float64 {
+		if r == nil {
+			return []float64{low, high}
+		}
+		return slices.Clone(r)
+	}
+	if o.Rate == 0 {
+		o.Rate = 16000
+	}
+	if o.Length == 0 {
+		o.Length = 1
+	}
+	o.Pitch, o.Loudness, o.Beats, o.Bright = or(o.Pitch, 110, 880), or(o.Loudness, -30, -12), or(o.Beats, 1, 6), or(o.Bright, 0, 0.7)
+	return o
+}
+
+func (o TonesOptions) check() error {
+	switch {
+	case o.N < 1 || o.N > maxSynthetic:
+		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, maxSynthetic)
+	case o.Rate < 1000 || o.Rate > MaxRate:
+		return fmt.Errorf("rate %d: it is 1000 to %d samples a second", o.Rate, MaxRate)
+	case !(o.Length > 0 && o.Length <= 60):
+		return fmt.Errorf("length %v: it is above 0 and at most 60 seconds", o.Length)
+	}
+	for _, r := range []struct {
+		name             string
+		ends             []float64
+		smallest, widest float64
+	}{
+		{"pitch", o.Pitch, 20, float64(o.Rate) / 2}, {"loudness", o.Loudness, -100, 0}, {"beats", o.Beats, 0.1, 50}, {"bright", o.Bright, 0, 1},
+	} {
+		if err := checkRange(r.name, r.ends, r.smallest, r.widest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Len is the number of samples.
+func (s *Tones) Len() int { return s.options.N }
+
+// Classes is nil.
+func (s *Tones) Classes() []string { return nil }
+
+// Factors names what OpenTones lists.
+func (s *Tones) Factors() []string { return []string{"beats", "bright", "loudness", "pitch"} }
+
+// Fingerprint is a hash of the options and of the version of the sounds.
+func (s *Tones) Fingerprint() string { return s.fingerprint }
+
+// Tone is what sample i plays.
+func (s *Tones) Tone(i int) Tone {
+	r := seed.Rand(s.options.Seed, "tones", i)
+	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
+	octaves := within([]float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
+	return Tone{math.Exp2(octaves), within(s.options.Loudness), within(s.options.Beats), within(s.options.Bright)}
+}
+
+// Describe is sample i without its waveform.
+func (s *Tones) Describe(i int) Sample {
+	m := s.Tone(i)
+	return Sample{Index: i, Name: fmt.Sprintf("tones#%d", i), Label: NoLabel, Waveform: &Waveform{Rate: s.options.Rate, Seconds: s.options.Length},
+		Factors: map[string]float64{"pitch": m.Pitch, "loudness": m.Loudness, "beats": m.Beats, "bright": m.Bright}}
+}
+
+// At plays sample i.
+func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "tones", i, s.options.N); err != nil {
+		return Sample{}, err
+	}
+	n := max(1, int(math.Round(s.options.Length*float64(s.options.Rate))))
+	switch {
+	case frame.ForImages():
+		return Sample{}, fmt.Errorf("tones are sounds, and the model takes images")
+	case frame.Rate > 0 && frame.Rate != s.options.Rate:
+		return Sample{}, fmt.Errorf("tones have %d samples a second and the model takes %d: say rate: %d", s.options.Rate, frame.Rate, frame.Rate)
+	case frame.Length > 0 && frame.Length != n:
+		return Sample{}, fmt.Errorf("tones have %d samples and the model takes %d: say length: %v", n, frame.Length, float64(frame.Length)/float64(s.options.Rate))
+	}
+	out := s.Describe(i)
+	wave := s.Tone(i).play(s.options.Rate, n)
+	out.Waveform.Data = wave
+	out.Input = tensor.Tensor{Shape: []int{1, n}, Data: slices.Clone(wave)}
+	return out, nil
+}
+
+// play is n samples of the melody. A stroke rises in 5 ms and is held for half of its time.
+func (m Tone) play(rate, n int) []float32 {
+	var weights []float64
+	var power float64
+	for k := 1; float64(k)*m.Pitch < float64(rate)/2 && k <= 16; k++ {
+		w := math.Pow(m.Bright, float64(k-1))
+		weights = append(weights, w)
+		power += w * w / 2
+	}
+	amplitude := math.Pow(10, m.Loudness/20) / math.Sqrt(power)
+	wave := make([]float32, n)
+	for i := range wave {
+		t := float64(i) / float64(rate)
+		envelope := m.envelope(t)
+		if envelope == 0 {
+			continue
+		}
+		var v float64
+		for k, w := range weights {
+			v += w * math.Sin(2*math.Pi*float64(k+1)*m.Pitch*t)
+		}
+		wave[i] = float32(amplitude * envelope * v)
+	}
+	return wave
+}
+
+// envelope is between 0 and 1 at second t.
+func (m Tone) envelope(t float64) float64 {
+	const rise = 0.005
+	at := math.Mod(t, 1/m.Beats)
+	held := 0.5 / m.Beats
+	return max(0, min(1, at/rise, (held-at)/rise))
+}

@@ -1,0 +1,197 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// PartFactor is the factor that tells which source a joined sample comes from: a category whose names are those of the parts.
+const PartFactor = "part"
+
+// A Concatenation is several sources, one behind the other: the training, validation and test sets of a corpus, say.
+type Concatenation struct {
+	names       []string
+	parts       []Source
+	starts      []int // where each part starts, and the end of the last
+	classes     []string
+	labels      [][]int // of each part: the place of its labels in classes
+	factors     []string
+	categories  map[string][]string
+	values      []map[string][]int // of each part and category: the place of its names in categories
+	notes       []string
+	fingerprint string
+}
+
+// Concat puts sources behind one another, in the order given, each under a name of its own. The samples carry the factors that all parts
+// have, and the factor part. Classes and names of categories are those of the first part, then what later ones have besides; where a part has
+// no classes, no sample has a label, and Notes says so. A sample's index is its place, its name starts with that of its part.
+func Concat(names []string, parts []Source) (*Concatenation, error) {
+	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{PartFactor: slices.Clone(names)}}
+	if len(names) != len(parts) || len(parts) < 2 {
+		return nil, fmt.Errorf("joining: %d names and %d parts: it wants two parts or more, each with a name", len(names), len(parts))
+	}
+	d := newDigest("joined")
+	for i, src := range parts {
+		if slices.Contains(names[:i], names[i]) {
+			return nil, fmt.Errorf("joining: two parts are called %q", names[i])
+		}
+		if slices.Contains(src.Factors(), PartFactor) {
+			return nil, fmt.Errorf("joining: the samples of %s have a factor %q of their own", names[i], PartFactor)
+		}
+		j.starts = append(j.starts, j.starts[i]+src.Len())
+		d.add(names[i], src.Fingerprint())
+		for _, note := range Notes(src) {
+			j.notes = append(j.notes, names[i]+": "+note)
+		}
+	}
+	j.fingerprint = d.String()
+	j.mergeClasses()
+	return j, j.mergeFactors()
+}
+
+// mergeClasses numbers the classes of all parts together.
+func (j *Concatenation) mergeClasses() {
+	bare := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() == nil })
+	some := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() != nil })
+	if bare >= 0 {
+		if some >= 0 {
+			j.notes = append(j.notes, fmt.Sprintf("the labels of %s are left out, since %s has none", j.names[some], j.names[bare]))
+		}
+		return
+	}
+	for _, src := range j.parts {
+		j.labels = append(j.labels, mergeNames(&j.classes, src.Classes()))
+	}
+}
+
+// mergeFactors keeps the factors that all parts have.
+func (j *Concatenation) mergeFactors() error {
+	j.values = make([]map[string][]int, len(j.parts))
+	j.factors = []string{PartFactor}
+	for _, name := range j.parts[0].Factors() {
+		if slices.ContainsFunc(j.parts, func(s Source) bool { return !slices.Contains(s.Factors(), name) }) {
+			continue
+		}
+		j.factors = append(j.factors, name)
+		for i, src := range j.parts {
+			names := Categories(src, name)
+			if (names == nil) != (Categories(j.parts[0], name) == nil) {
+				return fmt.Errorf("joining: the factor %s is a number in %s or %s, and a name in the other", name, j.names[0], j.names[i])
+			}
+			if names == nil {
+				continue
+			}
+			if j.values[i] == nil {
+				j.values[i] = map[string][]int{}
+			}
+			all := j.categories[name]
+			j.values[i][name] = mergeNames(&all, names)
+			j.categories[name] = all
+		}
+	}
+	slices.Sort(j.factors)
+	return nil
+}
+
+// mergeNames finds each name in a list, and puts those that it lacks behind it.
+func mergeNames(all *[]string, names []string) []int {
+	out := make([]int, len(names))
+	for i, name := range names {
+		if out[i] = slices.Index(*all, name); out[i] < 0 {
+			out[i] = len(*all)
+			*all = append(*all, name)
+		}
+	}
+	return out
+}
+
+// Len is the number of samples of all parts.
+func (j *Concatenation) Len() int { return j.starts[len(j.parts)] }
+
+// Classes are those of all parts.
+func (j *Concatenation) Classes() []string { return j.classes }
+
+// Factors are those that all parts have, and part.
+func (j *Concatenation) Factors() []string { return j.factors }
+
+// Fingerprint hashes the names and the fingerprints of the parts.
+func (j *Concatenation) Fingerprint() string { return j.fingerprint }
+
+// Notes are those of the parts.
+func (j *Concatenation) Notes() []string { return j.notes }
+
+func (j *Concatenation) factorCategories(factor string) []string {
+	return slices.Clone(j.categories[factor])
+}
+
+// Close closes the files of all parts.
+func (j *Concatenation) Close() error {
+	var errs []error
+	for _, src := range j.parts {
+		errs = append(errs, Close(src))
+	}
+	return errors.Join(errs...)
+}
+
+// At reads sample i from its part.
+func (j *Concatenation) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	if err := checkAccess(ctx, "joined "+strings.Join(j.names, ", "), i, j.Len()); err != nil {
+		return Sample{}, err
+	}
+	k := j.partOf(i)
+	s, err := j.parts[k].At(ctx, i-j.starts[k], f)
+	s = j.adapt(s, k, i)
+	if bad := (*BadSample)(nil); errors.As(err, &bad) {
+		return s, &BadSample{Name: s.Name, Err: bad.Err}
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", j.names[k], err)
+	}
+	return s, nil
+}
+
+func (j *Concatenation) describe(ctx context.Context, i int) (Sample, error) {
+	k := j.partOf(i)
+	s, err := Describe(ctx, j.parts[k], i-j.starts[k])
+	s = j.adapt(s, k, i)
+	s.Input, s.Moved = tensor.Tensor{}, nil
+	return s, err
+}
+
+// partOf is the part that sample i is of.
+func (j *Concatenation) partOf(i int) int {
+	k := len(j.parts) - 1
+	for j.starts[k] > i {
+		k--
+	}
+	return k
+}
+
+// adapt gives a sample of part k the index, the name, the label and the factors that it has among all.
+func (j *Concatenation) adapt(s Sample, k, i int) Sample {
+	s.Index, s.Name = i, j.names[k]+"/"+s.Name
+	if j.labels == nil {
+		s.Label = NoLabel
+	} else if s.Label != NoLabel {
+		s.Label = j.labels[k][s.Label]
+	}
+	factors := maps.Clone(s.Factors)
+	if factors == nil {
+		factors = map[string]float64{}
+	}
+	maps.DeleteFunc(factors, func(name string, _ float64) bool { return !slices.Contains(j.factors, name) })
+	for name, to := range j.values[k] {
+		if v, ok := factors[name]; ok {
+			factors[name] = float64(to[int(v)])
+		}
+	}
+	factors[PartFactor] = float64(k)
+	s.Factors = factors
+	return s
+}

@@ -1,0 +1,133 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stated is a source of samples that stand in it.
+type stated struct {
+	samples    []Sample
+	classes    []string
+	factors    []string
+	categories map[string][]string
+}
+
+func (l stated) Len() int              { return len(l.samples) }
+func (l stated) Classes() []string     { return l.classes }
+func (l stated) Factors() []string     { return l.factors }
+func (l stated) Notes() []string       { return []string{"one note"} }
+func (l stated) Describe(i int) Sample { return l.samples[i] }
+func (l stated) Fingerprint() string {
+	return fmt.Sprint(l.samples, l.classes)
+}
+func (l stated) factorCategories(name string) []string { return l.categories[name] }
+func (l stated) At(_ context.Context, i int, _ Frame) (Sample, error) {
+	if l.samples[i].Name == "bad" {
+		return l.samples[i], &BadSample{Name: "bad", Err: errors.New("damaged")}
+	}
+	return l.samples[i], nil
+}
+
+// Pairs have the names of factors, and the notes, of their clean halves.
+func TestCategoriesOfPairs(t *testing.T) {
+	t.Parallel()
+	a, b := twoParts()
+	p, err := Pair(t.Context(), a, b, "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Categories(p, "speaker"); !slices.Equal(got, []string{"ann", "bob"}) || len(Notes(p)) != 1 {
+		t.Errorf("speakers %q, notes %q", got, Notes(p))
+	}
+}
+
+func twoParts() (a, b stated) {
+	a = stated{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
+		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"only": 1, "speaker": 1, "x": 0.5}}, {Index: 3, Name: "b", Label: NoLabel, Factors: map[string]float64{"only": 1, "speaker": 0, "x": 2}}}}
+	b = stated{classes: []string{"dog", "emu"}, factors: []string{"speaker", "x"}, categories: map[string][]string{"speaker": {"bob", "cy"}},
+		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"speaker": 1, "x": 4}}, {Index: 1, Name: "bad", Label: 0, Factors: map[string]float64{"speaker": 0, "x": 5}}}}
+	return a, b
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	a, b := twoParts()
+	j, err := Concat([]string{"train", "test"}, []Source{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Len() != 4 || !slices.Equal(j.Classes(), []string{"cat", "dog", "emu"}) || !slices.Equal(j.Factors(), []string{"part", "speaker", "x"}) {
+		t.Errorf("%d samples of %v with %v", j.Len(), j.Classes(), j.Factors())
+	}
+	if got := Categories(Limit(j, 3), "speaker"); !slices.Equal(got, []string{"ann", "bob", "cy"}) {
+		t.Errorf("speakers are %v", got)
+	}
+	if got := Categories(j, PartFactor); !slices.Equal(got, []string{"train", "test"}) {
+		t.Errorf("parts are %v", got)
+	}
+	for i, want := range []Sample{
+		{Index: 0, Name: "train/a", Label: 1, Factors: map[string]float64{"part": 0, "speaker": 1, "x": 0.5}},
+		{Index: 1, Name: "train/b", Label: NoLabel, Factors: map[string]float64{"part": 0, "speaker": 0, "x": 2}},
+		{Index: 2, Name: "test/a", Label: 2, Factors: map[string]float64{"part": 1, "speaker": 2, "x": 4}},
+		{Index: 3, Name: "test/bad", Label: 1, Factors: map[string]float64{"part": 1, "speaker": 1, "x": 5}},
+	} {
+		got, err := j.At(t.Context(), i, Frame{})
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("sample %d is %v, want %v", i, got, want)
+		}
+		if described, err := Describe(t.Context(), j, i); err != nil || fmt.Sprint(described) != fmt.Sprint(want) {
+			t.Errorf("sample %d is described as %v, %v", i, described, err)
+		}
+		if bad := (*BadSample)(nil); i == 3 && (!errors.As(err, &bad) || bad.Name != "test/bad") || i < 3 && err != nil {
+			t.Errorf("sample %d: %v", i, err)
+		}
+	}
+	if notes := Notes(j); len(notes) != 2 || notes[1] != "test: one note" {
+		t.Errorf("notes are %q", notes)
+	}
+	if a.samples[0].Factors["part"] != 0 || len(a.samples[0].Factors) != 3 {
+		t.Error("joining changes a part")
+	}
+	turned, err := Concat([]string{"test", "train"}, []Source{b, a})
+	if err != nil || turned.Fingerprint() == j.Fingerprint() {
+		t.Errorf("the other way round it has the same fingerprint, %v", err)
+	}
+	chosen, err := Where(t.Context(), j, map[string]Condition{PartFactor: {Values: []string{"test"}}})
+	if err != nil || chosen.Len() != 2 {
+		t.Errorf("%v, %v", chosen, err)
+	}
+}
+
+func TestJoinErrors(t *testing.T) {
+	t.Parallel()
+	a, b := twoParts()
+	numbers := b
+	numbers.categories = nil
+	own := b
+	own.factors = []string{"part"}
+	for want, parts := range map[string][]Source{
+		"two parts or more":        {a},
+		"speaker is a number":      {a, numbers},
+		`a factor "part" of their`: {a, own},
+	} {
+		if _, err := Concat([]string{"one", "two"}[:len(parts)], parts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+	if _, err := Concat([]string{"one", "one"}, []Source{a, b}); err == nil || !strings.Contains(err.Error(), "called") {
+		t.Error(err)
+	}
+	b.classes = nil
+	j, err := Concat([]string{"one", "two"}, []Source{a, b})
+	if err != nil || j.Classes() != nil || !strings.Contains(fmt.Sprint(j.Notes()), "the labels of one are left out") {
+		t.Errorf("%v, %v", j.Notes(), err)
+	}
+	if s, err := j.At(t.Context(), 0, Frame{}); err != nil || s.Label != NoLabel {
+		t.Errorf("%v, %v", s, err)
+	}
+}

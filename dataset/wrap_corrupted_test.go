@@ -1,0 +1,52 @@
+package dataset
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/transform"
+)
+
+func TestCorrupt(t *testing.T) {
+	t.Parallel()
+	src, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(3)}
+	a, b := Corrupt(src, noise, 1, "a"), Corrupt(src, noise, 1, "b")
+	at := func(s Source, i int) Sample {
+		t.Helper()
+		x, err := s.At(t.Context(), i, Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	clean, once, again := at(src, 2), at(a, 2), at(a, 2)
+	if !slices.Equal(once.Input.Data, again.Input.Data) {
+		t.Error("a sample is damaged in another way when it is read again")
+	}
+	if slices.Equal(once.Input.Data, clean.Input.Data) || slices.Equal(once.Input.Data, at(b, 2).Input.Data) {
+		t.Error("the damage does not depend on its name, or does nothing")
+	}
+	if once.Label != clean.Label || once.Index != 2 || once.Name != clean.Name {
+		t.Errorf("%+v", once)
+	}
+	picked, err := Subset(a, []int{5, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(at(picked, 1).Input.Data, once.Input.Data) {
+		t.Error("the damage depends on the place in a subset")
+	}
+	heavier := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(4)}
+	prints := []string{src.Fingerprint(), a.Fingerprint(), b.Fingerprint(), Corrupt(src, heavier, 1, "a").Fingerprint(), Corrupt(src, noise, 2, "a").Fingerprint()}
+	slices.Sort(prints)
+	if len(slices.Compact(prints)) != 5 {
+		t.Error("different sources have one fingerprint")
+	}
+	if described, err := Describe(t.Context(), a, 2); err != nil || described.Label != clean.Label {
+		t.Errorf("%+v, %v", described, err)
+	}
+}

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A computed source gives its samples factors that are computed from them.
+type computed struct {
+	Source
+	names       []string
+	fingerprint string
+}
+
+// factorFunctions are what can be computed of an image, or of a sound.
+var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
+	"hue": hsvMean(0), "saturation": hsvMean(1), "value": hsvMean(2), "level": levelOf,
+}
+
+// ComputeFactors returns a source whose samples also carry factors that are computed from their Input, as it is framed:
+//
+//	hue         mean hue of an image in 8 bits, 0 to 179: half the degrees
+//	saturation  mean saturation, 0 to 255
+//	value       mean of the largest channel, 0 to 255
+//	level       of a sound: 20 log10 of the root of the mean square, dBFS; -200 for silence
+//
+// Hue, saturation and value are those of OpenCV's conversion of 8-bit images, each rounded before the mean: with V the largest and m
+// the smallest channel, S = 255 (V - m) / V, 0 for black, and the hue is 30 (G - B) / (V - m) where V is red, 60 + 30 (B - R) / (V - m)
+// where it is green, 120 + 30 (R - G) / (V - m) where it is blue, plus 180 where it is negative, and 0 for grey. The mean of the hue is that of
+// the numbers, not of the circle, as Plachouras et al. 2025 take it. In an image of one channel hue and saturation are 0.
+//
+// A sample is described by its whole Input, since no frame is known then.
+func ComputeFactors(src Source, names []string) (Source, error) {
+	if len(names) == 0 {
+		return src, nil
+	}
+	for i, name := range names {
+		switch {
+		case factorFunctions[name] == nil:
+			return nil, fmt.Errorf("factor %q cannot be computed: there are %s", name, strings.Join(slices.Sorted(maps.Keys(factorFunctions)), ", "))
+		case slices.Contains(src.Factors(), name):
+			return nil, fmt.Errorf("the data have a factor %q of their own", name)
+		case slices.Contains(names[:i], name):
+			return nil, fmt.Errorf("factor %q stands twice", name)
+		}
+	}
+	d := newDigest("measured")
+	d.add(src.Fingerprint(), names)
+	return computed{src, slices.Clone(names), d.String()}, nil
+}
+
+func (m computed) Fingerprint() string { return m.fingerprint }
+func (m computed) Close() error        { return Close(m.Source) }
+
+func (m computed) Factors() []string {
+	return slices.Sorted(slices.Values(slices.Concat(m.Source.Factors(), m.names)))
+}
+
+func (m computed) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	s, err := m.Source.At(ctx, i, f)
+	if err != nil {
+		return s, err
+	}
+	factors := make(map[string]float64, len(s.Factors)+len(m.names))
+	maps.Copy(factors, s.Factors)
+	for _, name := range m.names {
+		if factors[name], err = factorFunctions[name](s.Input); err != nil {
+			return s, fmt.Errorf("factor %s of %s: %w", name, s.Name, err)
+		}
+	}
+	s.Factors = factors
+	return s, nil
+}
+
+func (m computed) describe(ctx context.Context, i int) (Sample, error) {
+	s, err := m.At(ctx, i, Frame{})
+	s.Input, s.Moved = tensor.Tensor{}, nil
+	if s.Waveform != nil {
+		described := *s.Waveform
+		described.Data = nil
+		s.Waveform = &described
+	}
+	return s, err
+}
+
+// hsvMean is the mean of one component of an image's hue, saturation and value.
+func hsvMean(component int) func(tensor.Tensor) (float64, error) {
+	return func(t tensor.Tensor) (float64, error) {
+		if t.Rank() != 3 || t.Shape[0] != 1 && t.Shape[0] != 3 {
+			return 0, errors.New("it is of images with 1 or 3 channels")
+		}
+		n := t.Shape[1] * t.Shape[2]
+		at := func(c, i int) float64 {
+			return math.RoundToEven(255 * float64(min(max(t.Data[min(c, t.Shape[0]-1)*n+i], 0), 1)))
+		}
+		var sum float64
+		for i := range n {
+			sum += hsv(at(0, i), at(1, i), at(2, i))[component]
+		}
+		return sum / float64(n), nil
+	}
+}
+
+// hsv are hue, saturation and value of one colour of 8 bits.
+func hsv(r, g, b float64) [3]float64 {
+	top, low := max(r, g, b), min(r, g, b)
+	span := top - low
+	if span == 0 {
+		return [3]float64{0, 0, top}
+	}
+	var hue float64
+	switch top {
+	case r:
+		hue = 30 * (g - b) / span
+	case g:
+		hue = 60 + 30*(b-r)/span
+	default:
+		hue = 120 + 30*(r-g)/span
+	}
+	if hue = math.Round(hue); hue < 0 {
+		hue += 180
+	}
+	return [3]float64{hue, math.Round(255 * span / top), top}
+}
+
+// silence stands for the level of a sound without power.
+const silence = -200
+
+func levelOf(t tensor.Tensor) (float64, error) {
+	if t.Rank() != 2 {
+		return 0, errors.New("it is of sounds")
+	}
+	var sum float64
+	for _, v := range t.Data {
+		sum += float64(v) * float64(v)
+	}
+	if sum == 0 {
+		return silence, nil
+	}
+	return max(silence, 10*math.Log10(sum/float64(t.Len()))), nil
+}

@@ -1,0 +1,121 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Pairs is a source of pairs that somebody else made: each sample of one source with its moved version from another. They
+// stand in for a transformation.
+type Pairs struct {
+	Source             // the clean samples
+	moved       Source // their other halves
+	partner     []int  // places in moved
+	fingerprint string
+}
+
+// Pair matches two sources by "row", the i-th with the i-th, or by "name": file names without their ending. By
+// default it is "name" where both are folders and "row" elsewhere. Names, labels and factors are those of clean.
+func Pair(ctx context.Context, clean, moved Source, by string) (*Pairs, error) {
+	partner, err := match(ctx, clean, moved, by)
+	if err != nil {
+		return nil, fmt.Errorf("pairing: %w", err)
+	}
+	d := newDigest("pairs")
+	d.add(clean.Fingerprint(), moved.Fingerprint(), partner)
+	return &Pairs{clean, moved, partner, d.String()}, nil
+}
+
+func match(ctx context.Context, clean, moved Source, by string) ([]int, error) {
+	if by == "" {
+		by = "row"
+		_, a := clean.(*Folder)
+		if _, b := moved.(*Folder); a && b {
+			by = "name"
+		}
+	}
+	switch by {
+	case "row":
+		if clean.Len() != moved.Len() {
+			return nil, fmt.Errorf("%d clean samples and %d moved ones do not match row by row", clean.Len(), moved.Len())
+		}
+		return indices(clean.Len()), nil
+	case "name":
+		return matchNames(ctx, clean, moved)
+	}
+	return nil, fmt.Errorf("by %q is not known: name or row", by)
+}
+
+func matchNames(ctx context.Context, clean, moved Source) ([]int, error) {
+	names, err := stems(ctx, clean)
+	if err != nil {
+		return nil, err
+	}
+	others, err := stems(ctx, moved)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(others))
+	for i, n := range others {
+		if before, twice := at[n]; twice {
+			return nil, fmt.Errorf("moved samples %d and %d are both called %s", before, i, n)
+		}
+		at[n] = i
+	}
+	partner := make([]int, len(names))
+	for i, n := range names {
+		j, ok := at[n]
+		if !ok {
+			return nil, fmt.Errorf("clean sample %s has no moved one of its name", n)
+		}
+		partner[i] = j
+	}
+	if used := slices.Compact(slices.Sorted(slices.Values(partner))); len(used) < len(others) {
+		return nil, fmt.Errorf("%d moved samples have no clean one of their name", len(others)-len(used))
+	}
+	return partner, nil
+}
+
+// stems are the names of all samples without the endings of files.
+func stems(ctx context.Context, src Source) ([]string, error) {
+	names := make([]string, src.Len())
+	for i := range names {
+		s, err := Describe(ctx, src, i)
+		if err != nil {
+			return nil, err
+		}
+		names[i] = strings.TrimSuffix(s.Name, path.Ext(s.Name))
+	}
+	return names, nil
+}
+
+// Fingerprint hashes those of both sources and how they are matched.
+func (p *Pairs) Fingerprint() string { return p.fingerprint }
+
+// Close closes the files of both sources.
+func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.moved)) }
+
+// At reads both halves of pair i.
+func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	s, err := p.Source.At(ctx, i, f)
+	if err != nil {
+		return s, err
+	}
+	other, err := p.moved.At(ctx, p.partner[i], f)
+	if err != nil {
+		return s, err
+	}
+	if !slices.Equal(s.Input.Shape, other.Input.Shape) {
+		return s, &BadSample{Name: s.Name, Err: fmt.Errorf("shape %v, and %v moved: set a size", s.Input.Shape, other.Input.Shape)}
+	}
+	s.Moved = &other.Input
+	return s, nil
+}
+
+func (p *Pairs) describe(ctx context.Context, i int) (Sample, error) {
+	return Describe(ctx, p.Source, i)
+}

@@ -1,0 +1,146 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/seed"
+)
+
+// A subset is some samples of a source in some order. A sample keeps its index in the source.
+type subset struct {
+	Source
+	places      []int
+	positions   func() map[int]int // where each place of the source is among the picks
+	fingerprint string
+}
+
+// Subset returns the samples of a source at the given places, in that order.
+func Subset(src Source, places []int) (Source, error) {
+	for _, p := range places {
+		if p < 0 || p >= src.Len() {
+			return nil, fmt.Errorf("there is no sample %d among %d", p, src.Len())
+		}
+	}
+	return newSubset(src, slices.Clone(places)), nil
+}
+
+func newSubset(src Source, places []int) Source {
+	d := newDigest("subset")
+	d.add(src.Fingerprint(), places)
+	return subset{src, places, inverse(places), d.String()}
+}
+
+func (s subset) Len() int            { return len(s.places) }
+func (s subset) Fingerprint() string { return s.fingerprint }
+func (s subset) Close() error        { return Close(s.Source) }
+
+func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
+	if err := checkAccess(ctx, "subset", i, len(s.places)); err != nil {
+		return Sample{}, err
+	}
+	return s.Source.At(ctx, s.places[i], f)
+}
+
+func (s subset) describe(ctx context.Context, i int) (Sample, error) {
+	return Describe(ctx, s.Source, s.places[i])
+}
+
+// Limit returns the first n samples of a source, or the source itself if it has no more.
+func Limit(src Source, n int) Source {
+	if n >= src.Len() {
+		return src
+	}
+	return newSubset(src, indices(max(0, n)))
+}
+
+// Shuffle returns the samples of a source in an order that the seed decides.
+func Shuffle(src Source, base uint64) Source {
+	return newSubset(src, seed.Rand(base, "dataset: shuffle").Perm(src.Len()))
+}
+
+// A SplitOptions says which samples Split draws.
+type SplitOptions struct {
+	Seed       uint64
+	Stratified bool // each class keeps its share, as nearly as whole samples allow
+}
+
+// Split returns the share of a source from one fraction to another, both in [0, 1]: samples are put into an order that
+// the seed decides, and those from round(from n) to round(to n) are kept, in the order of the source. Shares that do not
+// overlap have no sample in common, and shares that adjoin leave none out; part i of k is the share i/k to (i+1)/k.
+//
+// A stratified order mixes the classes evenly, so that every share has of each class what is due to it to within one sample
+// or two; where many classes have a sample or two each, to within as many as there are classes. It needs the labels: a source that is
+// no Describer is read once for them.
+func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
+	if !(0 <= from && from < to && to <= 1) {
+		return nil, fmt.Errorf("splitting: share %v to %v: it starts at 0 or later, and ends later and by 1", from, to)
+	}
+	n := float64(src.Len())
+	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
+}
+
+// RandomSubset returns n samples that the seed decides, in the order of the source: all of them if it has no more.
+func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
+	if n >= src.Len() {
+		return src, nil
+	}
+	return splitRange(ctx, src, 0, max(0, n), d)
+}
+
+func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (Source, error) {
+	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
+	if d.Stratified {
+		labels, err := Labels(ctx, src)
+		if err != nil {
+			return nil, fmt.Errorf("stratifying: %w", err)
+		}
+		interleaveClasses(order, labels)
+	}
+	places := slices.Clone(order[from:to])
+	slices.Sort(places)
+	return newSubset(src, places), nil
+}
+
+// interleaveClasses reorders samples so that any stretch has of each class nearly its share: the j-th of the m samples of a class
+// goes to (j + 1/2) / m of the way.
+func interleaveClasses(order, labels []int) {
+	sizes, seen := map[int]float64{}, map[int]float64{}
+	for _, l := range labels {
+		sizes[l]++
+	}
+	way := make([]float64, len(labels))
+	for _, i := range order {
+		l := labels[i]
+		way[i] = (seen[l] + 0.5) / sizes[l]
+		seen[l]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(way[a], way[b]) })
+}
+
+// Labels returns the label of every sample.
+func Labels(ctx context.Context, src Source) ([]int, error) {
+	labels := make([]int, src.Len())
+	for i := range labels {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := Describe(ctx, src, i)
+		if err != nil {
+			return nil, err
+		}
+		labels[i] = s.Label
+	}
+	return labels, nil
+}
+
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

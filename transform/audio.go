@@ -1,0 +1,233 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TimeStretch plays a sound faster (rate above 1) or slower and keeps its pitch, by the phase vocoder of package sound.
+type TimeStretch struct {
+	audioOnly
+	Rate Distribution // in 0.25 to 4
+}
+
+// PitchShift raises the pitch of a sound and keeps its length: it is stretched, and read faster.
+type PitchShift struct {
+	audioOnly
+	Semitones Distribution // in -24 to 24
+}
+
+// WhiteNoise adds Gaussian noise to a sound, of a power that is so many decibels below the sound's own or, where Absolute is set, below
+// full scale: with rms the root of the mean square,
+//
+//	SNR    20 log10(rms(x) / rms(noise)), over all of the sound, the zeros behind it among them
+//	level  20 log10(rms(noise)), dBFS
+//
+// The sum is not clipped. Silence has no power, so noise at an SNR leaves it silent. The noise is settled by Draw, sample by sample from
+// the start.
+type WhiteNoise struct {
+	audioOnly
+	SNR      Distribution // dB
+	Level    Distribution // dBFS
+	Absolute bool
+}
+
+// Gain multiplies a sound by 10^(dB / 20), without clipping.
+type Gain struct {
+	audioOnly
+	DB Distribution
+}
+
+// Filter takes away what lies above a frequency, or with High what lies below, by a Butterworth filter of order 4.
+type Filter struct {
+	audioOnly
+	Frequency Distribution // Hz
+	High      bool
+}
+
+// Reverb puts a sound into the room of Plachouras et al. 2025 at a reverberation time, and leaves out what rings on after its end. The
+// direct sound keeps its level and its place. A time that the room cannot have (below sound.Meeting().Shortest()) is drawn again; Redrawn
+// tells how often.
+type Reverb struct {
+	audioOnly
+	RT60 Distribution // seconds
+}
+
+// Draw implements Transform.
+func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
+
+// cropPosition is where an item is taken from, drawn where there is a generator.
+func cropPosition(r *rand.Rand) float64 {
+	if r == nil {
+		return 0.5
+	}
+	return r.Float64()
+}
+
+// Draw implements Transform.
+func (t PitchShift) Draw(r *rand.Rand) Op { return pitchOp{t.Semitones.Draw(r)} }
+
+// Draw implements Transform.
+func (t WhiteNoise) Draw(r *rand.Rand) Op {
+	if t.Absolute {
+		return whiteNoiseOp{t.Level.Draw(r), true, newNoiseSeed(r)}
+	}
+	return whiteNoiseOp{t.SNR.Draw(r), false, newNoiseSeed(r)}
+}
+
+// Draw implements Transform.
+func (t Gain) Draw(r *rand.Rand) Op { return gainOp{t.DB.Draw(r)} }
+
+// Draw implements Transform.
+func (t Filter) Draw(r *rand.Rand) Op { return filterOp{t.Frequency.Draw(r), t.High} }
+
+// Draw implements Transform.
+func (t Reverb) Draw(r *rand.Rand) Op {
+	shortest, again := audio.Meeting().Shortest(), 0
+	v := t.RT60.Draw(r)
+	for ; v < shortest && !t.RT60.Fixed() && t.RT60.High > shortest; again++ {
+		v = t.RT60.Draw(r)
+	}
+	return reverbOp{v, again, newNoiseSeed(r)}
+}
+
+// Random is true: which part of a slowed sound is heard is drawn.
+func (t TimeStretch) Random() bool { return true }
+
+// Random reports whether the shift is drawn.
+func (t PitchShift) Random() bool { return anyRandom(t.Semitones) }
+
+// Random is true.
+func (t WhiteNoise) Random() bool { return true }
+
+// Random reports whether the gain is drawn.
+func (t Gain) Random() bool { return anyRandom(t.DB) }
+
+// Random reports whether the frequency is drawn.
+func (t Filter) Random() bool { return anyRandom(t.Frequency) }
+
+// Random is true: the late part of a room's response is noise.
+func (t Reverb) Random() bool { return true }
+
+// audioOnly is for what transforms and Ops of sounds have in common.
+type audioOnly struct{}
+
+// OnAudio is true.
+func (audioOnly) OnAudio() bool { return true }
+
+// OnImages is false.
+func (audioOnly) OnImages() bool { return false }
+
+// RejectedDraws is how many values an Op's draw threw away before one that can be had.
+func RejectedDraws(op Op) int {
+	if r, ok := op.(interface{ rejectedDraws() int }); ok {
+		return r.rejectedDraws()
+	}
+	return 0
+}
+
+type (
+	stretchOp    struct{ rate, position float64 }
+	pitchOp      struct{ semitones float64 }
+	whiteNoiseOp struct {
+		db       float64
+		absolute bool
+		seed     noiseSeed
+	}
+	gainOp   struct{ db float64 }
+	filterOp struct {
+		hz   float64
+		high bool
+	}
+	reverbOp struct {
+		rt60     float64
+		rejected int
+		seed     noiseSeed
+	}
+)
+
+func (o stretchOp) Parameter() float64    { return o.rate }
+func (o pitchOp) Parameter() float64      { return o.semitones }
+func (o whiteNoiseOp) Parameter() float64 { return o.db }
+func (o gainOp) Parameter() float64       { return o.db }
+func (o filterOp) Parameter() float64     { return o.hz }
+func (o reverbOp) Parameter() float64     { return o.rt60 }
+
+func (o stretchOp) CropPosition() float64 { return o.position }
+func (o reverbOp) rejectedDraws() int     { return o.rejected }
+
+func (o stretchOp) Renew(r *rand.Rand) Op    { return stretchOp{o.rate, cropPosition(r)} }
+func (o whiteNoiseOp) Renew(r *rand.Rand) Op { return whiteNoiseOp{o.db, o.absolute, newNoiseSeed(r)} }
+func (o reverbOp) Renew(r *rand.Rand) Op     { return reverbOp{o.rt60, 0, newNoiseSeed(r)} }
+
+func (o stretchOp) ApplyAudio(wave []float32, rate int) []float32 {
+	return audio.Stretch(wave, o.rate, rate)
+}
+
+func (o pitchOp) ApplyAudio(wave []float32, rate int) []float32 {
+	if o.semitones == 0 {
+		return wave
+	}
+	return audio.Shift(wave, math.Pow(2, o.semitones/12), rate)
+}
+
+func (o whiteNoiseOp) ApplyAudio(wave []float32, rate int) []float32 {
+	sigma := math.Pow(10, o.db/20)
+	if !o.absolute {
+		sigma = rms(wave) * math.Pow(10, -o.db/20)
+	}
+	r := o.seed.rand()
+	out := make([]float32, len(wave))
+	for i, v := range wave {
+		out[i] = v + float32(sigma*r.NormFloat64())
+	}
+	return out
+}
+
+// rms is the root of the mean square.
+func rms(wave []float32) float64 {
+	var sum float64
+	for _, v := range wave {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(max(1, len(wave))))
+}
+
+func (o gainOp) ApplyAudio(wave []float32, rate int) []float32 {
+	factor := float32(math.Pow(10, o.db/20))
+	out := make([]float32, len(wave))
+	for i, v := range wave {
+		out[i] = factor * v
+	}
+	return out
+}
+
+func (o filterOp) ApplyAudio(wave []float32, rate int) []float32 {
+	if o.high {
+		return audio.HighPass(wave, o.hz, rate)
+	}
+	return audio.LowPass(wave, o.hz, rate)
+}
+
+func (o reverbOp) ApplyAudio(wave []float32, rate int) []float32 {
+	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1)
+	response, err := audio.Meeting().Response(o.rt60, rate, n, o.seed.rand())
+	if err != nil {
+		panic(fmt.Sprintf("transform: %v", err)) // Make refuses such values
+	}
+	return audio.Convolve(wave, response)
+}
+
+// Apply panics: a sound has a rate, which a tensor does not tell.
+func (stretchOp) Apply(dst, src tensor.Tensor)    { panicAudioOnly() }
+func (pitchOp) Apply(dst, src tensor.Tensor)      { panicAudioOnly() }
+func (whiteNoiseOp) Apply(dst, src tensor.Tensor) { panicAudioOnly() }
+func (gainOp) Apply(dst, src tensor.Tensor)       { panicAudioOnly() }
+func (filterOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
+func (reverbOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
+
+func panicAudioOnly() { panic("transform: a transformation of sounds meets an image; see OnPictures") }

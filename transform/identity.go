@@ -1,0 +1,34 @@
+package transform
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Identity leaves the input as it is.
+type Identity struct{}
+
+// Draw implements Transform. Identity is its own Op.
+func (t Identity) Draw(*rand.Rand) Op { return t }
+
+// Random is false.
+func (t Identity) Random() bool { return false }
+
+// OnMaps is true.
+func (t Identity) OnMaps() bool { return true }
+
+// Permutes is true.
+func (t Identity) Permutes(h, w int) bool { return true }
+
+// Apply implements Op.
+func (t Identity) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	copy(dst.Data, src.Data)
+}
+
+// OnAudio is true.
+func (t Identity) OnAudio() bool { return true }
+
+// ApplyAudio implements SoundOp.
+func (t Identity) ApplyAudio(wave []float32, rate int) []float32 { return wave }

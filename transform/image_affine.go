@@ -1,0 +1,183 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's rotate. At multiples of
+// 90 degrees of a square image (180 of any) it moves pixels and does not interpolate.
+type Rotate struct {
+	Angle Distribution // degrees
+	Sampling
+}
+
+// Translate shifts an image by fractions of its sides, to the right and down, not rounded to whole pixels.
+type Translate struct {
+	X, Y Distribution
+	Sampling
+}
+
+// Scale magnifies an image about its centre by a factor of lengths above 0.
+type Scale struct {
+	Factor Distribution
+	Sampling
+}
+
+// Shear slants an image about its centre: torchvision's affine with shear [X, Y]. X > 0 moves the top to the right,
+// Y > 0 the left side down.
+type Shear struct {
+	X, Y Distribution // degrees, within -89 to 89
+	Sampling
+}
+
+// Affine shears, scales and rotates about the centre and then shifts, in that order, with one interpolation:
+//
+//	p' = t + R(Rotate) Scale SHy(ShearY) SHx(ShearX) p,
+//
+// torchvision's affine, except that its angle is clockwise: Rotate is what torchvision calls -angle.
+type Affine struct {
+	Rotate         Distribution // degrees counter-clockwise
+	X, Y           Distribution // fractions of the sides, to the right and down
+	Scale          Distribution // factor of lengths, above 0
+	ShearX, ShearY Distribution // degrees, as in Shear
+	Sampling
+}
+
+// Draw implements Transform.
+func (t Rotate) Draw(r *rand.Rand) Op {
+	return rotateOp{affineOp{angle: t.Angle.Draw(r), scale: 1, Sampling: t.Sampling}}
+}
+
+// Draw implements Transform.
+func (t Translate) Draw(r *rand.Rand) Op {
+	return affineOp{x: t.X.Draw(r), y: t.Y.Draw(r), scale: 1, Sampling: t.Sampling}
+}
+
+// Draw implements Transform.
+func (t Scale) Draw(r *rand.Rand) Op {
+	return scaleOp{affineOp{scale: t.Factor.Draw(r), Sampling: t.Sampling}}
+}
+
+// Draw implements Transform.
+func (t Shear) Draw(r *rand.Rand) Op {
+	return affineOp{shearX: t.X.Draw(r), shearY: t.Y.Draw(r), scale: 1, Sampling: t.Sampling}
+}
+
+// Draw implements Transform.
+func (t Affine) Draw(r *rand.Rand) Op {
+	return affineOp{
+		angle: t.Rotate.Draw(r), x: t.X.Draw(r), y: t.Y.Draw(r), scale: t.Scale.Draw(r),
+		shearX: t.ShearX.Draw(r), shearY: t.ShearY.Draw(r), Sampling: t.Sampling,
+	}
+}
+
+// Random reports whether the angle is drawn.
+func (t Rotate) Random() bool { return anyRandom(t.Angle) }
+
+// Random reports whether a shift is drawn.
+func (t Translate) Random() bool { return anyRandom(t.X, t.Y) }
+
+// Random reports whether the factor is drawn.
+func (t Scale) Random() bool { return anyRandom(t.Factor) }
+
+// Random reports whether an angle is drawn.
+func (t Shear) Random() bool { return anyRandom(t.X, t.Y) }
+
+// Random reports whether any parameter is drawn.
+func (t Affine) Random() bool {
+	return anyRandom(t.Rotate, t.X, t.Y, t.Scale, t.ShearX, t.ShearY)
+}
+
+type affineOp struct {
+	angle          float64 // degrees counter-clockwise
+	x, y           float64 // fractions of the sides
+	scale          float64
+	shearX, shearY float64 // degrees
+	Sampling
+}
+
+// The one number that describes a rotation is its angle, a scaling its factor; other affine Ops have none.
+type (
+	rotateOp struct{ affineOp }
+	scaleOp  struct{ affineOp }
+)
+
+func (o rotateOp) Parameter() float64 { return o.angle }
+func (o scaleOp) Parameter() float64  { return o.scale }
+
+func (o affineOp) Apply(dst, src tensor.Tensor) {
+	_, h, w := dims(dst, src)
+	if o.Permutes(h, w) {
+		o.quarterTurn(h, w).copyTo(dst, src)
+		return
+	}
+	o.warp(dst, src, o.inverse(h, w))
+}
+
+func (o affineOp) Permutes(h, w int) bool {
+	if o.x != 0 || o.y != 0 || o.scale != 1 || o.shearX != 0 || o.shearY != 0 {
+		return false
+	}
+	return math.Mod(o.angle, 180) == 0 || h == w && math.Mod(o.angle, 90) == 0
+}
+
+// quarterTurn is the rotation by a multiple of 90 degrees as a walk through the source.
+func (o affineOp) quarterTurn(h, w int) strided {
+	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters {
+	case 1:
+		return strided{start: w - 1, down: -1, right: w}
+	case 2:
+		return strided{start: h*w - 1, down: -w, right: -1}
+	case 3:
+		return strided{start: (h - 1) * w, down: 1, right: -w}
+	}
+	return strided{start: 0, down: w, right: 1}
+}
+
+// A matrix maps a place of the result to the place of the source that it shows, both in pixels to the right and down
+// from the centre: x' = a x + b y + c, y' = d x + e y + f.
+type matrix struct{ a, b, c, d, e, f float64 }
+
+// inverse is the inverse of p' = t + R S SHy SHx p, in the form of torchvision's _get_inverse_affine_matrix.
+func (o affineOp) inverse(h, w int) matrix {
+	_, cosShear := sincos(o.shearY)
+	sinX, cosX := sincos(o.shearX)
+	tanX := sinX / cosX
+	sin, cos := sincos(-o.angle) // the formula's angle is clockwise
+	sinY, cosY := sincos(-o.angle - o.shearY)
+	a, b := cosY/cosShear, -cosY*tanX/cosShear-sin
+	c, d := sinY/cosShear, -sinY*tanX/cosShear+cos
+	m := matrix{a: d / o.scale, b: -b / o.scale, d: -c / o.scale, e: a / o.scale}
+	x, y := pixels(o.x, w), pixels(o.y, h)
+	m.c = -(m.a*x + m.b*y)
+	m.f = -(m.d*x + m.e*y)
+	return m
+}
+
+// pixels is a fraction of a side in pixels; a shift that is whole but for rounding (0.07 of 100 pixels) is made
+// whole, so that it moves pixels exactly.
+func pixels(fraction float64, side int) float64 {
+	v := fraction * float64(side)
+	if whole := math.Round(v); math.Abs(v-whole) < 1e-9 {
+		return whole
+	}
+	return v
+}
+
+// sincos takes degrees and is exact at multiples of 90.
+func sincos(degrees float64) (sin, cos float64) {
+	switch math.Mod(degrees, 360) {
+	case 0:
+		return 0, 1
+	case 90, -270:
+		return 1, 0
+	case 180, -180:
+		return 0, -1
+	case 270, -90:
+		return -1, 0
+	}
+	return math.Sincos(degrees * math.Pi / 180)
+}

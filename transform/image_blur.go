@@ -1,0 +1,121 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// The bounds of what Kinds accepts, so that a slip of the keyboard does not ask for a kernel of a gigabyte.
+const (
+	maxSigma  = 100
+	maxKernel = 1001
+)
+
+// GaussianBlur averages every pixel with its neighbours under a Gaussian, in each channel by itself: torchvision's
+// gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the kernel's side and sum to 1. Beyond its
+// border the image is reflected about the border pixels' centres: c b | a b c | b a.
+type GaussianBlur struct {
+	Sigma Distribution // pixels, above 0
+	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, beyond which lie 0.3 % of the weight.
+	Kernel int
+}
+
+// Draw implements Transform.
+func (t GaussianBlur) Draw(r *rand.Rand) Op {
+	o := blurOp{sigma: t.Sigma.Draw(r), radius: t.Kernel / 2}
+	if t.Kernel == 0 {
+		o.radius = int(math.Ceil(3 * o.sigma))
+	}
+	return o
+}
+
+// Random reports whether sigma is drawn.
+func (t GaussianBlur) Random() bool { return anyRandom(t.Sigma) }
+
+// OnMaps is true: blur is a linear map of space alone.
+func (t GaussianBlur) OnMaps() bool { return true }
+
+type blurOp struct {
+	sigma  float64
+	radius int // the kernel reaches from -radius to radius
+}
+
+func (o blurOp) Parameter() float64 { return o.sigma }
+
+func (o blurOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	kernel := o.kernel()
+	columns, rows := reflected(w, o.radius), reflected(h, o.radius)
+	padded := make([]float32, len(columns))
+	smooth := make([]float32, h*w) // one plane after the pass along its rows
+	for plane := range c {
+		s, d := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:(plane+1)*h*w]
+		for i := range h {
+			gatherPlaces(padded, s[i*w:(i+1)*w], columns)
+			convolveRow(smooth[i*w:(i+1)*w], padded, kernel)
+		}
+		for i := range h {
+			convolveColumn(d[i*w:(i+1)*w], smooth, rows[i:], kernel)
+		}
+	}
+}
+
+// kernel returns the 2 radius + 1 weights.
+func (o blurOp) kernel() []float32 {
+	weights := make([]float64, 2*o.radius+1)
+	var sum float64
+	for k := range weights {
+		x := float64(k-o.radius) / o.sigma
+		weights[k] = math.Exp(-x * x / 2)
+		sum += weights[k]
+	}
+	kernel := make([]float32, len(weights))
+	for k, v := range weights {
+		kernel[k] = float32(v / sum)
+	}
+	return kernel
+}
+
+// reflected lists which of n places stands at each of -radius to n - 1 + radius.
+func reflected(n, radius int) []int {
+	places := make([]int, n+2*radius)
+	period := max(2*(n-1), 1)
+	for k := range places {
+		i := (k - radius) % period
+		if i < 0 {
+			i += period
+		}
+		places[k] = min(i, period-i) % max(n, 1)
+	}
+	return places
+}
+
+func gatherPlaces(dst, src []float32, places []int) {
+	for k, i := range places {
+		dst[k] = src[i]
+	}
+}
+
+// convolveRow convolves one padded row.
+func convolveRow(dst, padded, kernel []float32) {
+	clear(dst)
+	for k, weight := range kernel {
+		part := padded[k:][:len(dst)]
+		for j, v := range part {
+			dst[j] += weight * v
+		}
+	}
+}
+
+// convolveColumn sums rows of a plane, weighted by the kernel; rows[k] is the row under the k-th weight.
+func convolveColumn(dst, plane []float32, rows []int, kernel []float32) {
+	clear(dst)
+	for k, weight := range kernel {
+		part := plane[rows[k]*len(dst):][:len(dst)]
+		for j, v := range part {
+			dst[j] += weight * v
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package transform
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's rgb_to_grayscale
+// with as many channels as before. An image of one channel is left as it is; where there are neither one nor three, grey
+// is the mean of the channels.
+type Grayscale struct{}
+
+// Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
+// torchvision does on PIL images; on tensors it refuses.
+type Brightness struct {
+	Factor Distribution
+}
+
+// Contrast mixes an image with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f x + (1 - f) m,
+// torchvision's adjust_contrast. Grey is as in Grayscale.
+type Contrast struct {
+	Factor Distribution
+}
+
+// Draw implements Transform. Grayscale is its own Op.
+func (t Grayscale) Draw(*rand.Rand) Op { return t }
+
+// Draw implements Transform.
+func (t Brightness) Draw(r *rand.Rand) Op { return brightnessOp{factor{t.Factor.Draw(r)}} }
+
+// Draw implements Transform.
+func (t Contrast) Draw(r *rand.Rand) Op { return contrastOp{factor{t.Factor.Draw(r)}} }
+
+// Random is false.
+func (t Grayscale) Random() bool { return false }
+
+// Random reports whether the factor is drawn.
+func (t Brightness) Random() bool { return anyRandom(t.Factor) }
+
+// Random reports whether the factor is drawn.
+func (t Contrast) Random() bool { return anyRandom(t.Factor) }
+
+type factor struct{ value float64 }
+
+func (f factor) Parameter() float64 { return f.value }
+
+type (
+	brightnessOp struct{ factor }
+	contrastOp   struct{ factor }
+)
+
+// Apply implements Op.
+func (t Grayscale) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	n := h * w
+	if c == 0 {
+		return
+	}
+	grey(dst.Data[:n], src.Data, c)
+	for plane := 1; plane < c; plane++ {
+		copy(dst.Data[plane*n:(plane+1)*n], dst.Data[:n])
+	}
+}
+
+func (o brightnessOp) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	f := float32(o.value)
+	for i, v := range src.Data {
+		dst.Data[i] = clip(f * v)
+	}
+}
+
+func (o contrastOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	if len(src.Data) == 0 {
+		return
+	}
+	n := h * w
+	grey(dst.Data[:n], src.Data, c) // dst serves as scratch until it is written
+	var sum float64
+	for _, v := range dst.Data[:n] {
+		sum += float64(v)
+	}
+	f, rest := float32(o.value), float32((1-o.value)*sum/float64(n))
+	for i, v := range src.Data {
+		dst.Data[i] = clip(f*v + rest)
+	}
+}
+
+// grey writes the grey of c planes to dst, one plane.
+func grey(dst, src []float32, c int) {
+	n := len(dst)
+	switch c {
+	case 1:
+		copy(dst, src)
+	case 3:
+		r, g, b := src[:n], src[n:2*n], src[2*n:3*n]
+		for i := range dst {
+			dst[i] = 0.2989*r[i] + 0.587*g[i] + 0.114*b[i]
+		}
+	default:
+		clear(dst)
+		for plane := range c {
+			for i, v := range src[plane*n : (plane+1)*n] {
+				dst[i] += v / float32(c)
+			}
+		}
+	}
+}
+
+func clip(v float32) float32 { return min(max(v, 0), 1) }

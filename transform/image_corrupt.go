@@ -1,0 +1,169 @@
+package transform
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Corrupt damages an image as the world does: the fifteen common corruptions of Hendrycks and Dietterich 2019
+// (ImageNet-C), each at a severity of 1 to 5; between whole severities the settings are interpolated. Small images, of a side below 96, take the severities of CIFAR-10-C,
+// larger ones those of ImageNet-C; lengths in pixels grow and shrink with the image, from 32 and from 224.
+//
+// What is random (noise, the place of flakes, the direction of motion) is settled by Draw: an Op does the same each
+// time. Values are not rounded to 8 bits in the end, as the published files are. Frost is drawn by a rule, since the
+// photographs that the original lays over an image are not ours to carry; its weights are the original's.
+type Corrupt struct {
+	Kind     string       // one of Corruptions
+	Severity Distribution // 1 to 5
+}
+
+// Corruptions are the kinds of Corrupt, in the order of the paper: noise, blur, weather, digital.
+func Corruptions() []string {
+	names := make([]string, len(corruptions))
+	for i, c := range corruptions {
+		names[i] = c.name
+	}
+	return names
+}
+
+// A corruption is one kind: how it damages an image, and its settings at the five severities.
+type corruption struct {
+	name         string
+	small, large [5]settings // of CIFAR-10-C and of ImageNet-C
+	apply        func(p canvas, s settings, r *rand.Rand)
+}
+
+// settings are the numbers of one severity, in the order of the original code.
+type settings []float64
+
+// corruptions are all fifteen. Settings that are lengths are in pixels of an image of 32 and of 224.
+var corruptions = []corruption{
+	{"gaussian-noise", levels(.04, .06, .08, .09, .10), levels(.08, .12, .18, .26, .38), addGaussian},
+	{"shot-noise", levels(500, 250, 100, 75, 50), levels(60, 25, 12, 5, 3), shotNoise},
+	{"impulse-noise", levels(.01, .02, .03, .05, .07), levels(.03, .06, .09, .17, .27), impulseNoise},
+	{"defocus-blur",
+		[5]settings{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}},
+		[5]settings{{3, .1}, {4, .5}, {6, .5}, {8, .5}, {10, .5}}, defocusBlur},
+	{"glass-blur",
+		[5]settings{{.05, 1, 1}, {.25, 1, 1}, {.4, 1, 1}, {.25, 1, 2}, {.4, 1, 2}},
+		[5]settings{{.7, 1, 2}, {.9, 2, 1}, {1, 2, 3}, {1.1, 3, 2}, {1.5, 4, 2}}, glassBlur},
+	{"motion-blur",
+		[5]settings{{6, 1}, {6, 1.5}, {6, 2}, {8, 2}, {9, 2.5}},
+		[5]settings{{10, 3}, {15, 5}, {15, 8}, {15, 12}, {20, 15}}, motionBlur},
+	{"zoom-blur", // the largest factor, excluded, and the step
+		[5]settings{{1.06, .01}, {1.11, .01}, {1.16, .01}, {1.21, .01}, {1.26, .01}},
+		[5]settings{{1.11, .01}, {1.16, .01}, {1.21, .02}, {1.26, .02}, {1.31, .03}}, zoomBlur},
+	{"snow", // mean, deviation, zoom, threshold, radius and deviation of the motion, weight of the image
+		[5]settings{{.1, .2, 1, .6, 8, 3, .95}, {.1, .2, 1, .5, 10, 4, .9}, {.15, .3, 1.75, .55, 10, 4, .9}, {.25, .3, 2.25, .6, 12, 6, .85}, {.3, .3, 1.25, .65, 14, 12, .8}},
+		[5]settings{{.1, .3, 3, .5, 10, 4, .8}, {.2, .3, 2, .5, 12, 4, .7}, {.55, .3, 4, .9, 12, 8, .7}, {.55, .3, 4.5, .85, 12, 8, .65}, {.55, .3, 2.5, .85, 12, 12, .55}}, snow},
+	{"frost", // weight of the image, of the frost
+		[5]settings{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}},
+		[5]settings{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}}, frost},
+	{"fog", // thickness, decay of the roughness
+		[5]settings{{.2, 3}, {.5, 3}, {.75, 2.5}, {1, 2}, {1.5, 1.75}},
+		[5]settings{{1.5, 2}, {2, 2}, {2.5, 1.7}, {2.5, 1.5}, {3, 1.4}}, fog},
+	{"brightness", levels(.05, .1, .15, .2, .3), levels(.1, .2, .3, .4, .5), brighten},
+	{"contrast", levels(.75, .5, .4, .3, .15), levels(.4, .3, .2, .1, .05), flatten},
+	{"elastic-transform", // length of the shifts, their smoothness, shift of the corners
+		[5]settings{{0, 0, 2.56}, {1.6, 6.4, 2.24}, {2.56, 1.92, 1.92}, {3.2, 1.28, 1.6}, {3.2, .96, .96}},
+		[5]settings{{488, 170.8, 24.4}, {488, 19.52, 48.8}, {12.2, 2.44, 4.88}, {17.08, 2.44, 4.88}, {29.28, 2.44, 4.88}}, elastic},
+	{"pixelate", levels(.95, .9, .85, .75, .65), levels(.6, .5, .4, .3, .25), pixelate},
+	{"jpeg-compression", levels(80, 65, 58, 50, 40), levels(25, 18, 15, 10, 7), jpegQuality},
+}
+
+func levels(v ...float64) (s [5]settings) {
+	for i := range s {
+		s[i] = settings{v[i]}
+	}
+	return s
+}
+
+// largeSide is the side from which the severities are those of ImageNet-C.
+const largeSide = 96
+
+// A canvas is an image that is worked on in place: c planes of h x w.
+type canvas struct {
+	c, h, w int
+	data    []float32
+	scale   float64 // of lengths: the image's side over the side that the settings are for
+}
+
+func (p canvas) plane(k int) []float32 { return p.data[k*p.h*p.w:][:p.h*p.w] }
+
+func (p canvas) clip() {
+	for i, v := range p.data {
+		p.data[i] = clip(v)
+	}
+}
+
+// Draw implements Transform.
+func (t Corrupt) Draw(r *rand.Rand) Op {
+	return corruptOp{at: slices.IndexFunc(corruptions, t.is), severity: t.Severity.Draw(r), seed: newNoiseSeed(r)}
+}
+
+func (t Corrupt) is(c corruption) bool { return c.name == t.Kind }
+
+// Random is true: nearly all corruptions draw something.
+func (t Corrupt) Random() bool { return true }
+
+// Version is 2 for jpeg-compression, which used to repeat colours rather than interpolate them.
+func (t Corrupt) Version() int {
+	if t.Kind == "jpeg-compression" {
+		return 2
+	}
+	return 1
+}
+
+type corruptOp struct {
+	at       int // in corruptions
+	severity float64
+	seed     noiseSeed
+}
+
+func (o corruptOp) Parameter() float64 { return o.severity }
+
+func (o corruptOp) Renew(r *rand.Rand) Op { return corruptOp{o.at, o.severity, newNoiseSeed(r)} }
+
+func (o corruptOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	copy(dst.Data, src.Data)
+	if len(src.Data) == 0 {
+		return
+	}
+	kind := &corruptions[o.at]
+	p := canvas{c: c, h: h, w: w, data: dst.Data}
+	set := kind.small
+	p.scale = float64(min(h, w)) / 32
+	if min(h, w) >= largeSide {
+		set, p.scale = kind.large, float64(min(h, w))/224
+	}
+	kind.apply(p, interpolated(set, o.severity), o.seed.rand())
+	p.clip()
+}
+
+// interpolated are the settings at a severity, linearly between those of the whole severities beside it.
+func interpolated(levels [5]settings, severity float64) settings {
+	lower := min(int(severity), 4) - 1
+	part := severity - float64(lower+1)
+	s := make(settings, len(levels[lower]))
+	for i, v := range levels[lower] {
+		s[i] = (1-part)*v + part*levels[lower+1][i]
+	}
+	return s
+}
+
+func corruptKind() Kind {
+	return Kind{
+		Name: "corrupt",
+		Doc:  "Damages the image by one of the fifteen common corruptions of ImageNet-C.",
+		Params: []Param{
+			{Name: "kind", Doc: "of the damage", Options: Corruptions(), Required: true},
+			{Name: "severity", Doc: "1 (slight) to 5", Required: true, Min: 1, Max: 5},
+		},
+		build: func(v values) (Transform, error) {
+			return Corrupt{Kind: v.option("kind"), Severity: v.dist("severity")}, nil
+		},
+	}
+}

@@ -1,0 +1,167 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// brighten adds to the value of hue, saturation and value: colours keep their hue.
+func brighten(p canvas, s settings, _ *rand.Rand) {
+	n := p.h * p.w
+	for i := range n {
+		var most float32
+		for k := range p.c {
+			most = max(most, p.data[k*n+i])
+		}
+		want := clip(most + float32(s[0]))
+		for k := range p.c {
+			if most > 0 {
+				p.data[k*n+i] *= want / most
+			} else {
+				p.data[k*n+i] = want
+			}
+		}
+	}
+}
+
+// flatten brings each channel nearer to its mean.
+func flatten(p canvas, s settings, _ *rand.Rand) {
+	for k := range p.c {
+		plane := p.plane(k)
+		var sum float64
+		for _, v := range plane {
+			sum += float64(v)
+		}
+		mean := sum / float64(len(plane))
+		for i, v := range plane {
+			plane[i] = float32((float64(v)-mean)*s[0] + mean)
+		}
+	}
+}
+
+// elastic moves three points of the image, and the whole affinely with them, then each pixel by a smooth random
+// field.
+func elastic(p canvas, s settings, r *rand.Rand) {
+	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
+	cy, cx, third := float64(p.h/2), float64(p.w/2), float64(min(p.h, p.w)/3)
+	from := [3][2]float64{{cx + third, cy + third}, {cx + third, cy - third}, {cx - third, cy - third}}
+	to := from
+	for i := range to {
+		for j := range to[i] {
+			to[i][j] += corner * (2*r.Float64() - 1)
+		}
+	}
+	if back, ok := affineThrough(to, from); ok { // where each point of the result comes from
+		p.remap(func(y, x float64) (float64, float64) {
+			return back.d*x + back.e*y + back.f, back.a*x + back.b*y + back.c
+		}, reflect101)
+	}
+	dx, dy := field(p, sigma, length, r), field(p, sigma, length, r)
+	p.remap(func(y, x float64) (float64, float64) {
+		at := int(y)*p.w + int(x)
+		return y + float64(dy[at]), x + float64(dx[at])
+	}, mirror)
+}
+
+// field is smoothed noise.
+func field(p canvas, sigma, length float64, r *rand.Rand) []float32 {
+	f := make([]float32, p.h*p.w)
+	for i := range f {
+		f[i] = float32(2*r.Float64() - 1)
+	}
+	smooth(f, p.h, p.w, sigma, 3, mirrored)
+	for i := range f {
+		f[i] *= float32(length)
+	}
+	return f
+}
+
+// affineThrough is the affine map that takes three points to three others; false where the first lie on a line.
+func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
+	x0, y0 := from[0][0], from[0][1]
+	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
+	det := ux*vy - uy*vx
+	if math.Abs(det) < 1e-9 {
+		return m, false
+	}
+	solve := func(k int) (a, b, c float64) {
+		du, dv := to[1][k]-to[0][k], to[2][k]-to[0][k]
+		a, b = (du*vy-dv*uy)/det, (dv*ux-du*vx)/det
+		return a, b, to[0][k] - a*x0 - b*y0
+	}
+	m.a, m.b, m.c = solve(0)
+	m.d, m.e, m.f = solve(1)
+	return m, true
+}
+
+// reflect101 folds a coordinate into [0, n - 1], the border point once.
+func reflect101(v float64, n int) float64 {
+	if n == 1 {
+		return 0
+	}
+	period := 2 * float64(n-1)
+	v = math.Mod(math.Abs(v), period)
+	return min(v, period-v)
+}
+
+// remap fetches each pixel, bilinearly, from the place that source gives; fold brings places outside back inside.
+func (p canvas) remap(source func(y, x float64) (float64, float64), fold func(v float64, n int) float64) {
+	old := make([]float32, len(p.data))
+	copy(old, p.data)
+	for y := range p.h {
+		for x := range p.w {
+			sy, sx := source(float64(y), float64(x))
+			sy, sx = min(max(fold(sy, p.h), 0), float64(p.h-1)), min(max(fold(sx, p.w), 0), float64(p.w-1))
+			iy, ix := int(sy), int(sx)
+			fy, fx := float32(sy-float64(iy)), float32(sx-float64(ix))
+			down, right := min(iy+1, p.h-1), min(ix+1, p.w-1)
+			for k := range p.c {
+				plane := old[k*p.h*p.w:][:p.h*p.w]
+				upper := plane[iy*p.w+ix]*(1-fx) + plane[iy*p.w+right]*fx
+				lower := plane[down*p.w+ix]*(1-fx) + plane[down*p.w+right]*fx
+				p.data[(k*p.h+y)*p.w+x] = upper*(1-fy) + lower*fy
+			}
+		}
+	}
+}
+
+// pixelate shrinks the image and enlarges it again, each by averaging over boxes.
+func pixelate(p canvas, s settings, _ *rand.Rand) {
+	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
+	for k := range p.c {
+		plane := p.plane(k)
+		small := boxed(boxed(plane, p.h, p.w, w, true), p.h, w, h, false)
+		copy(plane, boxed(boxed(small, h, w, p.w, true), h, p.w, p.h, false))
+	}
+}
+
+// boxed resizes the rows (across) or the columns of an h x w plane to n points, each the mean of the points whose
+// centres lie in its box.
+func boxed(plane []float32, h, w, n int, across bool) []float32 {
+	length, lines, step, jump := w, h, 1, w
+	outStep, outJump := 1, n
+	if !across {
+		length, lines, step, jump = h, w, w, 1
+		outStep, outJump = w, 1
+	}
+	out := make([]float32, lines*n)
+	scale := float64(length) / float64(n)
+	support := max(scale, 1) / 2
+	for i := range n {
+		centre := (float64(i) + 0.5) * scale
+		low, high := max(0, int(centre-support+0.5)), min(length, int(centre+support+0.5))
+		for line := range lines {
+			var sum float32
+			for j := low; j < high; j++ {
+				sum += plane[line*jump+j*step]
+			}
+			out[line*outJump+i*outStep] = sum / float32(max(1, high-low))
+		}
+	}
+	return out
+}
+
+// jpegQuality writes the image as JPEG (4:2:0) and reads it again.
+func jpegQuality(p canvas, s settings, _ *rand.Rand) {
+	jpegRoundTrip(p.data, p.data, p.c, p.h, p.w, s[0])
+}

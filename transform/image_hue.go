@@ -1,0 +1,105 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Hue turns the colours of an image by a part of the colour circle: torchvision's adjust_hue on tensors. 1/3 makes red green, green blue
+// and blue red; 0.5 and -0.5 are the same. An image of other than 3 channels is left as it is.
+type Hue struct {
+	Shift Distribution // parts of the circle, in -0.5 to 0.5
+}
+
+// Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f) g, torchvision's adjust_saturation. A
+// negative factor goes on beyond grey, to the complementary colours, as torchvision does on PIL images; on tensors it refuses. Grey is as
+// in Grayscale. An image of other than 3 channels is left as it is.
+type Saturation struct {
+	Factor Distribution
+}
+
+// Draw implements Transform.
+func (t Hue) Draw(r *rand.Rand) Op { return hueOp{factor{t.Shift.Draw(r)}} }
+
+// Draw implements Transform.
+func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{factor{t.Factor.Draw(r)}} }
+
+// Random reports whether the shift is drawn.
+func (t Hue) Random() bool { return anyRandom(t.Shift) }
+
+// Random reports whether the factor is drawn.
+func (t Saturation) Random() bool { return anyRandom(t.Factor) }
+
+type (
+	hueOp        struct{ factor }
+	saturationOp struct{ factor }
+)
+
+// Apply implements Op.
+func (o hueOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	if c != 3 {
+		copy(dst.Data, src.Data)
+		return
+	}
+	n := h * w
+	for i := range n {
+		r, g, b := shiftHue(src.Data[i], src.Data[n+i], src.Data[2*n+i], o.value)
+		dst.Data[i], dst.Data[n+i], dst.Data[2*n+i] = r, g, b
+	}
+}
+
+// shiftHue shifts the hue of one colour, which keeps its largest and smallest value.
+func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
+	top, low := max(r, g, b), min(r, g, b)
+	span := float64(top - low)
+	if span == 0 {
+		return r, g, b
+	}
+	var sextant float64 // 0 to 6: 0 red, 2 green, 4 blue
+	switch top {
+	case r:
+		sextant = float64(g-b) / span
+	case g:
+		sextant = 2 + float64(b-r)/span
+	default:
+		sextant = 4 + float64(r-g)/span
+	}
+	sextant = math.Mod(sextant+6*shift+12, 6)
+	whole := math.Floor(sextant)
+	part := sextant - whole
+	rising, falling := low+float32(span*part), top-float32(span*part)
+	switch int(whole) % 6 {
+	case 0:
+		return top, rising, low
+	case 1:
+		return falling, top, low
+	case 2:
+		return low, top, rising
+	case 3:
+		return low, falling, top
+	case 4:
+		return rising, low, top
+	}
+	return top, low, falling
+}
+
+// Apply implements Op.
+func (o saturationOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	if c != 3 {
+		copy(dst.Data, src.Data)
+		return
+	}
+	n := h * w
+	f := float32(o.value)
+	grey(dst.Data[:n], src.Data, 3)
+	for i := range n {
+		rest := (1 - f) * dst.Data[i]
+		for k := 2; k >= 0; k-- { // the first plane holds the grey
+			dst.Data[k*n+i] = clip(f*src.Data[k*n+i] + rest)
+		}
+	}
+}

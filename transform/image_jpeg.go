@@ -1,0 +1,79 @@
+package transform
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/internal/chroma"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// JPEG writes an image as a JPEG of a quality from 0 to 100, rounded, with the colours at half the size (4:2:0), and reads it again. Its
+// values are rounded to 8 bits before. Colours are enlarged again as libjpeg does. Qualities 0 and 1 are the same.
+type JPEG struct {
+	Quality Distribution
+}
+
+// Draw implements Transform.
+func (t JPEG) Draw(r *rand.Rand) Op { return jpegOp{factor{t.Quality.Draw(r)}} }
+
+// Random reports whether the quality is drawn.
+func (t JPEG) Random() bool { return anyRandom(t.Quality) }
+
+type jpegOp struct{ factor }
+
+// Apply implements Op.
+func (o jpegOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)
+}
+
+// jpegRoundTrip writes and reads an image of c planes; dst may be src.
+func jpegRoundTrip(dst, src []float32, c, h, w int, value float64) {
+	quality, n := max(1, int(math.Round(value))), h*w
+	switch {
+	case n == 0:
+	case c == 3:
+		for i, v := range chroma.JPEG.RGB(encodeDecode(toRGBA(src, h, w), quality).(*image.YCbCr)) {
+			dst[i%3*n+i/3] = float32(v) / 255
+		}
+	default: // each channel is a grey image of its own
+		for k := range c {
+			grey := image.NewGray(image.Rect(0, 0, w, h))
+			for i, v := range src[k*n : (k+1)*n] {
+				grey.Pix[i] = toByte(v)
+			}
+			back := encodeDecode(grey, quality).(*image.Gray)
+			for i := range n {
+				dst[k*n+i] = float32(back.Pix[i/w*back.Stride+i%w]) / 255
+			}
+		}
+	}
+}
+
+// toRGBA is an image of 3 planes with 8 bits a value.
+func toRGBA(planes []float32, h, w int) image.Image {
+	n := h * w
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i := range n {
+		m.Pix[4*i], m.Pix[4*i+1], m.Pix[4*i+2], m.Pix[4*i+3] = toByte(planes[i]), toByte(planes[n+i]), toByte(planes[2*n+i]), 255
+	}
+	return m
+}
+
+func toByte(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 255)) }
+
+func encodeDecode(m image.Image, quality int) image.Image {
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {
+		panic(err) // a buffer takes all, and the image is no larger than the format allows
+	}
+	back, err := jpeg.Decode(&file)
+	if err != nil {
+		panic(err)
+	}
+	return back
+}

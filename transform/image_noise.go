@@ -1,0 +1,79 @@
+package transform
+
+import (
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. The noise is settled by
+// Draw: an Op adds the same noise each time.
+type GaussianNoise struct {
+	Sigma Distribution // standard deviation, in the image's range of 0 to 1
+}
+
+// Replace puts noise in the place of the input, independent of it: the random baseline of SEIS (section 4.1). It is
+// uniform on [0, 1), like an image, or else normal with mean 0 and deviation 1.
+type Replace struct {
+	Normal bool
+}
+
+// Draw implements Transform.
+func (t GaussianNoise) Draw(r *rand.Rand) Op {
+	return noiseOp{sigma: t.Sigma.Draw(r), seed: newNoiseSeed(r)}
+}
+
+// Draw implements Transform.
+func (t Replace) Draw(r *rand.Rand) Op { return replaceOp{t.Normal, newNoiseSeed(r)} }
+
+// Random is true.
+func (t GaussianNoise) Random() bool { return true }
+
+// Random is true.
+func (t Replace) Random() bool { return true }
+
+// OnMaps is true.
+func (t Replace) OnMaps() bool { return true }
+
+// A noiseSeed lets an Op make the same noise whenever it is applied, at any size.
+type noiseSeed [2]uint64
+
+func newNoiseSeed(r *rand.Rand) noiseSeed { return noiseSeed{r.Uint64(), r.Uint64()} }
+
+func (s noiseSeed) rand() *rand.Rand { return rand.New(rand.NewPCG(s[0], s[1])) }
+
+type noiseOp struct {
+	sigma float64
+	seed  noiseSeed
+}
+
+func (o noiseOp) Parameter() float64 { return o.sigma }
+
+func (o noiseOp) Renew(r *rand.Rand) Op { return noiseOp{o.sigma, newNoiseSeed(r)} }
+
+func (o noiseOp) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	r := o.seed.rand()
+	for i, v := range src.Data {
+		dst.Data[i] = clip(v + float32(o.sigma*r.NormFloat64()))
+	}
+}
+
+type replaceOp struct {
+	normal bool
+	seed   noiseSeed
+}
+
+func (o replaceOp) Renew(r *rand.Rand) Op { return replaceOp{o.normal, newNoiseSeed(r)} }
+
+func (o replaceOp) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	r := o.seed.rand()
+	for i := range dst.Data {
+		if o.normal {
+			dst.Data[i] = float32(r.NormFloat64())
+		} else {
+			dst.Data[i] = r.Float32()
+		}
+	}
+}
