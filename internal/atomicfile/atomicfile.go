@@ -1,8 +1,8 @@
 // Package atomicfile writes files whole or not at all.
 //
-// A run may be killed or a disk may fill at any moment; a file that is half written would be taken for a result later.
-// So the content goes to a temporary file in the same folder, is flushed to the disk, and takes its name
-// by a rename, which file systems do at once.
+// A run may be killed, or a disk may fill, at any moment. So that no half-written file is taken for
+// a result, the content goes to a temporary file in the same folder, which is synced and then
+// renamed. A rename is atomic.
 package atomicfile
 
 import (
@@ -24,10 +24,11 @@ func Write(path string, data []byte) error {
 	})
 }
 
-// WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is as it was.
+// WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is
+// unchanged.
 func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
-	// Not os.CreateTemp: its files are private to the user, and a result should have the permissions of any other file.
+	// os.CreateTemp would create a file that only the user can read.
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", name, rand.Uint64()))
 	defer func() {
 		if err != nil {
@@ -53,7 +54,7 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	return nil
 }
 
-// cause is what went wrong, without the name of the temporary file, which tells a user nothing.
+// cause returns the error without the name of the temporary file.
 func cause(err error, temp string) error {
 	var file *fs.PathError
 	var rename *os.LinkError
@@ -66,7 +67,7 @@ func cause(err error, temp string) error {
 	return err
 }
 
-// fill writes what f writes, flushes it to the disk and closes the file.
+// fill writes what f writes, syncs the file and closes it.
 func fill(file *os.File, f func(io.Writer) error) error {
 	defer file.Close()
 	buffered := bufio.NewWriterSize(file, 1<<16)
@@ -82,8 +83,8 @@ func fill(file *os.File, f func(io.Writer) error) error {
 	return file.Close()
 }
 
-// syncDir makes the rename itself last through a loss of power. Not every system lets a folder be flushed, and the
-// file is whole either way, so failing is no error.
+// syncDir syncs a folder, so that a rename survives a loss of power. Errors are ignored: not every
+// system can sync a folder, and the file is complete either way.
 func syncDir(dir string) {
 	if dir == "" {
 		dir = "."

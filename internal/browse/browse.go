@@ -1,4 +1,4 @@
-// Package browse shows a file to the user of a desktop.
+// Package browse opens a file on the desktop of the user.
 package browse
 
 import (
@@ -9,10 +9,10 @@ import (
 	"runtime"
 )
 
-// ErrNoDesktop is the error of a machine without a desktop, or of a session that does not reach it.
+// ErrNoDesktop is returned on a machine without a desktop, and in a remote session.
 var ErrNoDesktop = errors.New("there is no desktop to open a file on")
 
-// Open opens a file with the program that the desktop has for its kind. It does not wait for that.
+// Open opens a file with the default program of the desktop. It does not wait for the program.
 func Open(path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -30,11 +30,12 @@ func Open(path string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	go c.Wait() // lest it stay a zombie for as long as we live
+	go c.Wait() // reaps the process
 	return nil
 }
 
-// opener is the program of a system that opens files, and its first arguments; "" where nobody would see what it opens.
+// opener returns the program of a system that opens files, and its first arguments; "" without a
+// desktop.
 func opener(system string, env func(string) string) (name string, args []string) {
 	switch system {
 	case "windows":

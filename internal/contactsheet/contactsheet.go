@@ -1,4 +1,4 @@
-// Package contactsheet lays images out side by side, for the eye.
+// Package contactsheet draws several images side by side on one sheet.
 package contactsheet
 
 import (
@@ -9,18 +9,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Blank is a white sheet.
+// Blank returns a white sheet.
 func Blank(width, height int) *image.NRGBA {
 	sheet := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(sheet, sheet.Bounds(), image.White, image.Point{}, draw.Src)
 	return sheet
 }
 
-// Zoom is how many pixels wide a pixel of an h x w image is drawn, so that its shorter side takes at least so many.
+// Zoom returns the integer factor by which an h x w image is enlarged so that its shorter side has
+// at least a number of pixels.
 func Zoom(h, w, least int) int { return max(1, least/max(1, min(h, w))) }
 
-// Paint puts an image, c x h x w with values in [0, 1], at a place of the sheet, each of its pixels zoom pixels wide. With fewer than
-// three channels the last serves for the colours that are missing.
+// Paint draws an image, c x h x w with values in [0, 1], at a position of the sheet, enlarged by
+// zoom. With fewer than three channels, the last is repeated for the missing colours.
 func Paint(sheet *image.NRGBA, left, top, zoom int, p tensor.Tensor) {
 	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
 	level := func(channel, y, x int) uint8 {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// unlimited is what version 1 of control groups writes where there is no bound, rounded down to pages.
+// unlimited is at most what cgroups version 1 report without a limit.
 const unlimited = 1 << 62
 
-// groups are the folders of the process's control group and of those that it is part of, for a controller of version 1, or
-// for version 2 where controller is "".
+// groups returns the folders of the cgroup of the process and of its ancestors, for a controller of
+// version 1, or for version 2 if controller is "".
 func (e environment) groups(controller string) []string {
 	var out []string
 	for line := range strings.Lines(e.read("/proc/self/cgroup")) {
@@ -42,7 +42,7 @@ func (e environment) groups(controller string) []string {
 	return out
 }
 
-// quota is how many cores' time the control groups grant; 0: no bound.
+// quota returns the processor time that the cgroups grant, in cores; 0: no limit.
 func (e environment) quota() float64 {
 	least := 0.0
 	add := func(quota, period string) {
@@ -63,7 +63,7 @@ func (e environment) quota() float64 {
 	return least
 }
 
-// cgroupMemory is the bytes that the control groups grant; 0: no bound.
+// cgroupMemory returns the memory limit of the cgroups in bytes; 0: no limit.
 func (e environment) cgroupMemory() int64 {
 	var least int64
 	add := func(text string) {

@@ -4,5 +4,5 @@ package machine
 
 import "time"
 
-// CPUTime is what the process has computed on all cores so far; it is not known here.
+// CPUTime returns 0: the processor time is not known on this system.
 func CPUTime() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CPUTime is what the process has computed on all cores so far.
+// CPUTime returns the processor time of the process so far, user and system, over all cores.
 func CPUTime() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

@@ -2,9 +2,10 @@ package machine
 
 import "runtime/debug"
 
-// BoundGarbage says how much garbage may gather beside what lives: a fifth, or where that may be more than the usual memory of a study, as many bytes
-// as there, down to a twentieth. Nearly all memory is a few large buffers without pointers: collecting often costs next to nothing, and
-// letting the heap grow to twice what lives, as is the default, costs that much memory.
+// BoundGarbage sets the target of the garbage collector for a process that keeps a number of bytes
+// alive: garbage may be a fifth of them, less for a large heap, and at least a twentieth. Nearly
+// all memory is in a few large buffers without pointers, so frequent collections cost little, while
+// the default target would double the memory.
 func BoundGarbage(memory int64) { debug.SetGCPercent(garbage(memory)) }
 
 func garbage(memory int64) (percent int) {

@@ -1,8 +1,8 @@
-// Package machine says what this process may use of the machine: cores and memory within the allocation that a scheduler,
-// a container or an affinity mask grants, and what it has used.
+// Package machine returns the cores and the memory that this process may use, within the allocation
+// of a scheduler, a container or an affinity mask, and what it has used.
 //
-// A job of 4 cores on a node of 128 that starts 128 threads is slower than one of 4, and one that fills the node's memory
-// is killed. So nothing here asks what the machine has.
+// A job with 4 cores on a node of 128 must not start 128 threads, and one that fills the memory of
+// the node is killed. So the limits of the process count, not the size of the machine.
 package machine
 
 import (
@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Cores is how many threads are worth starting: the least of the affinity mask, a cgroup's quota of processor time, and
-// what Slurm gives each task.
+// Cores returns the number of cores: the least of the affinity mask, the cgroup quota and what
+// Slurm gives each task.
 func Cores() int { return cores(environment{}) }
 
-// MemoryLimit is the bytes that the process may hold before it is killed: the least of a cgroup's limit and of what Slurm
-// gives the task; 0 where nothing bounds it.
+// MemoryLimit returns the memory limit in bytes: the lesser of the cgroup limit and what Slurm
+// gives the task; 0: no limit.
 func MemoryLimit() int64 { return memoryLimit(environment{}) }
 
-// An environment is what an allocation is read from: the zero one is that of the process.
+// An environment is the source of the limits. The zero value is that of the process.
 type environment struct {
 	root string // of the file system
 	env  map[string]string
@@ -43,7 +43,7 @@ func (e environment) get(name string) string {
 	return os.Getenv(name)
 }
 
-// number is a variable's value as a positive number, 0 where it is none.
+// number returns the value of a variable as a positive number, or 0.
 func (e environment) number(name string) int64 {
 	v, err := strconv.ParseInt(strings.TrimSpace(e.get(name)), 10, 64)
 	if err != nil || v < 0 || v > 1<<32 {

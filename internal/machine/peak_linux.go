@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PeakMemory is the most bytes that the process has held in memory since ResetPeak, or since it began.
+// PeakMemory returns the peak resident memory in bytes since ResetPeak or the start of the process.
 func PeakMemory() int64 {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -15,7 +15,7 @@ func PeakMemory() int64 {
 	return statusBytes(string(raw), "VmHWM:")
 }
 
-// ResetPeak lets PeakMemory count from now on. Where the system does not let it, the peak is that since the start.
+// ResetPeak resets PeakMemory, if the system allows it.
 func ResetPeak() { os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
 func statusBytes(status, key string) int64 {

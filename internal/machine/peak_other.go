@@ -4,12 +4,13 @@ package machine
 
 import "runtime"
 
-// PeakMemory is the most bytes that the process has had from the system; what libraries hold is not in it.
+// PeakMemory returns the memory in bytes that the Go runtime has obtained, without that of
+// libraries.
 func PeakMemory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.Sys)
 }
 
-// ResetPeak does nothing here.
+// ResetPeak does nothing on this system.
 func ResetPeak() {}

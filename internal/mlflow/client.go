@@ -1,10 +1,10 @@
-// Package mlflow logs to an MLflow tracking server through its REST interface (version 2.0): experiments, runs, and their
-// parameters, tags, metrics and artifacts.
+// Package mlflow logs to an MLflow tracking server through its REST interface (version 2.0):
+// experiments, runs, and their parameters, tags, metrics and artifacts.
 //
-// It keeps to the limits of the interface by itself: names hold only the characters that it takes, long values are cut, and what is
-// logged is divided into batches of at most 1,000 items, 100 parameters, 100 tags and less than 1 MB. Artifacts go through the
-// server where it offers that (artifact addresses that start with mlflow-artifacts:); where it names a store of its own instead, such as
-// S3, ErrArtifacts says so.
+// It keeps to the limits of the interface: it replaces characters in names, truncates long values,
+// and logs in batches of at most 1,000 items, 100 parameters, 100 tags and 1 MB. Artifacts are
+// uploaded through the server if it offers that (addresses that start with mlflow-artifacts:). If
+// it names a store such as S3 instead, uploads return ErrArtifacts.
 package mlflow
 
 import (
@@ -29,10 +29,10 @@ const (
 	longestText = 5000 // of a tag; parameters may be a little longer
 )
 
-// ErrArtifacts is the error of a server that does not take artifacts itself.
+// ErrArtifacts is returned if the server does not take artifacts itself.
 var ErrArtifacts = errors.New("the server keeps artifacts in a store that it does not pass them on to")
 
-// A Client speaks to one server.
+// A Client is a client of one server.
 type Client struct {
 	base     *url.URL
 	http     *http.Client
@@ -41,7 +41,7 @@ type Client struct {
 	password string
 }
 
-// Credentials are what the server asks for; all may be empty.
+// Credentials are the credentials of the server. All may be empty.
 type Credentials struct{ Token, User, Password string }
 
 // New returns a client of the server at an address such as http://localhost:5000.
@@ -60,7 +60,7 @@ func New(address string, c Credentials) (*Client, error) {
 	return &Client{base: base, http: &http.Client{Timeout: 2 * time.Minute, CheckRedirect: refuse}, token: c.Token, user: c.User, password: c.Password}, nil
 }
 
-// Experiment returns the id of the experiment of that name and makes it where there is none.
+// Experiment returns the id of the experiment with a name, and creates it if there is none.
 func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
 	var found struct {
 		Experiment struct {
@@ -86,7 +86,7 @@ type Run struct {
 	artifacts string // its address
 }
 
-// Start makes a run. parent is the id of the run that it belongs to, or "".
+// Start creates a run. parent is the id of its parent run, or "".
 func (c *Client) Start(ctx context.Context, experiment, name, parent string, began time.Time) (*Run, error) {
 	tags := []pair{{"mlflow.source.name", "noether"}, {"mlflow.runName", cut(name, longestText)}}
 	if parent != "" {
@@ -141,7 +141,7 @@ func (r *Run) Artifact(ctx context.Context, path string, content io.Reader) erro
 	return r.client.do(req, nil)
 }
 
-// An Error is what the server answered.
+// An Error is an error response of the server.
 type Error struct {
 	Status  int    `json:"-"`
 	Code    string `json:"error_code"`
@@ -171,7 +171,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return c.do(req, answer)
 }
 
-// longestAnswer bounds what is read of an answer.
+// longestAnswer bounds the size of a response.
 const longestAnswer = 8 << 20
 
 func (c *Client) do(req *http.Request, answer any) error {

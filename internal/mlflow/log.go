@@ -25,8 +25,9 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// Log logs parameters, tags and metrics. Values that are not finite are left out: JSON has no number for them. Two names that become one
-// where characters are replaced get a number behind them.
+// Log logs parameters, tags and metrics. It leaves out values that are not finite, which JSON
+// cannot represent. Names that become equal by the replacement of characters get a number as
+// suffix.
 func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics []Metric) error {
 	ps, ts := pairs(params), pairs(tags)
 	ms := named(metrics)
@@ -54,7 +55,7 @@ type batch struct {
 
 func (b *batch) items() int { return len(b.Metrics) + len(b.Params) + len(b.Tags) }
 
-// fill moves pairs into a batch, as many as it takes, and returns the others.
+// fill moves pairs into a batch until it is full, and returns the rest.
 func fill(to *[]pair, from []pair, most int, size *int, items func() int) []pair {
 	for len(from) > 0 && len(*to) < most && items() < mostItems && *size < mostBytes {
 		*size += 6*len(from[0].Value) + 2*len(from[0].Key) + 40 // at worst each byte is escaped
@@ -85,7 +86,7 @@ func named(metrics []Metric) []Metric {
 	return out
 }
 
-// A namer gives different names to different keys.
+// A namer maps different keys to different names.
 type namer struct {
 	of    map[string]string
 	taken map[string]bool
@@ -106,7 +107,8 @@ func (n *namer) name(key string) string {
 	return name
 }
 
-// Name is a key as the interface takes it: letters, digits, "_", "-", ".", " " and "/", which must read as a clean relative path.
+// Name returns a key in the characters that the interface allows: letters, digits, "_", "-", ".", "
+// " and "/", as a clean relative path.
 func Name(key string) string {
 	allowed := func(r rune) rune {
 		switch {
@@ -123,7 +125,7 @@ func Name(key string) string {
 	return name
 }
 
-// cut shortens a text to at most n bytes, between characters.
+// cut truncates text to at most n bytes at a character boundary.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

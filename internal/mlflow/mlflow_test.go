@@ -18,8 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A server holds requests to what the published REST interface (version 2.0) says of them: paths, methods, content types, fields and
-// their types, names, lengths, and the sizes of batches. It answers as the tracking server does.
+// A server holds requests to what the published REST interface (version 2.0) says of them: paths,
+// methods, content types, fields and their types, names, lengths, and the sizes of batches. It
+// answers as the tracking server does.
 type server struct {
 	t           *testing.T
 	experiments map[string]string

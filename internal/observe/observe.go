@@ -1,5 +1,5 @@
-// Package observe shows a run to those who watch it from outside: as structured logs, as metrics that Prometheus collects,
-// as profiles, and as OpenTelemetry traces. Each is off unless it is asked for.
+// Package observe makes a run observable: structured logs, Prometheus metrics, profiles and
+// OpenTelemetry traces. Each is off by default.
 package observe
 
 import (
@@ -29,14 +29,15 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// Formats are the forms of a log.
+// Formats are the formats of a log.
 var Formats = []string{"text", "json"}
 
-// NewLogger makes a logger that writes lines in one of the Formats, from a level on: debug, info, warn or error.
+// NewLogger returns a logger that writes lines in one of the Formats, from a level up: debug, info,
+// warn or error.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("%q is no level of a log: it is debug, info, warn or error", level)
+		return nil, fmt.Errorf("%q is not a log level: use debug, info, warn or error", level)
 	}
 	o := &slog.HandlerOptions{Level: at}
 	switch format {
@@ -45,7 +46,7 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, fmt.Errorf("%q is no form of a log: it is %s", format, strings.Join(Formats, " or "))
+	return nil, fmt.Errorf("%q is not a log format: use %s", format, strings.Join(Formats, " or "))
 }
 
 // A Server serves metrics and profiles of the process.
@@ -54,9 +55,9 @@ type Server struct {
 	server  *http.Server
 }
 
-// Serve listens at an address such as localhost:9090 (port 0: any free one). It serves /metrics for Prometheus, /healthz,
-// and profiles under /debug/pprof, to those who call it by its own name or by one of the hosts, so that no web page can read it by
-// having its own name resolved to this machine.
+// Serve listens at an address such as localhost:9090 (port 0: any free port). It serves /metrics
+// for Prometheus, /healthz, and profiles under /debug/pprof. It refuses requests whose Host header
+// is neither its own name nor one of hosts; see package webguard.
 func Serve(address string, stats *study.Stats, hosts ...string) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -77,10 +78,10 @@ func Serve(address string, stats *study.Stats, hosts ...string) (*Server, error)
 	return s, nil
 }
 
-// Close ends the server.
+// Close closes the server.
 func (s *Server) Close() error { return s.server.Close() }
 
-// A collector makes metrics of a run's Stats when they are asked for.
+// A collector turns the Stats of a run into metrics.
 type collector struct{ stats *study.Stats }
 
 var (
@@ -124,9 +125,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Trace sends traces to the OTLP endpoint that OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names, over
-// HTTP, until stop is called; stop waits for at most five seconds. Where neither is set it does nothing. An endpoint that does
-// not answer costs the run nothing but a warning.
+// Trace sends traces over HTTP to the OTLP endpoint in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+// OTEL_EXPORTER_OTLP_ENDPOINT, until stop is called, which waits for at most five seconds. It does
+// nothing if neither is set. If the endpoint does not answer, it warns once.
 func Trace(ctx context.Context, version string, warn func(string)) (stop func(), err error) {
 	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
 	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -141,7 +142,7 @@ func Trace(ctx context.Context, version string, warn func(string)) (stop func(),
 	if err != nil {
 		return nil, fmt.Errorf("sending traces: %w", err)
 	}
-	// What the environment says comes last, so that it wins.
+	// The environment comes last, so that it takes precedence.
 	about, err := resource.New(ctx, resource.WithHost(), resource.WithAttributes(
 		attribute.String("service.name", "noether"), attribute.String("service.version", version)), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {

@@ -1,6 +1,6 @@
-// Package webguard keeps a small server on this machine from being used by web pages elsewhere. A page may not read what another
-// origin answers, but it may have its own name resolved to 127.0.0.1 and so become the same origin (DNS rebinding); what it cannot do is
-// to send a Host header other than its own name.
+// Package webguard protects a local server from DNS rebinding: a web page whose name resolves to
+// 127.0.0.1 could read what the server answers. Such a page cannot send a Host header other than
+// its own name, so requests with an unknown Host header are refused.
 package webguard
 
 import (
@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// Hosts are the names by which a server may be called.
+// Hosts is the set of allowed Host headers of a server.
 type Hosts struct {
-	addresses bool // any IP address, as one is no name that could be rebound
+	addresses bool // any IP address, which cannot be rebound
 	names     []string
 }
 
-// For returns the hosts of a server that listens at an address such as localhost:9090 or :9090, and further names that the user
-// has given. One that listens on this machine alone is called localhost or by a loopback address; another one by any address, by the
-// machine's name, or by the name that it listens at.
+// For returns the allowed hosts of a server that listens at an address such as localhost:9090 or
+// :9090, with further names that the user gives. If it listens on a loopback address, these are
+// localhost and loopback addresses; else any address, the name of the machine and the name in the
+// address.
 func For(listen string, more ...string) Hosts {
 	h := Hosts{names: append([]string{"localhost"}, lower(more)...)}
 	if Local(listen) {
@@ -44,7 +45,7 @@ func lower(names []string) []string {
 	return out
 }
 
-// Local reports whether an address to listen at is reached from this machine alone.
+// Local reports whether an address can be reached from this machine alone.
 func Local(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -57,7 +58,7 @@ func Local(listen string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// Allows reports whether a Host header names the server.
+// Allows reports whether a Host header is allowed.
 func (h Hosts) Allows(header string) bool {
 	host := header
 	if name, _, err := net.SplitHostPort(header); err == nil {
@@ -70,7 +71,7 @@ func (h Hosts) Allows(header string) bool {
 	return slices.Contains(h.names, host)
 }
 
-// Handler passes on the requests that name the server, and refuses the others.
+// Handler wraps a handler and refuses requests whose Host header is not allowed.
 func (h Hosts) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.Allows(r.Host) {

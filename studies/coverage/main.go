@@ -1,11 +1,13 @@
-// Coverage measures how often the intervals of scores hold what they should: it makes the tables of docs/explanation/intervals-and-nulls.md.
+// Coverage measures how often the intervals of scores contain the expected score. It makes the
+// tables of docs/explanation/intervals-and-nulls.md.
 //
 //	go run ./studies/coverage sets -n 200 -sets 50 -model resnet20.onnx -o c200 test_batch.bin data_batch_1.bin data_batch_2.bin
 //	noether run c200/study.yaml -o c200/run
 //	go run ./studies/coverage table c200/run/scores.csv ...
 //
-// The images of CIFAR-10's binary files are dealt at random to sets of n that share none, and each set is an entry of data in a study. An
-// interval should hold the mean of the scores of all sets, which is the score expected of n images, in 95 of 100 sets.
+// The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
+// set is an entry of data in a study. An interval should contain the mean of the scores of all
+// sets, an estimate of the expected score of n images, in 95 of 100 sets.
 package main
 
 import (
@@ -58,7 +60,7 @@ func run(args []string, out io.Writer) error {
 	return d.write(flags.Args())
 }
 
-// A dealing is sets of images that share none, and a study of them.
+// A dealing holds disjoint sets of images, and a study of them.
 type dealing struct {
 	n, sets            int
 	model, layers, out string
@@ -134,10 +136,10 @@ func readAll(files []string) (rows []scores.Row, err error) {
 	return rows, nil
 }
 
-// A kind is what is scored in each set.
+// A kind identifies a score of each set.
 type kind struct{ measure, statistic, layer string }
 
-// A coverage is what became of the intervals of a kind.
+// A coverage holds the results of the intervals of a kind.
 type coverage struct {
 	sets           int
 	mean, sd       float64 // of the scores

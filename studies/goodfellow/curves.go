@@ -13,13 +13,14 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// curves are the validation curves of the layers of a model's networks. Stacks that share a layer have one curve for it.
+// curves holds the validation curves of the layers of the networks of a model. A shared layer has
+// one curve.
 type curves struct {
 	mu   sync.Mutex
 	list []curve
 }
 
-// A curve is what a layer of a network showed on the patterns that were held out, epoch by epoch.
+// A curve holds the validation results of a layer, epoch by epoch.
 type curve struct {
 	network string
 	layer   int // from 1
@@ -33,7 +34,7 @@ func (c *curves) add(network string, layer int, decay float64, l *autoencoder.La
 	c.list = append(c.list, curve{network, layer, decay, l.Curve})
 }
 
-// save writes all curves as MODEL.curves.csv, and prints what they show.
+// save writes all curves as MODEL.curves.csv, and prints a summary.
 func (p plan) curves(model string, c *curves) error {
 	slices.SortFunc(c.list, func(a, b curve) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.decay, b.decay), cmp.Compare(a.network, b.network))
@@ -56,7 +57,8 @@ func (p plan) curves(model string, c *curves) error {
 	return f.Close()
 }
 
-// print prints for each layer and decay in how many networks the error of the reconstruction, and J, fall in every epoch that stands.
+// print prints, for each layer and decay, in how many networks the reconstruction error and J fall
+// in every epoch.
 func (c *curves) print() {
 	fmt.Println("| layer | decay | networks | epochs taken back | error always falls | largest rise | from | to | J always falls | largest rise |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -80,12 +82,12 @@ func (c *curves) print() {
 	}
 }
 
-// stands are the epochs that were not taken back.
+// stands returns the epochs that were not undone.
 func (c *curve) stands() []autoencoder.Point {
 	return slices.DeleteFunc(slices.Clone(c.points), func(p autoencoder.Point) bool { return p.TakenBack })
 }
 
-// falling is how many curves fall in every epoch that stands, and by how much any rises at most.
+// falling returns how many curves fall in every epoch, and the largest rise of any.
 func falling(list []curve, of func(autoencoder.Point) float64) (fall int, rise float64) {
 	for _, one := range list {
 		points, falls := one.stands(), true

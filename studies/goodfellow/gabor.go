@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// gabor tells what Gabor functions explain of the filters of a sparse layer and of one without sparsity and decay (figure 4).
+// gabor prints the share of energy that Gabor functions explain of the filters of a sparse layer,
+// and of one without sparsity and decay (Figure 4).
 func (p plan) gabor(ctx context.Context) error {
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
@@ -44,7 +45,7 @@ func (p plan) gabor(ctx context.Context) error {
 	return nil
 }
 
-// explained is the share of each filter that a Gabor function explains.
+// explained returns the share of each filter that a Gabor function explains.
 func explained(images []tensor.Tensor) ([]float64, error) {
 	var out []float64
 	for _, image := range images {

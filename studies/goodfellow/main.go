@@ -1,15 +1,16 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
 //
-//	go run ./studies/goodfellow grid -images photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and sheets of their filters
-//	go run ./studies/goodfellow cdbn -images photos -o models            # the last of them alone; so ridge and depth
+//	go run ./studies/goodfellow grid -images photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and their filters
+//	go run ./studies/goodfellow cdbn -images photos -o models            # one of them alone: cdbn, ridge or depth
 //	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
 //	go run ./studies/goodfellow copies -images photos -o models -scores runs/goodfellow-2009/scores.csv
-//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # once more: the copies are new to it
-//	go run ./studies/goodfellow gabor -images photos                     # what Gabor functions explain of filters
+//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # again, for the copies
+//	go run ./studies/goodfellow gabor -images photos                     # Gabor fits of the filters
 //	go run ./studies/goodfellow tables -scores runs/goodfellow-2009/scores.csv,runs/goodfellow-2009-cdbn/scores.csv
 //
-// The networks learn from whitened patches of one half of the images; the studies measure on the other half and on videos. All of the
-// networks of one kind are in one model, so that the study reads them in one pass; a layer's name says how it was trained.
+// The networks are trained on whitened patches of one half of the images. The studies measure on
+// the other half and on videos. All networks of one kind are in one model, so that a study reads
+// them in one pass. The name of a layer says how it was trained.
 package main
 
 import (
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-// A plan is what the flags say.
+// A plan holds the flags.
 type plan struct {
 	images, out string
 	scores      []string
@@ -50,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	var p plan
 	var list string
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	flags.StringVar(&p.images, "pictures", "", "folder of images to learn from")
+	flags.StringVar(&p.images, "images", "", "folder of images to learn from")
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
 	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
 	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// stills are whitened patches of still images, n x side x side, with values in [-1, 1]: what the networks learn from. They are those of
-// the first of parts parts of the folder; the study measures on the others.
+// stills returns whitened patches of still images, n x side x side, with values in [-1, 1]: the
+// training data. They are of the first of parts parts of the folder; the study measures on the
+// others.
 func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
 	if err != nil {
@@ -37,7 +38,7 @@ func stills(ctx context.Context, folder string, parts, side, places int, seed ui
 	return out, nil
 }
 
-// divided shares patterns out: every tenth is held out to validate on.
+// divided splits patterns into training and validation: every tenth is for validation.
 func divided(x tensor.Tensor) (patterns, held tensor.Tensor) {
 	const every = 10
 	n, width := x.Shape[0], tensor.Size(x.Shape[1:])

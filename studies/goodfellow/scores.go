@@ -12,13 +12,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// natural are the data of the studies that move as nature does.
+// natural lists the data of natural transformations.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds the invariance scores by model, layer and test: a name of data, with the factor behind it for gratings.
+// A table holds invariance scores by model, layer and test. A test is a name of data, followed by
+// the factor for gratings.
 type table map[string]map[string]map[string]scores.Row
 
-// test names what a score is of.
+// test returns the name of the test of a score.
 func test(r scores.Row) string {
 	if r.Factor != "" {
 		return r.Data + " " + r.Factor
@@ -64,7 +65,7 @@ func (t table) add(r scores.Row) {
 	t[r.Model][r.Layer][name] = r
 }
 
-// layers are the layers of a model whose names fulfil a condition, sorted.
+// layers returns the layers of a model whose names meet a condition, sorted.
 func (t table) layers(model string, want func(layer string) bool) []string {
 	var out []string
 	for l := range t[model] {
@@ -76,7 +77,7 @@ func (t table) layers(model string, want func(layer string) bool) []string {
 	return out
 }
 
-// of is the score of a layer in a test; NaN where there is none.
+// of returns the score of a layer in a test; NaN if there is none.
 func (t table) of(model, layer, test string) float64 {
 	if r, ok := t[model][layer][test]; ok {
 		return r.Value
@@ -84,7 +85,7 @@ func (t table) of(model, layer, test string) float64 {
 	return math.NaN()
 }
 
-// mean is the mean over the natural tests that there are.
+// mean returns the mean over the natural tests with scores.
 func (t table) mean(model, layer string) float64 {
 	sum, n := 0.0, 0.0
 	for _, d := range natural {
@@ -95,7 +96,7 @@ func (t table) mean(model, layer string) float64 {
 	return sum / n
 }
 
-// stack reads the decays up to a layer out of its name: decays0.01,0,0.1/layer2 is 0.01 and 0.
+// stack parses the decays up to a layer from its name: decays0.01,0,0.1/layer2 gives 0.01 and 0.
 func stack(layer string) ([]float64, error) {
 	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
 	depth, err := strconv.Atoi(number)
@@ -114,7 +115,7 @@ func stack(layer string) ([]float64, error) {
 	return out, nil
 }
 
-// best are the decays of the best network of each depth, by its mean over the natural tests.
+// best returns the decays of the best network of each depth, by the mean over the natural tests.
 func (p plan) best() ([][]float64, error) {
 	t, err := p.read()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tables prints what the figures and the table of the paper show, of the models whose scores there are.
+// tables prints the figures and the table of the paper for the models with scores.
 func (p plan) tables() error {
 	t, err := p.read()
 	if err != nil {
@@ -35,7 +35,7 @@ func (p plan) tables() error {
 	return nil
 }
 
-// figures12 prints how the tests go together over the networks of the ridge.
+// figures12 prints the correlation of the tests over the networks of the ridge.
 func (t table) figures12() {
 	fmt.Println("\nOver the networks of ridge.onnx (figures 1 and 2): rank correlation, 95 % interval by 2,000 resamples of networks")
 	for _, pair := range [][2]string{{"gratings phase", "pan"}, {"gratings phase", "clips"}, {"gratings orientation", "turn"}, {"pan", "turn"}, {"pan", "orbit"}, {"turn", "orbit"}, {"pan", "clips"}} {
@@ -54,10 +54,10 @@ func (t table) figures12() {
 	}
 }
 
-// rank is Spearman's correlation.
+// rank returns Spearman's rank correlation.
 func rank(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
 
-// ranks are the places of values in their order, the mean place where they tie.
+// ranks returns the ranks of values, with mean ranks for ties.
 func ranks(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
@@ -131,7 +131,8 @@ func (p plan) depths(t table) error {
 	return nil
 }
 
-// figure5 prints the scores of copies: means with intervals, and Welch's test between a depth and the one above.
+// figure5 prints the scores of the copies: means with intervals, and Welch's test between
+// successive depths.
 func (t table) figure5() {
 	fmt.Println("\nCopies of the best networks (figure 5): mean [95 % interval], and Welch's t-test against the depth before")
 	tests := append([]string{"mean"}, natural...)
@@ -161,7 +162,7 @@ func (t table) figure5() {
 	}
 }
 
-// significance is the p of a difference of means; there is none between values that are all the same.
+// significance returns the p-value of a difference of means; "" if all values are equal.
 func significance(a, b []float64) string {
 	p := welch(a, b)
 	if math.IsNaN(p) {
@@ -176,7 +177,7 @@ func meanInterval(x []float64) (mean, half float64) {
 	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
 }
 
-// welch is the two-sided p-value of a difference of means.
+// welch returns the two-sided p-value of a difference of means.
 func welch(x, y []float64) float64 {
 	mx, vx := stat.MeanVariance(x, nil)
 	my, vy := stat.MeanVariance(y, nil)

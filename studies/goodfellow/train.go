@@ -29,17 +29,18 @@ const (
 	deep  = 3
 )
 
-// What the networks differ in.
+// The hyperparameters in which the networks differ.
 var (
 	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3}
 	depthDecays = []float64{0, 0.01, 0.1}
 )
 
-// mild is the largest decay under which an epoch that reconstructs worse is taken back. Beyond, the decay is meant to win in the end.
+// mild is the largest decay under which an epoch that increases the error is undone. Under a larger
+// decay the error is expected to rise.
 const mild = 0.03
 
-// grid trains all networks but the copies, or those of one model alone.
+// grid trains all networks except the copies, or those of one model.
 func (p plan) grid(ctx context.Context, which string) error {
 	started := time.Now()
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
@@ -115,7 +116,8 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// A tree trains stacks with every decay at every layer; stacks with the same decays below share their lower layers.
+// A tree trains stacks with every decay at every layer. Stacks with the same lower decays share
+// their lower layers.
 type tree struct {
 	plan
 	curves   curves
@@ -139,7 +141,8 @@ func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
 }
 
-// grow trains the top layer of a stack on what the layers beneath it say, and the stacks above it.
+// grow trains the top layer of a stack on the activations of the layer below, and the stacks above
+// it.
 func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []float64, below []*autoencoder.Layer) error {
 	l, err := autoencoder.Train(ctx, t.rt, patterns, held, t.settings(decays[len(decays)-1], uint64(len(decays))))
 	if err != nil {
@@ -186,7 +189,7 @@ func path(decays []float64) string {
 	return "decays" + strings.Join(parts, ",")
 }
 
-// copy trains the best network of each depth again, from other weights.
+// copy trains the best network of each depth again, from other initial weights.
 func (p plan) copy(ctx context.Context) error {
 	best, err := p.best()
 	if err != nil {
@@ -272,7 +275,7 @@ func (p plan) belief(ctx context.Context) error {
 	return p.save("cdbn.onnx")(cdbn.Model(first, second))
 }
 
-// save writes a model that was built.
+// save writes a model.
 func (p plan) save(name string) func(*onnx.Model, error) error {
 	return func(m *onnx.Model, err error) error {
 		if err != nil {
@@ -286,7 +289,7 @@ func (p plan) save(name string) func(*onnx.Model, error) error {
 	}
 }
 
-// sheet writes filters as MODEL.pictures/NAME.png, where reports of studies with that model find them.
+// sheet writes filters as MODEL.pictures/NAME.png, where reports find them.
 func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
 	img, err := filters.Sheet(images, columns, scale)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Results writes the tables of docs/results, and some of its charts, from the stored results of experiments and benchmarks.
 //
-// A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. What stands between them is
-// made from studies/results/NAME.csv, or from bench/results/NAME.json.
+// A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. What stands between
+// them is made from studies/results/NAME.csv, or from bench/results/NAME.json.
 //
 //go:generate go run . -root ../..
 package main
@@ -96,8 +96,9 @@ func load(root, name string) (*table, error) {
 	return fromJSON(name, raw)
 }
 
-// fromCSV lays out scores: a row for each combination of the columns before "statistic", a column for each
-// statistic. Scores have a value, and may have an interval (low, high) and a rank correlation (spearman).
+// fromCSV lays out scores: a row for each combination of the columns before "statistic", a column
+// for each statistic. Scores have a value, and may have an interval (low, high) and a rank
+// correlation (spearman).
 func fromCSV(name, text string) (*table, error) {
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
@@ -149,7 +150,8 @@ func score(value, spearman, low, high string) string {
 	return value
 }
 
-// A measurement is a cell of a benchmark: a median over rounds with the least and the largest, and the peak memory.
+// A measurement is a cell of a benchmark: a median over rounds with the least and the largest, and
+// the peak memory.
 type measurement struct {
 	Text   string // used in place of a value
 	Value  string

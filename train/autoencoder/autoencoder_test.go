@@ -206,12 +206,12 @@ func TestRefused(t *testing.T) {
 		s       Settings
 		want    string
 	}{
-		{x, tensor.New(2, 2), Settings{Units: 2}, "both are n x values"},
-		{tensor.New(0, 3), x, Settings{Units: 2}, "there are no patterns"},
-		{x, x, Settings{}, "0 units"},
+		{x, tensor.New(2, 2), Settings{Units: 2}, "both must be n x values"},
+		{tensor.New(0, 3), x, Settings{Units: 2}, "no patterns are given"},
+		{x, x, Settings{}, "units is 0"},
 		{x, x, Settings{Units: 2, Decay: -1}, "at least 0"},
 		{x, x, Settings{Units: 2, Weight: 1, Target: -1}, "lies between -1 and 1"},
-		{wild, x, Settings{Units: 2}, "pattern 1 holds NaN"},
+		{wild, x, Settings{Units: 2}, "pattern 1 has the value NaN"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.held, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v; it should say %q", err, c.want)

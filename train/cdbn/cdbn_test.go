@@ -262,12 +262,12 @@ func TestRefused(t *testing.T) {
 		{tensor.New(3, 11, 11), Settings{Units: 2}, "n x channels x height x width"},
 		{x, Settings{}, "0 units"},
 		{x, Settings{Units: 2, Filter: 9}, "have 3 positions, not a multiple of the block size 2"},
-		{x, Settings{Units: 2, Filter: 12}, "0 places"},
-		{x, Settings{Units: 2, Rate: -1}, "a rate of -1"},
-		{x, Settings{Units: 2, Target: 2}, "a sparsity of 2"},
+		{x, Settings{Units: 2, Filter: 12}, "0 positions"},
+		{x, Settings{Units: 2, Rate: -1}, "rate -1"},
+		{x, Settings{Units: 2, Target: 2}, "sparsity target 2"},
 		{x, Settings{Units: 2, Target: 0.3}, "at most one of the 4 units"},
-		{wild, Settings{Units: 2}, "image 1 holds"},
-		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "the images are all 0"},
+		{wild, Settings{Units: 2}, "image 1 has the value"},
+		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "all images are 0"},
 		{x, Settings{Units: 2, Rate: 1e6, Steps: 200}, "lower the rate"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
