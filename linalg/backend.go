@@ -45,7 +45,6 @@ func Accelerate() Backend {
 		lib, err := open(path)
 		if err == nil {
 			use(lib)
-			fused = false
 			return lib.backend(path)
 		}
 		var found *unusable
@@ -56,14 +55,9 @@ func Accelerate() Backend {
 	return Backend{Name: "gonum", Threads: 1, Hint: hint(), Problem: problem}
 }
 
-// SetThreads bounds the threads of the library, and those of the products of blocks that are added to a Scatter. gonum and
-// Accelerate decide alone.
+// SetThreads sets the number of threads of the library. gonum and Accelerate choose theirs themselves.
 func (b *Backend) SetThreads(n int) {
-	if n < 1 {
-		return
-	}
-	threads.Store(int32(n))
-	if b.setThreads == nil {
+	if n < 1 || b.setThreads == nil {
 		return
 	}
 	b.setThreads(int32(n))

@@ -5,7 +5,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/noether-ml/noether/internal/gram"
 	"github.com/noether-ml/noether/internal/huge"
 )
 
@@ -16,7 +15,6 @@ type Block struct {
 	rows []float32 // n x p, each row an observation less the mean
 	wide []float64 // the same in float64, in place of rows
 	mean []float64 // p
-	late []float32 // p, where the mean is still in rows: it is taken out as they are laid out for the product
 }
 
 // A Scratch is memory for products that calls one after the other share. The zero Scratch is ready; it grows to
@@ -24,15 +22,13 @@ type Block struct {
 type Scratch struct {
 	products, moved []float32
 	wide            []float64
-	work            gram.Work
 }
 
 // tile is the side of the square tiles that products are computed in: large enough for full speed, and small enough
 // to stay in the cache until they are added up in float64.
 const tile = 1024
 
-// ScratchSize is the number of bytes of a Scratch for blocks of n observations of p variables in float32, without a kernel
-// of package gram, which lays out the observations instead.
+// ScratchSize returns the bytes of a Scratch for blocks of n observations of p variables in float32.
 func ScratchSize(n, p int) int64 {
 	side, half := int64(min(p, tile)), int64(min(p/2, tile))
 	return 4 * (side*side + max(int64(n)*int64(p)/2, half*half))
@@ -57,25 +53,9 @@ func CentreWide(rows []float64, p int) Block {
 	return Block{p: p, wide: rows, mean: centre(rows, p)}
 }
 
-// CentreSummed is Centre for observations of which SumRows has made the sum. The mean may be left in them.
+// CentreSummed is Centre for observations whose sum over rows is known, see SumRows.
 func CentreSummed(rows []float32, sum []float64) Block {
-	p := len(sum)
-	sum = append([]float64(nil), sum...)
-	switch {
-	case fused:
-		return centreLate(rows, sum)
-	case vectors:
-		gram.Shift(rows, meanOf(sum, len(rows)/p, make([]float32, p)))
-		return Block{p: p, rows: rows, mean: sum}
-	}
-	return Block{p: p, rows: rows, mean: takeMean(rows, sum)}
-}
-
-// centreLate leaves the mean in the observations, for the kernel to take out.
-func centreLate(rows []float32, sum []float64) Block {
-	p := len(sum)
-	late := meanOf(sum, len(rows)/p, make([]float32, p))
-	return Block{p: p, rows: rows, mean: sum, late: late}
+	return Block{p: len(sum), rows: rows, mean: takeMean(rows, append([]float64(nil), sum...))}
 }
 
 func centre[T float32 | float64](rows []T, p int) []float64 {
@@ -84,36 +64,27 @@ func centre[T float32 | float64](rows []T, p int) []float64 {
 	return takeMean(rows, sum)
 }
 
-// takeMean turns a sum of rows into their mean and takes that out of them.
+// takeMean turns the sum of rows into their mean and subtracts that from each.
 func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
 	p := len(sum)
 	n := len(rows) / p
-	m := meanOf(sum, n, make([]T, p))
+	rounded := make([]T, p)
+	for j := range sum {
+		sum[j] /= float64(n)
+		rounded[j] = T(sum[j])
+	}
 	for i := range n {
 		row := rows[i*p : (i+1)*p]
 		for j := range row {
-			row[j] -= m[j]
+			row[j] -= rounded[j]
 		}
 	}
 	return sum
 }
 
-// meanOf turns a sum of n into the mean, and returns it rounded as well.
-func meanOf[T float32 | float64](sum []float64, n int, rounded []T) []T {
-	for j := range sum {
-		sum[j] /= float64(n)
-		rounded[j] = T(sum[j])
-	}
-	return rounded
-}
-
 // SumRows adds the rows of a matrix of len(sum) columns to a sum, which then holds NaN or infinity if it or the matrix
 // does.
 func SumRows(sum []float64, rows []float32) {
-	if vectors {
-		gram.AddRows(sum, rows)
-		return
-	}
 	sumRows(sum, rows)
 }
 
@@ -147,11 +118,7 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	if part != nil {
 		own = newStep(part.N, part.Mean, n, b.mean)
 	}
-	if b.late != nil {
-		s.addFused(b, part, scratch, all, own)
-	} else {
-		s.addTiles(b, part, scratch, all, own)
-	}
+	s.addTiles(b, part, scratch, all, own)
 	s.N, s.Mean = all.n, all.mean
 	if part != nil {
 		part.N, part.Mean = own.n, own.mean
@@ -160,22 +127,13 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 
 // addTiles multiplies tile by tile.
 func (s *Scatter[T]) addTiles(b Block, part *Scatter[float32], scratch *Scratch, all, own step) {
-	var wide gram.Sums[float64]
-	total, fast := any(s).(*Scatter[float64])
-	if fast = fast && vectors && b.wide == nil; fast {
-		wide = sumsOf(total, all)
-	}
-	narrow := sumsOf(part, own)
 	for top := 0; top < s.P; top += tile {
 		bottom := min(top+tile, s.P)
 		for left := top; left < s.P; left += tile {
 			right := min(left+tile, s.P)
-			switch {
-			case b.wide != nil:
+			if b.wide != nil {
 				addTile(s, part, b.multiplyWide(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
-			case fast:
-				gram.AddToTriangle(gram.Tile{Products: b.multiply(top, bottom, left, right, scratch), Top: top, Bottom: bottom, Left: left, Right: right}, s.P, wide, narrow)
-			default:
+			} else {
 				addTile(s, part, b.multiply(top, bottom, left, right, scratch), top, bottom, left, right, all, own)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/noether-ml/noether/internal/gram"
 	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
@@ -32,18 +31,13 @@ func (c *Cross) Add(b Block, partner []int, scratch *Scratch) {
 		panic(fmt.Sprintf("linalg: a block of %d observations of %d variables, %d partners for 2 x %d variables", b.N(), b.p, len(partner), c.D))
 	}
 	st := newStep(c.N, c.Mean, b.N(), b.mean)
-	if b.late != nil {
-		c.addFused(b, partner, scratch, st)
-	} else {
-		c.addTiles(b, partner, scratch, st)
-	}
+	c.addTiles(b, partner, scratch, st)
 	c.N, c.Mean = st.n, st.mean
 }
 
 // addTiles multiplies tile by tile.
 func (c *Cross) addTiles(b Block, partner []int, scratch *Scratch, st step) {
 	d := c.D
-	sums := c.sums(st)
 	moved := grow(&scratch.moved, len(partner)*d)
 	for i, j := range partner {
 		copy(moved[i*d:(i+1)*d], b.rows[j*b.p+d:(j+1)*b.p])
@@ -56,14 +50,15 @@ func (c *Cross) addTiles(b Block, partner []int, scratch *Scratch, st step) {
 			y := blas32.General{Rows: len(partner), Cols: cols, Stride: d, Data: moved[left:]}
 			products := grow(&scratch.products, rows*cols)
 			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
-			if vectors {
-				gram.AddToProducts(gram.Tile{Products: products, Top: top, Bottom: top + rows, Left: left, Right: left + cols}, d, d, sums, gram.Sums[float32]{})
-				continue
-			}
-			for i := range rows {
-				addRow(c.row(top + i)[left:left+cols], products[i*cols:(i+1)*cols], st.factor*st.delta[top+i], st.delta[d+left:])
-			}
+			c.addTile(products, top, rows, left, cols, st)
 		}
+	}
+}
+
+// addTile adds products of rows of x from top on with columns of y from left on.
+func (c *Cross) addTile(products []float32, top, rows, left, cols int, st step) {
+	for i := range rows {
+		addRow(c.row(top + i)[left:left+cols], products[i*cols:(i+1)*cols], st.factor*st.delta[top+i], st.delta[c.D+left:])
 	}
 }
 

@@ -20,8 +20,6 @@
 // Pair.Canonical finds the canonical correlations of two sets of variables, and their canonical vectors, from second moments
 // alone (Hotelling 1936), by Cholesky whitening and the singular vectors of what remains.
 //
-// Blocks of CentreSummed are multiplied by the BLAS, or where no fast one was found by a kernel of internal/gram, if the processor has one; its
-// vector loops add the products up in either case.
-// Everything else is written against gonum. Accelerate puts OpenBLAS, MKL or Apple's Accelerate behind it where one is
+// Everything is written against gonum. Accelerate puts OpenBLAS, MKL or Apple's Accelerate behind it where one is
 // installed: a 1024 x 1024 symmetric eigenproblem then takes a seventh of a second in place of eleven.
 package linalg

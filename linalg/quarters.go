@@ -6,8 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
-
-	"github.com/noether-ml/noether/internal/gram"
 )
 
 // Partners says which observation's y each observation's x of a block is paired with, for a Cross. It is a permutation of the
@@ -51,7 +49,7 @@ func (p Partners) InQuarters() bool { return p.match != nil }
 //
 // of which half is computed once for the two.
 func AddPaired(s *Scatter[float64], c *Cross, b Block, p Partners, scratch *Scratch) {
-	if !p.InQuarters() || !vectors || b.late != nil || b.wide != nil {
+	if !p.InQuarters() || b.wide != nil {
 		s.Add(b, nil, scratch)
 		c.Add(b, p.Of, scratch)
 		return
@@ -62,7 +60,6 @@ func AddPaired(s *Scatter[float64], c *Cross, b Block, p Partners, scratch *Scra
 	}
 	b.turn(p.match)
 	all, pairs := newStep(s.N, s.Mean, n, b.mean), newStep(c.N, c.Mean, n, b.mean)
-	wide := sumsOf(s, all)
 	for top := 0; top < d; top += tile {
 		bottom := min(top+tile, d)
 		for left := 0; left < d; left += tile {
@@ -70,12 +67,12 @@ func AddPaired(s *Scatter[float64], c *Cross, b Block, p Partners, scratch *Scra
 			if left >= top {
 				for _, view := range []int{0, d} {
 					products := b.multiply(view+top, view+bottom, view+left, view+right, scratch)
-					gram.AddToTriangle(gram.Tile{Products: products, Top: view + top, Bottom: view + bottom, Left: view + left, Right: view + right}, s.P, wide, gram.Sums[float32]{})
+					addTile(s, nil, products, view+top, view+bottom, view+left, view+right, all, step{})
 				}
 			}
 			own, partners := b.multiplyTurned(top, bottom, d+left, d+right, scratch)
-			gram.AddToTriangle(gram.Tile{Products: own, Top: top, Bottom: bottom, Left: d + left, Right: d + right}, s.P, wide, gram.Sums[float32]{})
-			gram.AddToProducts(gram.Tile{Products: partners, Top: top, Bottom: bottom, Left: left, Right: right}, d, d, c.sums(pairs), gram.Sums[float32]{})
+			addTile(s, nil, own, top, bottom, d+left, d+right, all, step{})
+			c.addTile(partners, top, bottom-top, left, right-left, pairs)
 		}
 	}
 	s.N, s.Mean = all.n, all.mean

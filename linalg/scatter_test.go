@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/internal/gram"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -39,16 +38,14 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are the ways to make a block of rows of p variables, the last, where there is a kernel for this processor, such that
-// the kernel forms its products, whether a library was found or not.
-var centrings = waysToCentre()
+// centrings are the ways to make a block of rows of p variables.
+var centrings = []func(rows []float32, p int) Block{Centre, summed}
 
-func waysToCentre() []func(rows []float32, p int) Block {
-	ways := []func(rows []float32, p int) Block{Centre, summed}
-	if gram.Available() {
-		ways = append(ways, late)
-	}
-	return ways
+// summed makes a block as SEIS does.
+func summed(rows []float32, p int) Block {
+	sum := make([]float64, p)
+	SumRows(sum, rows)
+	return CentreSummed(rows, sum)
 }
 
 func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
