@@ -82,7 +82,7 @@ func use(lib *library) {
 	blas64.Use(b)
 	blas32.Use(b)
 	lapack64.Use(fastLAPACK{lib: lib})
-	lapack32, largestBy = fastLAPACK{lib: lib}, fastLAPACK{lib: lib}.largest
+	lapack32, leadingEigen = fastLAPACK{lib: lib}, fastLAPACK{lib: lib}.leading
 }
 
 // candidates are the names to try, best first. A bare name is left to the system's loader.

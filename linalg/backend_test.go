@@ -208,10 +208,10 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 }
 
 // The eigenvectors of the largest eigenvalues are orthonormal and are multiplied by these, on both ways to them.
-func TestLargestEigenvectors(t *testing.T) {
+func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
-	for name, largest := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
-		"library": fastLAPACK{lib: native(t)}.largest, "all": largestOfAll,
+	for name, leading := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
+		"library": fastLAPACK{lib: native(t)}.leading, "all": leadingOfAll,
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -226,7 +226,7 @@ func TestLargestEigenvectors(t *testing.T) {
 			want := make([]float64, n)
 			lapackgonum.Implementation{}.Dsyev(lapack.EVNone, blas.Upper, n, clone(a), n, want, make([]float64, 3*n), 3*n)
 			whole := mat.NewSymDense(n, clone(a))
-			values, vectors, err := largest(a, n, func(all []float64) int {
+			values, vectors, err := leading(a, n, func(all []float64) int {
 				if len(all) != n {
 					t.Fatalf("%s: %d values of %d", name, len(all), n)
 				}

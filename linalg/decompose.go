@@ -1,13 +1,20 @@
 package linalg
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
+
+// ErrNotConverged is returned where an eigenvalue or singular value iteration fails.
+var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 
 // Eigen returns the eigenvalues of a symmetric n x n matrix, descending, and its eigenvectors as columns in the same
 // order. a is row-major, upper triangle; it is overwritten.
@@ -19,12 +26,62 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 	return reversed(values), largest(a, n, n), nil
 }
 
+// LeadingEigen returns the eigenvalues, descending, of a symmetric n x n matrix, and the eigenvectors of the largest of
+// them as columns. count is called with all eigenvalues and returns how many vectors are wanted; vectors is nil for 0.
+// a is row-major, upper triangle; it is overwritten.
+func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+	return leadingEigen(a, n, count)
+}
+
+// leadingEigen is LeadingEigen. Accelerate replaces it.
+var leadingEigen = leadingOfAll
+
+// leadingOfAll computes all eigenvectors.
+func leadingOfAll(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+	if values, err = eigen(a, n); err != nil {
+		return nil, nil, err
+	}
+	if k := count(reversed(values)); k > 0 {
+		vectors = largest(a, n, k)
+	}
+	return values, vectors, nil
+}
+
 // Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix by way of the eigenvectors of its
-// smaller Gram matrix, in half the time that SVD takes. Singular values are right to about 1e-8 of the largest; the
+// smaller Gram matrix, in half the time of SVD. Singular values are accurate to about 1e-8 of the largest. The
 // vectors on one side of smaller ones are zero.
 func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
-	return decompose(a)
+	rows, cols := a.Dims()
+	if rows < cols {
+		v, s, u, err = Decompose(mat.DenseCopyOf(a.T()))
+		return u, s, v, err
+	}
+	gram := make([]float64, cols*cols)
+	blas64.Syrk(blas.Trans, 1, a.RawMatrix(), 0, blas64.Symmetric{Uplo: blas.Upper, N: cols, Stride: cols, Data: gram})
+	values, err := eigen(gram, cols)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, v, u = reversed(values), largest(gram, cols, cols), new(mat.Dense)
+	u.Mul(a, v)
+	scale := make([]float64, cols)
+	for i, square := range s {
+		s[i] = math.Sqrt(max(square, 0))
+		if s[i] > smallest*s[0] {
+			scale[i] = 1 / s[i]
+		}
+	}
+	for i := range rows {
+		row := u.RawRowView(i)
+		for j := range row {
+			row[j] *= scale[j]
+		}
+	}
+	return u, s, v, nil
 }
+
+// smallest is the part of the largest singular value below which Decompose cannot tell one from zero.
+const smallest = 1e-8
 
 // SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix, with all singular values right to
 // rounding of the largest. a is overwritten.
@@ -53,4 +110,35 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 		return nil, fmt.Errorf("singular values of a %d x %d matrix: %w", m, n, ErrNotConverged)
 	}
 	return s, nil
+}
+
+// eigen computes the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and
+// puts its eigenvectors in the place of its columns.
+func eigen(a []float64, n int) ([]float64, error) {
+	values := make([]float64, n)
+	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}
+	want := make([]float64, 1)
+	lapack64.Syev(lapack.EVCompute, m, values, want, -1)
+	work := make([]float64, int(want[0]))
+	if !lapack64.Syev(lapack.EVCompute, m, values, work, len(work)) {
+		return nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
+	}
+	return values, nil
+}
+
+// largest copies the eigenvectors of the k largest eigenvalues from the columns of eigen, in descending order: n x k.
+func largest(columns []float64, n, k int) *mat.Dense {
+	out := mat.NewDense(n, k, nil)
+	for i := range n {
+		row, from := out.RawRowView(i), columns[i*n:(i+1)*n]
+		for j := range row {
+			row[j] = from[n-1-j]
+		}
+	}
+	return out
+}
+
+func reversed(ascending []float64) []float64 {
+	slices.Reverse(ascending)
+	return ascending
 }

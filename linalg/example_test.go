@@ -7,18 +7,24 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// Three variables, of which the third is the sum of the others: two directions hold all their variance. The observations come in two blocks
-// and are not kept.
+// Three variables, the third of which is the sum of the others: two directions hold all their variance. The observations
+// come in two blocks and are not kept.
 func Example() {
 	scatter := linalg.NewScatter[float64](3)
 	var scratch linalg.Scratch
 	for _, rows := range [][]float32{{1, 0, 1, 2, 1, 3, 0, 3, 3}, {4, 1, 5, 1, 5, 6, 3, 3, 6}} {
 		scatter.Add(linalg.Centre(rows, 3), nil, &scratch)
 	}
-	subspace, err := linalg.Leading(scatter.Square(0, 3), 3, 0.999)
+	values, _, err := linalg.Eigen(scatter.Square(0, 3), 3)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d observations, %d directions of %d\n", scatter.N, subspace.K, scatter.P)
+	directions := 0
+	for _, v := range values {
+		if v > 1e-6*values[0] {
+			directions++
+		}
+	}
+	fmt.Printf("%d observations, %d directions of %d\n", scatter.N, directions, scatter.P)
 	// Output: 6 observations, 2 directions of 3
 }

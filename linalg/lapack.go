@@ -56,10 +56,10 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	return info == 0
 }
 
-// largest is largestOfAll with the work for the other eigenvectors left out: the matrix is made tridiagonal, that is solved by divide
+// leading is leadingOfAll with the work for the other eigenvectors left out: the matrix is made tridiagonal, that is solved by divide
 // and conquer, and what is wanted is turned back. (There is no scaling, as in LAPACK's dsyevd, of matrices that hold numbers beyond
 // 1e146 or below 1e-146: sums of squares in float32 do not.)
-func (f fastLAPACK) largest(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	fits("A", a, n, n, n)
 	values, z, work := make([]float64, n), huge.Make[float64](n*n), huge.Make[float64](n*n+64*n)
 	sub, tau, iwork := make([]float64, n), make([]float64, n), make([]int32, 3+5*n)
@@ -112,14 +112,13 @@ func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 }
 
 // eigen implements singleLAPACK. What the library has as columns are the rows here.
-func (f fastLAPACK) eigen(a []float32, n int, memory *workspace) ([]float32, bool) {
+func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {
 		return values, true
 	}
 	fits("A", a, n, n, n)
-	defer memory.reset(memory.given)
-	work, iwork := memory.values(1+6*n+2*n*n), make([]int32, 3+5*n)
+	work, iwork := make([]float32, 1+6*n+2*n*n), make([]int32, 3+5*n)
 	var info int32
 	f.lib.ssyevd(letter(lapack.EVCompute), flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &work[0], i32(len(work)), &iwork[0], i32(len(iwork)), &info, charLen, charLen)
 	return values, info == 0

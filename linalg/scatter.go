@@ -21,8 +21,8 @@ func NewScatter[T float32 | float64](p int) *Scatter[T] {
 	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: huge.Make[T](p * (p + 1) / 2)}
 }
 
-// row returns the part of row i of the upper triangle from column j on; j must not be less than i.
-func (s *Scatter[T]) row(i, j int) []T {
+// Row returns row i of the upper triangle from column j on, sharing its memory. j must not be less than i.
+func (s *Scatter[T]) Row(i, j int) []T {
 	end := (i + 1) * (2*s.P - i) / 2
 	return s.Data[end-(s.P-j) : end]
 }
@@ -33,7 +33,7 @@ func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := huge.Make[T](n * n)
 	for i := range n {
-		copy(out[i*n+i:(i+1)*n], s.row(lo+i, lo+i))
+		copy(out[i*n+i:(i+1)*n], s.Row(lo+i, lo+i))
 	}
 	return out
 }
@@ -44,7 +44,7 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	n := hi - mid
 	out := make([]T, (mid-lo)*n)
 	for i := range mid - lo {
-		copy(out[i*n:(i+1)*n], s.row(lo+i, mid))
+		copy(out[i*n:(i+1)*n], s.Row(lo+i, mid))
 	}
 	return out
 }
@@ -53,7 +53,7 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 func (s *Scatter[T]) Variances() []T {
 	out := make([]T, s.P)
 	for i := range out {
-		out[i] = s.row(i, i)[0]
+		out[i] = s.Row(i, i)[0]
 	}
 	return out
 }
@@ -63,11 +63,11 @@ func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	if s.P != o.P {
 		panic(fmt.Sprintf("linalg: merging scatters of %d and %d variables", s.P, o.P))
 	}
-	st := newStep(s.N, s.Mean, o.N, o.Mean)
+	u := s.Begin(o.N, o.Mean)
 	for i := range s.P {
-		addRow(s.row(i, i), o.row(i, i), st.factor*st.delta[i], st.delta[i:])
+		addRow(s.Row(i, i), o.Row(i, i), u.factor*u.delta[i], u.delta[i:])
 	}
-	s.N, s.Mean = st.n, st.mean
+	u.End()
 }
 
 // Clone returns a copy that shares nothing.
@@ -115,32 +115,9 @@ func readCount(r *state.Reader) int {
 	return n
 }
 
-// A step is how means and the correction of scatters change when nb observations of mean mb join na of mean ma.
-type step struct {
-	n      int
-	mean   []float64 // of all
-	delta  []float64 // mb - ma
-	factor float64   // na nb / (na + nb): what delta deltaᵀ is added with
-}
-
-func newStep(na int, ma []float64, nb int, mb []float64) step {
-	st := step{n: na + nb, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
-	if st.n == 0 {
-		return st
-	}
-	share := float64(nb) / float64(st.n)
-	st.factor = float64(na) * share
-	for i := range ma {
-		st.delta[i] = mb[i] - ma[i]
-		st.mean[i] = ma[i] + share*st.delta[i]
-	}
-	return st
-}
-
-// addRow adds a row of products and a multiple of the means' step to a row of a scatter.
-func addRow[S, T float32 | float64](dst []S, products []T, a float64, delta []float64) {
-	products, delta = products[:len(dst)], delta[:len(dst)]
-	for j := range dst {
-		dst[j] = S(float64(dst[j]) + float64(products[j]) + a*delta[j])
-	}
+// Clear leaves no observations.
+func (s *Scatter[T]) Clear() {
+	s.N = 0
+	clear(s.Mean)
+	clear(s.Data)
 }

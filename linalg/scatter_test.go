@@ -102,45 +102,18 @@ func TestCentreShowsWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-func TestCrossPairsByTheGivenPermutation(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		d := rapid.IntRange(1, 5).Draw(t, "d")
-		var scratch Scratch
-		crosses := []*Cross{NewCross(d), NewCross(d)}
-		var paired []float32 // the pairs as observations of (x, y)
-		for block := range 4 {
-			n := rapid.IntRange(1, 9).Draw(t, "n")
-			rows, partner := gaussian(g, n, 2*d, 2), g.Perm(n)
-			for i, j := range partner {
-				paired = append(paired, rows[i*2*d:i*2*d+d]...)
-				paired = append(paired, rows[j*2*d+d:(j+1)*2*d]...)
-			}
-			crosses[block%2].Add(rapid.SampledFrom(centrings).Draw(t, "centring")(rows, 2*d), partner, &scratch)
-		}
-		c := crosses[0]
-		c.Merge(crosses[1])
-		mean, want := textbook(paired, 2*d)
-		equal(t, "mean", c.Mean, mean, 1e-12)
-		for i := range d {
-			equal(t, "cross", c.Data[i*d:(i+1)*d], want[i*2*d+d:(i+1)*2*d], 1e-4)
-		}
-	})
-}
-
 func TestStatesComeBack(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
-	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewCross(3)
+	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewJoint[float64](3, 3)
 	b := Centre(gaussian(g, 10, 6, 1), 6)
 	s.Add(b, f, new(Scratch))
-	c.Add(b, g.Perm(10), new(Scratch))
+	c.Add(b.Columns(0, 3), b.Columns(3, 6), nil, new(Scratch))
 	w := state.NewWriter("test", 1)
 	s.Write(w)
 	f.Write(w)
 	c.Write(w)
-	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewCross(3)
+	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewJoint[float64](3, 3)
 	r, err := state.NewReader(w.Bytes(), "test", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -172,9 +145,6 @@ func TestStatesComeBack(t *testing.T) {
 	}
 }
 
-// rotated is Q diag(spectrum) Qᵀ, upper triangle, for a random orthogonal Q.
-// canonicalOf is the CCA of observations laid end to end.
-// The canonical variates Wᵀ x and Vᵀ y have unit variance, and their correlations are rho on the diagonal, zero off it.
 // Products are computed tile by tile; a scatter of more variables than a tile has must not show it.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
@@ -230,38 +200,23 @@ func TestScattersInSinglePrecision(t *testing.T) {
 	}
 }
 
-func TestCrossesOfSeveralTiles(t *testing.T) {
+// The scatter between columns of a block, one side permuted, is the same whether it takes one tile or several.
+func TestJointsOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3
 	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
-	original := append([]float32(nil), rows...)
-	var crosses []*Cross
-	for _, centring := range centrings {
-		c := NewCross(d)
-		c.Add(centring(slices.Clone(rows), 2*d), []int{1, 2, 0}, new(Scratch))
-		crosses = append(crosses, c)
-	}
-	mean := make([]float64, 2*d)
-	for i := range n {
-		for j := range mean {
-			mean[j] += float64(original[i*2*d+j]) / n
-		}
-	}
+	original := slices.Clone(rows)
+	b, j := Centre(rows, 2*d), NewJoint[float64](d, d)
+	j.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted([]int{1, 2, 0}), nil, new(Scratch))
+	mean, _ := textbook(original[:n*2*d], 2*d)
 	for _, at := range [][2]int{{0, 0}, {0, d - 1}, {d - 1, 0}, {d - 1, d - 1}, {tile - 1, tile}, {tile, tile - 1}} {
 		var want float64
 		for i := range n {
 			partner := (i + 1) % n
 			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
 		}
-		for _, c := range crosses {
-			if got := c.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
-				t.Errorf("cross%v = %v, want %v", at, got, want)
-			}
+		if got := j.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
+			t.Errorf("joint%v = %v, want %v", at, got, want)
 		}
 	}
 }
-
-// framed is a frame with all that it needs, of correlated x and y of d variables each.
-// decaying is n observations of (x, y) with a decaying spectrum: y follows x in part.
-// While the margin reaches over the whole space, leaving a part out is exact: the same as a frame of the other
-// observations alone.

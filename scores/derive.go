@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // OverValues returns, for every transformation with a list of values, a cell with the means over those values and an
@@ -101,7 +102,7 @@ func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer 
 func meanOverValues(scores []measure.Score) measure.Score {
 	m := meanScore(scores)
 	m.Replicates = meanReplicates(scores)
-	setInterval(&m, scores, func() (float64, float64) { return measure.Jackknife(m.Value, m.N, m.Replicates) })
+	setInterval(&m, scores, func() (float64, float64) { return resample.Jackknife(m.Value, m.N, m.Replicates) })
 	return m
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -26,7 +27,7 @@ func grouped(statistic string, values []float64, groups int) measure.Score {
 		left := values[g*n/groups : (g+1)*n/groups]
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: (sum(values) - sum(left)) / float64(n-len(left)), Left: len(left)})
 	}
-	s.Low, s.High = measure.Jackknife(s.Value, n, s.Replicates)
+	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
 	s.Null = s.Value / 2
 	return s
 }

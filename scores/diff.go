@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // A Difference is one score of two runs.
@@ -112,7 +113,7 @@ func (c Comparison) difference(a, b measure.Score, data string) Difference {
 	d := Difference{Value: b.Value - a.Value, Low: math.NaN(), High: math.NaN()}
 	if c.SameSamples != nil && c.SameSamples(data) && a.N == b.N {
 		if r, ok := pairedReplicates(a.Replicates, b.Replicates); ok {
-			d.Low, d.High = measure.Jackknife(d.Value, a.N, r)
+			d.Low, d.High = resample.Jackknife(d.Value, a.N, r)
 			d.Paired = !math.IsNaN(d.Low)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // cellOf has one score whose groups of ten samples have the given means.
@@ -21,7 +22,7 @@ func cellOf(model string, groups ...float64) Cell {
 		rest := (sum*float64(len(groups)) - g) / float64(len(groups)-1)
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: rest, Left: 10})
 	}
-	s.Low, s.High = measure.Jackknife(s.Value, n, s.Replicates)
+	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
 	return Cell{Model: model, Data: "d", Transform: "t", Measure: "effective-invariance",
 		Layers: []Layer{{Depth: NoDepth, Scores: []measure.Score{s}}}}
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Names of statistics.
@@ -166,7 +167,7 @@ func (r *run) interval(f *found, v []float64, best []int, full float64) (low, hi
 		}
 		left = append(left, measure.Replicate{Value: sum / float64(n), Left: size[g]})
 	}
-	low, high = measure.Jackknife(full, len(v), left)
+	low, high = resample.Jackknife(full, len(v), left)
 	return max(low, 0), high
 }
 

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // RMSE is the root of the mean squared error of predictions.
@@ -106,7 +107,7 @@ func (e estimate) score() measure.Score {
 		return out
 	}
 	out.Replicates = e.replicates()
-	low, high := measure.Jackknife(out.Value, e.n, out.Replicates)
+	low, high := resample.Jackknife(out.Value, e.n, out.Replicates)
 	if math.IsNaN(low) {
 		return out
 	}

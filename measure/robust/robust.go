@@ -25,6 +25,7 @@ import (
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -270,7 +271,7 @@ func (r *run) scores() []measure.Score {
 			}
 		}
 		s := measure.Plain(statistic, float64(count)/float64(n), n)
-		s.Low, s.High = measure.Wilson(s.Value, n)
+		s.Low, s.High = resample.Wilson(s.Value, n)
 		s.Max = 1
 		return s
 	}

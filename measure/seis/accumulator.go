@@ -18,7 +18,7 @@ type accumulator struct {
 	chunks  chunks
 
 	total  *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
-	null   *linalg.Cross            // of pairs that do not belong together; nil where no null is wanted
+	null   *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
 	groups *groups                  // of the interval; none where there is no interval
 	chunk  chunk
 
@@ -39,7 +39,7 @@ func newAccumulator(m *seis, s measure.Site, p plane) *accumulator {
 	d := p.positions()
 	a := &accumulator{measure: m, site: s, plane: p, chunks: newChunks(s.Layout, p.channels), total: linalg.NewScatter[float64](2 * d)}
 	if m.settings.Null {
-		a.null = linalg.NewCross(d)
+		a.null = linalg.NewJoint[float64](d, d)
 	}
 	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
 	return a
@@ -170,21 +170,22 @@ func (a *accumulator) add(c chunk) error {
 
 // multiply adds the samples of a chunk to the moments of all, to the null, and to a part if there is one.
 func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
-	block := linalg.CentreSummed(c.rows[:a.rowsOf(c.samples)], c.sum)
-	scratch, ok := a.measure.scratch.Get().(*linalg.Scratch)
+	rows := c.rows[:a.rowsOf(c.samples)]
+	block := linalg.CentreSummed(rows, c.sum)
+	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
-		scratch = new(linalg.Scratch)
+		memory = new(scratch)
 	}
-	defer a.measure.scratch.Put(scratch)
+	defer a.measure.scratch.Put(memory)
 	pairs, ok := partners(a.site.Key, c.from, c.samples, a.plane.channels)
 	switch {
 	case a.null == nil || !ok:
-		a.total.Add(block, part, scratch)
+		a.total.Add(block, part, &memory.linalg)
 	case part == nil:
-		linalg.AddPaired(a.total, a.null, block, pairs, scratch)
+		addWithNull(a.total, a.null, block, rows, pairs, memory)
 	default:
-		a.total.Add(block, part, scratch)
-		a.null.Add(block, pairs.Of, scratch)
+		a.total.Add(block, part, &memory.linalg)
+		addToNull(a.null, block, pairs, &memory.linalg)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // chunkRows is the number of observations that a chunk should have: enough for a matrix product to be fast and for
@@ -51,19 +51,19 @@ func (c chunks) longestOf(block int) int { return block - (max(1, block/c.size)-
 
 // partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples
 // and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the chunk. Where samples
-// come in fours and channels in twos they are Quarters, which cost less: samples are in random order already.
-func partners(key measure.Key, from, samples, channels int) (p linalg.Partners, ok bool) {
+// come in fours and channels in twos they are cycles of four, which cost less: samples are in random order already.
+func partners(key measure.Key, from, samples, channels int) (p shuffledPairs, ok bool) {
 	if samples < 2 {
 		return p, false
 	}
 	g := seed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
 	if samples%4 == 0 && channels%2 == 0 {
-		return linalg.Quarters(matching(g, samples/4*channels, channels)), true
+		return cyclesOfFour(matching(g, samples/4*channels, channels)), true
 	}
-	other, channel := cycle(g, samples), cycle(g, channels)
+	other, channel := resample.Cycle(g, samples), resample.Cycle(g, channels)
 	for s := range samples {
 		for c := range channels {
-			p.Of = append(p.Of, other[s]*channels+channel[c])
+			p.order = append(p.order, other[s]*channels+channel[c])
 		}
 	}
 	return p, true
@@ -86,17 +86,4 @@ func matching(g *rand.Rand, n, channels int) []int {
 		out[order[i]], out[order[i+1]] = order[i+1], order[i]
 	}
 	return out
-}
-
-// cycle is a permutation of one cycle, uniformly drawn (Sattolo 1986): for n of 2 or more, nothing stays in its place.
-func cycle(g *rand.Rand, n int) []int {
-	p := make([]int, n)
-	for i := range p {
-		p[i] = i
-	}
-	for i := n - 1; i > 0; i-- {
-		j := g.IntN(i)
-		p[i], p[j] = p[j], p[i]
-	}
-	return p
 }

@@ -41,7 +41,7 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
 		drawn, ok := partners(key, 64, samples, channels)
-		pairs := drawn.Of
+		pairs := drawn.order
 		if !ok || len(pairs) != samples*channels {
 			t.Fatalf("%d partners of %d samples with %d channels, %t", len(pairs), samples, channels, ok)
 		}
@@ -58,13 +58,13 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 				t.Fatalf("channel %d is its own partner", i%channels)
 			}
 		}
-		if again, _ := partners(key, 64, samples, channels); !slices.Equal(pairs, again.Of) {
+		if again, _ := partners(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
 			t.Fatal("another draw for the same key")
 		}
 	})
 	many := func(seed uint64, from int) []int {
 		p, _ := partners(measure.Key{Seed: seed}, from, 32, 16)
-		return p.Of
+		return p.order
 	}
 	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
 		t.Error("the draw does not depend on the seed and the chunk")

@@ -6,38 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
-
-// Any two groups are in a set together as often as ten sets allow, and all groups and sets have five.
-func TestHalvesAreBalanced(t *testing.T) {
-	t.Parallel()
-	at := func(set, group int) int {
-		if halves[set][group] == '+' {
-			return 1
-		}
-		return -1
-	}
-	for i := range maxGroups {
-		row, column, others := 0, 0, 0
-		for j := range maxGroups {
-			row += at(i, j)
-			column += at(j, i)
-			together := 0
-			for k := range maxGroups {
-				together += at(k, i) * at(k, j)
-			}
-			if i != j && (together < -2 || together > 2) {
-				t.Errorf("groups %d and %d are together %d times more than apart", i, j, together)
-			}
-			if i != j {
-				others += together
-			}
-		}
-		if row != 0 || column != 0 || others != -maxGroups {
-			t.Errorf("set and group %d: %d and %d more than half, and %d with the others", i, row, column, others)
-		}
-	}
-}
 
 // Where the subspaces are the whole space, replicates are the scores of halves of the samples.
 func TestReplicatesAreScoresOfHalves(t *testing.T) {
@@ -49,14 +19,14 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	s, site := Settings{Variance: 1, Positions: 100, Interval: true}, siteOf("NCHW", z)
 	scores := scoresOf(t, s, site, z, zt)
 	exact := map[string][]measure.Replicate{}
-	for set := range halves {
+	for half := range resample.HalfSamples {
 		a, err := New(Settings{Variance: 1, Positions: 100}).New(site)
 		if err != nil {
 			t.Fatal(err)
 		}
 		left := 0
 		for p := range z.Shape[0] {
-			if halves[set][groupOf(p, maxGroups, site.Layout)] != '+' {
+			if !resample.InHalf(half, groupOf(p, maxGroups, site.Layout)) {
 				left++
 			} else if err := a.Update(&measure.Batch{Place: []int{p}, Index: []int{p}, Clean: z.Slice(p, p+1), Moved: zt.Slice(p, p+1)}); err != nil {
 				t.Fatal(err)
@@ -71,7 +41,7 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 		}
 	}
 	for name, want := range exact {
-		widen(want)
+		resample.WidenHalves(want)
 		for i, r := range scores[name].Replicates {
 			near(t, name+" of a half", r.Value, want[i].Value, 1e-4)
 			if r.Left != want[i].Left {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Warnings of scores.
@@ -45,16 +45,16 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		t.warnings = append(t.warnings, warnFew)
 	}
 	d := a.plane.positions()
-	f := linalg.NewFrame(u, v)
-	whole := f.Whole(a.total.Between(0, d, 2*d))
-	if t.scores, err = scoresOfPair(whole.Leading()); err != nil {
+	f := newBases(u, v)
+	c := f.coordinates(a.total.Between(0, d, 2*d))
+	if t.scores, err = resultOf(c.leading()); err != nil {
 		return nil, fmt.Errorf("seis: %w", err)
 	}
-	if err := a.shuffled(f, &t); err != nil {
+	if err := a.nullScores(f, &t); err != nil {
 		return nil, fmt.Errorf("seis, null: %w", err)
 	}
 	if a.groups.len() > 0 {
-		if err := a.interval(whole, u, v, &t); errors.Is(err, errSingular) {
+		if err := a.interval(c, &t); errors.Is(err, errSingular) {
 			t.warnings = append(t.warnings, warnSingular)
 		} else if err != nil {
 			return nil, err
@@ -90,8 +90,8 @@ func times(grid []int) string {
 	return fmt.Sprintf("%d x %d", grid[0], grid[1])
 }
 
-// shuffled computes the scores of pairs that do not belong together.
-func (a *accumulator) shuffled(f *linalg.Frame, t *table) (err error) {
+// nullScores computes the scores of shuffled pairs.
+func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 	switch {
 	case a.null == nil:
 	case a.null.N == 0:
@@ -99,7 +99,7 @@ func (a *accumulator) shuffled(f *linalg.Frame, t *table) (err error) {
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
 		// A sample that is alone in its chunk has no partner; the others stand for it.
-		t.null, err = scoresOfPair(f.Single(a.null.Data, float64(a.total.N)/float64(a.null.N)))
+		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
 }
@@ -109,15 +109,15 @@ type table struct {
 	n, rank      int
 	scores, null result
 	replicates   []replicate
-	drifts       [2][]float64 // what the replicates of both scores gain by their ranks
+	shifts       [2][]float64 // what other ranks add to the replicates of both scores
 	warnings     []string
 }
 
 // rows lays the table out as scores, those of the null only if there is one.
 func (t table) rows(null bool) []measure.Score {
 	nan := math.NaN()
-	equivariance := t.row("equivariance", t.drifts[0], func(r result) float64 { return r.equivariance })
-	invariance := t.row("invariance", t.drifts[1], func(r result) float64 { return r.invariance })
+	equivariance := t.row("equivariance", t.shifts[0], func(r result) float64 { return r.equivariance })
+	invariance := t.row("invariance", t.shifts[1], func(r result) float64 { return r.invariance })
 	if t.scores.ties {
 		invariance.Warnings = append(invariance.Warnings[:len(t.warnings):len(t.warnings)], warnTies)
 	}
@@ -140,15 +140,15 @@ func (t table) rows(null bool) []measure.Score {
 }
 
 // row is one of the two scores with its interval and its null.
-func (t table) row(statistic string, drifts []float64, of func(result) float64) measure.Score {
+func (t table) row(statistic string, shifts []float64, of func(result) float64) measure.Score {
 	s := measure.Plain(statistic, of(t.scores), t.n)
 	s.Null, s.Warnings = of(t.null), t.warnings
 	s.Min, s.Max = 0, 1
 	for i, r := range t.replicates {
-		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r.result) + drifts[i], Left: r.left})
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r.result) + shifts[i], Left: r.left})
 	}
-	widen(s.Replicates)
-	s.Low, s.High = measure.Jackknife(s.Value, s.N, s.Replicates)
+	resample.WidenHalves(s.Replicates)
+	s.Low, s.High = resample.Jackknife(s.Value, s.N, s.Replicates)
 	s.Low, s.High = max(s.Low, s.Min), min(s.High, s.Max) // NaN stays NaN
 	return s
 }

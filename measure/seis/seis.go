@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/internal/huge"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Settings are those of the measure.
@@ -38,7 +38,7 @@ func New(s Settings) measure.Measure { return &seis{settings: s} }
 
 type seis struct {
 	settings Settings
-	scratch  sync.Pool // of *linalg.Scratch: accumulators need one only while they multiply
+	scratch  sync.Pool // of *scratch: accumulators need one only while they multiply
 	rows     sync.Pool // of *[]float32: accumulators need rows only while a chunk of theirs is not full
 }
 
@@ -101,7 +101,7 @@ func (m *seis) bytes(s measure.Site, p plane) need {
 	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
 	b := need{base: double * (triangle + 4*d)}
 	b.base += single * rows * 2 * d
-	b.scratch = linalg.ScratchSize(int(rows), int(2*d))
+	b.scratch = scratchSize(int(rows), int(d))
 	if m.settings.Null {
 		b.base += double * (d*d + 2*d)
 	}
@@ -121,7 +121,7 @@ func (m *seis) groups(s measure.Site, p plane) int {
 }
 
 // maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has moments of its own.
-const maxGroups = 10
+const maxGroups = resample.HalfGroups
 
 // intervalGroups is maxGroups, or 0 where there are too few samples for so many.
 func intervalGroups(l measure.Layout) int {

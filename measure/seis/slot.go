@@ -102,7 +102,7 @@ func merge(store measure.Store, s *slot, x *linalg.Scatter[float64]) error {
 }
 
 func mergeAs[S float32 | float64](store measure.Store, s *slot, x *linalg.Scatter[float64]) error {
-	return linalg.MergeFrom(x, s.n, s.mean, func(values []S, at int) error {
+	return linalg.MergeStored(x, s.n, s.mean, func(values []S, at int) error {
 		_, err := store.ReadAt(bytesOf(values), s.at+int64(at)*s.width)
 		return err
 	})

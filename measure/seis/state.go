@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/linalg"
@@ -25,7 +26,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 		a.total.Write(w)
 	}
 	if a.null != nil {
-		a.null.Write(w)
+		writeNull(w, a.null)
 	}
 	if err := a.groups.write(w); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		a.total.Read(r)
 	}
 	if a.null != nil {
-		a.null.Read(r)
+		readNull(r, a.null)
 	}
 	if a.groups.len() > 0 {
 		if err := a.groups.read(r); err != nil {
@@ -91,4 +92,23 @@ func (a *accumulator) readChunk(r *state.Reader) {
 	for i := range samples {
 		linalg.SumRows(a.chunk.sum, rows[i*size:(i+1)*size])
 	}
+}
+
+// writeNull writes the scatter of shuffled pairs, the means of both views as one.
+func writeNull(w *state.Writer, null *linalg.Joint[float64]) {
+	w.Int(null.N)
+	w.Floats(slices.Concat(null.MeanX, null.MeanY))
+	w.Floats(null.Data)
+}
+
+// readNull reads what writeNull wrote.
+func readNull(r *state.Reader, null *linalg.Joint[float64]) {
+	if null.N = r.Int(); null.N < 0 {
+		r.Fail(fmt.Errorf("a state with %d shuffled pairs", null.N))
+		return
+	}
+	mean := make([]float64, null.P+null.Q)
+	r.FloatsInto(mean)
+	null.MeanX, null.MeanY = mean[:null.P:null.P], mean[null.P:]
+	r.FloatsInto(null.Data)
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // A canonical holds canonical correlations, and the vectors that attain them in the coordinates of a pair's moments.
@@ -229,7 +230,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 		return whitening{sure: true}, nil
 	}
 	all := k
-	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // as rank.Neighbours looks at
+	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // what resample.NearbyRanks looks at
 		all++
 	}
 	t := mat.DenseCopyOf(vectors.Slice(0, p, 0, all))
@@ -239,7 +240,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 			row[j] /= math.Sqrt(values[j])
 		}
 	}
-	w := whitening{rank: k, sure: true, more: t, cut: &linalg.Subspace{K: k, Values: values[:all], Fraction: fraction}}
+	w := whitening{rank: k, sure: true, more: t, cut: &resample.Cutoff{K: k, Values: values[:all], Fraction: fraction}}
 	for _, v := range values {
 		w.cut.Total += max(v, 0)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Options are those of Compare.
@@ -224,7 +225,7 @@ func (e estimate) score(k kind, n int) measure.Score {
 	s := measure.Plain(k.name, e.value, n)
 	s.Null, s.Min, s.Max, s.Warnings = e.null, k.min, k.max, e.warnings
 	s.Replicates = e.replicates
-	low, high := measure.Jackknife(e.value, n, e.replicates)
+	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {
 		s.Low, s.High = max(low, k.min), min(high, k.max)
 	} else if !math.IsNaN(e.value) && e.replicates == nil && !math.IsNaN(e.null) {

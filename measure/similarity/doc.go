@@ -35,7 +35,7 @@
 //
 // # Intervals and nulls
 //
-// Every interval is a delete-a-group jackknife over up to twenty random groups of samples (measure.Jackknife). What a replicate is:
+// Every interval is a delete-a-group jackknife over up to twenty random groups of samples (resample.Jackknife). What a replicate is:
 //
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the group's own moments.
 //   - rbf-cka, rsa: the same, with the bandwidth and the ranks of all samples.

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // everything asks for all statistics.
@@ -146,7 +147,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 		x, y := sharing(g, 240, wx, wy)
 		for name, score := range compared(t, x, y, everything()) {
 			values[name] = append(values[name], score.Value)
-			low, high := measure.Jackknife(score.Value, score.N, score.Replicates)
+			low, high := resample.Jackknife(score.Value, score.N, score.Replicates)
 			widths[name] += (high - low) / 2 / sets
 		}
 	}
@@ -182,7 +183,7 @@ func TestIntervalsOfSVCCAHaveJumpsOfRanks(t *testing.T) {
 		s := everything()
 		s.Statistics = []string{SVCCA}
 		score := compared(t, x, y, s)[SVCCA]
-		low, high := measure.Jackknife(score.Value, score.N, score.Replicates)
+		low, high := resample.Jackknife(score.Value, score.N, score.Replicates)
 		values, width = append(values, score.Value), width+(high-low)/2/sets
 	}
 	_, sd := stat.MeanStdDev(values, nil)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // A side holds the second moments of one representation: of all observations, and of each group of a jackknife.
@@ -128,7 +129,7 @@ func (m *pair) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scrat
 	}
 	if n := x.block.N(); n > 1 {
 		for _, null := range m.null {
-			null.Add(x.block, y.block.Permuted(cycle(draw, n)), nil, scratch)
+			null.Add(x.block, y.block.Permuted(resample.Cycle(draw, n)), nil, scratch)
 		}
 	}
 }
@@ -151,16 +152,6 @@ func (m *pair) shuffles() [][]float64 {
 		out = append(out, data)
 	}
 	return out
-}
-
-// cycle is a permutation of one cycle, uniformly drawn (Sattolo 1986): for n of 2 or more, nothing stays in its place.
-func cycle(g *rand.Rand, n int) []int {
-	p := inOrder(n)
-	for i := n - 1; i > 0; i-- {
-		j := g.IntN(i)
-		p[i], p[j] = p[j], p[i]
-	}
-	return p
 }
 
 // needs says what moments are to be gathered for.

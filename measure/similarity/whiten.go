@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // A whitening turns p variables into r uncorrelated ones of unit scatter: Tᵀ S T = I.
@@ -20,7 +21,7 @@ type whitening struct {
 	// sure is false where variables depend on each other so nearly that moments alone cannot tell how.
 	sure bool
 	// Of leading principal components: where they were cut off, and the whitening of these and a few more; nil of others.
-	cut  *linalg.Subspace
+	cut  *resample.Cutoff
 	more *mat.Dense
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -231,7 +232,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 		return s
 	}
 	s.Replicates = withoutGroups(v)
-	if low, top := measure.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
+	if low, top := resample.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, 0), min(top, high)
 	}
 	return s
@@ -240,7 +241,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 // proportion is a mean of zeros and ones.
 func proportion(statistic string, v []float64) measure.Score {
 	s := mean(statistic, v, 1)
-	s.Low, s.High = measure.Wilson(s.Value, len(v))
+	s.Low, s.High = resample.Wilson(s.Value, len(v))
 	return s
 }
 

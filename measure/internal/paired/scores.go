@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Scores returns the means: of all samples, then of each class that has any.
@@ -53,8 +54,8 @@ func (a *Accumulator) score(null *table, part, column int) measure.Score {
 	s.Min, s.Max = c.Min, c.Max
 	s.Replicates = a.values.replicates(part, column)
 	if c.Proportion {
-		s.Low, s.High = measure.Wilson(s.Value, n)
-	} else if low, high := measure.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
+		s.Low, s.High = resample.Wilson(s.Value, n)
+	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, c.Min), min(high, c.Max)
 	}
 	switch {

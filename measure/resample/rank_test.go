@@ -1,4 +1,4 @@
-package rank
+package resample
 
 import (
 	"math"
@@ -10,37 +10,37 @@ import (
 
 // The variance that drifts add is that of a whole number: of the reach itself and a twelfth where the reach of other samples lies anywhere
 // among some whole numbers, nothing where it is far from the next, and of two values where it is at one.
-func TestDriftsHaveTheVarianceOfRanks(t *testing.T) {
+func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
-	var moves []Pair
+	var moves []Ranks
 	var left []int
 	g := rand.New(rand.NewPCG(4, 4))
 	for range 10 {
-		moves, left = append(moves, Pair{g.NormFloat64(), 0}), append(left, 500)
+		moves, left = append(moves, Ranks{g.NormFloat64(), 0}), append(left, 500)
 	}
-	deviation := SpreadOf(Pair{}, moves, left, 1000).l[0]
+	deviation := NewRankSpread(Ranks{}, moves, left, 1000).l[0]
 	for _, c := range []struct{ reach, deviation, want float64 }{
 		{20.3, 2, 4 + 1./12},
 		{20.5, 0.05, 0},
 		{20, 0.05, 0.25},
 		{20.99, 0.01, 0.1825}, // 1/4 of the way over: Φ(1/√2) = 0.76
 	} {
-		moved := append([]Pair(nil), moves...)
+		moved := append([]Ranks(nil), moves...)
 		for i := range moved {
 			moved[i].X *= c.deviation / deviation
 		}
 		var values []measure.Replicate
-		for _, v := range SpreadOf(Pair{c.reach, 90}, moved, left, 1000).Drifts(Slope{Smaller: 1}) {
+		for _, v := range NewRankSpread(Ranks{c.reach, 90}, moved, left, 1000).Shifts(RankSlope{Smaller: 1}) {
 			values = append(values, measure.Replicate{Value: v, Left: 500})
 		}
-		low, high := measure.Jackknife(0, 1000, values)
+		low, high := Jackknife(0, 1000, values)
 		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
 		if got := (high - low) / 2; math.Abs(got-half) > 0.03*half+0.02 {
 			t.Errorf("half the interval is %v, want %v", got, half)
 		}
 	}
-	alike := Spread{reach: Pair{20, 20}, where: make([][2]float64, 10)}
-	for _, v := range alike.Drifts(Slope{1, 1}) {
+	alike := RankSpread{ranks: Ranks{20, 20}, where: make([][2]float64, 10)}
+	for _, v := range alike.Shifts(RankSlope{1, 1}) {
 		if v != 0 {
 			t.Errorf("a drift of %v where nothing moves", v)
 		}
@@ -48,20 +48,20 @@ func TestDriftsHaveTheVarianceOfRanks(t *testing.T) {
 }
 
 // A score that is linear in the smaller and the larger rank has their coefficients, whichever of the two is which.
-func TestSlopeOfWhatIsLinear(t *testing.T) {
+func TestNewRankSlopeWhatIsLinear(t *testing.T) {
 	t.Parallel()
 	score := func(p, q int) float64 { return 2*float64(min(p, q)) - 3*float64(max(p, q)) }
 	for _, c := range [][2]int{{7, 9}, {9, 7}, {8, 8}, {300, 301}, {301, 300}, {300, 300}} {
 		p, q := c[0], c[1]
 		var seen [2]float64
-		for i, k := range Neighbours(p, q, p+9) {
+		for i, k := range NearbyRanks(p, q, p+9) {
 			seen[i] = score(k[0], k[1])
 		}
-		if s := SlopeOf(p, q, p+9, score(p, q), seen); s != (Slope{2, -3}) {
+		if s := NewRankSlope(p, q, p+9, score(p, q), seen); s != (RankSlope{2, -3}) {
 			t.Errorf("%d and %d: %v", p, q, s)
 		}
 	}
-	if s := SlopeOf(1, 1, 1, 5, [2]float64{5, 5}); s != (Slope{}) {
+	if s := NewRankSlope(1, 1, 1, 5, [2]float64{5, 5}); s != (RankSlope{}) {
 		t.Errorf("%v where there is no neighbour", s)
 	}
 }

@@ -1,32 +1,34 @@
-package linalg
+package seis
 
 import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/noether-ml/noether/internal/huge"
+	"github.com/noether-ml/noether/linalg"
 )
 
-// Halves gathers the scatters of coordinates in the subspaces that a Whole has of its observations, for several sets of them at once:
-// halves of all observations, say. The observations come in parts, each of which belongs to some of the sets. The subspaces stay
-// those of all observations. It is not for several goroutines at a time.
-type Halves struct {
-	whole Whole
-	all   *Scatter[float64]
+// subsets gathers the scatters of coordinates for several sets of observations at once, such as halves of all. The
+// observations come in groups, each of which belongs to some of the sets. The subspaces are those of all observations.
+// One goroutine at a time may use it.
+type subsets struct {
+	bases *bases
+	all   *linalg.Scatter[float64]
 	sums  []coordinateSum
 }
 
-// A coordinateSum is the scatters of the coordinates of n observations about the mean of all, and the sum of their deviations from it.
+// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all, and the sum of their
+// deviations from that mean.
 type coordinateSum struct {
 	n      int
-	xx, yy []float32 // upper triangles, row by row without what is below them
+	xx, yy []float32 // upper triangles, row after row
 	xy     blas32.General
 	x, y   []float32
 }
 
-// Halves begins to gather a number of sets. all is the scatter that the whole was computed from.
-func (w Whole) Halves(all *Scatter[float64], sets int) *Halves {
-	h := &Halves{whole: w, all: all, sums: make([]coordinateSum, sets)}
-	p, q := w.frame.x.K, w.frame.y.K
+// newSubsets returns a number of empty sets. all is the scatter that the bases were found from.
+func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
+	h := &subsets{bases: f, all: all, sums: make([]coordinateSum, sets)}
+	p, q := f.x.K, f.y.K
 	for i := range h.sums {
 		h.sums[i] = coordinateSum{
 			xx: huge.Make[float32](p * (p + 1) / 2), yy: huge.Make[float32](q * (q + 1) / 2),
@@ -37,52 +39,53 @@ func (w Whole) Halves(all *Scatter[float64], sets int) *Halves {
 	return h
 }
 
-// Add adds a part of the observations to the sets that belongs names. It returns how far the part pulls the ranks of x and of y: what it
-// adds to their Reach, to first order, where it is counted twice. The pulls of all parts add up to nothing.
-func (h *Halves) Add(part *Scatter[float32], belongs func(set int) bool) (x, y float64) {
-	f, m := h.whole.frame, float32(part.N)
+// add adds a group of observations to the sets that belongs names. It returns the influence of the group on the
+// fractional ranks of x and of y: what they gain, to first order, where the group is counted twice. The influences of
+// all groups sum to zero.
+func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool) (x, y float64) {
+	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
 	for i := range delta {
 		delta[i] = float32(part.Mean[i] - h.all.Mean[i])
 	}
 	d := h.all.P / 2
 	c := f.reduce(part)
-	dx, dy := coordinates(f.leadingX(), delta[:d]), coordinates(f.leadingY(), delta[d:])
-	addOuter(c.XX, m, dx, dx)
-	addOuter(c.YY, m, dy, dy)
-	addOuter(c.XY, m, dx, dy)
+	dx, dy := project(f.leadingX(), delta[:d]), project(f.leadingY(), delta[d:])
+	addOuter(c.xx, m, dx, dx)
+	addOuter(c.yy, m, dy, dy)
+	addOuter(c.xy, m, dx, dy)
 	for i := range h.sums {
 		if s := &h.sums[i]; belongs(i) {
 			s.n += part.N
-			addTriangle(s.xx, c.XX)
-			addTriangle(s.yy, c.YY)
-			addAll(s.xy.Data, c.XY.Data, 1)
+			addTriangle(s.xx, c.xx)
+			addTriangle(s.yy, c.yy)
+			addAll(s.xy.Data, c.xy.Data, 1)
 			addAll(s.x, dx, m)
 			addAll(s.y, dy, m)
 		}
 	}
 	tx, ty := variancesAbout(part, delta)
-	return f.x.Pull(diagonalOf(c.XX), tx), f.y.Pull(diagonalOf(c.YY), ty)
+	return f.x.Influence(diagonalOf(c.xx), tx), f.y.Influence(diagonalOf(c.yy), ty)
 }
 
-// Set is the scatters of the coordinates of a set, about its mean, and the number of its observations. They are given away, and last until
-// another set or part is asked for.
-func (h *Halves) Set(i int) (p PairSingle, n int) {
+// set returns the scatters of the coordinates of a set, about its mean, and the number of its observations. The set is
+// empty afterwards. The result is valid until the next call of set or add.
+func (h *subsets) set(i int) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
-	f := h.whole.frame
-	f.work.reset(0)
+	f := h.bases
+	f.work.reset()
 	xx, yy := squareOf(s.xx, f.work.matrix(f.x.K, f.x.K)), squareOf(s.yy, f.work.matrix(f.y.K, f.y.K))
 	if s.n > 0 {
 		addOuter(xx, -1/float32(s.n), s.x, s.x)
 		addOuter(yy, -1/float32(s.n), s.y, s.y)
 		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
 	}
-	return PairSingle{XX: xx, YY: yy, XY: s.xy, Overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
-// variancesAbout is the variance of x and of y of a part, about a mean from which its own differs by delta.
-func variancesAbout(part *Scatter[float32], delta []float32) (x, y float64) {
+// variancesAbout returns the summed variance of x and of y of a part, about a mean from which its own differs by delta.
+func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Variances() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
 		if i < len(delta)/2 {
@@ -135,7 +138,7 @@ func addAll(dst, src []float32, by float32) {
 	}
 }
 
-// part is the rows top to bottom and columns left to right of a matrix, none of them empty.
+// part returns the rows top to bottom and columns left to right of a matrix, sharing its memory.
 func part(m blas32.General, top, bottom, left, right int) blas32.General {
 	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
 }

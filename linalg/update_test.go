@@ -8,7 +8,7 @@ import (
 )
 
 // A scatter that is read band by band is added as one in memory, in either precision.
-func TestMergingFromElsewhereIsMerging(t *testing.T) {
+func TestMergeStoredIsMerge(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // two bands
 	g := rand.New(rand.NewPCG(3, 4))
@@ -18,14 +18,14 @@ func TestMergingFromElsewhereIsMerging(t *testing.T) {
 	want, got, got32 := own.Clone(), own.Clone(), own.Clone()
 	want.Merge(wide)
 	calls := 0
-	if err := MergeFrom(got, wide.N, wide.Mean, func(values []float64, at int) error {
+	if err := MergeStored(got, wide.N, wide.Mean, func(values []float64, at int) error {
 		calls++
 		copy(values, wide.Data[at:])
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := MergeFrom(got32, narrowed.N, narrowed.Mean, func(values []float32, at int) error {
+	if err := MergeStored(got32, narrowed.N, narrowed.Mean, func(values []float32, at int) error {
 		copy(values, narrowed.Data[at:])
 		return nil
 	}); err != nil {
@@ -42,7 +42,7 @@ func TestMergingFromElsewhereIsMerging(t *testing.T) {
 		}
 	}
 	full := errors.New("unreadable")
-	if err := MergeFrom(got, 1, wide.Mean, func([]float64, int) error { return full }); !errors.Is(err, full) {
+	if err := MergeStored(got, 1, wide.Mean, func([]float64, int) error { return full }); !errors.Is(err, full) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,10 +1,10 @@
-package measure_test
+package resample_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // The bounds are scipy's binomtest(count, n).proportion_ci(method="wilson").
@@ -19,7 +19,7 @@ func TestWilson(t *testing.T) {
 		{81, 100, 0.7222115462093562, 0.8748524849023126},
 		{10, 10, 0.7224672001371107, 1},
 	} {
-		low, high := measure.Wilson(float64(c.count)/float64(c.n), c.n)
+		low, high := resample.Wilson(float64(c.count)/float64(c.n), c.n)
 		if math.Abs(low-c.low) > 1e-9 || math.Abs(high-c.high) > 1e-9 {
 			t.Errorf("%d of %d: %v to %v, want %v to %v", c.count, c.n, low, high, c.low, c.high)
 		}

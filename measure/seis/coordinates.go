@@ -1,15 +1,17 @@
-package linalg
+package seis
 
 import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/linalg"
 )
 
-// A Frame is a principal subspace of the first half x of the variables of a Scatter and one of the second half y, to
-// compute the scatters of coordinates in them from. It is not for several goroutines at a time.
-type Frame struct {
-	x, y     Subspace
+// bases are the principal subspaces of the clean positions x and of the moved positions y, with what it takes to
+// compute the scatters of coordinates in them. One goroutine at a time may use them.
+type bases struct {
+	x, y     subspace
 	u, v     blas32.General // the bases, margins included, in the float32 that parts are kept in
 	overlap  *mat.Dense     // between the bases
 	overlap1 blas32.General // the same in float32
@@ -18,103 +20,97 @@ type Frame struct {
 	work     workspace // what comes of one group of observations after the other
 }
 
-// NewFrame makes a frame of two subspaces of one space, neither of dimension 0.
-func NewFrame(x, y Subspace) *Frame {
-	f := &Frame{x: x, y: y, u: toSingle(x.Basis), v: toSingle(y.Basis), overlap: new(mat.Dense)}
-	f.overlap.Mul(x.Basis.T(), y.Basis)
+// newBases returns the bases of two subspaces of one space, neither of dimension 0.
+func newBases(x, y subspace) *bases {
+	f := &bases{x: x, y: y, u: toSingle(x.basis), v: toSingle(y.basis), overlap: new(mat.Dense)}
+	f.overlap.Mul(x.basis.T(), y.basis)
 	f.overlap1 = toSingle(f.overlap)
 	return f
 }
 
-func toSingle(m *mat.Dense) blas32.General {
-	rows, cols := m.Dims()
-	out := newSingle(rows, cols)
-	narrow(out.Data, m.RawMatrix().Data)
-	return out
+// coordinates are the scatters of the coordinates of all observations in both bases, margins included.
+type coordinates struct {
+	xx, yy []float64  // diagonals: what is off them is zero
+	xy     *mat.Dense // between the two
+	bases  *bases
 }
 
-// A Whole is the scatters of coordinates in both bases of a Frame, margins included.
-type Whole struct {
-	xx, yy []float64  // diagonals; there is nothing off them
-	xy     *mat.Dense // between
-	frame  *Frame
-}
-
-// Whole returns the scatters of the coordinates of the observations that the subspaces are those of. cross is the
-// scatter of x with y, D x D, or what is to stand in for it.
-func (f *Frame) Whole(cross []float64) Whole {
-	d, _ := f.x.Basis.Dims()
+// coordinates returns the scatters of the coordinates of the observations that the subspaces were found from. cross is
+// the scatter of x with y, d x d.
+func (f *bases) coordinates(cross []float64) coordinates {
+	d, _ := f.x.basis.Dims()
 	var half, xy mat.Dense
-	half.Mul(mat.NewDense(d, d, cross), f.y.Basis)
-	xy.Mul(f.x.Basis.T(), &half)
-	return Whole{xx: f.x.Values, yy: f.y.Values, xy: &xy, frame: f}
+	half.Mul(mat.NewDense(d, d, cross), f.y.basis)
+	xy.Mul(f.x.basis.T(), &half)
+	return coordinates{xx: f.x.Values, yy: f.y.Values, xy: &xy, bases: f}
 }
 
-// Leading returns the scatters of the coordinates in the subspaces, without margins.
-func (w Whole) Leading() Principal {
-	p, q := w.frame.x.K, w.frame.y.K
-	return Principal{
-		XX: w.xx[:p], YY: w.yy[:q],
-		XY:      mat.DenseCopyOf(w.xy.Slice(0, p, 0, q)),
-		Overlap: mat.DenseCopyOf(w.frame.overlap.Slice(0, p, 0, q)),
+// leading returns the scatters of the coordinates in the subspaces without their margins.
+func (c coordinates) leading() principalMoments {
+	p, q := c.bases.x.K, c.bases.y.K
+	return principalMoments{
+		xx: c.xx[:p], yy: c.yy[:q],
+		xy:      mat.DenseCopyOf(c.xy.Slice(0, p, 0, q)),
+		overlap: mat.DenseCopyOf(c.bases.overlap.Slice(0, p, 0, q)),
 	}
 }
 
-// Single is Whole(cross).Leading() in float32 and with cross multiplied by a factor: for observations that do not belong together,
-// of whose correlations a few digits are enough. It is valid until the frame is used again.
-func (f *Frame) Single(cross []float64, factor float64) PrincipalSingle {
+// shuffled is coordinates(cross).leading() in float32, with cross, the scatter of shuffled pairs, multiplied by a factor.
+// A few digits of such correlations are enough. It is valid until the bases are used again.
+func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
 	for i, v := range cross {
 		between.Data[i] = float32(factor * v)
 	}
-	f.work.reset(0)
+	f.work.reset()
 	half, xy := f.halfOf(d, q), f.work.matrix(p, q)
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, part(f.v, 0, d, 0, q), 0, half)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, part(f.u, 0, d, 0, p), half, 0, xy)
-	return PrincipalSingle{XX: f.x.Values[:p], YY: f.y.Values[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
+	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
-// coordinates is Uᵀ x.
-func coordinates(u blas32.General, x []float32) []float32 {
+// project returns Uᵀ x.
+func project(u blas32.General, x []float32) []float32 {
 	y := blas32.Vector{N: u.Cols, Inc: 1, Data: make([]float32, u.Cols)}
 	blas32.Gemv(blas.Trans, 1, u, blas32.Vector{N: u.Rows, Inc: 1, Data: x}, 0, y)
 	return y.Data
 }
 
-// At returns the scatters of the coordinates in the first p and q axes, margins allowing, in float32. It is valid until the frame is used
-// again.
-func (w Whole) At(p, q int) PrincipalSingle {
-	f := w.frame
-	f.work.reset(0)
+// atRanks returns the scatters of the coordinates in the first p and q axes, in float32. The margins bound p and q. It is
+// valid until the bases are used again.
+func (c coordinates) atRanks(p, q int) principalSingleMoments {
+	f := c.bases
+	f.work.reset()
 	xy := f.work.matrix(p, q)
 	for i := range p {
-		narrow(rowOf(xy, i), w.xy.RawRowView(i)[:q])
+		narrow(rowOf(xy, i), c.xy.RawRowView(i)[:q])
 	}
-	return PrincipalSingle{XX: w.xx[:p], YY: w.yy[:q], XY: xy, Overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
+	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
 // leadingX and leadingY are the bases without their margins.
-func (f *Frame) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
-func (f *Frame) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
+func (f *bases) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
+func (f *bases) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
 
-// reduce returns the scatters of the coordinates of some observations, without margins, valid until the frame is used again.
-func (f *Frame) reduce(s *Scatter[float32]) PairSingle {
+// reduce returns the scatters of the coordinates of some observations, without margins. They are valid until the bases
+// are used again.
+func (f *bases) reduce(s *linalg.Scatter[float32]) singleMoments {
 	d := s.P / 2
-	f.work.reset(0)
-	return PairSingle{
-		XX: f.reduceSquare(s, 0, f.leadingX()),
-		YY: f.reduceSquare(s, d, f.leadingY()),
-		XY: f.reduceBetween(s),
+	f.work.reset()
+	return singleMoments{
+		xx: f.reduceSquare(s, 0, f.leadingX()),
+		yy: f.reduceSquare(s, d, f.leadingY()),
+		xy: f.reduceBetween(s),
 	}
 }
 
 // reduceBetween is Uᵀ S V for the scatter S of x with y.
-func (f *Frame) reduceBetween(s *Scatter[float32]) blas32.General {
+func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	d := s.P / 2
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
 	for i := range d {
-		copy(rowOf(between, i), s.row(i, d))
+		copy(rowOf(between, i), s.Row(i, d))
 	}
 	u, v := f.leadingX(), f.leadingY()
 	half := f.halfOf(d, v.Cols)
@@ -124,7 +120,7 @@ func (f *Frame) reduceBetween(s *Scatter[float32]) blas32.General {
 	return out
 }
 
-func (f *Frame) halfOf(rows, cols int) blas32.General {
+func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }
 
@@ -134,7 +130,7 @@ const strip = 128
 
 // reduceSquare is Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the upper triangle of S
 // and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose. The upper triangle is what counts.
-func (f *Frame) reduceSquare(s *Scatter[float32], lo int, u blas32.General) blas32.General {
+func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)
 	for top := 0; top < d; top += strip {
@@ -143,7 +139,7 @@ func (f *Frame) reduceSquare(s *Scatter[float32], lo int, u blas32.General) blas
 		for i := range rows {
 			row := rowOf(t, i)
 			clear(row[:i])
-			copy(row[i:], s.row(lo+top+i, lo+top+i)[:cols-i])
+			copy(row[i:], s.Row(lo+top+i, lo+top+i)[:cols-i])
 			row[i] /= 2
 		}
 		below := blas32.General{Rows: cols, Cols: u.Cols, Stride: u.Stride, Data: u.Data[top*u.Stride:]}

@@ -1,0 +1,83 @@
+package linalg
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+)
+
+func normal(g *rand.Rand, rows, cols int) *mat.Dense {
+	m := mat.NewDense(rows, cols, nil)
+	for i := range rows * cols {
+		m.Set(i/cols, i%cols, g.NormFloat64())
+	}
+	return m
+}
+
+func TestDecomposeTellsBothSides(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		rows, cols := rapid.IntRange(1, 8).Draw(t, "rows"), rapid.IntRange(1, 8).Draw(t, "cols")
+		k := normal(g, rows, cols)
+		p, s, q, err := Decompose(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back mat.Dense
+		back.Product(p, mat.NewDiagDense(len(s), s), q.T())
+		if len(s) != min(rows, cols) || !mat.EqualApprox(&back, k, 1e-9) {
+			t.Fatalf("P diag(s) Qᵀ is not the %d x %d matrix", rows, cols)
+		}
+	})
+}
+
+// The float32 decompositions of a library and those that gonum's float64 stands in for agree.
+func TestSingleDecompositionsAgree(t *testing.T) {
+	t.Parallel()
+	fast := fastLAPACK{lib: native(t)}
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		n := rapid.IntRange(0, 9).Draw(t, "n")
+		x := normal(g, n+3, max(n, 1))
+		var product mat.Dense
+		product.Mul(x.T(), x)
+		a := make([]float32, n*n)
+		for i := range a {
+			a[i] = float32(product.RawMatrix().Data[i])
+		}
+		for _, l := range []singleLAPACK{fast, byDouble{}} {
+			c := append([]float32(nil), a...)
+			if !l.cholesky(c, n, max(n, 1)) {
+				t.Fatal("not positive definite")
+			}
+			v := append([]float32(nil), a...)
+			values, ok := l.eigen(v, n)
+			if !ok {
+				t.Fatal("not converged")
+			}
+			for i := range n {
+				for j := i; j < n; j++ {
+					var tt, vv float64
+					for k := range n {
+						if k <= i {
+							tt += float64(c[k*n+i]) * float64(c[k*n+j])
+						}
+						vv += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
+					}
+					want := float64(a[i*n+j])
+					if math.Abs(tt-want) > 1e-4 || math.Abs(vv-want) > 1e-4 {
+						t.Fatalf("%T: [%d, %d] is %v and %v, want %v", l, i, j, tt, vv, want)
+					}
+				}
+			}
+		}
+		indefinite := []float32{1, 2, 2, 1}
+		if fast.cholesky(indefinite, 2, 2) {
+			t.Fatal("an indefinite matrix has a factor")
+		}
+	})
+}

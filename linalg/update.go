@@ -1,0 +1,127 @@
+package linalg
+
+// A meanStep is how the mean changes when nb observations of mean mb join na observations of mean ma.
+type meanStep struct {
+	n      int
+	mean   []float64 // of all
+	delta  []float64 // mb - ma
+	factor float64   // na nb / (na + nb): the weight that delta deltaᵀ is added to a scatter with
+}
+
+func newStep(na int, ma []float64, nb int, mb []float64) meanStep {
+	st := meanStep{n: na + nb, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
+	if st.n == 0 {
+		return st
+	}
+	share := float64(nb) / float64(st.n)
+	st.factor = float64(na) * share
+	for i := range ma {
+		st.delta[i] = mb[i] - ma[i]
+		st.mean[i] = ma[i] + share*st.delta[i]
+	}
+	return st
+}
+
+// addRow adds a row of products and a times delta to a row of a scatter.
+func addRow[S, T float32 | float64](dst []S, products []T, a float64, delta []float64) {
+	products, delta = products[:len(dst)], delta[:len(dst)]
+	for j := range dst {
+		dst[j] = S(float64(dst[j]) + float64(products[j]) + a*delta[j])
+	}
+}
+
+// An Update adds observations to a Scatter tile by tile, for a caller that forms the products itself. The zero Update
+// adds to nothing.
+type Update[T float32 | float64] struct {
+	s *Scatter[T]
+	meanStep
+}
+
+// Begin begins to add n observations of the given mean. Each tile of the upper triangle is to be added once by
+// AddProducts. End must follow.
+func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
+	return Update[T]{s, newStep(s.N, s.Mean, n, mean)}
+}
+
+// AddProducts adds the products, about their mean, of the variables top to bottom with the variables left to right.
+// products is row-major. What lies below the diagonal is left out.
+func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom, left, right int) {
+	if u.s == nil {
+		return
+	}
+	for i := top; i < bottom; i++ {
+		from := max(i, left)
+		if from >= right {
+			return
+		}
+		row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
+		addRow(u.s.Row(i, from)[:right-from], row, u.factor*u.delta[i], u.delta[from:])
+	}
+}
+
+// End sets the number and the mean of all observations.
+func (u Update[T]) End() {
+	if u.s != nil {
+		u.s.N, u.s.Mean = u.n, u.mean
+	}
+}
+
+// A JointUpdate adds observations to a Joint tile by tile. The zero JointUpdate adds to nothing.
+type JointUpdate[T float32 | float64] struct {
+	j    *Joint[T]
+	x, y meanStep
+}
+
+// Begin begins to add n observations of the given means. Each tile is to be added once by AddJointProducts. End must
+// follow.
+func (j *Joint[T]) Begin(n int, meanX, meanY []float64) JointUpdate[T] {
+	return JointUpdate[T]{j, newStep(j.N, j.MeanX, n, meanX), newStep(j.N, j.MeanY, n, meanY)}
+}
+
+// AddJointProducts adds the products, about their means, of the x from top to bottom with the y from left to right.
+// products is row-major.
+func AddJointProducts[S, E float32 | float64](u JointUpdate[S], products []E, top, bottom, left, right int) {
+	if u.j == nil {
+		return
+	}
+	cols := right - left
+	for i := top; i < bottom; i++ {
+		at := i*u.j.Q + left
+		addRow(u.j.Data[at:at+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
+	}
+}
+
+// End sets the number and the means of all observations.
+func (u JointUpdate[T]) End() {
+	if u.j != nil {
+		u.j.N, u.j.MeanX, u.j.MeanY = u.x.n, u.x.mean, u.y.mean
+	}
+}
+
+// bandSize is about how many values of a triangle MergeStored reads at once.
+const bandSize = 1 << 16
+
+// MergeStored adds n observations of the given mean whose scatter is stored outside memory, in float32 or float64.
+// read fills values with those of its Data from at on.
+func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, read func(values []T, at int) error) error {
+	u := s.Begin(n, mean)
+	values := make([]T, bandSize+s.P)
+	for from := 0; from < s.P; {
+		to, start := from, s.offset(from)
+		for to < s.P && s.offset(to)-start < bandSize {
+			to++
+		}
+		if err := read(values[:s.offset(to)-start], start); err != nil {
+			return err
+		}
+		for i := from; i < to; i++ {
+			addRow(s.Row(i, i), values[s.offset(i)-start:], u.factor*u.delta[i], u.delta[i:])
+		}
+		from = to
+	}
+	u.End()
+	return nil
+}
+
+// offset returns where row i of the triangle begins in Data. Row P begins where Data ends.
+func (s *Scatter[T]) offset(i int) int { return i * (2*s.P - i + 1) / 2 }

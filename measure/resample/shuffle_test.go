@@ -1,0 +1,24 @@
+package resample
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestCycleIsOneCycle(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(1, 2))
+	for n := range 20 {
+		p := Cycle(g, n)
+		steps := 0
+		for at := 0; n > 0; {
+			at = p[at]
+			if steps++; at == 0 {
+				break
+			}
+		}
+		if steps != n {
+			t.Errorf("place 0 of %d comes back after %d steps: %v", n, steps, p)
+		}
+	}
+}

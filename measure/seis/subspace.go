@@ -1,0 +1,110 @@
+package seis
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure/resample"
+)
+
+// noiseFloor is the part of the largest eigenvalue below which an eigenvalue of a sum of float32 products is rounding.
+// It matters only where more than 99.9 % of the variance is asked for, or where there is hardly any.
+const noiseFloor = 1e-7
+
+// A subspace is spanned by the leading eigenvectors of a scatter. A few more eigenvectors, its margin, are kept to see
+// what a higher rank would change.
+type subspace struct {
+	resample.Cutoff            // where the eigenvalues are cut off
+	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
+}
+
+// margin returns how many eigenvectors beyond the first k a subspace keeps at most.
+func margin(k int) int { return 1 + k/50 }
+
+// leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least the given fraction of
+// the sum of its eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero
+// but for rounding are left out, so a scatter of constants has a subspace of dimension 0.
+func leading(scatter []float64, d int, fraction float64) (subspace, error) {
+	if len(scatter) != d*d {
+		panic(fmt.Sprintf("seis: a scatter of %d values for %d variables", len(scatter), d))
+	}
+	var k, kept int
+	var total float64
+	values, basis, err := linalg.LeadingEigen(scatter, d, func(values []float64) int {
+		significant := countAbove(values, noiseFloor*values[0])
+		total = sumPositive(values)
+		k = countLeading(values[:significant], fraction*total)
+		if k > 0 {
+			kept = min(k+margin(k), significant)
+		}
+		return kept
+	})
+	if err != nil {
+		return subspace{}, err
+	}
+	out := subspace{Cutoff: resample.Cutoff{K: k, Fraction: fraction, Total: total}}
+	if k > 0 {
+		out.basis, out.Values = basis, values[:kept:kept]
+	}
+	return out, nil
+}
+
+// withoutMargin returns the subspace without its margin.
+func (s subspace) withoutMargin() subspace {
+	if s.K > 0 {
+		s.basis, s.Values = mat.DenseCopyOf(s.basis.Slice(0, s.basis.RawMatrix().Rows, 0, s.K)), s.Values[:s.K]
+	}
+	return s
+}
+
+// countAbove returns how many of the descending values exceed a floor, and zero.
+func countAbove(values []float64, floor float64) int {
+	n := 0
+	for n < len(values) && values[n] > max(floor, 0) {
+		n++
+	}
+	return n
+}
+
+// countLeading returns how many of the values, from the first on, add up to at least the given sum: all of them where
+// they do not.
+func countLeading(values []float64, want float64) int {
+	var sum float64
+	for i, v := range values {
+		if sum += v; sum >= want {
+			return i + 1
+		}
+	}
+	return len(values)
+}
+
+func sumPositive(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += max(v, 0)
+	}
+	return sum
+}
+
+// subspaces finds the leading subspaces of both views.
+func (a *accumulator) subspaces() (u, v subspace, err error) {
+	d := a.plane.positions()
+	for i, v := range a.total.Variances() {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return u, subspace{}, fmt.Errorf("seis: activations at position %d are so large that their squares overflow float32", i%d)
+		}
+	}
+	if u, err = leading(a.total.Square(0, d), d, a.measure.settings.Variance); err != nil {
+		return u, v, fmt.Errorf("seis, clean view: %w", err)
+	}
+	if v, err = leading(a.total.Square(d, 2*d), d, a.measure.settings.Variance); err != nil {
+		return u, v, fmt.Errorf("seis, moved view: %w", err)
+	}
+	if a.groups.len() == 0 {
+		return u.withoutMargin(), v.withoutMargin(), nil
+	}
+	return u, v, nil
+}
