@@ -29,6 +29,9 @@ type Scratch struct {
 // full speed, and small enough for the products to stay in the cache until they are added in float64.
 const tile = 1024
 
+// Values returns n values of undefined contents, which are valid until the scratch is used again.
+func (s *Scratch) Values(n int) []float32 { return grow(&s.products, n) }
+
 // ScratchSize returns the bytes of a Scratch for blocks of p variables in float32.
 func ScratchSize(p int) int64 {
 	side := int64(min(p, tile))
@@ -169,7 +172,7 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 // is used again.
 func (b Block) Products(top, bottom, left, right int, scratch *Scratch) []float32 {
 	rows, cols := bottom-top, right-left
-	products := grow(&scratch.products, rows*cols)
+	products := scratch.Values(rows * cols)
 	x := blas32.General{Rows: b.n, Cols: rows, Stride: b.stride, Data: b.rows[top:]}
 	if top == left {
 		blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Upper, N: rows, Stride: rows, Data: products})

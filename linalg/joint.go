@@ -56,7 +56,7 @@ func (j *Joint[T]) Add(x, y Block, part *Joint[float32], scratch *Scratch) {
 }
 
 func multiply(x, y Block, top, rows, left, cols int, scratch *Scratch) []float32 {
-	products := grow(&scratch.products, rows*cols)
+	products := scratch.Values(rows * cols)
 	a := blas32.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.rows[top:]}
 	b := blas32.General{Rows: y.n, Cols: cols, Stride: y.stride, Data: y.rows[left:]}
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})

@@ -42,14 +42,14 @@ func addToNull(null *linalg.Joint[float64], b linalg.Block, p shuffledPairs, scr
 
 // A scratch is memory for products that accumulators share one after another.
 type scratch struct {
-	linalg        linalg.Scratch
-	own, shuffled []float32
+	linalg   linalg.Scratch
+	shuffled []float32
 }
 
 // scratchSize returns the bytes of a scratch for blocks of n observations of d positions in both views.
 func scratchSize(n, d int) int64 {
 	side := int64(min(d, tile))
-	return linalg.ScratchSize(2*d) + max(4*int64(n)*int64(d), 8*side*side)
+	return linalg.ScratchSize(2*d) + 4*max(int64(n)*int64(d), side*side)
 }
 
 // addWithNull adds a block of n observations (x, y) of 2 d variables to a scatter, and its shuffled pairs to that of the
@@ -136,7 +136,7 @@ func swapRows(a, b []float32) {
 // values, q in each quarter: with their own observations', and with those of the pairs.
 func (m *scratch) products(rows []float32, q, p, top, bottom, left, right int) (own, shuffled []float32) {
 	height, width := bottom-top, right-left
-	own, shuffled = grow(&m.own, height*width), grow(&m.shuffled, height*width)
+	own, shuffled = m.linalg.Values(height*width), grow(&m.shuffled, height*width)
 	multiply := func(alpha float32, x, y, quarters int, beta float32, to []float32) {
 		blas32.Gemm(blas.Trans, blas.NoTrans, alpha,
 			blas32.General{Rows: quarters * q, Cols: height, Stride: p, Data: rows[x*q*p+top:]},
