@@ -7,28 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
 // Conclusions returns sentences on what people come with: which model is the more invariant, and is that beyond doubt; where in depth
 // do models lose equivariance; which layer to take for a task of localisation. Like Findings they follow from the scores
 // by fixed rules.
-func Conclusions(rows []scores.Row) []string {
+func Conclusions(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
-	return nonEmpty(ranking(shown), lost(shown), localising(shown))
+	return nonEmpty(ranking(shown, Describe(shown, known)), lost(shown), localising(shown))
 }
 
-// rankedBy are the statistics that tell which of several models is the more invariant, the first that there is.
-var rankedBy = []struct {
-	measure   string
-	statistic Statistic
-}{
-	{"effective-invariance", Statistic{Name: "ei", Title: "effective invariance", Direction: Higher}},
-	{"prediction-divergence", Statistic{Name: "js", Title: "Jensen-Shannon divergence", Direction: Lower}},
-	{"accuracy", Statistic{Name: "drop", Title: "drop in accuracy", Direction: Lower}},
-}
+// rankedBy are the statistics that tell which of several models is the more invariant, by measure. The first that rows have counts.
+var rankedBy = [][2]string{{"effective-invariance", "ei"}, {"prediction-divergence", "js"}, {"accuracy", "drop"}}
 
-// A advantage is how far the best model of a case, a transformation on a data set, is ahead of the next.
+// An advantage is how far the best model of a case, a transformation on a data set, is ahead of the next.
 type advantage struct {
 	best, next Series
 	sure       bool // by more than their intervals allow
@@ -36,26 +30,27 @@ type advantage struct {
 }
 
 // ranking says which model is the most invariant, "" where there are no two.
-func ranking(shown []scores.Row) string {
+func ranking(shown []scores.Row, measures Measures) string {
 	for _, by := range rankedBy {
 		var leads []advantage
 		models := 0
-		for _, group := range byCase(SeriesOf(shown, by.measure, by.statistic.Name)) {
+		about := measures.Statistic(&scores.Row{Measure: by[0], Statistic: by[1]})
+		for _, group := range byCase(SeriesOf(shown, measure.Descriptor{Name: by[0]}, by[1])) {
 			if len(group) > 1 && group[0].Transform != "" {
-				leads, models = append(leads, leadOf(group, by.statistic.Direction)), max(models, len(group))
+				leads, models = append(leads, leadOf(group, about.Direction)), max(models, len(group))
 			}
 		}
 		if len(leads) > 0 {
-			return sentenceOf(leads, models, by.statistic.Title)
+			return sentenceOf(leads, models, about.Title)
 		}
 	}
 	return ""
 }
 
-func leadOf(group []Series, d Direction) advantage {
+func leadOf(group []Series, d measure.Direction) advantage {
 	group = slices.Clone(group)
 	slices.SortStableFunc(group, func(a, b Series) int {
-		if d == Lower {
+		if d == measure.Lower {
 			a, b = b, a
 		}
 		return cmp.Compare(b.Rows[0].Value, a.Rows[0].Value)
@@ -122,7 +117,7 @@ const (
 // lost says by which layer each model has lost half of the equivariance that it loses, under the transformation that costs most.
 func lost(shown []scores.Row) string {
 	var worst []loss
-	for _, models := range byCase(SeriesOf(shown, "seis", "equivariance")) {
+	for _, models := range byCase(SeriesOf(shown, measure.Descriptor{Name: "seis"}, "equivariance")) {
 		var losses []loss
 		for _, s := range models {
 			if l, ok := lossOf(s); ok {
@@ -252,7 +247,7 @@ type candidate struct {
 
 func (c *candidate) add(r scores.Row, invariance float64) {
 	c.equivariance, c.invariance, c.n = c.equivariance+r.Value, c.invariance+invariance, c.n+1
-	c.chance = c.chance || !math.IsNaN(r.Null) && atChance(r, Higher)
+	c.chance = c.chance || !math.IsNaN(r.Null) && atChance(r, measure.Higher)
 }
 
 func (c *candidate) gap() float64 { return (c.equivariance - c.invariance) / c.n }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -57,7 +58,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Conclusions(c.rows); !slices.Equal(got, c.want) {
+			if got := Conclusions(c.rows, reporttest.Measures()); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -27,10 +28,10 @@ type finding struct {
 
 // Findings returns what stands out in the scores, in sentences: for each measure the curve or the comparison in which
 // most happens. The rules are fixed, so the same scores give the same sentences.
-func Findings(rows []scores.Row) []string {
+func Findings(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
 	var key []string
-	for _, m := range Describe(shown) {
+	for _, m := range Describe(shown, known) {
 		if f := FindingsOf(shown, m); len(f) > 0 {
 			key = append(key, f[0])
 		}
@@ -39,24 +40,24 @@ func Findings(rows []scores.Row) []string {
 }
 
 // FindingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are of an overview.
-func FindingsOf(rows []scores.Row, m Measure) []string {
-	w := wording{models: len(distinct(rows, ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
+func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
+	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
-		for _, s := range acrossLayers(m.Headline()) {
+		for _, s := range acrossLayers(Headline(m)) {
 			var curves []finding
-			for _, models := range byCase(SeriesOf(rows, m.Name, s.Name)) {
+			for _, models := range byCase(SeriesOf(rows, m, s.Name)) {
 				curves = append(curves, w.steepest(models, s))
 			}
 			found = append(found, ranked(curves)...)
 		}
 	case m.Name == "accuracy":
-		found = ranked(w.accuracy(rows))
+		found = ranked(w.accuracy(rows, m))
 	}
 	if found == nil {
-		s := m.Headline()[0] // stands for the others, which say much the same
-		found = ranked(w.predictions(SeriesOf(rows, m.Name, s.Name), s))
+		s := Headline(m)[0] // stands for the others, which say much the same
+		found = ranked(w.predictions(SeriesOf(rows, m, s.Name), s))
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.weight, a.weight))
@@ -79,10 +80,10 @@ func ranked(found []finding) []finding {
 
 // acrossLayers returns the statistics that compare across layers. One without an upper bound has the scale of each layer's
 // activations, so its curve over depth is of those; it is spoken of only where there is nothing else. Baselines are what others are read against.
-func acrossLayers(all []Statistic) []Statistic {
-	var bounded []Statistic
+func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
+	var bounded []measure.StatisticDescriptor
 	for _, s := range all {
-		if !math.IsNaN(s.Max) && !strings.HasPrefix(s.Name, "baseline-") {
+		if !math.IsInf(s.Range.High, 1) && !strings.HasPrefix(s.Name, "baseline-") {
 			bounded = append(bounded, s)
 		}
 	}
@@ -117,7 +118,7 @@ func (w wording) where(s Series) string {
 }
 
 // steepest describes the model whose curve over depth has most happening in it, or compares models of a single layer each.
-func (w wording) steepest(models []Series, about Statistic) finding {
+func (w wording) steepest(models []Series, about measure.StatisticDescriptor) finding {
 	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
 	}
@@ -131,7 +132,7 @@ func (w wording) steepest(models []Series, about Statistic) finding {
 }
 
 // depth describes a curve over depth.
-func (w wording) depth(s Series, about Statistic) finding {
+func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	if s.IsGrid() {
 		return w.grid(s, about)
 	}
@@ -145,7 +146,7 @@ func (w wording) depth(s Series, about Statistic) finding {
 		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
 		said = fmt.Sprintf("is %s at all %d layers", Number(low.Value), len(s.Rows))
-	case span <= steady*about.width(high.Value):
+	case span <= steady*width(about, high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d layers", Number(low.Value), Number(high.Value), len(s.Rows))
 	case rho <= -trend && first.Value > last.Value:
 		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
@@ -154,26 +155,26 @@ func (w wording) depth(s Series, about Statistic) finding {
 	default:
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / about.width(high.Value)}
+	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / width(about, high.Value)}
 }
 
 // width is the length of a statistic's range, from 0 where only the highest value is known, or the size of a typical value where it has none.
-func (s Statistic) width(typical float64) float64 {
-	if w := s.Max - s.Min; !math.IsNaN(w) {
-		return w
-	}
-	if s.Max > 0 {
-		return s.Max
+func width(s measure.StatisticDescriptor, typical float64) float64 {
+	switch {
+	case s.Range.Bounded():
+		return s.Range.High - s.Range.Low
+	case s.Range.High > 0 && !math.IsInf(s.Range.High, 1):
+		return s.Range.High
 	}
 	return max(math.Abs(typical), math.SmallestNonzeroFloat64)
 }
 
 // chance says at how many layers a score is no better than that of shuffled pairs: the null lies within its interval
 // or beyond, or beyond the value where there is no interval.
-func chance(s Series, d Direction) string {
+func chance(s Series, d measure.Direction) string {
 	var at, with int
 	for _, r := range s.Rows {
-		if math.IsNaN(r.Null) || d == Neutral {
+		if math.IsNaN(r.Null) || d == measure.Neutral {
 			continue
 		}
 		with++
@@ -197,9 +198,9 @@ func chance(s Series, d Direction) string {
 	}
 }
 
-func atChance(r scores.Row, d Direction) bool {
+func atChance(r scores.Row, d measure.Direction) bool {
 	near := r.Value // the end of the interval on the side of the null
-	if d == Higher {
+	if d == measure.Higher {
 		if !math.IsNaN(r.Low) {
 			near = r.Low
 		}
@@ -213,16 +214,16 @@ func atChance(r scores.Row, d Direction) bool {
 
 // accuracy describes what the transformations cost: for one model from what to what accuracy goes, for several the one
 // that loses most and the one that loses least.
-func (w wording) accuracy(rows []scores.Row) []finding {
+func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	subject := func(s Series) [3]string { return [3]string{s.Model, s.Data, s.Factor} }
 	clean := make(map[[3]string]float64)
-	for _, s := range SeriesOf(rows, "accuracy", "clean") {
+	for _, s := range SeriesOf(rows, m, "clean") {
 		clean[subject(s)] = s.Rows[0].Value
 	}
 	before := func(s Series) float64 { return clean[subject(s)] }
 	lost := func(s Series) float64 { return before(s) - s.Rows[0].Value }
 	var found []finding
-	for _, models := range byCase(SeriesOf(rows, "accuracy", "moved")) {
+	for _, models := range byCase(SeriesOf(rows, m, "moved")) {
 		models = slices.DeleteFunc(models, func(s Series) bool { _, known := clean[subject(s)]; return !known })
 		if len(models) == 0 {
 			continue
@@ -258,7 +259,7 @@ func change(from, to float64) string {
 
 // predictions describes one statistic of the predictions: under each transformation the models against each other, or
 // the transformations against each other where there is one model.
-func (w wording) predictions(all []Series, about Statistic) []finding {
+func (w wording) predictions(all []Series, about measure.StatisticDescriptor) []finding {
 	groups := byCase(all)
 	if !w.models {
 		groups = grouped(all, func(s Series) string { return s.Factor + "\x00" + s.Variant + "\x00" + s.Data })
@@ -271,7 +272,7 @@ func (w wording) predictions(all []Series, about Statistic) []finding {
 }
 
 // comparison says which series of a group has the highest value and which the lowest.
-func (w wording) comparison(group []Series, about Statistic) finding {
+func (w wording) comparison(group []Series, about measure.StatisticDescriptor) finding {
 	if len(group) == 1 {
 		s := group[0]
 		r := s.Rows[0]
@@ -297,7 +298,7 @@ func (w wording) comparison(group []Series, about Statistic) finding {
 	if overlap {
 		text += "; their intervals overlap"
 	}
-	return finding{text: text + ".", weight: (h.Value - l.Value) / about.width(h.Value)}
+	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, h.Value)}
 }
 
 // between writes " (95 % interval 0.60 to 0.62)", or "".

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -43,16 +44,16 @@ func isSelf(r scores.Row) bool { return isOwn(r) && r.Layer == r.OtherLayer }
 func isOwn(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
 // grid describes the pairs of layers of two models.
-func (w wording) grid(s Series, about Statistic) finding {
+func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
-	if span <= steady*about.width(high.Value) {
+	if span <= steady*width(about, high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))
 	}
-	weight := span / about.width(high.Value)
+	weight := span / width(about, high.Value)
 	if isOwn(high) {
 		weight /= 2 // how the layers of one model differ is seldom what was asked
 	}
@@ -72,20 +73,4 @@ func Partner(r *scores.Row) string {
 		return ""
 	}
 	return r.OtherLayer
-}
-
-// directional are the measures whose scores depend on which model comes first.
-var directional = []string{"stir"}
-
-// ModelLabel names the model of a row, or the two that are compared.
-func ModelLabel(r *scores.Row) string {
-	switch {
-	case r.OtherModel == "":
-		return r.Model
-	case r.OtherModel == r.Model:
-		return r.Model + " with itself"
-	case slices.Contains(directional, r.Measure):
-		return r.Model + " → " + r.OtherModel
-	}
-	return r.Model + " and " + r.OtherModel
 }

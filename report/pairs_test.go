@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -39,7 +40,7 @@ func TestFindingsOfPairs(t *testing.T) {
 		{"one partner each", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
 			"Linear CKA falls from 0.900 at x to 0.200 at z."},
 	} {
-		if got := Findings(c.rows); !slices.Equal(got, []string{c.want}) {
+		if got := Findings(c.rows, reporttest.Measures()); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -47,14 +48,19 @@ func TestFindingsOfPairs(t *testing.T) {
 
 func TestLabelsOfModels(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[string]scores.Row{
-		"a":             {Model: "a"},
-		"a and b":       {Model: "a", OtherModel: "b", Measure: "similarity"},
-		"a → b":         {Model: "a", OtherModel: "b", Measure: "stir"},
-		"a with itself": {Model: "a", OtherModel: "a", Measure: "stir"},
+	for _, c := range []struct {
+		want string
+		row  scores.Row
+	}{
+		{"a", scores.Row{Model: "a"}},
+		{"a and b", scores.Row{Model: "a", OtherModel: "b", Measure: "similarity", Statistic: "linear-cka"}},
+		{"a → b", scores.Row{Model: "a", OtherModel: "b", Measure: "similarity", Statistic: "pwcca"}},
+		{"a → b", scores.Row{Model: "a", OtherModel: "b", Measure: "similarity", Statistic: "linear-regression"}},
+		{"a → b", scores.Row{Model: "a", OtherModel: "b", Measure: "stir", Statistic: "stir"}},
+		{"a with itself", scores.Row{Model: "a", OtherModel: "a", Measure: "stir", Statistic: "stir"}},
 	} {
-		if got := ModelLabel(&r); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got := Describe([]scores.Row{c.row}, reporttest.Measures()).ModelLabel(&c.row); got != c.want {
+			t.Errorf("%s: %q, want %q", c.row.Statistic, got, c.want)
 		}
 	}
 }
@@ -70,7 +76,7 @@ func TestPairsAtOneLayer(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	if got, want := Findings(rows), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
+	if got, want := Findings(rows, reporttest.Measures()), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

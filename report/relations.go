@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
 )
@@ -27,14 +28,14 @@ const (
 
 // Relations gathers what there is to relate: the first statistic of each measure of the prediction under each transformation,
 // against the accuracy on clean data.
-func Relations(rows []scores.Row) []Relation {
+func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 	var out []Relation
 	fits := 0
-	for _, m := range Describe(rows) {
+	for _, m := range Describe(rows, known) {
 		if m.Name == "accuracy" || m.Name == "robust-accuracy" || ofLayers(rows, m.Name) {
 			continue
 		}
-		s := m.Headline()[0]
+		s := Headline(m)[0]
 		for _, transform := range transformsOf(rows, m.Name) {
 			for _, by := range []correlation.By{correlation.ByModel, correlation.ByData} {
 				of := Relation{Measure: m.Name, Statistic: s.Name, Transform: transform, Title: s.Title, By: by}
@@ -83,9 +84,9 @@ func finitePoints(points []correlation.Point) []correlation.Point {
 }
 
 // ofLayers reports whether a measure has scores of layers.
-func ofLayers(rows []scores.Row, measure string) bool {
+func ofLayers(rows []scores.Row, name string) bool {
 	for i := range rows {
-		if rows[i].Measure == measure && rows[i].Layer != "" {
+		if rows[i].Measure == name && rows[i].Layer != "" {
 			return true
 		}
 	}
@@ -93,10 +94,10 @@ func ofLayers(rows []scores.Row, measure string) bool {
 }
 
 // transformsOf are the transformations under which a measure was taken.
-func transformsOf(rows []scores.Row, measure string) []string {
+func transformsOf(rows []scores.Row, name string) []string {
 	var of []scores.Row
 	for _, r := range rows {
-		if r.Measure == measure {
+		if r.Measure == name {
 			of = append(of, r)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -21,12 +22,12 @@ type Series struct {
 }
 
 // SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
-func SeriesOf(rows []scores.Row, measure, statistic string) []Series {
+func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
 	var all []Series
 	for _, r := range rows {
-		if r.Measure != measure || r.Statistic != statistic || !finite(r.Value) {
+		if r.Measure != m.Name || r.Statistic != statistic || !finite(r.Value) {
 			continue
 		}
 		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Factor, r.Variant}
@@ -34,7 +35,7 @@ func SeriesOf(rows []scores.Row, measure, statistic string) []Series {
 		if !seen {
 			i = len(all)
 			place[k] = i
-			all = append(all, Series{Model: ModelLabel(&r), Data: r.Data, Transform: transformLabel(&r), Factor: r.Factor, Variant: r.Variant})
+			all = append(all, Series{Model: Measures{m}.ModelLabel(&r), Data: r.Data, Transform: transformLabel(&r), Factor: r.Factor, Variant: r.Variant})
 		}
 		all[i].Rows = append(all[i].Rows, r)
 	}
@@ -77,11 +78,11 @@ func transformLabel(r *scores.Row) string {
 
 // Layered reports whether a measure says how layers differ. One that compares models at a single layer of each, the
 // penultimate one, does not.
-func Layered(rows []scores.Row, measure string) bool {
+func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
 	at := make(map[pair][2]string)
 	for _, r := range rows {
-		if r.Measure != measure || r.Layer == "" {
+		if r.Measure != name || r.Layer == "" {
 			continue
 		}
 		if r.OtherModel == "" {
@@ -101,9 +102,9 @@ func (s Series) lowest() scores.Row {
 	return slices.MinFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
 
-func (s Series) highest(d Direction) scores.Row {
+func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
-	if d == Higher {
+	if d == measure.Higher {
 		rows = slices.DeleteFunc(slices.Clone(rows), meaningless)
 	}
 	if len(rows) == 0 {
@@ -118,15 +119,15 @@ func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-
 
 // Best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
 // the lowest.
-func (s Series) Best(d Direction) scores.Row {
-	if d == Lower {
+func (s Series) Best(d measure.Direction) scores.Row {
+	if d == measure.Lower {
 		return s.lowest()
 	}
 	return s.highest(d)
 }
 
-func (s Series) Worst(d Direction) scores.Row {
-	if d == Lower {
+func (s Series) Worst(d measure.Direction) scores.Row {
+	if d == measure.Lower {
 		return s.highest(d)
 	}
 	return s.lowest()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A Result is what a run folder holds once its cells are finished.
@@ -114,6 +115,9 @@ func ReadResult(dir string) (*Result, error) {
 		return nil, noStudy
 	}
 	record.Resolved = string(text)
+	if record.Measures == nil { // written before records kept descriptors
+		record.Measures = spec.Descriptors()
+	}
 	var rows []scores.Row
 	if record.Finished == nil {
 		rows, err = f.readUnfinished(record)

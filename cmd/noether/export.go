@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/report/table"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // exportFlags are the flags of export.
@@ -108,6 +109,7 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	}
 	o := e.table
 	o.Every = len(e.filter.Statistic) > 0
+	o.Measures = spec.Descriptors()
 	t, err := table.Of(rows, o)
 	if err != nil {
 		return err

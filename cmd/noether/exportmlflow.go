@@ -124,7 +124,7 @@ func (l *mlflowLog) file(ctx context.Context, name string) error {
 // figures returns the charts that can be drawn from the scores.
 func (l *mlflowLog) figures(ctx context.Context) error {
 	for _, chart := range []figure.Chart{figure.Depth, figure.Parameter, figure.Bars, figure.Heat} {
-		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2})
+		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2, Measures: l.record.Measures})
 		if err != nil {
 			continue
 		}

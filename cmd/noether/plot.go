@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // plotFlags are the flags of plot.
@@ -112,6 +113,7 @@ func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error
 	if err != nil {
 		return nil, err
 	}
+	p.options.Measures = spec.Descriptors()
 	return figure.Draw(rows, p.options)
 }
 

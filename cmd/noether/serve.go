@@ -12,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/webguard"
 	"github.com/noether-ml/noether/report/serve"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func serveCommand() *cobra.Command {
@@ -50,7 +51,7 @@ func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) er
 	case token == "" && !webguard.Local(listen):
 		token = rand.Text()
 	}
-	server, err := serve.New(serve.Options{Dirs: dirs, Hosts: hosts, Token: token})
+	server, err := serve.New(serve.Options{Dirs: dirs, Hosts: hosts, Token: token, Measures: spec.Descriptors()})
 	if err != nil {
 		return err
 	}

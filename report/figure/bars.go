@@ -22,7 +22,7 @@ const (
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {
-		rows = headlines(rows)
+		rows = headlines(rows, o.measures)
 	}
 	if plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Layer != "" }); len(plain) > 0 {
 		rows = plain // whole models stand before layers
@@ -31,7 +31,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, errEmpty
 	}
 	by := category(rows, o)
-	names := distinct(rows, by)
+	names := distinct(o.measures, rows, by)
 	parts, err := divide(rows, o, curveOrder, by)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
 		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "")
-		b := &bars{group: g, names: names, by: by, series: len(parts.names), style: s}
+		b := &bars{group: g, measures: o.measures, names: names, by: by, series: len(parts.names), style: s}
 		p.Add(b)
 		sideways(p, s, names, o, len(parts.groups))
 		s.span(p, g, o)
@@ -76,7 +76,7 @@ func category(rows []scores.Row, o Options) Field {
 		return o.Across
 	}
 	for _, f := range []Field{"factor", "model", "transform", "data", "layer", "variant"} {
-		if f != o.Colour && f != o.Panel && len(distinct(rows, f)) > 1 {
+		if f != o.Colour && f != o.Panel && len(distinct(o.measures, rows, f)) > 1 {
 			return f
 		}
 	}
@@ -96,10 +96,11 @@ func sideways(p *plot.Plot, s style, names []string, o Options, panels int) {
 // bars draws the bars of a panel with their intervals and a tick at each null.
 type bars struct {
 	group
-	names  []string
-	by     Field
-	series int
-	style  style
+	measures report.Measures
+	names    []string
+	by       Field
+	series   int
+	style    style
 }
 
 // Plot implements plot.Plotter.
@@ -112,7 +113,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, m := range b.group.series {
 		l := lookOf(m.look)
 		for _, r := range m.rows {
-			at := -float64(slices.Index(b.names, b.by.of(&r))) + 0.42 - (float64(m.look)+0.5)*band
+			at := -float64(slices.Index(b.names, b.by.of(b.measures, &r))) + 0.42 - (float64(m.look)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
 			c.SetColor(l.faint(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -61,11 +62,11 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("%w over a parameter: no transformation here has a list of numbers", errEmpty)
 	}
 	title := "parameter"
-	if names := distinct(rows, "name"); len(names) == 1 {
+	if names := distinct(o.measures, rows, "name"); len(names) == 1 {
 		title = clean(names[0])
 	}
 	f, err := curves(rows, o, parameter, title, "transform", "parameter")
-	if err != nil && len(distinct(rows, "layer")) > mostColours && !errors.Is(err, errEmpty) {
+	if err != nil && len(distinct(o.measures, rows, "layer")) > mostColours && !errors.Is(err, errEmpty) {
 		return nil, fmt.Errorf("%w; --layer chooses layers", err)
 	}
 	return f, err
@@ -83,7 +84,7 @@ func parameter(r *scores.Row) float64 {
 // curves draws lines over x, whose fields are told by no colour.
 func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, told ...Field) (*Figure, error) {
 	if !o.Every {
-		rows = headlines(rows)
+		rows = headlines(rows, o.measures)
 	}
 	order := slices.Clone(curveOrder)
 	if slices.Contains(told, "parameter") {
@@ -127,7 +128,7 @@ func (s style) span(p *plot.Plot, g group, o Options) {
 	low, high := extent(g)
 	switch {
 	case o.Zoom:
-	case g.statistic.Min == 0 && g.statistic.Max == 1:
+	case g.statistic.Range == measure.ZeroToOne:
 		low, high = min(0, low), max(1, high)
 	default:
 		low, high = min(0, low), max(0, high)
@@ -140,7 +141,7 @@ func (s style) span(p *plot.Plot, g group, o Options) {
 	if o.Zoom || low < 0 {
 		p.Y.Min -= margin
 	}
-	if o.Zoom || high > 1 || g.statistic.Max != 1 {
+	if o.Zoom || high > 1 || g.statistic.Range.High != 1 {
 		p.Y.Max += margin
 	}
 	if pad := 0.02 * (p.X.Max - p.X.Min); pad > 0 {
@@ -163,7 +164,7 @@ func extent(g group) (low, high float64) {
 	return low, high
 }
 
-func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about report.Statistic) error {
+func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })
 	l := lookOf(m.look)
@@ -202,11 +203,11 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about report.
 }
 
 // addNull draws what chance gives: a shaded floor where higher is more invariant, else a dotted line.
-func addNull(p *plot.Plot, null plotter.XYs, l look, about report.Statistic) error {
+func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDescriptor) error {
 	if len(null) == 0 {
 		return nil
 	}
-	if about.Direction == report.Higher && len(null) > 1 {
+	if about.Direction == measure.Higher && len(null) > 1 {
 		floor := slices.Clone(null)
 		for i := range floor {
 			floor[i].Y = min(0, null[i].Y)

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -17,7 +18,7 @@ const bins = 25
 func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.Clone(rows))
 	if !o.Every {
-		rows = headlines(rows)
+		rows = headlines(rows, o.measures)
 	}
 	parts, err := divide(rows, o, curveOrder)
 	if err != nil {
@@ -51,7 +52,7 @@ func bounds(g group, o Options) (low, high float64) {
 			low, high = min(low, r.Value), max(high, r.Value)
 		}
 	}
-	if g.statistic.Min == 0 && g.statistic.Max == 1 && !o.Zoom {
+	if g.statistic.Range == measure.ZeroToOne && !o.Zoom {
 		low, high = min(0, low), max(1, high)
 	}
 	if low == high {

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -16,7 +17,7 @@ func Example() {
 		rows = append(rows, scores.Row{Model: "resnet20", Layer: fmt.Sprintf("stage%d", i+1), Depth: 10 * (i + 1), Data: "photos", Transform: "quarter",
 			Measure: "seis", Statistic: "equivariance", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 16000})
 	}
-	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
+	f, err := figure.Draw(rows, figure.Options{Measures: reporttest.Measures(), Chart: figure.Depth, Columns: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -23,6 +23,8 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -50,16 +52,18 @@ type Options struct {
 	Height   float64 // in mm; 0: from the width and the number of panels
 	Serif    bool    // letters with serifs, for papers set in Times
 	Title    string
-	Relative bool  // depth from 0, the first layer measured, to 1, the last
-	Zoom     bool  // axes span the values, rather than the statistic's whole range
-	Colour   Field // told by colour; "": the first field that differs
-	Panel    Field // told by panels; "": all others that differ
-	Across   Field // columns of a heat map; "": chosen by the rows
-	Down     Field // rows of a heat map
-	Labels   bool  // a scatter's points bear their names
-	Every    bool  // draw every statistic that the rows hold, not just those worth a first look
+	Relative bool                 // depth from 0, the first layer measured, to 1, the last
+	Zoom     bool                 // axes span the values, rather than the statistic's whole range
+	Colour   Field                // told by colour; "": the first field that differs
+	Panel    Field                // told by panels; "": all others that differ
+	Across   Field                // columns of a heat map; "": chosen by the rows
+	Down     Field                // rows of a heat map
+	Labels   bool                 // a scatter's points bear their names
+	Measures []measure.Descriptor // of the rows' measures; a measure without one is shown by its name
+	Every    bool                 // draw every statistic that the rows hold, not just those worth a first look
 
-	across int // panels beside each other at most; 0: as many as fit
+	measures report.Measures // of the rows that are drawn
+	across   int             // panels beside each other at most; 0: as many as fit
 }
 
 // Formats are the formats of files.
@@ -92,6 +96,7 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 			return nil, fmt.Errorf("there is no field %q: it is one of %s", f, strings.Join(FieldNames(), ", "))
 		}
 	}
+	o.measures = report.Describe(rows, o.Measures)
 	switch o.Chart {
 	case Depth:
 		return drawDepth(rows, o)

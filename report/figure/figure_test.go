@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
 )
@@ -95,13 +96,13 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		{Options{Chart: Depth}, study(), []string{"small", "large", "equivariance", "depth of the layer"}, []string{"rank"}},
-		{Options{Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
-		{Options{Chart: Depth, Relative: true}, study(), []string{"relative depth"}, nil},
-		{Options{Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
-		{Options{Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
-		{Options{Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
-		{Options{Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Depth}, study(), []string{"small", "large", "equivariance", "depth of the layer"}, []string{"rank"}},
+		{Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Depth, Relative: true}, study(), []string{"relative depth"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
+		{Options{Measures: reporttest.Measures(), Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
+		{Options{Measures: reporttest.Measures(), Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},
 	} {
 		got := words(t, svg(t, c.rows, c.o))
 		all := "\n" + strings.Join(got, "\n") + "\n"
@@ -121,7 +122,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 func TestFormatsAndSizes(t *testing.T) {
 	t.Parallel()
 	for columns, mm := range map[int]float64{1: 85, 2: 175} {
-		f, err := Draw(study(), Options{Chart: Depth, Columns: columns})
+		f, err := Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Columns: columns})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +156,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 			rows[i].Model = "</text><script>alert(1)</script>&\x1b[31m"
 		}
 	}
-	got := strings.Join(words(t, svg(t, rows, Options{Chart: Depth, Columns: 2})), "\n")
+	got := strings.Join(words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 2})), "\n")
 	if !strings.Contains(got, "<script>") || strings.Contains(got, "\x1b") {
 		t.Errorf("the name is not shown as text: %q", got)
 	}
@@ -172,8 +173,8 @@ func TestMissingValues(t *testing.T) {
 		rows[i].Low, rows[i].Null = math.Inf(-1), math.NaN()
 	}
 	for _, c := range []Chart{Depth, Parameter, Bars, Heat, Distribution} {
-		svg(t, rows, Options{Chart: c})
-		if _, err := Draw(nil, Options{Chart: c}); !errors.Is(err, errEmpty) {
+		svg(t, rows, Options{Measures: reporttest.Measures(), Chart: c})
+		if _, err := Draw(nil, Options{Measures: reporttest.Measures(), Chart: c}); !errors.Is(err, errEmpty) {
 			t.Errorf("%s of nothing: %v", c, err)
 		}
 	}
@@ -187,13 +188,23 @@ func TestBadOptions(t *testing.T) {
 			scores.Row{Model: fmt.Sprint("m", i), Depth: 2, Layer: "k", Measure: "seis", Statistic: "equivariance", Value: 1})
 	}
 	for want, call := range map[string]func() (*Figure, error){
-		"1 or 2 columns":     func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Columns: 3}) },
-		"no chart":           func() (*Figure, error) { return Draw(study(), Options{Chart: "pie"}) },
-		"no field":           func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Colour: "taste"}) },
-		"mm wide":            func() (*Figure, error) { return Draw(study(), Options{Chart: Depth, Width: 1e9}) },
-		"a colour each":      func() (*Figure, error) { return Draw(many, Options{Chart: Depth}) },
-		"the most":           func() (*Figure, error) { return Draw(many, Options{Chart: Depth, Colour: "data", Panel: "model"}) },
-		"no measure here is": func() (*Figure, error) { return Draw(study()[:3], Options{Chart: Depth}) },
+		"1 or 2 columns": func() (*Figure, error) {
+			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 3})
+		},
+		"no chart": func() (*Figure, error) { return Draw(study(), Options{Measures: reporttest.Measures(), Chart: "pie"}) },
+		"no field": func() (*Figure, error) {
+			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "taste"})
+		},
+		"mm wide": func() (*Figure, error) {
+			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Width: 1e9})
+		},
+		"a colour each": func() (*Figure, error) { return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth}) },
+		"the most": func() (*Figure, error) {
+			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "data", Panel: "model"})
+		},
+		"no measure here is": func() (*Figure, error) {
+			return Draw(study()[:3], Options{Measures: reporttest.Measures(), Chart: Depth})
+		},
 	} {
 		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
@@ -204,7 +215,7 @@ func TestBadOptions(t *testing.T) {
 // All panels of a figure have data areas of one size, so that curves compare by eye.
 func TestPanelsAlign(t *testing.T) {
 	t.Parallel()
-	f, err := Draw(study(), Options{Chart: Depth, Every: true, Columns: 2})
+	f, err := Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, errEmpty
 	}
-	across, down := matrixOf(rows)
+	across, down := matrixOf(rows, o.measures)
 	across, down = cmp.Or(o.Across, across), cmp.Or(o.Down, down)
 	if across == "layer" || across == "depth" { // whole models have no place among layers
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
@@ -46,7 +46,7 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
-		m, err := newMatrix(g.series[0].rows, across, down, scale)
+		m, err := newMatrix(o.measures, g.series[0].rows, across, down, scale)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func matrixRows(rows []scores.Row, o *Options) []scores.Row {
 	if o.Every {
 		return rows
 	}
-	return headlines(rows)
+	return headlines(rows, o.measures)
 }
 
 // matrixFoot is what titles and the names of columns take of a panel.
@@ -102,7 +102,7 @@ func matrixHeight(parts *split, down Field, o Options) vg.Length {
 	}
 	most := 0
 	for _, g := range parts.groups {
-		most = max(most, len(distinct(g.series[0].rows, down)))
+		most = max(most, len(distinct(o.measures, g.series[0].rows, down)))
 	}
 	return min(max(vg.Length(most)*nameHeight, 18*vg.Millimeter), 130*vg.Millimeter) + matrixFoot
 }
@@ -118,8 +118,8 @@ func trailing(title string) string {
 }
 
 // matrixOf chooses what the columns and the rows of a heat map are.
-func matrixOf(rows []scores.Row) (across, down Field) {
-	several := func(f Field) bool { return len(distinct(rows, f)) > 1 }
+func matrixOf(rows []scores.Row, measures report.Measures) (across, down Field) {
+	several := func(f Field) bool { return len(distinct(measures, rows, f)) > 1 }
 	switch {
 	case several("other"):
 		return "layer", "other"
@@ -167,14 +167,14 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 	}
 	var panels []Field
 	for _, f := range curveOrder {
-		if !slices.Contains(told, f) && len(distinct(rows, f)) > 1 {
+		if !slices.Contains(told, f) && len(distinct(o.measures, rows, f)) > 1 {
 			panels = append(panels, f)
 		}
 	}
-	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(distinct(rows, "name")) > 1 {
+	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(distinct(o.measures, rows, "name")) > 1 {
 		panels = append(panels, "name")
 	}
-	s := &split{names: []string{""}}
+	s := &split{measures: o.measures, names: []string{""}}
 	return s, s.fill(rows, panels)
 }
 
@@ -186,8 +186,8 @@ type matrix struct {
 	style        style
 }
 
-func newMatrix(rows []scores.Row, across, down Field, scale *colourScale) (*matrix, error) {
-	m := &matrix{across: distinct(rows, across), down: distinct(rows, down), scale: scale}
+func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourScale) (*matrix, error) {
+	m := &matrix{across: distinct(measures, rows, across), down: distinct(measures, rows, down), scale: scale}
 	if len(m.across) > mostCells || len(m.down) > mostCells {
 		return nil, fmt.Errorf("a heat map of %d by %d is larger than %d: choose some", len(m.across), len(m.down), mostCells)
 	}
@@ -207,7 +207,7 @@ func newMatrix(rows []scores.Row, across, down Field, scale *colourScale) (*matr
 	x, y := at(m.across), at(m.down)
 	for i := range rows {
 		r := &rows[i]
-		m.values[y[down.of(r)]][x[across.of(r)]] = r.Value
+		m.values[y[down.of(measures, r)]][x[across.of(measures, r)]] = r.Value
 	}
 	return m, nil
 }

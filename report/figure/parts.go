@@ -14,7 +14,7 @@ var quarters = []string{"– –", "–", "+", "+ +"}
 // areInParts reports whether rows are of several factors under transformations, none of which stands for all samples, in parts of the transformations' ranges.
 func areInParts(rows []scores.Row) bool {
 	parts := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
-	several := func(f Field) bool { return len(distinct(parts, f)) > 1 }
+	several := func(f Field) bool { return len(distinct(nil, parts, f)) > 1 }
 	return several("parameter") && several("factor") && !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" || r.Transform == "" })
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -26,7 +27,7 @@ func disturbed() []scores.Row {
 // A matrix of factors under transformations has the quarters of each one's own range side by side, in order of their numbers.
 func TestMatrixOfQuarters(t *testing.T) {
 	t.Parallel()
-	text := words(t, svg(t, disturbed(), Options{Chart: Heat, Columns: 2}))
+	text := words(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
 	all := strings.Join(text, "|")
 	for _, want := range []string{"hue under hue-shift", "value under hue-shift", "hue under gain", "value under gain", "part of the range", "– –|–|+|+ +"} {
 		if !strings.Contains(all, want) {
@@ -56,7 +57,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 // Other heat maps of factors stay as they are asked for.
 func TestMatrixOfFactorsByTransformations(t *testing.T) {
 	t.Parallel()
-	text := words(t, svg(t, disturbed(), Options{Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
+	text := words(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
 	if slices.Contains(text, "+ +") || !slices.Contains(text, "hue") {
 		t.Errorf("%q", text)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noether-ml/noether/measure"
 )
 
 var grey = color.RGBA{0x60, 0x60, 0x60, 255}
@@ -35,7 +37,7 @@ func scaleOf(parts *split) *colourScale {
 				s.low, s.high = min(s.low, r.Value), max(s.high, r.Value)
 			}
 		}
-		unit = unit && g.statistic.Min == 0 && g.statistic.Max == 1
+		unit = unit && g.statistic.Range == measure.ZeroToOne
 	}
 	if unit {
 		s.low, s.high = min(0, s.low), max(1, s.high)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -14,7 +15,7 @@ import (
 type Field string
 
 var fields = map[Field]func(*scores.Row) string{
-	"model":     report.ModelLabel,
+	"model":     nil, // which the measures name, see of
 	"transform": transformLabel,
 	"statistic": func(r *scores.Row) string { return r.Measure + "." + r.Statistic },
 	"data":      func(r *scores.Row) string { return r.Data },
@@ -31,7 +32,13 @@ var fields = map[Field]func(*scores.Row) string{
 	"part":      func(r *scores.Row) string { return r.Parameter }, // see inParts
 }
 
-func (f Field) of(r *scores.Row) string { return fields[f](r) }
+// of returns the value of a row's field. The measures say how two models that are compared are named.
+func (f Field) of(measures report.Measures, r *scores.Row) string {
+	if f == "model" {
+		return measures.ModelLabel(r)
+	}
+	return fields[f](r)
+}
 
 func transformLabel(r *scores.Row) string {
 	if r.Parameter == "" {
@@ -63,7 +70,7 @@ var (
 // A group holds the rows of one panel, divided by what colour tells.
 type group struct {
 	title     string
-	statistic report.Statistic
+	statistic measure.StatisticDescriptor
 	series    []member
 }
 
@@ -75,9 +82,10 @@ type member struct {
 
 // A split says how rows become panels and series.
 type split struct {
-	colour Field
-	names  []string // of the colours, in order of appearance
-	groups []group
+	measures report.Measures
+	colour   Field
+	names    []string // of the colours, in order of appearance
+	groups   []group
 }
 
 // divide divides rows by the fields in which they differ, the first of them by colour. keep are fields that the chart's axes tell.
@@ -87,11 +95,11 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	}
 	var differing []Field
 	for _, f := range order {
-		if !slices.Contains(keep, f) && len(distinct(rows, f)) > 1 {
+		if !slices.Contains(keep, f) && len(distinct(o.measures, rows, f)) > 1 {
 			differing = append(differing, f)
 		}
 	}
-	s := &split{colour: o.Colour}
+	s := &split{measures: o.measures, colour: o.Colour}
 	if s.colour == "" {
 		for _, f := range differing {
 			if f != "statistic" && f != o.Panel { // statistics have axes of their own, and so panels, if that can be
@@ -112,7 +120,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	if s.colour == "" {
 		s.names = []string{""}
 	} else {
-		s.names = distinct(rows, s.colour)
+		s.names = distinct(o.measures, rows, s.colour)
 	}
 	if len(s.names) > mostColours {
 		return nil, fmt.Errorf("%d different values of %s would have a colour each, and %d is the most that can be told apart: choose some (%s)",
@@ -122,13 +130,12 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 }
 
 func (s *split) fill(rows []scores.Row, panels []Field) error {
-	about := statisticsOf(rows)
 	at := map[string]int{}
 	for _, r := range rows {
 		var names, key []string
 		for _, f := range panels {
-			key = append(key, f.of(&r))
-			if name := f.of(&r); f != "statistic" && name != "" {
+			key = append(key, f.of(s.measures, &r))
+			if name := f.of(s.measures, &r); f != "statistic" && name != "" {
 				names = append(names, name)
 			}
 		}
@@ -137,7 +144,7 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 		if !seen {
 			i = len(s.groups)
 			at[k] = i
-			s.groups = append(s.groups, group{title: strings.Join(names, ", "), statistic: about[r.Measure+"."+r.Statistic]})
+			s.groups = append(s.groups, group{title: strings.Join(names, ", "), statistic: s.measures.Statistic(&r)})
 		}
 		s.groups[i].add(s, r)
 	}
@@ -153,7 +160,7 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 func (g *group) add(s *split, r scores.Row) {
 	name := ""
 	if s.colour != "" {
-		name = s.colour.of(&r)
+		name = s.colour.of(s.measures, &r)
 	}
 	i := slices.IndexFunc(g.series, func(m member) bool { return m.name == name })
 	if i < 0 {
@@ -180,23 +187,12 @@ func (s *split) ownAxes() bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.statistic.Name != s.groups[0].statistic.Name })
 }
 
-// statisticsOf describes the statistics that rows hold, by MEASURE.STATISTIC.
-func statisticsOf(rows []scores.Row) map[string]report.Statistic {
-	out := map[string]report.Statistic{}
-	for _, m := range report.Describe(rows) {
-		for _, s := range m.Statistics {
-			out[m.Name+"."+s.Name] = s
-		}
-	}
-	return out
-}
-
 // distinct returns the different values of a field, in order of appearance.
-func distinct(rows []scores.Row, f Field) []string {
+func distinct(measures report.Measures, rows []scores.Row, f Field) []string {
 	var out []string
 	seen := map[string]bool{}
 	for i := range rows {
-		if v := f.of(&rows[i]); !seen[v] {
+		if v := f.of(measures, &rows[i]); !seen[v] {
 			seen[v] = true
 			out = append(out, v)
 		}
@@ -214,11 +210,11 @@ func some(names []string) string {
 
 // headlines keeps, where the rows hold several statistics, those worth a first look: with a direction, and with bounds where any has
 // them, so that they compare. A statistic asked for by a filter is alone and so stays.
-func headlines(rows []scores.Row) []scores.Row {
+func headlines(rows []scores.Row, measures report.Measures) []scores.Row {
 	keep := map[string]bool{}
-	for _, m := range report.Describe(rows) {
-		shown := m.Headline()
-		bounded := slices.DeleteFunc(slices.Clone(shown), func(s report.Statistic) bool { return !(s.Max-s.Min < 1e9) })
+	for _, m := range report.Describe(rows, measures) {
+		shown := report.Headline(m)
+		bounded := slices.DeleteFunc(slices.Clone(shown), func(s measure.StatisticDescriptor) bool { return !s.Range.Bounded() })
 		if len(bounded) > 0 {
 			shown = bounded
 		}

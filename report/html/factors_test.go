@@ -15,7 +15,7 @@ import (
 // clips, which have no factor.
 func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	t.Helper()
-	run := Run{Record: scores.Record{Study: "gratings", Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
+	run := Run{Record: scores.Record{Study: "gratings", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
 	add := func(l scores.LayerRecord, data, factor string, value float64) {
 		for _, statistic := range []string{"invariance", "local-rate"} {
 			run.Rows = append(run.Rows, scores.Row{Study: "gratings", Model: "net", Layer: l.Name, Depth: l.Depth, Data: data, Measure: "firing", Statistic: statistic,

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -57,7 +58,7 @@ func (r Run) WriteData(w io.Writer) error {
 
 func (r Run) pack() packed {
 	p := pack(r.Rows, r.Record)
-	p.Relations = packRelations(r.Rows)
+	p.Relations = packRelations(r.Rows, r.Record.Measures)
 	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
 	p.Curves = packCurves(r.Curves, r.Record.Models)
 	p.Images = packImages(r.Images)
@@ -87,7 +88,7 @@ type page struct {
 
 // A section is the text of one measure.
 type section struct {
-	report.Measure
+	measure.Descriptor
 	ID       string
 	Findings []string
 }
@@ -97,13 +98,13 @@ func (r Run) page(source string) (*page, error) {
 	p := &page{
 		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
-		Findings: slices.Concat(report.Conclusions(r.Rows), report.Findings(r.Rows)), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
+		Findings: slices.Concat(report.Conclusions(r.Rows, rec.Measures), report.Findings(r.Rows, rec.Measures)), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := r.pack()
 	p.Relations, p.Images = len(data.Relations) > 0, len(data.Images) > 0
 	shown := report.Overview(r.Rows)
-	for i, m := range report.Describe(r.Rows) {
-		p.Measures = append(p.Measures, section{Measure: m, ID: fmt.Sprintf("measure-%d", i), Findings: report.FindingsOf(shown, m)})
+	for i, m := range report.Describe(r.Rows, rec.Measures) {
+		p.Measures = append(p.Measures, section{Descriptor: m, ID: fmt.Sprintf("measure-%d", i), Findings: report.FindingsOf(shown, m)})
 	}
 	if source != "" {
 		return p, nil

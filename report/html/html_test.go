@@ -119,7 +119,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	for _, sentence := range report.Findings(rows) {
+	for _, sentence := range report.Findings(rows, reporttest.Measures()) {
 		if !strings.Contains(html.UnescapeString(page), sentence) {
 			t.Errorf("the page does not say %q", sentence)
 		}
@@ -361,8 +361,8 @@ func TestUnusualRuns(t *testing.T) {
 		want string
 		most int // bytes
 	}{
-		{"no rows", nil, scores.Record{Study: "s"}, "There are no scores yet.", 1 << 20},
-		{"no record", few, scores.Record{}, "Accuracy", 1 << 20},
+		{"no rows", nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, "There are no scores yet.", 1 << 20},
+		{"no record", few, scores.Record{Measures: reporttest.Measures()}, "Accuracy", 1 << 20},
 		{"unfinished, one layer", few, rec, "Unfinished: 12 of 30 cells are done.", 1 << 20},
 		{"an unknown measure without a number", []scores.Row{bare}, rec, "mine", 1 << 20},
 		{"a hundred thousand rows", many, rec, report.Plural(len(many), "score"), 8 << 20},

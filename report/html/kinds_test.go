@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -52,7 +53,7 @@ func TestFactorsByTransformations(t *testing.T) {
 				Factor: factor, Value: 0.1*float64(i) - 0.15*float64(j), Low: nan, High: nan, Null: nan, N: 50})
 		}
 	}
-	v := open(t, rows, scores.Record{Study: "s"}, 1280, 900)
+	v := open(t, rows, scores.Record{Study: "s", Measures: reporttest.Measures()}, 1280, 900)
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 6 {
 		t.Errorf("%d tiles", n)
 	}
@@ -78,7 +79,7 @@ func TestHeatMapOfOneTile(t *testing.T) {
 		add("accuracy-change", factor, "noise")
 		add("accuracy-change", factor, "room")
 	}
-	v := open(t, rows, scores.Record{Study: "s"}, 1280, 900)
+	v := open(t, rows, scores.Record{Study: "s", Measures: reporttest.Measures()}, 1280, 900)
 	for _, statistic := range []string{"accuracy-change", "rmse-change"} {
 		v.do(t, script(fmt.Sprintf(`document.querySelector("input[value=heat]")?.click(); document.querySelector("input[value=%s]").click()`, statistic)), until("document.documentElement.dataset.complete === 'true'"))
 		if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n == 0 {

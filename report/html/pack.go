@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -45,19 +46,8 @@ type textColumn struct {
 
 // A packedMeasure is what the page needs to know of a measure to draw it.
 type packedMeasure struct {
-	Name       string            `json:"name"`
-	Layered    bool              `json:"layered"`
-	Leads      string            `json:"leads"`
-	Probed     bool              `json:"probed"`
-	Statistics []packedStatistic `json:"statistics"`
-}
-
-type packedStatistic struct {
-	Name      string           `json:"name"`
-	Title     string           `json:"title"`
-	About     string           `json:"about"`
-	Range     numbers          `json:"range"` // lowest and highest; null where unbounded
-	Direction report.Direction `json:"direction"`
+	measure.Descriptor
+	Layered bool `json:"layered"`
 }
 
 // numbers encode with six significant digits, integers whole, and as null where they are not finite.
@@ -80,17 +70,14 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 
 // pack gathers the data of a page.
 func pack(rows []scores.Row, rec scores.Record) packed {
-	p := packed{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows), Numbers: packNumbers(rows, rec.Models),
+	measures := report.Describe(rows, rec.Measures)
+	p := packed{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows, measures), Numbers: packNumbers(rows, rec.Models),
 		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models)}
 	for i, level := range report.Levels(rows) {
 		p.Shown[i] = int(level)
 	}
-	for _, m := range report.Describe(rows) {
-		pm := packedMeasure{Name: m.Name, Layered: report.Layered(rows, m.Name), Leads: m.Leads, Probed: m.Probed}
-		for _, s := range m.Statistics {
-			pm.Statistics = append(pm.Statistics, packedStatistic{s.Name, s.Title, s.About, numbers{s.Min, s.Max}, s.Direction})
-		}
-		p.Measures = append(p.Measures, pm)
+	for _, m := range measures {
+		p.Measures = append(p.Measures, packedMeasure{m, report.Layered(rows, m.Name)})
 	}
 	return p
 }
@@ -120,11 +107,11 @@ func zipped(v any) (string, error) {
 	return b.String(), nil
 }
 
-func packTexts(rows []scores.Row) map[string]textColumn {
+func packTexts(rows []scores.Row, measures report.Measures) map[string]textColumn {
 	return map[string]textColumn{
 		"from":      packText(rows, func(r *scores.Row) string { return r.Model }),
 		"to":        packText(rows, func(r *scores.Row) string { return r.OtherModel }),
-		"model":     packText(rows, report.ModelLabel),
+		"model":     packText(rows, measures.ModelLabel),
 		"layer":     packText(rows, func(r *scores.Row) string { return r.Layer }),
 		"other":     packText(rows, func(r *scores.Row) string { return r.OtherLayer }),
 		"data":      packText(rows, func(r *scores.Row) string { return r.Data }),

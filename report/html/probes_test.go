@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
 // probeRun is a study of what probes read: three models, two layers, three factors and two transformations with ranges of their own.
 func probeRun() Run {
-	run := Run{Record: scores.Record{Study: "probes"}}
+	run := Run{Record: scores.Record{Study: "probes", Measures: reporttest.Measures()}}
 	quarters := map[string][]string{"hue-shift": {"-0.375", "-0.125", "0.125", "0.375"}, "brightness-shift": {"-1.5", "-0.5", "0.5", "1.5"}}
 	for m, model := range []string{"small", "middle", "large"} {
 		for l, layer := range []string{"stage1", "penultimate"} {

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
@@ -38,9 +39,9 @@ type packedFit struct {
 
 const linePoints = 25
 
-func packRelations(rows []scores.Row) []packedRelation {
+func packRelations(rows []scores.Row, known []measure.Descriptor) []packedRelation {
 	var out []packedRelation
-	for _, r := range report.Relations(rows) {
+	for _, r := range report.Relations(rows, known) {
 		p := packedRelation{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: packFit(r)}
 		for _, at := range r.Points {
 			p.Points = append(p.Points, packedPoint{report.Printable(at.Label), at.X, at.Y, at.N})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -65,7 +66,7 @@ func TestUnitsOfARun(t *testing.T) {
 	if first.Of != "unit" || first.Statistic != "invariance" || first.Layer != "a" || first.Low != 0 || first.High != 4.9 {
 		t.Errorf("%+v", first)
 	}
-	rec := scores.Record{Study: "s", Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
+	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
 	v := openAt(t, Run{rows, rec, a}, 1280, 900, "#firing.chart=units")
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles", n)

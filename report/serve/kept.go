@@ -132,7 +132,7 @@ func (s *Server) summary(r *run) (summary, error) {
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(summary{len(rows), report.Findings(rows)})
+		return json.Marshal(summary{len(rows), report.Findings(rows, record.Measures)})
 	})
 	if err == nil {
 		err = json.Unmarshal(text, &out)

@@ -127,7 +127,7 @@ func TestRecordReplacedWithinATick(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net")
-	l, err := openLibrary([]string{dir})
+	l, err := openLibrary([]string{dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

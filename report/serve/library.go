@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -36,12 +37,13 @@ type library struct {
 
 // A root is one of the folders served.
 type root struct {
-	dir  string // absolute
-	name string // told apart from the others
-	open *os.Root
+	measures []measure.Descriptor // of runs whose records hold none
+	dir      string               // absolute
+	name     string               // told apart from the others
+	open     *os.Root
 }
 
-func openLibrary(dirs []string) (*library, error) {
+func openLibrary(dirs []string, measures []measure.Descriptor) (*library, error) {
 	l := &library{}
 	for _, dir := range dirs {
 		abs, err := filepath.Abs(dir)
@@ -53,7 +55,7 @@ func openLibrary(dirs []string) (*library, error) {
 			l.close()
 			return nil, fmt.Errorf("serving %s: %w", dir, err)
 		}
-		l.roots = append(l.roots, root{abs, filepath.Base(abs), open})
+		l.roots = append(l.roots, root{measures, abs, filepath.Base(abs), open})
 	}
 	return l, nil
 }
@@ -183,6 +185,9 @@ func (r *run) record() (scores.Record, error) {
 	record, err := scores.ParseRecord(data)
 	if err != nil {
 		return scores.Record{}, err
+	}
+	if record.Measures == nil {
+		record.Measures = r.root.measures
 	}
 	r.known, r.seen = record, info
 	return record, nil

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/webguard"
+	"github.com/noether-ml/noether/measure"
 )
 
 // Options say what is served, and to whom.
@@ -27,6 +28,8 @@ type Options struct {
 	Dirs  []string // folders that hold run folders, at any depth, or are one
 	Hosts []string // further names of the server
 	Token string   // what a request must bear; "": nothing
+	// Measures describe the measures of runs whose records hold no descriptors.
+	Measures []measure.Descriptor
 	// Every is how often a run that is going on is looked at for its progress; 0: each second.
 	Every time.Duration
 }
@@ -44,7 +47,7 @@ func New(o Options) (*Server, error) {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
-	l, err := openLibrary(o.Dirs)
+	l, err := openLibrary(o.Dirs, o.Measures)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"log"
 	"os"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/report/table"
 	"github.com/noether-ml/noether/scores"
 )
@@ -14,7 +15,7 @@ func Example() {
 	a, b := row, row
 	a.Model, a.Value, a.Low, a.High = "approved", 0.78, 0.75, 0.81
 	b.Model, b.Value, b.Low, b.High = "candidate", 0.83, 0.80, 0.86
-	t, err := table.Of([]scores.Row{a, b}, table.Options{})
+	t, err := table.Of([]scores.Row{a, b}, table.Options{Measures: reporttest.Measures()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -18,6 +19,8 @@ import (
 type Options struct {
 	Every bool // all statistics of the rows, not just those worth a first look and the accuracy
 	Plain bool // values without their intervals
+
+	Measures []measure.Descriptor // of the rows' measures; a measure without one is shown by its name
 }
 
 // A Table is a table before it is written.
@@ -31,7 +34,7 @@ type Table struct {
 type Column struct {
 	Transform string // with its parameter; "" where nothing is moved, or where no transformation makes a difference
 	Measure   string
-	Statistic report.Statistic
+	Statistic measure.StatisticDescriptor
 }
 
 // A Line is what one subject scored.
@@ -48,8 +51,8 @@ type field struct {
 	of   func(*scores.Row) string
 }
 
+// labels are the columns that say what a line is about, after the model.
 var labels = []field{
-	{"model", report.ModelLabel},
 	{"data", func(r *scores.Row) string { return r.Data }},
 	{"layer", func(r *scores.Row) string { return r.Layer }},
 	{"other layer", func(r *scores.Row) string { return r.OtherLayer }},
@@ -65,7 +68,7 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 		shown = report.OverTrials(rows) // of classes and factors
 	}
 	if !o.Every {
-		shown = worthShowing(shown)
+		shown = worthShowing(shown, o.Measures)
 	}
 	if models := slices.DeleteFunc(slices.Clone(shown), func(r scores.Row) bool { return r.Layer != "" }); len(models) > 0 {
 		shown = models
@@ -73,7 +76,7 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 	if len(shown) == 0 {
 		return nil, errors.New("there are no scores to make a table of")
 	}
-	b := &builder{rows: shown, plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
+	b := &builder{rows: shown, measures: report.Describe(shown, o.Measures), plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
 	b.differing()
 	for i := range shown {
 		b.add(&shown[i])
@@ -82,10 +85,10 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 }
 
 // worthShowing keeps statistics with a direction, and the accuracy on the data as they are.
-func worthShowing(rows []scores.Row) []scores.Row {
+func worthShowing(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	keep := map[[2]string]bool{{"accuracy", "clean"}: true}
-	for _, m := range report.Describe(rows) {
-		for _, s := range m.Headline() {
+	for _, m := range report.Describe(rows, known) {
+		for _, s := range report.Headline(m) {
 			keep[[2]string{m.Name, s.Name}] = true
 		}
 	}
@@ -96,6 +99,7 @@ type columnKey struct{ transform, measure, statistic string }
 
 type builder struct {
 	rows     []scores.Row
+	measures report.Measures
 	plain    bool
 	fields   []field
 	constant map[[2]string]bool // statistics that no transformation changes
@@ -108,8 +112,9 @@ type builder struct {
 
 // differing finds the labels in which lines differ, the model always among them, and the statistics that no transformation changes.
 func (b *builder) differing() {
+	b.fields, b.out.Labels = []field{{"model", b.measures.ModelLabel}}, []string{"model"}
 	for _, f := range labels {
-		if f.name == "model" || slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.of(&r) != f.of(&b.rows[0]) }) {
+		if slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.of(&r) != f.of(&b.rows[0]) }) {
 			b.fields = append(b.fields, f)
 			b.out.Labels = append(b.out.Labels, f.name)
 		}
@@ -171,13 +176,9 @@ func (b *builder) column(r *scores.Row) int {
 	if !seen {
 		i = len(b.out.Columns)
 		b.columns[k] = i
-		b.out.Columns = append(b.out.Columns, Column{report.Printable(k.transform), r.Measure, about(r)})
+		b.out.Columns = append(b.out.Columns, Column{report.Printable(k.transform), r.Measure, b.measures.Statistic(r)})
 	}
 	return i
-}
-
-func about(r *scores.Row) report.Statistic {
-	return report.Describe([]scores.Row{*r})[0].Statistics[0]
 }
 
 // table puts the columns into their order: what concerns no transformation, then transformation by transformation.

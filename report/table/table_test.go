@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -42,7 +43,7 @@ func written(t *testing.T, rows []scores.Row, o Options, write func(*Table, *str
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
+	got := written(t, study(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
 	want := `| model | accuracy | gray: effective invariance | tilt: effective invariance |
 | --- | ---: | ---: | ---: |
 | resnet\_20 | 0.800 | 0.500 [0.400, 0.700] | 0.510 [0.400, 0.700] |
@@ -55,7 +56,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestLaTeX(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{Plain: true}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
+	got := written(t, study(), Options{Measures: reporttest.Measures(), Plain: true}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
 	want := `% \usepackage{booktabs}
 \begin{tabular}{lrrr}
 \toprule
@@ -75,7 +76,7 @@ vit & 0.850 & 0.600 & 0.610 \\
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{}, func(t *Table, b *strings.Builder) error { return t.CSV(b) })
+	got := written(t, study(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.CSV(b) })
 	lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 	if err != nil || len(lines) != 3 || lines[2][3] != "0.610 [0.400, 0.700]" {
 		t.Errorf("%v: %q", err, lines)
@@ -92,15 +93,15 @@ func TestHostileAndMissing(t *testing.T) {
 		}
 	}
 	rows = rows[1:] // the first model lacks a score
-	md := written(t, rows, Options{}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
+	md := written(t, rows, Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
 	if strings.Contains(md, "<script>") || strings.Contains(md, "\x1b") || strings.Count(md, "\n") != 4 || !strings.Contains(md, `a\|b`) || !strings.Contains(md, "–") {
 		t.Errorf("Markdown: %q", md)
 	}
-	tex := written(t, rows, Options{}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
+	tex := written(t, rows, Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
 	if strings.Contains(tex, `\input{`) || !strings.Contains(tex, `\textbackslash{}input\{`) || !strings.Contains(tex, " -- ") {
 		t.Errorf("LaTeX: %q", tex)
 	}
-	if _, err := Of(nil, Options{}); err == nil {
+	if _, err := Of(nil, Options{Measures: reporttest.Measures()}); err == nil {
 		t.Error("a table of nothing")
 	}
 }
@@ -113,7 +114,7 @@ func TestLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows[1].Layer = "relu2"
-	table, err := Of(rows, Options{})
+	table, err := Of(rows, Options{Measures: reporttest.Measures()})
 	if err != nil || strings.Join(table.Labels, ",") != "model,layer" || len(table.Lines) != 3 {
 		t.Errorf("%v: %+v", err, table)
 	}

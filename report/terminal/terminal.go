@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -37,7 +38,7 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	}
 	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: report.Overview(rows)}
 	p.heading(rec, rows)
-	for _, m := range report.Describe(p.shown) {
+	for _, m := range report.Describe(p.shown, rec.Measures) {
 		p.measure(m)
 	}
 	p.skipped(rec.Skipped)
@@ -95,10 +96,10 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 }
 
 // measure prints one table for a measure of predictions, and one for each statistic of a measure of layers.
-func (p *printer) measure(m report.Measure) {
+func (p *printer) measure(m measure.Descriptor) {
 	var tables []grid
 	if report.Layered(p.shown, m.Name) {
-		for _, s := range m.Headline() {
+		for _, s := range report.Headline(m) {
 			tables = append(tables, p.layers(m, s))
 		}
 	} else {
@@ -127,17 +128,17 @@ func labelsOf(s report.Series) []string {
 }
 
 // predictions has a row for each model, transformation, factor and data set, and a column for each statistic.
-func (p *printer) predictions(m report.Measure) grid {
+func (p *printer) predictions(m measure.Descriptor) grid {
 	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
 	place := make(map[key]int)
 	statistics := m.Statistics
 	if len(statistics) > mostColumns {
-		statistics = m.Headline()
+		statistics = report.Headline(m)
 	}
 	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
-		for _, one := range report.SeriesOf(p.shown, m.Name, s.Name) {
+		for _, one := range report.SeriesOf(p.shown, m, s.Name) {
 			k := key{one.Model, one.Data, one.Transform, one.Factor, one.Variant}
 			i, seen := place[k]
 			if !seen {
@@ -159,18 +160,18 @@ func (p *printer) predictions(m report.Measure) grid {
 }
 
 // layers has a row for each model, transformation, factor and data set, with the best and the worst layer.
-func (p *printer) layers(m report.Measure, s report.Statistic) grid {
+func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
 		labels: slices.Clone(gridLabels),
 		values: []string{"best layer", "worst layer"},
 	}
-	if s.Direction == report.Neutral {
+	if s.Direction == measure.Neutral {
 		g.values = []string{"highest layer", "lowest layer"}
 	}
 	fewest, most := math.MaxInt, 0
 	unit := "layer"
-	for _, one := range report.SeriesOf(p.shown, m.Name, s.Name) {
+	for _, one := range report.SeriesOf(p.shown, m, s.Name) {
 		if one.IsGrid() {
 			one = one.WithoutSelf()
 			unit = "pair of layers"
@@ -187,16 +188,16 @@ func (p *printer) layers(m report.Measure, s report.Statistic) grid {
 	if most == 1 {
 		g.oneLayer()
 	}
-	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []report.Statistic{s}))
+	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []measure.StatisticDescriptor{s}))
 	return g
 }
 
 // observations writes how many observations some statistics of a measure rest on.
-func (p *printer) observations(m report.Measure, of []report.Statistic) string {
+func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
 		r := &p.shown[i]
-		if r.Measure == m.Name && slices.ContainsFunc(of, func(s report.Statistic) bool { return s.Name == r.Statistic }) {
+		if r.Measure == m.Name && slices.ContainsFunc(of, func(s measure.StatisticDescriptor) bool { return s.Name == r.Statistic }) {
 			low, high = min(low, r.N), max(high, r.N)
 		}
 	}
@@ -222,8 +223,8 @@ func span(low, high int) string {
 }
 
 // arrow marks the direction of a statistic that is more invariant.
-func arrow(d report.Direction) string {
-	return map[report.Direction]string{report.Higher: " ↑", report.Lower: " ↓"}[d]
+func arrow(d measure.Direction) string {
+	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
 // nullOf writes the null of a curve: one number, or the range over its layers; "" where it has none.

@@ -54,7 +54,7 @@ func TestBestAndWorst(t *testing.T) {
 	near, far := at, at
 	near.Layer, near.Depth, near.Value = "near", 1, 0.1
 	far.Layer, far.Depth, far.Value = "far", 2, 0.7
-	text := printed(t, []scores.Row{far, near}, scores.Record{}, Options{})
+	text := printed(t, []scores.Row{far, near}, scores.Record{Measures: reporttest.Measures()}, Options{})
 	var row string
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "0.100") {
@@ -72,7 +72,7 @@ func TestTerminalKeepsOrder(t *testing.T) {
 	at := func(transform, parameter string) scores.Row {
 		return scores.Row{Model: "m", Data: "d", Transform: transform, Parameter: parameter, Measure: "effective-invariance", Statistic: "ei", Value: 0.5, Low: nan, High: nan, Null: nan, N: 5}
 	}
-	text := printed(t, []scores.Row{at("gray", ""), at("turn", "15"), at("turn", "30"), at("blur", ""), at("turn", "")}, scores.Record{}, Options{})
+	text := printed(t, []scores.Row{at("gray", ""), at("turn", "15"), at("turn", "30"), at("blur", ""), at("turn", "")}, scores.Record{Measures: reporttest.Measures()}, Options{})
 	var order []string
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "0.500") {
@@ -113,7 +113,7 @@ func TestTerminalFits(t *testing.T) {
 
 func TestTerminalOfNothing(t *testing.T) {
 	t.Parallel()
-	if text := printed(t, nil, scores.Record{Study: "s"}, Options{}); !strings.Contains(text, "There are no scores yet.") {
+	if text := printed(t, nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{}); !strings.Contains(text, "There are no scores yet.") {
 		t.Errorf("an empty run prints %q", text)
 	}
 }
@@ -128,7 +128,7 @@ func TestTerminalOfFactors(t *testing.T) {
 	text := printed(t, []scores.Row{
 		row("informativeness", "r2", "hue", 0.75), row("informativeness", "r2", "scale", 0.25),
 		row("distance", "l2", "", 0.5), row("distance", "l2", "class=cat", 0.125),
-	}, scores.Record{Study: "s"}, Options{Width: 120})
+	}, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{Width: 120})
 	if !strings.Contains(text, "factor  layer") {
 		t.Errorf("factors have no heading of their own in\n%s", text)
 	}

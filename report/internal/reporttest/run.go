@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A FakeRun is the shape of an invented run that looks like a real one.
@@ -162,7 +164,7 @@ func (f FakeRun) record() scores.Record {
 	started := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	finished := started.Add(192 * time.Second)
 	rec := scores.Record{
-		Study: "cifar-rotation", Noether: "0.1.0", Started: started, Finished: &finished, Cells: 30, Done: 30,
+		Study: "cifar-rotation", Measures: Measures(), Noether: "0.1.0", Started: started, Finished: &finished, Cells: 30, Done: 30,
 		Engine: scores.EngineRecord{ONNXRuntime: "1.24.1", Device: "cpu", BLAS: "OpenBLAS", Threads: 2, Machine: "linux/amd64"},
 		Skipped: []scores.Skip{
 			{Model: f.Name("model", 0), Layer: "logits", Measure: "seis", Why: "the layer has no space"},
@@ -208,3 +210,6 @@ func Checkerboard(w, h int) []byte {
 	}
 	return b.Bytes()
 }
+
+// Measures returns the descriptors of all measures.
+func Measures() []measure.Descriptor { return spec.Descriptors() }

@@ -10,17 +10,17 @@ export interface Statistic {
   title: string;
   about: string;
   range: [number | null, number | null];
-  direction: number;
+  direction?: Direction;
 }
 
-/** Which end of a statistic is more invariant. */
-export const Direction = { neutral: 0, higher: 1, lower: 2 };
+/** Which end of a statistic is better, if one is. */
+export type Direction = 'higher' | 'lower';
 
 export interface Measure {
   name: string;
   layered: boolean;
-  leads: string; // the kind of chart to show first, where the rows suit it
-  probed: boolean; // by probes, which its variants are; its factors stand side by side
+  chart?: string; // the kind of chart to show first, where the rows suit it
+  probes?: boolean; // by probes, which its variants are; its factors stand side by side
   statistics: Statistic[];
 }
 

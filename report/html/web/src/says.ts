@@ -2,7 +2,7 @@
 // made likewise, in findings.go.
 
 import { isJoined, type Context, type Point } from './charts/kind';
-import { Direction, grouped, type Statistic } from './data';
+import { grouped, type Statistic } from './data';
 import { capital, number, shorten } from './format';
 import { dimensionTitle, labelOf } from './series';
 
@@ -21,8 +21,8 @@ function reading(c: Context, drawn: Point[], bandsUpTo: number): string {
 
 function towards(c: Context): string {
   const better = c.rows.some((row) => c.scores.text('to', row) !== '') ? 'more alike' : 'more is kept';
-  if (c.statistic.direction === Direction.higher) return ` Higher: ${better}.`;
-  return c.statistic.direction === Direction.lower ? ` Lower: ${better}.` : '';
+  if (c.statistic.direction === 'higher') return ` Higher: ${better}.`;
+  return c.statistic.direction === 'lower' ? ` Lower: ${better}.` : '';
 }
 
 export function saysOfCurves(c: Context, drawn: Point[], at: (p: Point) => string, over: string, bandsUpTo: number): string {
@@ -89,9 +89,9 @@ function beyond(p: Point, q: Point): boolean | undefined {
 }
 
 function chance(c: Context, drawn: Point[]): string {
-  if (c.statistic.direction === Direction.neutral) return '';
+  if (!c.statistic.direction) return '';
   const with_ = drawn.filter((p) => p.null !== null);
-  const at = with_.filter((p) => c.statistic.direction === Direction.higher ? p.null! >= (p.low ?? p.value) : p.null! <= (p.high ?? p.value));
+  const at = with_.filter((p) => c.statistic.direction === 'higher' ? p.null! >= (p.low ?? p.value) : p.null! <= (p.high ?? p.value));
   if (at.length === 0) return '';
   return at.length === with_.length ? 'None of it is better than chance.' : `${at.length} of ${with_.length} points are no better than chance.`;
 }

@@ -40,7 +40,7 @@ export class Section {
   ) {
     this.summarised = rows.filter((row) => scores.shown(row) >= Shown.trials);
     const suiting = kinds.filter((k) => k.suits(scores, measure, this.summarised));
-    const first = isMatrix(scores, this.summarised) ? heat.name : measure.leads;
+    const first = isMatrix(scores, this.summarised) ? heat.name : measure.chart;
     this.offered = suiting.sort((a, b) => Number(b.name === first) - Number(a.name === first));
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
@@ -94,7 +94,7 @@ export class Section {
   // dimensions are what the series of a chart can be: what has several values, and the tags of models.
   private dimensions(kind: Kind, rows: number[]): Dimension[] {
     const columns = kind.by.filter((d) => d === 'model' || varies(this.scores, d as Axis, rows));
-    if (this.measure.probed && kind === bars) columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant')); // what one probe reads and another does not
+    if (this.measure.probes && kind === bars) columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant')); // what one probe reads and another does not
     const tags = kind.by.length > 1 ? this.scores.tagNames().filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1) : [];
     return [...columns, ...tags.map((t): Dimension => `tag:${t}`)];
   }
@@ -134,7 +134,7 @@ export class Section {
     if (name === 'parameter') values.sort(byNumber);
     const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
     if (name === 'layer') return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
-    const each = name === 'factor' && drawn.rows && this.measure.probed && !all.includes('');
+    const each = name === 'factor' && drawn.rows && this.measure.probes && !all.includes('');
     const whole = name === 'parameter' ? (drawn.rows ? 'mean' : 'all') : each ? 'each' : name === 'factor' && all.includes('') ? 'all samples' : '';
     return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
   }

@@ -20,11 +20,11 @@ export const bars: Kind = {
   spread: (c) => [line(c)],
   panels: (c) => {
     const along = line(c), panels = panelsBy(c, chosen(c, [along]), [along]);
-    const domain = c.measure.probed && panels.length > 1 ? common(c, panels.flatMap(([, rows]) => rows)) : undefined;
+    const domain = c.measure.probes && panels.length > 1 ? common(c, panels.flatMap(([, rows]) => rows)) : undefined;
     return panels.map(([title, rows]) => ({
-      title: c.measure.probed && title !== '' ? title : [capital(c.statistic.title), title, `by ${dimensionTitle(along as Dimension)}`].filter(Boolean).join(' '),
+      title: c.measure.probes && title !== '' ? title : [capital(c.statistic.title), title, `by ${dimensionTitle(along as Dimension)}`].filter(Boolean).join(' '),
       rows,
-      wide: !c.measure.probed || panels.length === 1,
+      wide: !c.measure.probes || panels.length === 1,
       build: () => {
         const drawn = points(c, rows, (row) => labelled(c, along, row));
         return { spec: drawn.length > 0 ? sideBySide(c, drawn, domain) : undefined, says: saysOfBars(c, drawn) };
@@ -42,7 +42,7 @@ function common(c: Context, rows: number[]): [number, number] | undefined {
 
 /** The columns that a reader can choose for the lines. */
 export function linesOf(scores: Scores, measure: Measure, rows: number[]): Axis[] {
-  return (measure.probed ? linesOfProbes : lines).filter((a) => (a === 'layer' && !measure.layered ? false : varies(scores, a, rows)) ||
+  return (measure.probes ? linesOfProbes : lines).filter((a) => (a === 'layer' && !measure.layered ? false : varies(scores, a, rows)) ||
     (a === 'transform' && rows.some((row) => scores.text('transform', row) !== '')));
 }
 

@@ -1,6 +1,5 @@
 // Curves: a statistic against the depth of the layer or the value of the transformation's parameter.
 
-import { Direction } from '../data';
 import { capital, shorten } from '../format';
 import { byNumber, parameter } from '../series';
 import { saysOfCurves } from '../says';
@@ -75,7 +74,7 @@ function curves(c: Context, drawn: Point[], xTitle: string, relative: boolean): 
   const color = colour(c.series), detail = { field: 'line', type: 'nominal' };
   const layers: Record<string, unknown>[] = [];
   if (drawn.some((p) => p.null !== null)) {
-    if (few && c.statistic.direction === Direction.higher) {
+    if (few && c.statistic.direction === 'higher') {
       layers.push({
         transform: [{ filter: 'isValid(datum.null)' }],
         mark: { type: 'area', opacity: Math.max(0.03, 0.14 / lines) },

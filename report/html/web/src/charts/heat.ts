@@ -71,7 +71,7 @@ export function pairsOf(scores: Scores, measure: Measure, rows: number[]): { nam
 // isInParts says whether factors stand beside each other under transformations, in parts of their ranges.
 function isInParts(scores: Scores, measure: Measure, rows: number[]): boolean {
   const parts = rows.filter((row) => scores.text('parameter', row) !== '' && scores.text('factor', row) !== '');
-  return measure.probed && varies(scores, 'parameter', parts) && (varies(scores, 'factor', parts) || varies(scores, 'transform', parts));
+  return Boolean(measure.probes) && varies(scores, 'parameter', parts) && (varies(scores, 'factor', parts) || varies(scores, 'transform', parts));
 }
 
 function pairOf(c: Omit<Context, 'series'>): [Side, Side] {

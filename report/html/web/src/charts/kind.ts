@@ -97,7 +97,7 @@ export function settled(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string
   if (name === 'parameter' || name === 'layer') return asked;
   const values = offered(c, drawn, name, free);
   if (values.includes(asked)) return asked;
-  return values.includes('') || (name === 'factor' && drawn.rows && c.measure.probed) ? '' : (values[0] ?? '');
+  return values.includes('') || (name === 'factor' && drawn.rows && c.measure.probes) ? '' : (values[0] ?? '');
 }
 
 /** The rows of the statistic, with everything fixed that is not spread out. */
@@ -108,7 +108,7 @@ export function chosen(c: Context, spread: Axis[]): number[] {
     s.text('statistic', row) === c.statistic.name &&
     (free.has('data') || s.text('data', row) === at.data) &&
     (free.has('variant') || s.text('variant', row) === at.variant) &&
-    (free.has('factor') || (c.measure.probed && at.factor === '') || s.text('factor', row) === at.factor) &&
+    (free.has('factor') || (c.measure.probes && at.factor === '') || s.text('factor', row) === at.factor) &&
     (free.has('parameter') ? s.text('parameter', row) !== '' : at.parameter === '' ? s.shown(row) === Shown.overview : s.text('parameter', row) === at.parameter));
   if (free.has('layer') || !c.measure.layered) return rows;
   return atLayer(rows, c.choice('layer'), (row) => ({ model: s.text('model', row), layer: s.text('layer', row), depth: s.number('depth', row) ?? 0 }));
@@ -141,7 +141,7 @@ export function panelsBy(c: Context, rows: number[], spread: Axis[]): [string, n
   const modelled = dimension === 'model' || dimension.startsWith('tag:') || spread.some((a) => a === 'model' || a === 'from');
   const moved = dimension === 'transform' || spread.includes('transform');
   const valued = moved || dimension === 'parameter' || spread.includes('parameter');
-  const factored = !c.measure.probed || dimension === 'factor' || spread.includes('factor');
+  const factored = !c.measure.probes || dimension === 'factor' || spread.includes('factor');
   return grouped(rows, (row) => [
     modelled ? '' : c.scores.text('model', row),
     under(factored ? '' : c.scores.text('factor', row), moved ? '' : c.scores.text('transform', row)),

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// Measures describe the measures of some rows, each with the statistics that the rows hold, in the order to show them.
+type Measures []measure.Descriptor
+
+// Describe returns the descriptors of the measures that rows hold. known are those of the run's record. A measure or a statistic that
+// they lack is shown by its own name, with no range and no direction, after the others.
+func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
+	statistics := make(map[string][]string)
+	type pair struct{ measure, statistic string }
+	seen := make(map[pair]bool)
+	for i := range rows {
+		p := pair{rows[i].Measure, rows[i].Statistic}
+		if !seen[p] {
+			seen[p] = true
+			statistics[p.measure] = append(statistics[p.measure], p.statistic)
+		}
+	}
+	var found Measures
+	for _, d := range known {
+		if present := statistics[d.Name]; present != nil {
+			found = append(found, restricted(d, present))
+			delete(statistics, d.Name)
+		}
+	}
+	for _, name := range distinct(rows, byMeasure) {
+		if present := statistics[name]; present != nil {
+			found = append(found, restricted(measure.Descriptor{Name: name, Title: name}, present))
+		}
+	}
+	return found
+}
+
+// restricted returns a descriptor with the statistics that are present: first those described, then the others.
+func restricted(d measure.Descriptor, present []string) measure.Descriptor {
+	left := make(map[string]bool, len(present))
+	for _, name := range present {
+		left[name] = true
+	}
+	described := d.Statistics
+	d.Statistics = nil
+	for _, s := range described {
+		if left[s.Name] {
+			d.Statistics = append(d.Statistics, s)
+			delete(left, s.Name)
+		}
+	}
+	for _, name := range present {
+		if left[name] {
+			d.Statistics = append(d.Statistics, measure.StatisticDescriptor{Name: name, Title: name, Range: measure.AnyNumber})
+		}
+	}
+	return d
+}
+
+// Headline returns the statistics of a measure to show in an overview: those with a direction, or all where none has one.
+func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
+	var directed []measure.StatisticDescriptor
+	for _, s := range d.Statistics {
+		if s.Direction != measure.Neutral {
+			directed = append(directed, s)
+		}
+	}
+	if directed == nil {
+		return d.Statistics
+	}
+	return directed
+}
+
+// Statistic returns the descriptor of the statistic of a row.
+func (m Measures) Statistic(r *scores.Row) measure.StatisticDescriptor {
+	i := slices.IndexFunc(m, func(d measure.Descriptor) bool { return d.Name == r.Measure })
+	if i >= 0 {
+		if s, ok := m[i].Statistic(r.Statistic); ok {
+			return s
+		}
+	}
+	return measure.StatisticDescriptor{Name: r.Statistic, Title: r.Statistic, Range: measure.AnyNumber}
+}
+
+// ModelLabel names the model of a row, or the two that are compared: "a → b" where the scores of the measure depend on which comes
+// first, else "a and b".
+func (m Measures) ModelLabel(r *scores.Row) string {
+	switch {
+	case r.OtherModel == "":
+		return r.Model
+	case r.OtherModel == r.Model:
+		return r.Model + " with itself"
+	case slices.ContainsFunc(m, func(d measure.Descriptor) bool { return d.Name == r.Measure && d.Directional() }):
+		return r.Model + " → " + r.OtherModel
+	}
+	return r.Model + " and " + r.OtherModel
+}
