@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,7 +22,7 @@ type shortcut struct {
 // before and after, forwards and backwards, and in every sum that follows; a convolution does not.
 func (s *step) writeShortcuts() {
 	b := s.b
-	g := graph{static: b.Static(), makers: map[string]*pb.NodeProto{}}
+	g := graph{static: infer.Analyze(b.Snapshot()), makers: map[string]*pb.NodeProto{}}
 	for _, n := range b.Nodes() {
 		for _, out := range n.Output {
 			g.makers[out] = n
@@ -42,7 +43,7 @@ func (s *step) writeShortcuts() {
 
 // A graph is what can be told of tensors before it runs.
 type graph struct {
-	static *onnx.Static
+	static *infer.Info
 	makers map[string]*pb.NodeProto
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // A step is the graph of one step of a search while it is built, for n samples.
@@ -89,7 +91,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	for _, p := range s.state {
 		outputs = append(outputs, prefix+"next "+p.name)
 	}
-	graph, err = graph.WithOutputs(append(outputs, prefix+"loss", prefix+"slope"))
+	graph, err = rewrite.WithOutputs(graph, append(outputs, prefix+"loss", prefix+"slope"))
 	return graph, s, err
 }
 
@@ -140,10 +142,10 @@ func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 
 // like gives v the type and the shape of z, of which it is the cotangent.
 func (s *step) like(v, z onnx.Value) onnx.Value {
-	if t := s.b.Static().Type(string(z)); t != onnx.Float && t != onnx.Undefined {
+	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
 	}
-	if shape := s.b.Static().Shape(string(z)); len(shape) > 0 && slices.Min(shape) > 0 {
+	if shape := infer.Analyze(s.b.Snapshot()).Shape(string(z)); len(shape) > 0 && slices.Min(shape) > 0 {
 		return s.b.Reshape(v, shape...)
 	}
 	return s.b.ReshapeTo(v, s.b.Shape(z))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -32,7 +33,7 @@ func (m *Model) graft(b *onnx.Builder, images onnx.Value, n int, tensors []strin
 	if err != nil {
 		return nil, err
 	}
-	part, err := whole.WithOutputs(tensors)
+	part, err := rewrite.WithOutputs(whole, tensors)
 	if err != nil {
 		return nil, err
 	}

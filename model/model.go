@@ -8,6 +8,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -69,20 +71,21 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	if err := m.findInputs(); err != nil {
 		return nil, err
 	}
-	if m.graph, err = m.graph.WithAxes(m.axes()); err != nil {
+	axes, err := infer.Axes(m.graph, m.axes())
+	if err != nil {
 		return nil, setting(err, "axes")
 	}
 	if err := m.findScores(); err != nil {
 		return nil, err
 	}
-	if err := m.probe(context.Background()); err != nil {
+	if err := m.probe(context.Background(), axes); err != nil {
 		return nil, err
 	}
 	if m.sha256, err = file.SHA256(); err != nil {
 		return nil, err
 	}
 	if o.Reread {
-		m.graph = m.graph.WithoutWeights()
+		m.graph = rewrite.WithoutWeights(m.graph)
 	}
 	return m, nil
 }
@@ -103,11 +106,7 @@ func (m *Model) whole() (*onnx.Model, error) {
 	if sum != m.sha256 {
 		return nil, errors.New("the file has changed since it was opened")
 	}
-	graph, err := front(file, m.options)
-	if err != nil {
-		return nil, err
-	}
-	return graph.WithAxes(m.axes())
+	return front(file, m.options)
 }
 
 // front is the graph with what the preprocessing puts in front of it.
@@ -118,9 +117,9 @@ func front(file *onnx.Model, o Options) (*onnx.Model, error) {
 	return withFeatures(file, o)
 }
 
-// read is onnx.Read with an error that leaves the path to Open.
+// read is rewrite.ReadFloat32 with an error that leaves the path to Open.
 func read(path string) (*onnx.Model, error) {
-	graph, err := onnx.Read(path)
+	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}

@@ -8,16 +8,20 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // probe runs the model on dummies to learn the shapes of its tensors and whether their first axis is the batch, and
-// settles the layers, the classes and the batch.
-func (m *Model) probe(ctx context.Context) error {
+// settles the layers, the classes and the batch. axes are those of the tensors.
+func (m *Model) probe(ctx context.Context, axes map[string]onnx.Axes) error {
 	all, err := m.reachable()
 	if err != nil {
 		return err
+	}
+	for i := range all {
+		all[i].Axes = axes[all[i].Name]
 	}
 	shapes, err := m.sampleShapes(ctx, all)
 	if err != nil {
@@ -44,7 +48,7 @@ func (m *Model) reachable() ([]onnx.Layer, error) {
 	}
 	var kept []onnx.Layer
 	for _, l := range all {
-		cut, err := m.graph.WithOutputs([]string{l.Name})
+		cut, err := rewrite.WithOutputs(m.graph, []string{l.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +158,7 @@ func (m *Model) newProber(names []string) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	if graph, err = graph.WithOutputs(outputs); err != nil {
+	if graph, err = rewrite.WithOutputs(graph, outputs); err != nil {
 		return nil, err
 	}
 	session, err := m.newSession(graph, m.options.Threads, true)

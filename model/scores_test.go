@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -47,7 +48,7 @@ func TestScores(t *testing.T) {
 	norm := func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Div(x, b.Clip(b.Sqrt(b.ReduceSum(b.Pow(x, b.Scalar(2)), true, 1)), b.Scalar(1e-9), ""))
 	}
-	declare := func(b *onnx.Builder, name string, v onnx.Value) { b.OutputLike(name, v, v) }
+	declare := func(b *onnx.Builder, name string, v onnx.Value) { infer.OutputLike(b, name, v, v) }
 	for name, c := range map[string]struct {
 		make    func(b *onnx.Builder)
 		options model.Options

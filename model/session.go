@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -127,7 +128,7 @@ func (m *Model) cut(s *Session) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if graph, err = graph.WithOutputs(names); err != nil || !m.onProcessor() {
+	if graph, err = rewrite.WithOutputs(graph, names); err != nil || !m.onProcessor() {
 		return graph, err
 	}
 	return channelslast.Forward(graph)

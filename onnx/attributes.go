@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -51,7 +52,7 @@ func attribute(name string, value any) (*pb.AttributeProto, error) {
 	case float64:
 		return floatAttribute(name, float32(v)), nil
 	case []int:
-		a.Type, a.Ints = pb.AttributeProto_INTS.Enum(), int64s(v)
+		a.Type, a.Ints = pb.AttributeProto_INTS.Enum(), pbutil.Int64s(v)
 	case []float32:
 		a.Type, a.Floats = pb.AttributeProto_FLOATS.Enum(), v
 	case string:
@@ -71,22 +72,6 @@ func attribute(name string, value any) (*pb.AttributeProto, error) {
 		return nil, fmt.Errorf("attribute %s cannot hold a %T", name, value)
 	}
 	return a, nil
-}
-
-func int64s(v []int) []int64 {
-	list := make([]int64, len(v))
-	for i, x := range v {
-		list[i] = int64(x)
-	}
-	return list
-}
-
-func ints(v []int64) []int {
-	list := make([]int, len(v))
-	for i, x := range v {
-		list[i] = int(x)
-	}
-	return list
 }
 
 // AttrInt is an integer attribute of a node, or otherwise, its default.
@@ -116,7 +101,7 @@ func AttrString(n *pb.NodeProto, name, otherwise string) string {
 // AttrInts is an attribute of a node that lists integers, nil where it is absent.
 func AttrInts(n *pb.NodeProto, name string) []int {
 	if a := find(n, name); a != nil {
-		return ints(a.Ints)
+		return pbutil.Ints(a.Ints)
 	}
 	return nil
 }
@@ -144,6 +129,9 @@ func AttrStrings(n *pb.NodeProto, name string) []string {
 
 // AttrTensor is a tensor attribute of a node, nil where it is absent.
 func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, name).GetT() }
+
+// AttrGraph is a graph attribute of a node, nil where it is absent.
+func AttrGraph(n *pb.NodeProto, name string) *pb.GraphProto { return find(n, name).GetG() }
 
 func find(n *pb.NodeProto, name string) *pb.AttributeProto {
 	for _, a := range n.Attribute {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -43,10 +44,10 @@ type build struct {
 // NewBuilder starts an empty graph that uses a version of the standard operator set.
 func NewBuilder(opset int) *Builder {
 	p := &pb.ModelProto{
-		IrVersion:    ptr(irVersion(opset)),
-		ProducerName: ptr("noether"),
-		OpsetImport:  []*pb.OperatorSetIdProto{{Domain: ptr(""), Version: ptr(int64(opset))}},
-		Graph:        &pb.GraphProto{Name: ptr("noether")},
+		IrVersion:    pbutil.Ptr(irVersion(opset)),
+		ProducerName: pbutil.Ptr("noether"),
+		OpsetImport:  []*pb.OperatorSetIdProto{{Domain: pbutil.Ptr(""), Version: pbutil.Ptr(int64(opset))}},
+		Graph:        &pb.GraphProto{Name: pbutil.Ptr("noether")},
 	}
 	b := newBuilder(&Model{proto: p}, opset)
 	if opset < MinOpset {
@@ -62,13 +63,18 @@ func Extend(m *Model) *Builder {
 	g := b.model.proto.Graph
 	g.Node, g.Initializer = slices.Clip(g.Node), slices.Clip(g.Initializer)
 	g.Input, g.Output = slices.Clip(g.Input), slices.Clip(g.Output)
-	for name := range m.elementTypes() {
+	b.reserveNames()
+	return b
+}
+
+// reserveNames marks the names of the graph's tensors and nodes as taken.
+func (b *Builder) reserveNames() {
+	for name := range b.model.ElementTypes() {
 		b.tensors[name] = true
 	}
-	for _, n := range g.Node {
+	for _, n := range b.model.Nodes() {
 		b.nodes[n.GetName()] = true
 	}
-	return b
 }
 
 func newBuilder(m *Model, opset int) *Builder {
@@ -117,11 +123,8 @@ func (b *Builder) Model() (*Model, error) {
 	if b.err != nil {
 		return nil, b.Err()
 	}
-	m := b.model.copy()
-	g := m.proto.Graph
-	g.Node, g.Initializer = slices.Clone(g.Node), slices.Clone(g.Initializer)
-	g.Input, g.Output = slices.Clone(g.Input), slices.Clone(g.Output)
-	if len(g.Output) == 0 {
+	m := b.Snapshot()
+	if len(m.proto.Graph.Output) == 0 {
 		return nil, errors.New("building a graph: it has no output")
 	}
 	if err := check(m); err != nil {
@@ -133,19 +136,16 @@ func (b *Builder) Model() (*Model, error) {
 
 // typeOutputs declares the element types of outputs that have none and whose type can be told.
 func (m *Model) typeOutputs() {
-	types := m.elementTypes()
+	types := m.ElementTypes()
 	for i, out := range m.proto.Graph.Output {
 		if t := types[out.GetName()]; out.Type == nil && t != Undefined {
-			m.proto.Graph.Output[i] = valueInfo(out.GetName(), t, nil)
+			m.proto.Graph.Output[i] = Port{Name: out.GetName(), Type: t}.Proto()
 		}
 	}
 }
 
 // Input declares an input. A dimension of -1 is free; if it is the first it is called "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
-	if !b.take(name) {
-		return ""
-	}
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
 		dims[i].Size = max(d, -1)
@@ -153,18 +153,26 @@ func (b *Builder) Input(name string, t Type, shape ...int) Value {
 			dims[i].Symbol = "batch"
 		}
 	}
+	return b.InputPort(Port{Name: name, Type: t, Shape: dims})
+}
+
+// InputPort declares an input of any declared shape.
+func (b *Builder) InputPort(p Port) Value {
+	if !b.take(p.Name) {
+		return ""
+	}
 	g := b.model.proto.Graph
-	g.Input = append(g.Input, valueInfo(name, t, dims))
-	return Value(name)
+	g.Input = append(g.Input, p.Proto())
+	return Value(p.Name)
 }
 
 // Const adds weights. An empty name is chosen automatically.
 func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	if tensor.Size(t.Shape) != len(t.Data) {
-		b.fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
+		b.Fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
 		return ""
 	}
-	return b.Initializer(floatProto(name, t))
+	return b.Initializer(TensorProto(name, t))
 }
 
 // Initializer adds weights of any type, and takes the message over. If it has no name one is chosen.
@@ -173,7 +181,7 @@ func (b *Builder) Initializer(t *pb.TensorProto) Value {
 		return ""
 	}
 	if t.GetName() == "" {
-		t.Name = ptr(b.unique(b.tensors, b.scope+"const"))
+		t.Name = pbutil.Ptr(b.unique(b.tensors, b.scope+"const"))
 	} else if !b.take(t.GetName()) {
 		return ""
 	}
@@ -184,7 +192,7 @@ func (b *Builder) Initializer(t *pb.TensorProto) Value {
 
 // Scalar is a float32 constant of rank 0; equal ones are one tensor.
 func (b *Builder) Scalar(v float32) Value {
-	return b.shared(fmt.Sprintf("float %b", v), floatProto("", tensor.Tensor{Shape: []int{}, Data: []float32{v}}))
+	return b.shared(fmt.Sprintf("float %b", v), TensorProto("", tensor.Tensor{Shape: []int{}, Data: []float32{v}}))
 }
 
 // Int is an int64 constant of rank 0; equal ones are one tensor.
@@ -197,15 +205,15 @@ const maxFull = 1 << 26
 
 // Full is a float32 constant all of whose elements are one number; equal ones are one tensor.
 func (b *Builder) Full(v float32, shape ...int) Value {
-	if n, err := elements(int64s(shape)); err != nil || n > maxFull {
-		b.fail("a constant of shape %v is too large", shape)
+	if n, err := pbutil.Elements(pbutil.Int64s(shape)); err != nil || n > maxFull {
+		b.Fail("a constant of shape %v is too large", shape)
 		return ""
 	}
 	t := tensor.New(shape...)
 	for i := range t.Data {
 		t.Data[i] = v
 	}
-	return b.shared(fmt.Sprintf("full %b %d", v, shape), floatProto("", t))
+	return b.shared(fmt.Sprintf("full %b %d", v, shape), TensorProto("", t))
 }
 
 // Ints is an int64 constant of rank 1: shapes, axes, indices. Equal ones are one tensor.
@@ -251,14 +259,14 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 			in = now
 		}
 		if in != "" && !b.tensors[string(in)] {
-			b.fail("input %d of node %q is %q, which does not exist", i, b.scope+op, in)
+			b.Fail("input %d of node %q is %q, which does not exist", i, b.scope+op, in)
 			return values
 		}
 		n.Input = append(n.Input, string(in))
 	}
 	var err error
 	if n.Attribute, err = attrs.protos(); err != nil {
-		b.fail("node %q: %w", b.scope+op, err)
+		b.Fail("node %q: %w", b.scope+op, err)
 		return values
 	}
 	key := ""
@@ -268,7 +276,7 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 			return slices.Clone(made)
 		}
 	}
-	n.Name = ptr(b.unique(b.nodes, b.scope+op))
+	n.Name = pbutil.Ptr(b.unique(b.nodes, b.scope+op))
 	for i := range values {
 		name := n.GetName()
 		if outputs > 1 {
@@ -310,11 +318,11 @@ func (b *Builder) NeedDomain(domain string, version int) {
 			return
 		}
 	}
-	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: ptr(int64(version))})
+	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: pbutil.Ptr(int64(version))})
 }
 
-// fail keeps the first mistake.
-func (b *Builder) fail(format string, args ...any) {
+// Fail records a mistake, as methods of the builder do that are given something wrong. The first one is kept.
+func (b *Builder) Fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
 	}
@@ -326,10 +334,10 @@ func (b *Builder) take(name string) bool {
 	case b.err != nil:
 		return false
 	case name == "":
-		b.fail("a tensor needs a name")
+		b.Fail("a tensor needs a name")
 		return false
 	case b.tensors[name]:
-		b.fail("tensor %q exists already", name)
+		b.Fail("tensor %q exists already", name)
 		return false
 	}
 	b.tensors[name] = true

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -180,8 +181,8 @@ func TestOldOperatorSets(t *testing.T) {
 				t.Errorf("opset %d: %s has %d inputs, want %d", c.opset, n.GetOpType(), len(n.Input), c.inputs[n.GetOpType()])
 			}
 		}
-		if l, err := m.Select("y"); err != nil || l[0].Axes != "NC" {
-			t.Errorf("opset %d: y is %v (%v)", c.opset, l, err)
+		if axes, err := infer.Axes(m, nil); err != nil || axes["y"] != "NC" {
+			t.Errorf("opset %d: y is %v (%v)", c.opset, axes["y"], err)
 		}
 	}
 }
@@ -226,60 +227,4 @@ func TestBuildSerialiseParse(t *testing.T) {
 			t.Fatal(d)
 		}
 	})
-}
-
-// Cutting keeps exactly what the outputs depend on.
-func TestWithOutputsKeepsWhatIsNeeded(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		m := randomModel(t)
-		nodes := m.Nodes()
-		out := rapid.SampledFrom(nodes).Draw(t, "output").Output[0]
-		cut, err := m.WithOutputs([]string{out})
-		if err != nil {
-			t.Fatal(err)
-		}
-		needed := map[string]bool{out: true}
-		for _, n := range slices.Backward(nodes) {
-			for _, in := range n.Input {
-				needed[in] = needed[in] || needed[n.Output[0]]
-			}
-		}
-		var want, got []string
-		for _, n := range nodes {
-			if needed[n.Output[0]] {
-				want = append(want, n.Output[0])
-			}
-		}
-		for _, n := range cut.Nodes() {
-			got = append(got, n.Output[0])
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("nodes %q, want %q", got, want)
-		}
-		for _, w := range cut.Proto().Graph.Initializer {
-			if !needed[w.GetName()] {
-				t.Fatalf("weight %q is kept", w.GetName())
-			}
-		}
-		if len(cut.Outputs()) != 1 || cut.Outputs()[0].Name != out || cut.Outputs()[0].Type != onnx.Float {
-			t.Fatalf("the outputs are %v", cut.Outputs())
-		}
-		if wantInput := needed["x"]; (len(cut.Inputs()) == 1) != wantInput {
-			t.Fatalf("the inputs are %v", cut.Inputs())
-		}
-		if len(m.Nodes()) != len(nodes) || m.Outputs()[0].Name != "y" {
-			t.Fatal("the model has changed")
-		}
-	})
-}
-
-func TestWithOutputsSaysWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	m := small(t)
-	for names, want := range map[string]string{"": "no outputs", "nothing": `no tensor "nothing"`, "y Add y": `"y" is asked for twice`} {
-		if _, err := m.WithOutputs(strings.Fields(names)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", names, err)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package onnx
 import (
 	"slices"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -14,7 +15,7 @@ func (b *Builder) Output(name string, v Value) {
 		v = now
 	}
 	if b.err == nil && !b.tensors[string(v)] {
-		b.fail("output %q is %q, which does not exist", name, v)
+		b.Fail("output %q is %q, which does not exist", name, v)
 	}
 	if b.err != nil {
 		return
@@ -33,11 +34,22 @@ func (b *Builder) Output(name string, v Value) {
 		}
 	}
 	if b.isOutput(name) {
-		b.fail("output %q exists already", name)
+		b.Fail("output %q exists already", name)
 		return
 	}
 	g := b.model.proto.Graph
 	g.Output = append(g.Output, &pb.ValueInfoProto{Name: &name})
+}
+
+// OutputPort is Output with a declared type and shape. The output is named p.Name.
+func (b *Builder) OutputPort(p Port, v Value) {
+	b.Output(p.Name, v)
+	if b.err == nil {
+		g := b.model.proto.Graph
+		last := len(g.Output) - 1
+		p.Name = g.Output[last].GetName()
+		g.Output[last] = p.Proto()
+	}
 }
 
 func (b *Builder) isOutput(name string) bool {
@@ -47,7 +59,7 @@ func (b *Builder) isOutput(name string) bool {
 // renamable reports whether a tensor is of this builder, and neither an output already nor read inside a subgraph.
 func (b *Builder) renamable(name string) bool {
 	return b.own[name] && !b.isOutput(name) && !slices.ContainsFunc(b.model.proto.Graph.Node, func(n *pb.NodeProto) bool {
-		return !slices.Contains(n.Input, name) && slices.Contains(reads(n), name)
+		return !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
 	})
 }
 
@@ -66,7 +78,7 @@ func (b *Builder) rename(from, to Value) {
 	nodes := b.model.proto.Graph.Node
 	for i, n := range nodes {
 		if slices.Contains(n.Input, string(from)) || slices.Contains(n.Output, string(from)) {
-			nodes[i] = shallow(n)
+			nodes[i] = pbutil.Shallow(n)
 			nodes[i].Input, nodes[i].Output = swap(n.Input), swap(n.Output)
 		}
 	}
@@ -82,6 +94,6 @@ func (b *Builder) rename(from, to Value) {
 func (b *Builder) copyTo(name string, v Value) {
 	g := b.model.proto.Graph
 	g.Node = append(g.Node, &pb.NodeProto{
-		OpType: ptr("Identity"), Name: ptr(b.unique(b.nodes, name)), Input: []string{string(v)}, Output: []string{name},
+		OpType: pbutil.Ptr("Identity"), Name: pbutil.Ptr(b.unique(b.nodes, name)), Input: []string{string(v)}, Output: []string{name},
 	})
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -31,15 +31,15 @@ func check(m *Model) error {
 
 func usesStandard(g *pb.GraphProto) bool {
 	for _, n := range g.Node {
-		if standard(n) {
+		if IsStandard(n) {
 			return true
 		}
 	}
 	return false
 }
 
-// standard reports whether a node is of the standard operator set.
-func standard(n *pb.NodeProto) bool { return n.GetDomain() == "" || n.GetDomain() == "ai.onnx" }
+// IsStandard reports whether a node is of the standard operator set.
+func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" || n.GetDomain() == "ai.onnx" }
 
 // checkTensors looks at the data of every tensor of the model and lists the external files.
 func checkTensors(m *Model) error {
@@ -56,11 +56,11 @@ func checkTensors(m *Model) error {
 
 // checkTensor compares what a tensor claims with what is there, before anybody allocates what it claims.
 func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
-	n, err := elements(t.Dims)
+	n, err := pbutil.Elements(t.Dims)
 	if err != nil {
 		return err
 	}
-	if external(t) {
+	if pbutil.External(t) {
 		return checkExternal(t, n, dir, files)
 	}
 	width := Type(t.GetDataType()).Size()
@@ -95,21 +95,6 @@ func typedLen(t *pb.TensorProto) (n int, known bool) {
 	return 0, false
 }
 
-// elements is the number of values that a shape holds.
-func elements(dims []int64) (int64, error) {
-	n := int64(1)
-	for _, d := range dims {
-		if d < 0 {
-			return 0, fmt.Errorf("has a negative dimension in its shape %v", dims)
-		}
-		if d > 0 && n > math.MaxInt64/16/d {
-			return 0, fmt.Errorf("has a shape that is too large: %v", dims)
-		}
-		n *= d
-	}
-	return n, nil
-}
-
 // checkOrder makes sure that every tensor has one source and that nodes read only what is there before them.
 func checkOrder(g *pb.GraphProto) error {
 	made := initializers(g)
@@ -117,14 +102,14 @@ func checkOrder(g *pb.GraphProto) error {
 		made[in.GetName()] = true
 	}
 	for i, n := range g.Node {
-		for _, name := range reads(n) {
+		for _, name := range Reads(n) {
 			if !made[name] {
 				return unmade(g.Node, i, name)
 			}
 		}
 		for _, out := range n.Output {
 			if out != "" && made[out] {
-				return fmt.Errorf("%s produces tensor %q, which exists already", label(n), out)
+				return fmt.Errorf("%s produces tensor %q, which exists already", Label(n), out)
 			}
 			made[out] = true
 		}
@@ -147,12 +132,12 @@ func unmade(nodes []*pb.NodeProto, i int, name string) error {
 	}
 	maker, ok := makers[name]
 	if !ok {
-		return fmt.Errorf("%s reads tensor %q, which no node produces", label(nodes[i]), name)
+		return fmt.Errorf("%s reads tensor %q, which no node produces", Label(nodes[i]), name)
 	}
 	if reaches(nodes, makers, maker, i) {
-		return fmt.Errorf("%s and %s form a cycle through tensor %q", label(nodes[i]), label(nodes[maker]), name)
+		return fmt.Errorf("%s and %s form a cycle through tensor %q", Label(nodes[i]), Label(nodes[maker]), name)
 	}
-	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", label(nodes[i]), name, label(nodes[maker]))
+	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", Label(nodes[i]), name, Label(nodes[maker]))
 }
 
 // reaches reports whether node from depends on node to.
@@ -169,7 +154,7 @@ func reaches(nodes []*pb.NodeProto, makers map[string]int, from, to int) bool {
 			continue
 		}
 		seen[i] = true
-		for _, name := range reads(nodes[i]) {
+		for _, name := range Reads(nodes[i]) {
 			if j, ok := makers[name]; ok {
 				stack = append(stack, j)
 			}

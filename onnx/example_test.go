@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -29,16 +30,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, l := range layers {
-		fmt.Println(l.Depth, l.Op, l.Name, l.Axes)
+		fmt.Println(l.Depth, l.Op, l.Name)
 	}
-	cut, err := m.WithOutputs([]string{"block0/Relu"})
+	cut, err := rewrite.WithOutputs(m, []string{"block0/Relu"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(m.Nodes()), "nodes,", len(cut.Nodes()), "for", cut.Outputs()[0])
 	// Output:
-	// 2 Relu block0/Relu NCHW
-	// 4 Relu block1/Relu NCHW
-	// 5 ReduceMean ReduceMean NC
+	// 2 Relu block0/Relu
+	// 4 Relu block1/Relu
+	// 5 ReduceMean ReduceMean
 	// 6 nodes, 2 for block0/Relu float
 }

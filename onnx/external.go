@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -22,8 +23,6 @@ type span struct {
 	file           string // relative to the model's folder
 	offset, length int64  // length is -1 where the file does not say
 }
-
-func external(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
 
 func spanOf(t *pb.TensorProto) (span, error) {
 	s := span{length: -1}
@@ -115,7 +114,7 @@ func ListExternal(path string) ([]string, error) {
 	}
 	files := map[string]bool{}
 	err = eachTensor(p, func(t *pb.TensorProto, where string) error {
-		if !external(t) {
+		if !pbutil.External(t) {
 			return nil
 		}
 		s, err := spanOf(t)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -24,7 +25,7 @@ func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	}
 	in := &inclusion{b: b, names: map[string]string{"": ""}}
 	if err := in.include(m, inputs); err != nil {
-		b.fail("including model %s: %w", m.path, err)
+		b.Fail("including model %s: %w", m.path, err)
 		return values
 	}
 	for i, out := range m.proto.Graph.Output {
@@ -40,7 +41,7 @@ type inclusion struct {
 }
 
 func (in *inclusion) include(m *Model, inputs map[string]Value) error {
-	if err := m.Later(in.b.opset); err != nil {
+	if err := m.CompatibleWith(in.b.opset); err != nil {
 		return err
 	}
 	if err := in.domains(m); err != nil {
@@ -65,7 +66,7 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	from := m.proto.Graph
 	for _, t := range from.SparseInitializer {
 		t = proto.CloneOf(t)
-		t.Values.Name = ptr(in.define(t.Values.GetName()))
+		t.Values.Name = pbutil.Ptr(in.define(t.Values.GetName()))
 		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
 	}
 	given := maps.Clone(in.names)
@@ -116,15 +117,15 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	}
 	var list []*pb.TensorProto
 	for _, t := range m.proto.Graph.Initializer {
-		if !stay && external(t) {
+		if !stay && pbutil.External(t) {
 			loaded, err := m.load(t)
 			if err != nil {
 				return nil, fmt.Errorf("reading weights %q: %w", t.GetName(), err)
 			}
 			loaded.Name, t = t.Name, loaded
 		}
-		t = shallow(t)
-		t.Name = ptr(in.define(t.GetName()))
+		t = pbutil.Shallow(t)
+		t.Name = pbutil.Ptr(in.define(t.GetName()))
 		list = append(list, t)
 	}
 	return list, nil
@@ -143,12 +144,12 @@ func (in *inclusion) define(name string) string {
 // node is a copy under new names. What its subgraphs define is renamed too: no two tensors of a graph share a name,
 // wherever they are.
 func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
-	n = shallow(n)
+	n = pbutil.Shallow(n)
 	n.Input = in.all(n.Input, in.use)
-	if len(subgraphs(n)) > 0 {
+	if len(pbutil.Subgraphs(n)) > 0 {
 		n.Attribute = slices.Clone(n.Attribute)
 		for i, a := range n.Attribute {
-			a = shallow(a)
+			a = pbutil.Shallow(a)
 			if a.G != nil {
 				a.G = in.subgraph(a.G)
 			}
@@ -161,7 +162,7 @@ func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 	}
 	n.Output = in.all(n.Output, in.define)
 	if n.GetName() != "" {
-		n.Name = ptr(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
+		n.Name = pbutil.Ptr(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
 	}
 	return n
 }
@@ -184,7 +185,7 @@ func (in *inclusion) use(name string) string {
 // subgraph renames a branch or a body, whose names do not reach outside.
 func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	inner := &inclusion{b: in.b, names: maps.Clone(in.names)}
-	g = shallow(g)
+	g = pbutil.Shallow(g)
 	define := func(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
 		out := make([]*pb.ValueInfoProto, len(list))
 		for i, v := range list {
@@ -196,8 +197,8 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	g.Input = define(g.Input)
 	g.Initializer = slices.Clone(g.Initializer)
 	for i, t := range g.Initializer {
-		t = shallow(t)
-		t.Name = ptr(inner.define(t.GetName()))
+		t = pbutil.Shallow(t)
+		t.Name = pbutil.Ptr(inner.define(t.GetName()))
 		g.Initializer[i] = t
 	}
 	g.Node = slices.Clone(g.Node)
@@ -211,8 +212,8 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 
 // info is the declaration of a tensor under its new name.
 func (in *inclusion) info(v *pb.ValueInfoProto) *pb.ValueInfoProto {
-	v = shallow(v)
-	v.Name = ptr(in.use(v.GetName()))
+	v = pbutil.Shallow(v)
+	v.Name = pbutil.Ptr(in.use(v.GetName()))
 	return v
 }
 

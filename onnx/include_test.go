@@ -65,7 +65,7 @@ func TestLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if err := m.Later(c.to); (err == nil) != c.fits {
+		if err := m.CompatibleWith(c.to); (err == nil) != c.fits {
 			t.Errorf("%s from %d to %d: %v", c.name, c.from, c.to, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -27,16 +28,14 @@ const (
 // what cuts or extends it returns another one, which shares the weights.
 type Model struct {
 	proto *pb.ModelProto
-	path  string          // of the file; empty for a model that comes from memory
-	dir   string          // that external data is relative to
-	files []string        // that hold external data, in dir
-	given map[string]Axes // that the caller has said, by tensor
-	final string          // the output that the classifier ends in, where the caller has said so
-	half  Type            // what the weights were before they became float32; Undefined if they were not half precision
+	path  string   // of the file; empty for a model that comes from memory
+	dir   string   // that external data is relative to
+	files []string // that hold external data, in dir
+	final string   // the output that the classifier ends in, where the caller has said so
 }
 
 // Read loads and checks the model in a file. Weights in external files are checked to be there and stay there.
-// Half precision is rewritten to float32. The error is one line that begins with the path.
+// The error is one line that begins with the path.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -105,11 +104,6 @@ func wrap(p *pb.ModelProto, dir string) (*Model, error) {
 		return nil, err
 	}
 	fixDefaults(p)
-	half, err := widen(p)
-	if err != nil {
-		return nil, err
-	}
-	m.half = half
 	return m, nil
 }
 
@@ -138,7 +132,7 @@ func fixDefaults(p *pb.ModelProto) {
 		}
 	}
 	g.Input = inputs
-	p.IrVersion = ptr(max(p.GetIrVersion(), 4))
+	p.IrVersion = pbutil.Ptr(max(p.GetIrVersion(), 4))
 }
 
 // Path is the file that the model was read from, or empty.
@@ -147,12 +141,32 @@ func (m *Model) Path() string { return m.path }
 // Proto is the message beneath the model. It is shared with other models: read it, do not change it.
 func (m *Model) Proto() *pb.ModelProto { return m.proto }
 
+// WithProto returns a model with another message, which the caller has made from that of m and gives away. Its external
+// files are those of m. The message is not checked.
+func (m *Model) WithProto(p *pb.ModelProto) *Model {
+	c := *m
+	c.proto = p
+	return &c
+}
+
+// WithGraph is WithProto with another main graph.
+func (m *Model) WithGraph(g *pb.GraphProto) *Model {
+	c := m.copy()
+	c.proto.Graph = g
+	return c
+}
+
+// copy returns a model whose message and graph are its own, so that their lists can be replaced. The elements of the
+// lists are shared.
+func (m *Model) copy() *Model {
+	c := *m
+	c.proto = pbutil.Shallow(m.proto)
+	c.proto.Graph = pbutil.Shallow(m.proto.Graph)
+	return &c
+}
+
 // Nodes are the nodes of the main graph, each after those whose outputs it reads. They are shared: do not change them.
 func (m *Model) Nodes() []*pb.NodeProto { return m.proto.Graph.Node }
-
-// Half is the type, Float16 or BFloat16, that the model's numbers had before they were rewritten to float32;
-// Undefined where there was no such type.
-func (m *Model) Half() Type { return m.half }
 
 // Opset is the version of the standard operator set that the model is written in.
 func (m *Model) Opset() int { return opset(m.proto) }
@@ -166,7 +180,7 @@ func (m *Model) Outputs() []Port { return ports(m.proto.Graph.Output) }
 func ports(values []*pb.ValueInfoProto) []Port {
 	list := make([]Port, len(values))
 	for i, v := range values {
-		list[i] = port(v)
+		list[i] = PortOf(v)
 	}
 	return list
 }
@@ -187,15 +201,13 @@ func (m *Model) Bytes() ([]byte, error) {
 func (m *Model) Parameters() int64 {
 	var n int64
 	for _, t := range m.proto.Graph.Initializer {
-		if isFloat(Type(t.GetDataType())) {
-			size, _ := elements(t.Dims)
+		if Type(t.GetDataType()).IsFloat() {
+			size, _ := pbutil.Elements(t.Dims)
 			n += size
 		}
 	}
 	return n
 }
-
-func isFloat(t Type) bool { return t == Float || t == Double || t.Half() }
 
 // opset is 0 where the standard operator set is not imported.
 func opset(p *pb.ModelProto) int {

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -213,7 +214,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = m.WithOutputs([]string{"MatMul"}); err != nil {
+	if m, err = rewrite.WithOutputs(m, []string{"MatMul"}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := m.Bytes()
@@ -262,7 +263,7 @@ func TestSubgraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := m.WithOutputs([]string{"z"})
+	cut, err := rewrite.WithOutputs(m, []string{"z"})
 	if err != nil {
 		t.Fatal(err)
 	}

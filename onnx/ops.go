@@ -127,7 +127,7 @@ func (b *Builder) Gather(x, indices Value, axis int) Value {
 func (b *Builder) Slice(x Value, axis, start, end, step int) Value {
 	if b.opset < 10 {
 		if step != 1 {
-			b.fail("Slice of %q: a step needs opset 10, and the graph uses %d", x, b.opset)
+			b.Fail("Slice of %q: a step needs opset 10, and the graph uses %d", x, b.opset)
 		}
 		return b.Op("Slice", Attrs{"axes": []int{axis}, "starts": []int{start}, "ends": []int{end}}, x)
 	}

@@ -11,7 +11,7 @@ import (
 // Bodies of loops and branches are left as they are.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
-		if n.GetOpType() != op || !standard(n) {
+		if n.GetOpType() != op || !IsStandard(n) {
 			return nil
 		}
 		return write(n)
@@ -42,7 +42,7 @@ func (b *Builder) standFor(n *pb.NodeProto, values []Value) {
 		switch {
 		case name == "" || b.err != nil:
 		case i >= len(values) || values[i] == "":
-			b.fail("%s: its output %d is written anew by nothing", label(n), i)
+			b.Fail("%s: its output %d is written anew by nothing", Label(n), i)
 		case b.own[string(values[i])] && !slices.Contains(values[:i], values[i]):
 			b.rename(values[i], Value(name))
 		default:

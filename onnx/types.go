@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -41,6 +42,9 @@ func (t Type) String() string {
 // Half reports whether the type is one of the two 16-bit floating-point types.
 func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
 
+// IsFloat reports whether the type is one of the floating-point types.
+func (t Type) IsFloat() bool { return t == Float || t == Double || t.Half() }
+
 // Size is the number of bytes of one element, 0 where elements have no fixed whole number of bytes (strings, 4-bit
 // integers, types that this package does not know).
 func (t Type) Size() int {
@@ -61,6 +65,15 @@ func (t Type) Size() int {
 type Dim struct {
 	Size   int    // -1 where it is not fixed
 	Symbol string // its name, for instance "batch", where it is not fixed and has one
+}
+
+// Dims returns the dimensions of a shape that is fixed.
+func Dims(shape []int64) []Dim {
+	dims := make([]Dim, len(shape))
+	for i, d := range shape {
+		dims[i].Size = int(d)
+	}
+	return dims
 }
 
 // String is the size, or the symbol, or "?".
@@ -105,7 +118,8 @@ func (p Port) String() string {
 	return fmt.Sprintf("%s %v[%s]", p.Name, p.Type, strings.Join(dims, " "))
 }
 
-func port(v *pb.ValueInfoProto) Port {
+// PortOf returns what a graph declares about a tensor.
+func PortOf(v *pb.ValueInfoProto) Port {
 	tensor := v.GetType().GetTensorType()
 	p := Port{Name: v.GetName(), Type: Type(tensor.GetElemType())}
 	if tensor.GetShape() == nil {
@@ -121,13 +135,13 @@ func port(v *pb.ValueInfoProto) Port {
 	return p
 }
 
-// valueInfo declares a tensor: of rank 0 if shape is empty, without a shape if it is nil.
-func valueInfo(name string, t Type, shape []Dim) *pb.ValueInfoProto {
-	tensor := &pb.TypeProto_Tensor{ElemType: ptr(int32(t))}
-	if shape != nil {
+// Proto returns the declaration of the tensor in a graph: of rank 0 if Shape is empty, without a shape if it is nil.
+func (p Port) Proto() *pb.ValueInfoProto {
+	tensor := &pb.TypeProto_Tensor{ElemType: pbutil.Ptr(int32(p.Type))}
+	if p.Shape != nil {
 		tensor.Shape = &pb.TensorShapeProto{}
 	}
-	for _, d := range shape {
+	for _, d := range p.Shape {
 		dim := &pb.TensorShapeProto_Dimension{}
 		switch {
 		case d.Size >= 0:
@@ -137,7 +151,5 @@ func valueInfo(name string, t Type, shape []Dim) *pb.ValueInfoProto {
 		}
 		tensor.Shape.Dim = append(tensor.Shape.Dim, dim)
 	}
-	return &pb.ValueInfoProto{Name: &name, Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: tensor}}}
+	return &pb.ValueInfoProto{Name: &p.Name, Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: tensor}}}
 }
-
-func ptr[T any](v T) *T { return &v }

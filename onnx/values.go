@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -18,7 +19,7 @@ func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	if t == nil {
 		return tensor.Tensor{}, fmt.Errorf("reading weights: the model has no constant %q", name)
 	}
-	if external(t) {
+	if pbutil.External(t) {
 		loaded, err := m.load(t)
 		if err != nil {
 			return tensor.Tensor{}, fmt.Errorf("reading weights %q: %w", name, err)
@@ -30,6 +31,17 @@ func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 		return tensor.Tensor{}, fmt.Errorf("reading weights %q: %w", name, err)
 	}
 	return v, nil
+}
+
+// Weights lists the float32 initializers, in the order of the file.
+func (m *Model) Weights() []Port {
+	var list []Port
+	for _, t := range m.proto.Graph.Initializer {
+		if Type(t.GetDataType()) == Float {
+			list = append(list, Port{Name: t.GetName(), Type: Float, Shape: Dims(t.Dims)})
+		}
+	}
+	return list
 }
 
 // constant finds an initializer or the value of a Constant node by the name of the tensor.
@@ -53,7 +65,7 @@ func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := elements(t.Dims)
+	n, err := pbutil.Elements(t.Dims)
 	if err != nil {
 		return nil, err
 	}
@@ -78,16 +90,16 @@ func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	for i := range len(t.RawData) / 4 {
 		data[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.RawData[4*i:]))
 	}
-	return tensor.From(data, ints(t.Dims)...)
+	return tensor.From(data, pbutil.Ints(t.Dims)...)
 }
 
-// floatProto is the message that holds a tensor, as raw bytes: what every reader parses fastest.
-func floatProto(name string, t tensor.Tensor) *pb.TensorProto {
+// TensorProto returns the message that holds a tensor as raw bytes, which every reader parses fastest.
+func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	raw := make([]byte, 4*len(t.Data))
 	for i, v := range t.Data {
 		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
 	}
-	return &pb.TensorProto{Name: &name, DataType: ptr(int32(Float)), Dims: int64s(t.Shape), RawData: raw}
+	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(Float)), Dims: pbutil.Int64s(t.Shape), RawData: raw}
 }
 
 func intProto(name string, shape []int, values []int) *pb.TensorProto {
@@ -95,5 +107,5 @@ func intProto(name string, shape []int, values []int) *pb.TensorProto {
 	for i, v := range values {
 		binary.LittleEndian.PutUint64(raw[8*i:], uint64(v))
 	}
-	return &pb.TensorProto{Name: &name, DataType: ptr(int32(Int64)), Dims: int64s(shape), RawData: raw}
+	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(Int64)), Dims: pbutil.Int64s(shape), RawData: raw}
 }

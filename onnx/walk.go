@@ -3,30 +3,19 @@ package onnx
 import (
 	"fmt"
 
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// subgraphs are the graphs that a node holds (the branches of If, the body of Loop and Scan).
-func subgraphs(n *pb.NodeProto) []*pb.GraphProto {
-	var list []*pb.GraphProto
-	for _, a := range n.Attribute {
-		if a.G != nil {
-			list = append(list, a.G)
-		}
-		list = append(list, a.Graphs...)
-	}
-	return list
-}
-
-// reads are the tensors that a node needs: its inputs, and what its subgraphs take from around them.
-func reads(n *pb.NodeProto) []string {
+// Reads returns the tensors that a node needs: its inputs, and what its subgraphs take from around them.
+func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {
 		if in != "" {
 			names = append(names, in)
 		}
 	}
-	for _, g := range subgraphs(n) {
+	for _, g := range pbutil.Subgraphs(n) {
 		names = append(names, captured(g)...)
 	}
 	return names
@@ -46,7 +35,7 @@ func captured(g *pb.GraphProto) []string {
 		}
 	}
 	for _, n := range g.Node {
-		for _, name := range reads(n) {
+		for _, name := range Reads(n) {
 			take(name)
 		}
 		for _, out := range n.Output {
@@ -59,37 +48,10 @@ func captured(g *pb.GraphProto) []string {
 	return names
 }
 
-// eachGraph calls f for the graph of a model and all graphs inside it, those of functions included.
-func eachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
-	if err := within(p.Graph, f); err != nil {
-		return err
-	}
-	for _, fn := range p.Functions {
-		if err := within(&pb.GraphProto{Node: fn.Node}, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
-	if err := f(g); err != nil {
-		return err
-	}
-	for _, n := range g.Node {
-		for _, sub := range subgraphs(n) {
-			if err := within(sub, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // eachTensor calls f for every tensor that a model holds, initializers and constants in attributes, with a phrase that
 // says where it is.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
-	return eachGraph(p, func(g *pb.GraphProto) error {
+	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {
 			if err := f(t, fmt.Sprintf("tensor %q", t.GetName())); err != nil {
 				return err
@@ -100,7 +62,7 @@ func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error)
 				if a.T == nil {
 					continue
 				}
-				if err := f(a.T, fmt.Sprintf("attribute %s of %s", a.GetName(), label(n))); err != nil {
+				if err := f(a.T, fmt.Sprintf("attribute %s of %s", a.GetName(), Label(n))); err != nil {
 					return err
 				}
 			}
@@ -109,8 +71,8 @@ func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error)
 	})
 }
 
-// label is how errors name a node: by its name, or by what it makes.
-func label(n *pb.NodeProto) string {
+// Label returns how an error names a node: by its name or by its first output, with its operator.
+func Label(n *pb.NodeProto) string {
 	if n.GetName() != "" {
 		return fmt.Sprintf("node %q (%s)", n.GetName(), n.GetOpType())
 	}

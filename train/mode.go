@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -62,7 +63,7 @@ func (p *program) findNorms(nodes []*pb.NodeProto, weights []onnx.Port) error {
 func (p *program) trainingMode(b *onnx.Builder) error {
 	p.norms, p.masks = nil, nil
 	b.Replace("BatchNormalization", func(n *pb.NodeProto) []onnx.Value { return p.batchNorm(b, n) })
-	static := b.Static()
+	static := infer.Analyze(b.Snapshot())
 	var wrong error
 	b.Replace("Dropout", func(n *pb.NodeProto) []onnx.Value {
 		m, err := maskOf(n, static)
@@ -103,7 +104,7 @@ func (m *norm) becomes(b *onnx.Builder) (mean, variance onnx.Value) {
 }
 
 // maskOf reads a Dropout.
-func maskOf(n *pb.NodeProto, static *onnx.Static) (mask, error) {
+func maskOf(n *pb.NodeProto, static *infer.Info) (mask, error) {
 	m := mask{name: prefix + "mask " + n.Output[0], ratio: 0.5}
 	if len(n.Output) > 1 && n.Output[1] != "" {
 		return m, fmt.Errorf("its mask is read by other nodes, so it cannot be trained: do without training mode")

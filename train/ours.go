@@ -4,6 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -19,7 +20,7 @@ func (p *program) ours(b *onnx.Builder) {
 
 // normalise goes over a channel at a time, on all cores, where trainingMode has had the engine normalise by the batch.
 func normalise(b *onnx.Builder) {
-	static := b.Static()
+	static := infer.Analyze(b.Snapshot())
 	b.Replace("BatchNormalization", func(n *pb.NodeProto) []onnx.Value {
 		if onnx.AttrInt(n, "training_mode", 0) == 0 || onnx.AttrFloat(n, "momentum", 0.9) != 0 || len(n.Output) != 3 || static.Type(n.Input[0]) != onnx.Float {
 			return nil

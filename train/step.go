@@ -6,6 +6,8 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // prefix keeps the tensors of training apart from a model's: no exporter writes names with spaces.
@@ -58,7 +60,7 @@ func newProgram(spec Spec) (*program, error) {
 	}
 	p.rates = len(spec.Optimiser.rates(1, 1))
 	p.classes = -1
-	if shape := onnx.Extend(spec.Model).Static().Shape(string(p.output)); len(shape) == 2 {
+	if shape := infer.Analyze(spec.Model).Shape(string(p.output)); len(shape) == 2 {
 		p.classes = shape[1]
 	}
 	return p, p.choose()
@@ -91,7 +93,7 @@ func (p *program) checkClasses(classes []int) error {
 // choose lists the parameters: those that are named, or all weights that the output depends on, but single numbers and running
 // statistics.
 func (p *program) choose() error {
-	cut, err := p.spec.Model.WithOutputs([]string{string(p.output)})
+	cut, err := rewrite.WithOutputs(p.spec.Model, []string{string(p.output)})
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func (p *program) begin(training bool) (b *onnx.Builder, losses, hits onnx.Value
 	for _, s := range p.weights() {
 		names = append(names, s.name)
 	}
-	m, err := p.spec.Model.Release(names...)
+	m, err := rewrite.WeightsAsInputs(p.spec.Model, names...)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -153,7 +155,7 @@ func (p *program) begin(training bool) (b *onnx.Builder, losses, hits onnx.Value
 		}
 	}
 	if p.spec.Loss.Target == onnx.Float {
-		target := b.InputLike(targetName, p.output)
+		target := infer.InputLike(b, targetName, p.output)
 		return b, p.spec.Loss.write(b, p.output, target), "", b.Err()
 	}
 	target := b.Input(targetName, p.spec.Loss.Target, -1)
@@ -190,7 +192,7 @@ func (p *program) evaluation() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.WithOutputs(outputs)
+	return rewrite.WithOutputs(m, outputs)
 }
 
 // step is the graph of one step.
@@ -230,9 +232,9 @@ func (p *program) step() (*onnx.Model, error) {
 			m := slot{prefix + name + " " + s.name, s.shape}
 			p.memory = append(p.memory, m)
 			now := b.Input(m.name, onnx.Float, m.shape...)
-			return now, func(v onnx.Value) { b.OutputLike(nextName(m.name), v, now) }
+			return now, func(v onnx.Value) { infer.OutputLike(b, nextName(m.name), v, now) }
 		}}
-		b.OutputLike(nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]), by[i])
+		infer.OutputLike(b, nextName(s.name), p.spec.Optimiser.update(slots, by[i], gradients[i]), by[i])
 	}
 	for _, n := range p.norms {
 		mean, variance := n.becomes(b)
@@ -252,7 +254,7 @@ func (p *program) step() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.WithOutputs(outputs)
+	return rewrite.WithOutputs(m, outputs)
 }
 
 // fused reports whether the processor computes the graph, for which there are operators of our own.
@@ -308,7 +310,7 @@ func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 	}
 	b.Output(marksName, b.Concat(0, marks...))
 	for _, s := range p.slots() {
-		b.OutputLike(nextName(s.name), now[s.name], onnx.Value(s.name))
+		infer.OutputLike(b, nextName(s.name), now[s.name], onnx.Value(s.name))
 	}
 	return b.Model()
 }

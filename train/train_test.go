@@ -13,6 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -406,10 +407,10 @@ func TestBadInput(t *testing.T) {
 	if _, err := MLP(1, 4); err == nil {
 		t.Error("a network of one size: no error")
 	}
-	if _, err := m.Release("none"); err == nil {
+	if _, err := rewrite.WeightsAsInputs(m, "none"); err == nil {
 		t.Error("releasing what is not there: no error")
 	}
-	if _, err := m.WithWeights(map[string]tensor.Tensor{"layer1.bias": tensor.New(2)}); err == nil {
+	if _, err := rewrite.WithWeights(m, map[string]tensor.Tensor{"layer1.bias": tensor.New(2)}); err == nil {
 		t.Error("weights of another shape: no error")
 	}
 }

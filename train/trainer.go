@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -283,4 +284,6 @@ func (t *Trainer) SetWeights(values map[string]tensor.Tensor) error {
 }
 
 // Model is the network as trained so far.
-func (t *Trainer) Model() (*onnx.Model, error) { return t.program.spec.Model.WithWeights(t.Weights()) }
+func (t *Trainer) Model() (*onnx.Model, error) {
+	return rewrite.WithWeights(t.program.spec.Model, t.Weights())
+}

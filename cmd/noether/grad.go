@@ -16,6 +16,8 @@ import (
 	"github.com/noether-ml/noether/internal/steady"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // A gradientModel is what grad tells of the model that it has written.
@@ -105,7 +107,7 @@ func gradCommand(engine *engineFlags) *cobra.Command {
 
 // differentiate writes the model with gradients, and returns it.
 func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, *onnx.Model, error) {
-	m, err := onnx.Read(path)
+	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +155,7 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 func freeNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
 	for _, by := range o.By {
-		if m.Static().Has(o.Name(by)) {
+		if infer.Analyze(m).Has(o.Name(by)) {
 			names[by] = "grad/" + o.Of + "/" + by
 		}
 	}
@@ -170,7 +172,7 @@ func dependsOn(m *onnx.Model, of, by string) bool {
 			}
 		}
 	}
-	return reached[of] || !m.Static().Has(of) || !m.Static().Has(by)
+	return reached[of] || !infer.Analyze(m).Has(of) || !infer.Analyze(m).Has(by)
 }
 
 // besideWeights makes sure that the new model finds the files that hold the weights, and is not
@@ -201,7 +203,7 @@ func besideWeights(m *onnx.Model, path, out string) error {
 
 // isNumber reports whether a tensor is known to have one element.
 func isNumber(m *onnx.Model, name string) bool {
-	shape := m.Static().Shape(name)
+	shape := infer.Analyze(m).Shape(name)
 	for _, d := range shape {
 		if d != 1 {
 			return false

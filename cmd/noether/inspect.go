@@ -12,6 +12,8 @@ import (
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // A inspection is what inspect tells of a model.
@@ -91,8 +93,11 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 	}
 	out := &inspection{Path: path, SHA256: sum, Opset: graph.Opset(), Parameters: graph.Parameters(),
 		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
-	if graph.Half() != 0 {
-		out.Half = graph.Half().String()
+	if half := rewrite.HalfPrecision(graph); half != onnx.Undefined {
+		out.Half = half.String()
+	}
+	if graph, err = rewrite.ToFloat32(graph); err != nil {
+		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	layers, err := graph.Select(patterns...)
 	if err != nil {
@@ -105,6 +110,13 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
+		axes, err := infer.Axes(graph, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i := range layers {
+			layers[i].Axes = axes[layers[i].Name]
+		}
 	} else {
 		layers = m.Layers()
 		out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m)

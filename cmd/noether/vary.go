@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 func varyCommand() *cobra.Command {
 	var out string
-	var v onnx.Variation
+	var v rewrite.Perturbation
 	c := &cobra.Command{
 		Use:   "vary MODEL",
 		Short: "Write a model with pruned, noisy or coarser weights",
@@ -43,15 +43,15 @@ normalisation stay. Noise comes first, then pruning, then rounding.`,
 	return c
 }
 
-func vary(path, out string, v onnx.Variation) error {
-	m, err := onnx.Read(path)
+func vary(path, out string, v rewrite.Perturbation) error {
+	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
 		return err
 	}
 	if err := besideWeights(m, path, out); err != nil {
 		return err
 	}
-	varied, err := m.Vary(v)
+	varied, err := rewrite.Perturb(m, v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -2,7 +2,9 @@ package channelslast
 
 import (
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // alone are the terms of a graph that is only run: the engine does better there than with gradients, and sums of one place or with strides come up to a fifth slower than by it. Transformed
@@ -13,7 +15,7 @@ var alone = terms{worth: 150, others: 0.2, most: 1 << 26}
 // without such groups is returned as it is.
 func Forward(m *onnx.Model) (*onnx.Model, error) {
 	b := onnx.Extend(m)
-	static := b.Static()
+	static := infer.Analyze(b.Snapshot())
 	var outputs []string
 	for _, p := range m.Outputs() {
 		outputs = append(outputs, p.Name)
@@ -27,11 +29,11 @@ func Forward(m *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if laid, err = laid.WithOutputs(outputs); err != nil {
+	if laid, err = rewrite.WithOutputs(laid, outputs); err != nil {
 		return nil, err
 	}
 	tap(laid, outputs)
-	return laid.WithOutputs(outputs)
+	return rewrite.WithOutputs(laid, outputs)
 }
 
 // normalised are what convolutions make that only a normalisation reads: the engine folds that into their weights.

@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -101,7 +102,7 @@ func TestForwardOfNets(t *testing.T) {
 			maps = append(maps, l.Name)
 		}
 		for _, outputs := range [][]string{maps, maps[len(maps)-1:]} {
-			if m, err = m.WithOutputs(outputs); err != nil {
+			if m, err = rewrite.WithOutputs(m, outputs); err != nil {
 				t.Fatal(err)
 			}
 			laid := forward(t, m)
@@ -166,7 +167,7 @@ func TestForwardOfTaps(t *testing.T) {
 	for _, l := range m.Layers() {
 		names = append(names, l.Name)
 	}
-	whole, err := m.WithOutputs(names)
+	whole, err := rewrite.WithOutputs(m, names)
 	if err != nil {
 		t.Fatal(err)
 	}

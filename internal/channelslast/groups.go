@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -33,19 +34,19 @@ type group struct {
 
 // A grouping is the groups of a graph.
 type grouping struct {
-	static *onnx.Static
+	static *infer.Info
 	apart  map[string]bool   // what nodes make that are not to be in groups
 	of     map[string]string // what the nodes of groups make, and another such tensor that leads to the one that stands for the group
 	groups map[string]*group // by that
 }
 
 // Groups are the outputs of the nodes, of those so far, that are to be computed with channels last: convolutions with constant weights, ReLUs and sums.
-func Groups(b *onnx.Builder, static *onnx.Static) map[string]bool {
+func Groups(b *onnx.Builder, static *infer.Info) map[string]bool {
 	return grouped(b.Nodes(), static, nil, withGradients)
 }
 
 // grouped are the outputs of nodes in groups that pay, the largest groups first. What is to stay apart is in none.
-func grouped(nodes []*pb.NodeProto, static *onnx.Static, apart map[string]bool, t terms) map[string]bool {
+func grouped(nodes []*pb.NodeProto, static *infer.Info, apart map[string]bool, t terms) map[string]bool {
 	if !kernels.Convolves() {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (g *grouping) pays(of *group, t terms) bool {
 }
 
 // add counts what a convolution of a group multiplies.
-func (of *group) add(static *onnx.Static, n *pb.NodeProto) {
+func (of *group) add(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" {
 		return
 	}
@@ -164,7 +165,7 @@ func mapsOf(n *pb.NodeProto) []string {
 }
 
 // groupable reports whether a node can be computed with channels last.
-func groupable(static *onnx.Static, n *pb.NodeProto) bool {
+func groupable(static *infer.Info, n *pb.NodeProto) bool {
 	if n.GetDomain() != "" && n.GetDomain() != "ai.onnx" || len(n.Output) != 1 {
 		return false
 	}

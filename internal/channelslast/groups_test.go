@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -22,7 +23,7 @@ func TestTerms(t *testing.T) {
 	small := conv(b.Op("Elu", nil, large), 64, 64, 3)
 	one := conv(b.Op("Elu", nil, small), 64, 64, 1)
 	b.Output("y", one)
-	static := b.Static()
+	static := infer.Analyze(b.Snapshot())
 	each := 36 * 64 * 64 // numbers of one convolution
 	for _, c := range []struct {
 		terms
@@ -42,7 +43,7 @@ func TestTerms(t *testing.T) {
 	// Beside convolutions of one place, which take more products, that of nine pays only where those do not count.
 	y := conv(b.Relu(conv(b.Relu(conv(b.Op("Elu", nil, x), 64, 64, 3)), 512, 64, 1)), 64, 512, 1)
 	for others, want := range []bool{true, false} {
-		if got := grouped(b.Nodes(), b.Static(), nil, terms{worth: 1, others: float64(others), most: 9 * each}); got[string(y)] != want {
+		if got := grouped(b.Nodes(), infer.Analyze(b.Snapshot()), nil, terms{worth: 1, others: float64(others), most: 9 * each}); got[string(y)] != want {
 			t.Errorf("with others at %d: %v", others, got)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -31,7 +32,7 @@ const more, mask = 3, 4
 // Lay computes the chosen nodes, and their gradients, with channels last. Every tensor keeps its name in the usual order, made by a
 // node that nobody may need: onnx.Model.WithOutputs leaves those out. before is what was known of the graph before the gradients; tensors that
 // are going to be outputs, as far as that is known, are made once.
-func Lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool, outputs ...string) {
+func Lay(b *onnx.Builder, before *infer.Info, chosen map[string]bool, outputs ...string) {
 	if len(chosen) == 0 {
 		return
 	}
@@ -56,7 +57,7 @@ func Lay(b *onnx.Builder, before *onnx.Static, chosen map[string]bool, outputs .
 }
 
 // write computes a node with channels last, if it is one of those.
-func (l *layout) write(before *onnx.Static, n *pb.NodeProto) onnx.Value {
+func (l *layout) write(before *infer.Info, n *pb.NodeProto) onnx.Value {
 	if n.GetDomain() == kernels.Domain {
 		return l.writeGradient(before, n)
 	}
@@ -92,7 +93,7 @@ func (l *layout) writeSum(n *pb.NodeProto) onnx.Value {
 	return l.b.Add(l.of(n.Input[0]), l.of(n.Input[1]))
 }
 
-func (l *layout) writeGradient(before *onnx.Static, n *pb.NodeProto) onnx.Value {
+func (l *layout) writeGradient(before *infer.Info, n *pb.NodeProto) onnx.Value {
 	in := n.Input
 	switch {
 	case n.GetOpType() == kernels.ConvolutionInputGradient && l.last[in[2]] != "":

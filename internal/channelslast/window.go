@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
 // Window gives the attributes of a convolution that package kernels can do.
-func Window(static *onnx.Static, n *pb.NodeProto) (onnx.Attrs, bool) {
+func Window(static *infer.Info, n *pb.NodeProto) (onnx.Attrs, bool) {
 	w := n.Input[1]
 	shape := static.Shape(w)
 	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(w) != onnx.Float {
@@ -34,7 +35,7 @@ func Squares(w, strides, dilations []int) bool {
 }
 
 // bySquares reports whether a convolution goes by squares of 3 x 3 places, with channels enough to gain by it.
-func bySquares(static *onnx.Static, n *pb.NodeProto) bool {
+func bySquares(static *infer.Info, n *pb.NodeProto) bool {
 	w := static.Shape(n.Input[1])
 	attrs, ok := Window(static, n)
 	return ok && Squares(w, attrs["strides"].([]int), attrs["dilations"].([]int)) && w[1] >= 8

@@ -27,6 +27,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -137,7 +138,7 @@ func fit(ctx context.Context, rt *ort.Runtime, look func(*onnx.Builder) onnx.Val
 	if err != nil {
 		return nil, err
 	}
-	classifier, err := whole.WithOutputs([]string{"logits"})
+	classifier, err := rewrite.WithOutputs(whole, []string{"logits"})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func declareShape(m *onnx.Model, classes int) {
 // run is one output of a model on all images, n x d.
 func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, images tensor.Tensor) (out tensor.Tensor, err error) {
 	const batch = 250
-	m, err = m.WithOutputs([]string{output})
+	m, err = rewrite.WithOutputs(m, []string{output})
 	if err != nil {
 		return out, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -57,7 +58,7 @@ func Save(t testing.TB, path string, b *onnx.Builder, outputs ...string) string 
 	t.Helper()
 	m, err := b.Model()
 	if err == nil && len(outputs) > 0 {
-		m, err = m.WithOutputs(outputs)
+		m, err = rewrite.WithOutputs(m, outputs)
 	}
 	if err != nil {
 		t.Fatal(err)

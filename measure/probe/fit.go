@@ -12,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
@@ -84,7 +85,7 @@ func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model,
 	name := p.identity(r.training)
 	if raw, err := r.store.Load(name); err == nil && raw != nil {
 		if weights, err := decodeWeights(raw, net); err == nil {
-			return net.WithWeights(weights)
+			return rewrite.WithWeights(net, weights)
 		}
 	}
 	var weights map[string]tensor.Tensor
@@ -99,7 +100,7 @@ func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model,
 	if err := r.store.Save(name, encodeWeights(weights)); err != nil {
 		return nil, err
 	}
-	return net.WithWeights(weights)
+	return rewrite.WithWeights(net, weights)
 }
 
 // descend trains a network.

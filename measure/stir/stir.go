@@ -63,7 +63,7 @@ func contrasted(j *procedure.Job) string {
 	}
 	opset := max(a.Opset(), b.Opset())
 	for _, s := range []procedure.Subject{j.A, j.B} {
-		if err := s.Model.Graph().Later(opset); err != nil {
+		if err := s.Model.Graph().CompatibleWith(opset); err != nil {
 			return fmt.Sprintf("%s beside a model of opset %d: %v", s.Name, opset, err)
 		}
 	}

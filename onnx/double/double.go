@@ -19,7 +19,9 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // MinOpset is the oldest operator set that can be rewritten.
@@ -31,10 +33,10 @@ func Decide(m *onnx.Model, of ...string) (*onnx.Model, error) {
 		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
 	}
 	b := onnx.Extend(m)
-	if b.Inline(); b.Err() != nil {
+	if b.Apply(rewrite.Inline); b.Err() != nil {
 		return nil, fmt.Errorf("computing in float64: %w", b.Err())
 	}
-	w := &writer{Builder: b.Scope("double"), static: b.Static(), wide: map[string]onnx.Value{}, numbers: map[float64]onnx.Value{}}
+	w := &writer{Builder: b.Scope("double"), static: infer.Analyze(b.Snapshot()), wide: map[string]onnx.Value{}, numbers: map[float64]onnx.Value{}}
 	w.wanted = w.before(b.Nodes(), of)
 	b.Rewrite(w.write)
 	var outputs []string
@@ -48,13 +50,13 @@ func Decide(m *onnx.Model, of ...string) (*onnx.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("computing in float64: %w", err)
 	}
-	return all.WithOutputs(outputs)
+	return rewrite.WithOutputs(all, outputs)
 }
 
 // A writer writes nodes anew. Each tensor keeps its name and its type; beside it is its wide form, in float64.
 type writer struct {
 	*onnx.Builder
-	static  *onnx.Static
+	static  *infer.Info
 	wanted  map[string]bool       // what is computed from wide forms, and has one if it is float32
 	wide    map[string]onnx.Value // wide forms so far
 	numbers map[float64]onnx.Value

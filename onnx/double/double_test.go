@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/double"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -308,7 +309,7 @@ func TestDecideLeavesTheRest(t *testing.T) {
 	if got, want := fmt.Sprint(d.Inputs(), d.Outputs()), fmt.Sprint(m.Inputs(), m.Outputs()); got != want {
 		t.Errorf("inputs and outputs %s, want %s", got, want)
 	}
-	s := d.Static()
+	s := infer.Analyze(d)
 	for _, n := range d.Nodes() {
 		want := onnx.Double
 		if op := n.GetOpType(); op == "Exp" || op == "Tanh" {

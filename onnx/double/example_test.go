@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
 )
 
 // A relu and its mask are computed in float64, and the product with the mask in float32.
@@ -23,7 +24,7 @@ func ExampleDecide() {
 	if g, err = double.Decide(g, "y"); err != nil {
 		panic(err)
 	}
-	s := g.Static()
+	s := infer.Analyze(g)
 	for _, n := range g.Nodes() {
 		if n.GetOpType() != "Cast" {
 			fmt.Println(n.GetOpType(), s.Type(n.Input[0]))

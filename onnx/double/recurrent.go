@@ -1,8 +1,8 @@
 package double
 
 import (
-	"github.com/noether-ml/noether/internal/recurrence"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/recurrence"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -15,7 +15,7 @@ func (w *writer) recurrent(n *pb.NodeProto) []onnx.Value {
 		inputs[i] = w.x(n, i)
 	}
 	values, err := recurrence.Node{
-		Builder: w.Builder, Proto: n, Static: w.static, Inputs: inputs, Float: onnx.Double,
+		Builder: w.Builder, Proto: n, Info: w.static, Inputs: inputs, Float: onnx.Double,
 		Activation: func(name string, x onnx.Value) onnx.Value {
 			switch name {
 			case "Softplus":

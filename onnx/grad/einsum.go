@@ -3,8 +3,8 @@ package grad
 import (
 	"strings"
 
-	"github.com/noether-ml/noether/internal/einsum"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
 // einsum: y[out] = sum over the other indices of x0[in0] x1[in1] ...; dx_k is the Einsum of dy and the other operands

@@ -9,6 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/double"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // Options say which gradients Add computes.
@@ -35,11 +37,11 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	}
 	b := onnx.Extend(m)
 	if _, ok := b.Find(onnx.Value(o.Of)); !ok {
-		return nil, fmt.Errorf("adding gradients: %w", missing("of", o.Of, b.Static()))
+		return nil, fmt.Errorf("adding gradients: %w", missing("of", o.Of, infer.Analyze(b.Snapshot())))
 	}
 	cotangent := onnx.Value(o.Cotangent)
 	if _, ok := b.Find(cotangent); !ok && cotangent != "" {
-		cotangent = b.InputLike(o.Cotangent, onnx.Value(o.Of))
+		cotangent = infer.InputLike(b, o.Cotangent, onnx.Value(o.Of))
 	}
 	by := make([]onnx.Value, len(o.By))
 	for i, name := range o.By {
@@ -50,7 +52,7 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 		return nil, err
 	}
 	for i, g := range gradients {
-		b.OutputLike(o.Name(o.By[i]), g, by[i])
+		infer.OutputLike(b, o.Name(o.By[i]), g, by[i])
 	}
 	g, err := b.Model()
 	if err != nil {
@@ -134,11 +136,11 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 // Convolved is Pullback with operators of package kernels for convolutions with constant weights, and their gradients, that are faster by them, with the conditions
 // of Fused. Where tensors of the graph are then computed with their channels last it leaves nodes that nobody needs: outputs are to be chosen by onnx.Model.WithOutputs.
 func Convolved(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
-	if b.Inline(); b.Err() != nil {
+	if b.Apply(rewrite.Inline); b.Err() != nil {
 		return nil, b.Err()
 	}
 	b.NeedDomain(kernels.Domain, 1)
-	before := b.Static()
+	before := infer.Analyze(b.Snapshot())
 	chosen := channelslast.Groups(b, before)
 	gradients, err := pullback(b, &tape{ours: true, chosen: chosen}, y, dy, by...)
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -205,7 +206,7 @@ func TestShared(t *testing.T) {
 
 func mustCut(t *testing.T, m *onnx.Model, names ...string) *onnx.Model {
 	t.Helper()
-	cut, err := m.WithOutputs(names)
+	cut, err := rewrite.WithOutputs(m, names)
 	if err != nil {
 		t.Fatal(err)
 	}

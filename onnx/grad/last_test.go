@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -46,7 +47,7 @@ func residual(t *testing.T, differentiate func(b *onnx.Builder, y, dy []onnx.Val
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = m.WithOutputs([]string{"y", "dx"}); err != nil {
+	if m, err = rewrite.WithOutputs(m, []string{"y", "dx"}); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -13,6 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 )
 
@@ -94,7 +96,7 @@ func TestNets(t *testing.T) {
 // convolved is a model with the gradient of y, weighed by r, by x, as searches compute it.
 func convolved(m *onnx.Model) (*onnx.Model, error) {
 	b := onnx.Extend(m)
-	r := b.InputLike("r", "y")
+	r := infer.InputLike(b, "r", "y")
 	g, err := grad.Convolved(b, []onnx.Value{"y"}, []onnx.Value{r}, "x")
 	if err != nil {
 		return nil, err
@@ -104,7 +106,7 @@ func convolved(m *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all.WithOutputs([]string{"y", "dx"})
+	return rewrite.WithOutputs(all, []string{"y", "dx"})
 }
 
 func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.Model, error)) {

@@ -4,6 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -31,7 +32,7 @@ func Convolve(b *onnx.Builder) {
 		return
 	}
 	b.NeedDomain(kernels.Domain, 1)
-	static := b.Static()
+	static := infer.Analyze(b.Snapshot())
 	b.Replace("Conv", func(n *pb.NodeProto) []onnx.Value {
 		attrs, ok := channelslast.Window(static, n)
 		w := n.Input[1]

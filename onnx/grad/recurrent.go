@@ -3,8 +3,8 @@ package grad
 import (
 	"slices"
 
-	"github.com/noether-ml/noether/internal/recurrence"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/recurrence"
 )
 
 // recurrent writes the operator out step by step, so that gradients flow through the steps.
@@ -14,7 +14,7 @@ func recurrent(c *call) {
 		inputs[i] = c.x(i)
 	}
 	out, err := recurrence.Node{
-		Builder: c.Builder, Proto: c.node, Static: c.static, Inputs: inputs, Float: c.static.Type(string(c.x(0))),
+		Builder: c.Builder, Proto: c.node, Info: c.static, Inputs: inputs, Float: c.static.Type(string(c.x(0))),
 		Activation: func(name string, x onnx.Value) onnx.Value { return c.Op(name, nil, x) },
 	}.Outputs()
 	if err != nil {

@@ -6,13 +6,15 @@ import (
 
 	"github.com/noether-ml/noether/internal/words"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // A tape is one walk from the results of a graph back to what they are differentiated by.
 type tape struct {
 	b      *onnx.Builder
-	static *onnx.Static
+	static *infer.Info
 	nodes  []*pb.NodeProto
 	makers map[onnx.Value]*pb.NodeProto
 	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
@@ -36,13 +38,13 @@ type tape struct {
 }
 
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
-	b.Inline()
-	b.PlainPools()
+	b.Apply(rewrite.Inline)
+	b.Apply(rewrite.FixCeilMode)
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
 	t := &tape{
-		b: b.Scope("grad").Sharing(), static: b.Static(), nodes: b.Nodes(),
+		b: b.Scope("grad").Sharing(), static: infer.Analyze(b.Snapshot()), nodes: b.Nodes(),
 		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{}, repeats: map[onnx.Value]onnx.Value{},
 		asked: map[onnx.Value]bool{}, blockwise: map[onnx.Value]bool{},
 	}
@@ -85,7 +87,7 @@ func (t *tape) differentiable(v onnx.Value, role string) error {
 }
 
 // missing is the error for a tensor that the graph does not have.
-func missing(role, name string, s *onnx.Static) error {
+func missing(role, name string, s *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, words.Near(name, s.Names(), 3))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/dataset/video"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -63,7 +64,7 @@ func TestStepsMatchNumpy(t *testing.T) {
 	s := Settings{Units: g.M, Decay: g.Decay, Target: g.Target, Weight: g.Weight, Rate: g.Rate, Epochs: g.Steps, Batch: len(g.X)}
 	network, err := network(g.N, s)
 	if err == nil {
-		network, err = network.WithWeights(map[string]tensor.Tensor{w1: matrix(g.Start.W1), w2: matrix(g.Start.W2)})
+		network, err = rewrite.WithWeights(network, map[string]tensor.Tensor{w1: matrix(g.Start.W1), w2: matrix(g.Start.W2)})
 	}
 	if err != nil {
 		t.Fatal(err)

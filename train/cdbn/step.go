@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -106,7 +107,7 @@ func (m *machine) graph(shape []int) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return graph.WithOutputs(outputs)
+	return rewrite.WithOutputs(graph, outputs)
 }
 
 // A port is an input of the graph.

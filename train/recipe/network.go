@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -102,7 +103,7 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 // readNetwork reads an ONNX model.
 func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
-	m, err := onnx.Read(f.resolve(k.File))
+	m, err := rewrite.ReadFloat32(f.resolve(k.File))
 	if err != nil {
 		return nil, at.Errorf("%w", err)
 	}
@@ -150,7 +151,7 @@ func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
 	if n.bare == nil {
 		return t.Model()
 	}
-	return n.bare.WithWeights(t.Weights())
+	return rewrite.WithWeights(n.bare, t.Weights())
 }
 
 // someOf lists the first weights.

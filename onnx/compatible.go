@@ -1,0 +1,71 @@
+package onnx
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// CompatibleWith is nil where every node of the model means in a later operator set what it means in the model's own, so that the model can
+// be included in a graph of that set; else it says which node does not. It knows of sets 11 to 18.
+func (m *Model) CompatibleWith(opset int) error {
+	own := m.Opset()
+	switch {
+	case own == opset || own == 0:
+		return nil
+	case own > opset:
+		return fmt.Errorf("it uses opset %d, which is later than %d", own, opset)
+	case own < 11 || opset > 18:
+		return fmt.Errorf("it uses opset %d and not %d: convert it with onnx.version_converter", own, opset)
+	case len(m.proto.Functions) > 0:
+		return fmt.Errorf("it uses opset %d and not %d, and functions of its own: convert it with onnx.version_converter", own, opset)
+	}
+	if n := changed(m.proto.Graph, own, opset); n != nil {
+		return fmt.Errorf("it uses opset %d, and %s has another meaning in %d: convert it with onnx.version_converter", own, Label(n), opset)
+	}
+	return nil
+}
+
+// changed is the first node of a graph that has another meaning, or none, in a later operator set.
+func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
+	for _, n := range g.Node {
+		for _, c := range changes[n.GetOpType()] {
+			if c.since > from && c.since <= to && IsStandard(n) && c.breaks(n) {
+				return n
+			}
+		}
+		for _, sub := range pbutil.Subgraphs(n) {
+			if inner := changed(sub, from, to); inner != nil {
+				return inner
+			}
+		}
+	}
+	return nil
+}
+
+// A change is an operator set that reads some nodes of an operator otherwise than those before it.
+type change struct {
+	since  int
+	breaks func(n *pb.NodeProto) bool
+}
+
+// changes between the operator sets 11 and 18. All others add types, or attributes and inputs whose defaults mean what was before.
+var changes = map[string][]change{
+	"Dropout": {{12, has("ratio")}},
+	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
+	"Softmax": {{13, coerced}}, "LogSoftmax": {{13, coerced}}, "Hardmax": {{13, coerced}},
+	"BatchNormalization": {{14, func(n *pb.NodeProto) bool { return len(n.Output) > 1 }}},
+	"RoiAlign":           {{16, func(n *pb.NodeProto) bool { return find(n, "coordinate_transformation_mode") == nil }}},
+	"Split":              {{13, has("split")}, {18, func(n *pb.NodeProto) bool { return len(n.Input) < 2 }}},
+	"ReduceMean":         {{18, has("axes")}}, "ReduceMax": {{18, has("axes")}}, "ReduceMin": {{18, has("axes")}}, "ReduceProd": {{18, has("axes")}},
+	"ReduceL1": {{18, has("axes")}}, "ReduceL2": {{18, has("axes")}}, "ReduceSumSquare": {{18, has("axes")}},
+	"ReduceLogSum": {{18, has("axes")}}, "ReduceLogSumExp": {{18, has("axes")}},
+}
+
+func has(attribute string) func(n *pb.NodeProto) bool {
+	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
+}
+
+// coerced reports a softmax over all axes from one on, unless that is the last.
+func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

@@ -1,0 +1,154 @@
+package infer
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// An array is the value of a small tensor that shape arithmetic computes, NaN where an element is not known.
+type array struct {
+	shape []int
+	data  []float64
+}
+
+// MaxValues is how many elements a tensor may have whose values are inferred: shape arithmetic has few.
+const MaxValues = 1 << 12
+
+// generate makes an array from a function of the indices. It is nil if the shape is unknown or large.
+func generate(shape []int, f func(index []int) float64) *array {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > MaxValues {
+			return nil
+		}
+		if n *= d; n > MaxValues {
+			return nil
+		}
+	}
+	if shape == nil {
+		return nil
+	}
+	a := &array{shape: shape, data: make([]float64, n)}
+	index := make([]int, len(shape))
+	for i := range a.data {
+		a.data[i] = f(index)
+		for k := len(shape) - 1; k >= 0; k-- {
+			if index[k]++; index[k] < shape[k] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+	return a
+}
+
+// at is the element at an index, broadcast: missing leading axes and axes of size 1 are repeated. It is NaN outside.
+func (a *array) at(index []int) float64 {
+	skip := len(index) - len(a.shape)
+	if skip < 0 {
+		return math.NaN()
+	}
+	offset := 0
+	for k, d := range a.shape {
+		i := index[k+skip]
+		if d == 1 {
+			i = 0
+		}
+		if i < 0 || i >= d {
+			return math.NaN()
+		}
+		offset = offset*d + i
+	}
+	return a.data[offset]
+}
+
+// ints are the elements as integers, cut to the range of int32; nil where the array or one of them is not known.
+func (a *array) ints() []int {
+	if a == nil {
+		return nil
+	}
+	list := make([]int, len(a.data))
+	for i, v := range a.data {
+		if math.IsNaN(v) {
+			return nil
+		}
+		list[i] = int(max(math.MinInt32, min(math.MaxInt32, v)))
+	}
+	return list
+}
+
+// sizes are the elements as dimensions, -1 for what is not known.
+func (a *array) sizes() []int {
+	if a == nil {
+		return nil
+	}
+	list := make([]int, len(a.data))
+	for i, v := range a.data {
+		list[i] = -1
+		if v >= 0 && v <= math.MaxInt32 {
+			list[i] = int(v)
+		}
+	}
+	return list
+}
+
+// vector is an array of rank 1 with NaN for -1.
+func vector(sizes []int) *array {
+	return generate([]int{len(sizes)}, func(i []int) float64 {
+		if sizes[i[0]] < 0 {
+			return math.NaN()
+		}
+		return float64(sizes[i[0]])
+	})
+}
+
+// constantArray is the value of a small constant in the message; nil if it is large, external or of another type.
+func constantArray(t *pb.TensorProto) *array {
+	n, err := pbutil.Elements(t.GetDims())
+	if err != nil || n > MaxValues || pbutil.External(t) {
+		return nil
+	}
+	element := elementOf(t)
+	if element == nil {
+		return nil
+	}
+	a := &array{shape: pbutil.Ints(t.Dims), data: make([]float64, n)}
+	for i := range a.data {
+		a.data[i] = element(i)
+	}
+	return a
+}
+
+// elementOf reads the elements of a tensor of one of the types that shape arithmetic uses. The tensor has been checked.
+func elementOf(t *pb.TensorProto) func(i int) float64 {
+	raw := t.RawData
+	switch onnx.Type(t.GetDataType()) {
+	case onnx.Int64:
+		if raw != nil {
+			return func(i int) float64 { return float64(int64(binary.LittleEndian.Uint64(raw[8*i:]))) }
+		}
+		return func(i int) float64 { return float64(t.Int64Data[i]) }
+	case onnx.Int32:
+		if raw != nil {
+			return func(i int) float64 { return float64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) }
+		}
+		return func(i int) float64 { return float64(t.Int32Data[i]) }
+	case onnx.Bool:
+		if raw != nil {
+			return func(i int) float64 { return float64(raw[i]) }
+		}
+		return func(i int) float64 { return float64(t.Int32Data[i]) }
+	case onnx.Float:
+		if raw != nil {
+			return func(i int) float64 {
+				return float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+			}
+		}
+		return func(i int) float64 { return float64(t.FloatData[i]) }
+	}
+	return nil
+}

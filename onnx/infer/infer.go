@@ -1,0 +1,237 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A fact is what is known about a tensor before anything runs.
+type fact struct {
+	layout layout
+	value  *array // nil if not known
+	data   bool   // depends on the values of an input
+}
+
+// inference follows layouts and the values of shape arithmetic through the main graph. Free dimensions get stand-in
+// sizes, so that shapes are plain numbers: what is asked is how axes relate, not how long they are.
+type inference struct {
+	opset   int
+	types   map[string]onnx.Type
+	facts   map[string]fact
+	symbols map[string]int // stand-ins by name of the dimension
+	stated  map[string]onnx.Axes
+	apart   int          // where not 0: every free dimension has a stand-in of its own, and so many have one
+	free    map[int]bool // those stand-ins
+}
+
+// standIn is the size that a free axis is taken to have. The batch is a prime that no other axis shares.
+var standIn = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
+
+// inferFacts infers what is known about the tensors of the main graph. stated are axes that the caller knows. Free
+// dimensions get the usual size of what they mean, or, apart, a different size each.
+func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inference {
+	in := &inference{
+		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
+		free: map[int]bool{},
+	}
+	if apart {
+		in.apart = 1
+	}
+	g := m.Proto().Graph
+	for _, t := range g.Initializer {
+		in.set(t.GetName(), fact{layout: blanks(pbutil.Ints(t.Dims)...), value: constantArray(t)})
+	}
+	for _, v := range g.Input {
+		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.PortOf(v)), data: true})
+	}
+	declared := map[string]*pb.ValueInfoProto{}
+	for _, v := range slices.Concat(g.ValueInfo, g.Output) {
+		declared[v.GetName()] = v
+	}
+	for _, n := range g.Node {
+		in.node(n, declared)
+	}
+	return in
+}
+
+// set records a fact, after the layout that the caller has given to the tensor, if any. A value is kept only with the
+// shape that it has, and layouts are bounded, since some operators would let a small file double them at every node.
+func (in *inference) set(name string, f fact) {
+	if len(f.layout) > maxRank {
+		f.layout = nil
+	}
+	for i, a := range f.layout {
+		if len(a) > maxFactors {
+			f.layout = slices.Clone(f.layout)
+			f.layout[i] = one(a.letter(), a.size())
+		}
+	}
+	if f.value != nil && !slices.Equal(f.value.shape, f.layout.sizes()) {
+		f.value = nil
+	}
+	if axes, ok := in.stated[name]; ok {
+		f.layout = f.layout.renamed(axes)
+	}
+	in.facts[name] = f
+}
+
+// renamed is a layout with other letters.
+func (l layout) renamed(axes onnx.Axes) layout {
+	out := make(layout, len(axes))
+	for i := range out {
+		out[i] = one(axes[i], -1)
+		if len(l) == len(axes) {
+			out[i] = one(axes[i], l[i].size())
+		}
+	}
+	return out
+}
+
+// node infers what a node makes.
+func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProto) {
+	c := &call{node: n, in: in, args: make([]fact, len(n.Input))}
+	for i, name := range n.Input {
+		c.args[i] = in.facts[name]
+	}
+	data := false
+	for _, name := range onnx.Reads(n) {
+		data = data || in.facts[name].data
+	}
+	data = data && !onnx.ReadsShapeOnly(n)
+	layouts := c.layouts()
+	for i, name := range n.Output {
+		if name == "" {
+			continue
+		}
+		var inferred layout
+		if i < len(layouts) {
+			inferred = layouts[i]
+		}
+		f := fact{data: data, layout: in.agree(inferred, declared[name])}
+		if !data {
+			f.value = c.value(i, inferred.sizes())
+		}
+		in.set(name, f)
+	}
+}
+
+// agree completes an inferred layout by what the file declares: the number of axes, and sizes that are not known.
+func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
+	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
+		return l
+	}
+	shape := onnx.PortOf(v).Shape
+	if len(shape) != len(l) || l == nil {
+		l = make(layout, len(shape))
+		for i := range l {
+			l[i] = one(blank, -1)
+		}
+	}
+	l = slices.Clone(l)
+	for i, d := range shape {
+		size := d.Size
+		if known, ok := in.symbols[d.Symbol]; ok && size < 0 {
+			size = known
+			if l[i].letter() == '?' && known == standIn['N'] {
+				l[i] = one('N', size)
+			}
+		}
+		if l[i].size() < 0 && size >= 0 {
+			l[i] = l[i].resized(size)
+		}
+	}
+	return l
+}
+
+// inputLayout is what an input means by its rank, unless the caller has said it.
+func (in *inference) inputLayout(g *pb.GraphProto, p onnx.Port) layout {
+	if p.Shape == nil {
+		return nil
+	}
+	axes, ok := in.stated[p.Name]
+	if !ok || len(axes) != len(p.Shape) {
+		axes = inputAxes(g, p)
+	}
+	l := make(layout, len(p.Shape))
+	for i, d := range p.Shape {
+		size := d.Size
+		if size < 0 {
+			size = in.standInFor(d.Symbol, axes[i])
+		}
+		l[i] = one(axes[i], size)
+	}
+	return l
+}
+
+func (in *inference) standInFor(symbol string, letter byte) int {
+	if size, ok := in.symbols[symbol]; ok {
+		return size
+	}
+	size, ok := standIn[letter]
+	if !ok {
+		size = 16
+	}
+	if in.apart > 0 {
+		in.apart++
+		size = 32 * (2*in.apart + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
+	}
+	in.free[size] = true
+	if symbol != "" {
+		in.symbols[symbol] = size
+	}
+	return size
+}
+
+// inputAxes guesses the meaning of an input: channels before space, except where only the last axis of an image can
+// be its colours; sequences of numbers are feature maps if a convolution reads them and tokens otherwise; sequences of
+// integers are tokens.
+func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
+	colours := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
+	switch rank := len(p.Shape); {
+	case rank == 1:
+		return "N"
+	case rank == 2 && (p.Type == onnx.Int64 || p.Type == onnx.Int32):
+		return "NT"
+	case rank == 2:
+		return "NC"
+	case rank == 3:
+		return sequenceAxes(g, p.Name)
+	case rank == 4 && colours(p.Shape[3]) && !colours(p.Shape[1]):
+		return "NHWC"
+	case rank == 4:
+		return "NCHW"
+	case rank == 5:
+		return "NCTHW"
+	}
+	return onnx.Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
+}
+
+// sequenceAxes guesses the meaning of an input with three axes by the first operator with weights that it reaches:
+// convolutions want channels before places, matrix products want them last, and recurrent operators put time first.
+func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
+	reached := map[string]bool{input: true}
+	for _, n := range g.Node {
+		if !slices.ContainsFunc(n.Input, func(in string) bool { return reached[in] }) {
+			continue
+		}
+		switch n.GetOpType() {
+		case "Conv":
+			return "NCT"
+		case "MatMul":
+			return "NTC"
+		case "LSTM", "GRU", "RNN":
+			if n.Input[0] == input {
+				return "TNC"
+			}
+			return "NTC"
+		}
+		for _, out := range n.Output {
+			reached[out] = true
+		}
+	}
+	return "NCT"
+}

@@ -1,0 +1,155 @@
+package infer
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// windows follows the partition of a Swin transformer: n x 16 x 16 x 24 into windows of 4 x 4.
+func TestReshapeRemembersWindows(t *testing.T) {
+	t.Parallel()
+	x := layout{one('N', 997), one('H', 16), one('W', 16), one('C', 24)}
+	grid := x.reshape([]int{997, 4, 4, 4, 4, 24})
+	if got := grid.axes(); got != "NHHWWC" {
+		t.Fatalf("the grid is %s", got)
+	}
+	grid[2], grid[3] = grid[3], grid[2]
+	tokens := grid.reshape([]int{997 * 16, 16, 24})
+	if got := tokens.axes(); got != "?TC" {
+		t.Fatalf("windows of tokens are %s", got)
+	}
+	back := tokens.reshape([]int{997, 4, 4, 4, 4, 24})
+	back[2], back[3] = back[3], back[2]
+	if got := back.reshape([]int{997, 16, 16, 24}).axes(); got != "NHWC" {
+		t.Fatalf("put together again the image is %s", got)
+	}
+}
+
+func TestReshape(t *testing.T) {
+	t.Parallel()
+	image := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 6)}
+	batchOfOne := layout{one('N', 1), one('C', 8), one('H', 4), one('W', 6)}
+	for _, c := range []struct {
+		name  string
+		from  layout
+		sizes []int
+		want  onnx.Axes
+	}{
+		{"patches to tokens", image, []int{997, 8, 24}, "NCT"},
+		{"flattened", image, []int{997, 192}, "NC"},
+		{"grouped channels", image, []int{997, 2, 4, 4, 6}, "NCCHW"},
+		{"rows of pixels", image, []int{997 * 8 * 4, 6}, "?W"},
+		{"batch of one kept", batchOfOne, []int{1, 8, 24}, "NCT"},
+		{"batch of one split off", batchOfOne.reshape([]int{8, 24}), []int{1, 8, 24}, "NCT"},
+		{"across factors", image, []int{997, 6, 32}, "N??"},
+		{"another size", image, []int{997, 8, 25}, "NC?"},
+		{"ones in between", image, []int{997, 1, 8, 1, 24}, "N?C?T"},
+		{"a pooled map", layout{one('N', 997), one('C', 8), one('H', 1), one('W', 1)}, []int{997, 8}, "NC"},
+		{"made into a map", layout{one('N', 997), one('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
+	} {
+		if got := c.from.reshape(c.sizes).axes(); got != c.want {
+			t.Errorf("%s: %v to %v is %s, want %s", c.name, c.from.axes(), c.sizes, got, c.want)
+		}
+	}
+}
+
+// Splitting every axis, or joining neighbours, and reshaping back gives each axis its meaning and size again.
+func TestReshapeBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var x layout
+		var fine []int
+		for _, letter := range []byte("NCHWT")[:rapid.IntRange(1, 5).Draw(t, "rank")] {
+			size := 1
+			for range rapid.IntRange(1, 3).Draw(t, "factors") {
+				f := rapid.IntRange(2, 5).Draw(t, "factor")
+				fine = append(fine, f)
+				size *= f
+			}
+			x = append(x, one(letter, size))
+		}
+		coarse := []int{1}
+		for _, f := range fine {
+			if rapid.Bool().Draw(t, "join") {
+				coarse[len(coarse)-1] *= f
+			} else {
+				coarse = append(coarse, f)
+			}
+		}
+		split := x.reshape(fine)
+		back := split.reshape(coarse)
+		if !slices.Equal(back.sizes(), coarse) {
+			t.Fatalf("sizes %v, want %v", back.sizes(), coarse)
+		}
+		if again := split.reshape(x.sizes()); again.axes() != x.axes() {
+			t.Fatalf("%s comes back as %s", x.axes(), again.axes())
+		}
+	})
+}
+
+func TestBroadcast(t *testing.T) {
+	t.Parallel()
+	image := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 4)}
+	for _, c := range []struct {
+		name string
+		a, b layout
+		want onnx.Axes
+	}{
+		{"bias", image, blanks(8, 1, 1), "NCHW"},
+		{"scalar first", layout{}, image, "NCHW"},
+		{"gate", blanks(997, 8, 1, 1), image, "NCHW"},
+		{"unknown on the left", blanks(997, 8, 4, 4), image, "NCHW"},
+		{"the one with more meaning", layout{one('N', 997), one('C', 4), one('C', 4)}, layout{one('N', 997), one('T', 4), one('C', 4)}, "NTC"},
+		{"outer sum", layout{one('N', 997), one('T', 4), one('T', 1)}, layout{one('N', 997), one('T', 1), one('T', 4)}, "NTT"},
+	} {
+		if got := broadcast(c.a, c.b).axes(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if broadcast(image, nil) != nil {
+		t.Error("an operand of unknown rank gives a known one")
+	}
+}
+
+// The shapes that are inferred, those of shape arithmetic included, are the ones that onnx's shape inference finds.
+func TestShapesAgreeWithONNX(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open("testdata/shapes.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]map[string][]int
+	if err := json.NewDecoder(unzipped).Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	for net, tensors := range want {
+		m, err := onnx.Read(testdata.Path(t, "nets", net, "model.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := inferFacts(m, nil, false).facts
+		for name, shape := range tensors {
+			if got := facts[name].layout.sizes(); !slices.Equal(got, shape) {
+				t.Errorf("%s: %s is %v, want %v", net, name, got, shape)
+			}
+		}
+		for _, l := range m.Layers() {
+			if sizes := facts[l.Name].layout.sizes(); sizes == nil || slices.Contains(sizes, -1) {
+				t.Errorf("%s: the shape of %s (%s) is not known: %v", net, l.Name, l.Op, sizes)
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package infer
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// InputLike declares an input of the type and shape of a tensor of the graph, as far as they are known.
+func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
+	like, ok := b.Find(v)
+	if !ok {
+		b.Fail("input %q is to be like %q, which does not exist", name, v)
+		return ""
+	}
+	return b.InputPort(portLike(b, name, like))
+}
+
+// OutputLike declares v an output, as Builder.Output does, with the type and shape of another tensor.
+func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
+	like, ok := b.Find(like)
+	if !ok {
+		b.Fail("output %q is to be like %q, which does not exist", name, like)
+		return
+	}
+	b.OutputPort(portLike(b, name, like), v)
+}
+
+// portLike describes a tensor of the type and shape of v. Free dimensions keep the names that the graph declares.
+func portLike(b *onnx.Builder, name string, v onnx.Value) onnx.Port {
+	for _, p := range slices.Concat(b.Inputs(), b.Snapshot().Outputs()) {
+		if p.Name == string(v) && p.Shape != nil {
+			p.Name = name
+			return p
+		}
+	}
+	s := Analyze(b.Snapshot())
+	p := onnx.Port{Name: name, Type: s.Type(string(v))}
+	if shape := s.Shape(string(v)); shape != nil {
+		p.Shape = make([]onnx.Dim, len(shape))
+		for i, d := range shape {
+			p.Shape[i].Size = max(d, -1)
+		}
+	}
+	return p
+}

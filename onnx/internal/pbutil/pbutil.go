@@ -1,0 +1,99 @@
+// Package pbutil has helpers for the protocol buffer messages of ONNX.
+package pbutil
+
+import (
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Ptr returns a pointer to a copy of v: optional fields of messages are pointers.
+func Ptr[T any](v T) *T { return &v }
+
+// Shallow copies the top of a message, with fields that the schema does not know.
+func Shallow[M proto.Message](src M) M {
+	from := src.ProtoReflect()
+	to := from.New()
+	from.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		to.Set(f, v)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	return to.Interface().(M)
+}
+
+func Ints(v []int64) []int {
+	list := make([]int, len(v))
+	for i, x := range v {
+		list[i] = int(x)
+	}
+	return list
+}
+
+func Int64s(v []int) []int64 {
+	list := make([]int64, len(v))
+	for i, x := range v {
+		list[i] = int64(x)
+	}
+	return list
+}
+
+func External(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
+
+// Elements is the number of values that a shape holds.
+func Elements(dims []int64) (int64, error) {
+	n := int64(1)
+	for _, d := range dims {
+		if d < 0 {
+			return 0, fmt.Errorf("has a negative dimension in its shape %v", dims)
+		}
+		if d > 0 && n > math.MaxInt64/16/d {
+			return 0, fmt.Errorf("has a shape that is too large: %v", dims)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// Subgraphs are the graphs that a node holds (the branches of If, the body of Loop and Scan).
+func Subgraphs(n *pb.NodeProto) []*pb.GraphProto {
+	var list []*pb.GraphProto
+	for _, a := range n.Attribute {
+		if a.G != nil {
+			list = append(list, a.G)
+		}
+		list = append(list, a.Graphs...)
+	}
+	return list
+}
+
+// EachGraph calls f for the graph of a model and all graphs inside it, those of functions included.
+func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
+	if err := within(p.Graph, f); err != nil {
+		return err
+	}
+	for _, fn := range p.Functions {
+		if err := within(&pb.GraphProto{Node: fn.Node}, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
+	if err := f(g); err != nil {
+		return err
+	}
+	for _, n := range g.Node {
+		for _, sub := range Subgraphs(n) {
+			if err := within(sub, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package onnx
+
+import "github.com/noether-ml/noether/onnx/pb"
+
+// Layers lists every float32 tensor that depends on the values of an input, in the order of computation. What depends
+// only on an input's shape is left out, and so are the insides of subgraphs. Shapes are left to a runtime and Axes to
+// package infer.
+func (m *Model) Layers() []Layer {
+	types := m.ElementTypes()
+	depth := m.depths()
+	var layers []Layer
+	for _, n := range m.proto.Graph.Node {
+		for _, out := range n.Output {
+			d, ok := depth[out]
+			if !ok || types[out] != Float {
+				continue
+			}
+			layers = append(layers, Layer{Name: out, Op: n.GetOpType(), Node: n.GetName(), Depth: d})
+		}
+	}
+	return layers
+}
+
+// depths is, for each tensor that depends on the values of an input, the number of nodes on the longest path to it.
+func (m *Model) depths() map[string]int {
+	depth := map[string]int{}
+	for _, in := range m.proto.Graph.Input {
+		depth[in.GetName()] = 0
+	}
+	for _, n := range m.proto.Graph.Node {
+		d := -1
+		if !ReadsShapeOnly(n) {
+			for _, name := range Reads(n) {
+				if at, ok := depth[name]; ok {
+					d = max(d, at)
+				}
+			}
+		}
+		if d < 0 {
+			continue
+		}
+		for _, out := range n.Output {
+			if out != "" {
+				depth[out] = d + 1
+			}
+		}
+	}
+	return depth
+}
+
+// ReadsShapeOnly reports whether the output of a node depends on the shape of its input and not on the values.
+func ReadsShapeOnly(n *pb.NodeProto) bool {
+	switch n.GetOpType() {
+	case "Shape", "Size", "EyeLike", "RandomNormalLike", "RandomUniformLike":
+		return true
+	}
+	return false
+}
+
+// Names are the names of layers, in their order.
+func Names(layers []Layer) []string {
+	names := make([]string, len(layers))
+	for i, l := range layers {
+		names[i] = l.Name
+	}
+	return names
+}

@@ -1,0 +1,85 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/internal/window"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// FixCeilMode rewrites pools with ceil_mode whose last window on some axis, at the sizes that are known, would begin in
+// the padding at the end. Runtimes leave such a window out, as the standard says since opset 22. For earlier operator
+// sets they infer a size that counts it, and refuse a graph in which the two sizes meet.
+//
+// What no other window reads is taken away from such a pool: padding, and the end of the input where strides are longer
+// than kernels.
+func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
+	ceils := func(n *pb.NodeProto) bool {
+		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
+			len(n.Input) == 1 && onnx.AttrInt(n, "ceil_mode", 0) == 1
+	}
+	if m.Opset() >= 22 || !slices.ContainsFunc(m.Nodes(), ceils) {
+		return m, nil
+	}
+	b, info := onnx.Extend(m), infer.Analyze(m)
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		if !ceils(n) {
+			return nil
+		}
+		return fixCeilMode(b, n, info.Shape(n.Input[0]))
+	})
+	return b.Snapshot(), b.Err()
+}
+
+// fixCeilMode writes a pool of an input of shape x without what is read only by windows that are left out. It returns
+// nothing where the pool needs no change.
+func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
+	kernel := onnx.AttrInts(n, "kernel_shape")
+	rank := len(kernel)
+	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
+		return nil
+	}
+	pads, longer, cut := make([]int, 2*rank), make([]int, 2*rank), make([]int, rank)
+	leftOut := false
+	for i, k := range kernel {
+		w := window.Of(n, k, i, rank)
+		if w.Same {
+			return nil
+		}
+		size, tail := x[2+i], w.Pad-w.Begin
+		places := w.Output(size)
+		unread := size + w.Pad - ((places-1)*w.Stride + w.Dilation*(k-1) + 1) // negative where the last window ends beyond the padding
+		pads[i], pads[rank+i] = w.Begin, tail
+		longer[i], longer[rank+i] = w.Begin, tail-min(unread, 0)
+		if places < w.OutputCeil(size) {
+			leftOut = true
+			pads[rank+i], cut[i] = max(tail-unread, 0), max(unread-tail, 0)
+		}
+	}
+	in := onnx.Value(n.Input[0])
+	switch {
+	case !leftOut:
+		return nil
+	case slices.Max(cut) > 0 && len(n.Output) > 1: // indices of maxima count what would be cut, but padding never
+		return poolWith(b, n, in, longer, 0)
+	}
+	for i, c := range cut {
+		if c > 0 {
+			in = b.Slice(in, 2+i, 0, x[2+i]-c, 1)
+		}
+	}
+	return poolWith(b, n, in, pads, 1)
+}
+
+// poolWith writes a pool with other pads.
+func poolWith(b *onnx.Builder, n *pb.NodeProto, in onnx.Value, pads []int, ceilMode int) []onnx.Value {
+	attrs := onnx.Attrs{}
+	for _, a := range n.Attribute {
+		attrs[a.GetName()] = a
+	}
+	delete(attrs, "auto_pad")
+	attrs["ceil_mode"], attrs["pads"] = ceilMode, pads
+	return b.Ops(n.GetOpType(), len(n.Output), attrs, in)
+}

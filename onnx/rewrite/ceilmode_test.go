@@ -1,0 +1,61 @@
+package rewrite_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
+)
+
+// Engines leave a window out that begins in the padding behind; where nothing but that window is left to read, it is not inferred either.
+func TestFixCeilMode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		opset   int
+		attrs   onnx.Attrs
+		shape   [2]int
+		pads    string
+		read    [2]int // of 8 x 9
+		indices bool
+		mode    int
+	}{
+		{"left out on one axis, added on the other", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
+		{"padding that counts", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}, "count_include_pad": 1},
+			[2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
+		{"gaps", 19, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{5, 3}, "dilations": []int{4, 1}, "pads": []int{0, 0, 0, 1}}, [2]int{2, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
+		{"indices", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 1 1]", [2]int{8, 9}, true, 0},
+		{"padding alone", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 1, 0, 1}}, [2]int{4, 4}, "[0 1 0 1]", [2]int{8, 9}, false, 1},
+		{"none left out", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 2}}, [2]int{4, 5}, "[]", [2]int{8, 9}, false, 1},
+		{"the standard's own", 22, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 1]", [2]int{8, 9}, false, 1},
+	} {
+		b := onnx.NewBuilder(c.opset)
+		c.attrs["ceil_mode"] = 1
+		op, outputs := "AveragePool", 1
+		if c.indices {
+			op, outputs = "MaxPool", 2
+		}
+		y := b.Ops(op, outputs, c.attrs, b.Input("x", onnx.Float, -1, 2, 8, 9))[0]
+		b.Apply(rewrite.FixCeilMode)
+		if b.Err() != nil {
+			t.Fatal(b.Err())
+		}
+		nodes := b.Nodes()
+		n := nodes[len(nodes)-1]
+		if got := fmt.Sprint(onnx.AttrInts(n, "pads")); got != c.pads {
+			t.Errorf("%s: pads %s, want %s", c.name, got, c.pads)
+		}
+		if mode := onnx.AttrInt(n, "ceil_mode", 0); mode != c.mode {
+			t.Errorf("%s: ceil_mode %d, want %d", c.name, mode, c.mode)
+		}
+		s := infer.Analyze(b.Snapshot())
+		if read := s.Shape(n.Input[0]); read[2] != c.read[0] || read[3] != c.read[1] {
+			t.Errorf("%s: it reads %v, want %v", c.name, read, c.read)
+		}
+		if s := s.Shape(string(y)); s[2] != c.shape[0] || s[3] != c.shape[1] {
+			t.Errorf("%s: shape %v, want %v", c.name, s, c.shape)
+		}
+	}
+}

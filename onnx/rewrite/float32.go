@@ -1,0 +1,220 @@
+package rewrite
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// inMemory is how many bytes of half-precision weights are rewritten in the message itself. More of them, twice as
+// large in float32, might exceed what a message can hold, so they keep their type and a Cast follows them.
+const inMemory = 900 << 20
+
+// ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
+func ReadFloat32(path string) (*onnx.Model, error) {
+	m, err := onnx.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = ToFloat32(m); err != nil {
+		return nil, fmt.Errorf("reading model %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// ToFloat32 returns a model in which float16 and bfloat16 have become float32 everywhere, since the CPU kernels of ONNX
+// Runtime are complete for float32 only. A model without half precision is returned as it is.
+func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
+	if HalfPrecision(m) == onnx.Undefined {
+		return m, nil
+	}
+	p := mutable(m.Proto())
+	w := widener{embedded: halfBytes(p) <= inMemory}
+	if err := pbutil.EachGraph(p, w.graph); err != nil {
+		return nil, err
+	}
+	return m.WithProto(p), nil
+}
+
+// mutable copies a message but for the values of the main graph's weights, which may be large.
+func mutable(p *pb.ModelProto) *pb.ModelProto {
+	g := pbutil.Shallow(p.Graph)
+	weights := g.Initializer
+	g.Initializer = nil
+	p = pbutil.Shallow(p)
+	p.Graph = g
+	p = proto.CloneOf(p)
+	for _, t := range weights {
+		p.Graph.Initializer = append(p.Graph.Initializer, pbutil.Shallow(t))
+	}
+	return p
+}
+
+// HalfPrecision returns the half-precision type, Float16 or BFloat16, that a model uses first, and Undefined if it uses
+// none.
+func HalfPrecision(m *onnx.Model) onnx.Type {
+	found := onnx.Undefined
+	note := func(t onnx.Type) {
+		if t.Half() && found == onnx.Undefined {
+			found = t
+		}
+	}
+	_ = pbutil.EachGraph(m.Proto(), func(g *pb.GraphProto) error {
+		for _, v := range slices.Concat(g.Input, g.Output, g.ValueInfo) {
+			eachElementType(v.Type, func(t *int32) { note(onnx.Type(*t)) })
+		}
+		for _, n := range g.Node {
+			for _, a := range n.Attribute {
+				if isTypeAttribute(a) {
+					note(onnx.Type(a.GetI()))
+				}
+				note(onnx.Type(a.GetT().GetDataType()))
+			}
+		}
+		for _, t := range g.Initializer {
+			note(onnx.Type(t.GetDataType()))
+		}
+		return nil
+	})
+	return found
+}
+
+// eachElementType calls f for the element type of a declared type, also inside sequences and optionals.
+func eachElementType(t *pb.TypeProto, f func(t *int32)) {
+	switch v := t.GetValue().(type) {
+	case *pb.TypeProto_TensorType:
+		if v.TensorType.ElemType != nil {
+			f(v.TensorType.ElemType)
+		}
+	case *pb.TypeProto_SequenceType:
+		eachElementType(v.SequenceType.ElemType, f)
+	case *pb.TypeProto_OptionalType:
+		eachElementType(v.OptionalType.ElemType, f)
+	}
+}
+
+// isTypeAttribute reports whether the value of an attribute of a standard operator is an element type.
+func isTypeAttribute(a *pb.AttributeProto) bool {
+	switch a.GetName() {
+	case "to", "dtype", "stash_type", "output_dtype":
+		return true
+	}
+	return false
+}
+
+func halfBytes(p *pb.ModelProto) int64 {
+	var total int64
+	for _, t := range p.Graph.Initializer {
+		if onnx.Type(t.GetDataType()).Half() {
+			n, _ := pbutil.Elements(t.Dims)
+			total += 2 * n
+		}
+	}
+	return total
+}
+
+// A widener rewrites graphs to float32.
+type widener struct {
+	embedded bool // rewrite weights in the message
+}
+
+func (w widener) graph(g *pb.GraphProto) error {
+	for _, v := range slices.Concat(g.Input, g.Output, g.ValueInfo) {
+		eachElementType(v.Type, func(t *int32) {
+			if onnx.Type(*t).Half() {
+				*t = int32(onnx.Float)
+			}
+		})
+	}
+	if err := widenAttributes(g.Node); err != nil {
+		return err
+	}
+	var casts []*pb.NodeProto
+	for _, t := range g.Initializer {
+		switch {
+		case !onnx.Type(t.GetDataType()).Half():
+		case pbutil.External(t) || !w.embedded:
+			casts = append(casts, castOf(t))
+		default:
+			if err := widenTensor(t); err != nil {
+				return fmt.Errorf("tensor %q %w", t.GetName(), err)
+			}
+		}
+	}
+	g.Node = append(casts, g.Node...)
+	return nil
+}
+
+// castOf renames a half-precision weight and returns the node that makes the float32 tensor of the old name from it.
+// A runtime evaluates it once, when it loads the model.
+func castOf(t *pb.TensorProto) *pb.NodeProto {
+	wide := t.GetName()
+	t.Name = pbutil.Ptr(wide + "/" + onnx.Type(t.GetDataType()).String())
+	return &pb.NodeProto{
+		OpType: pbutil.Ptr("Cast"), Name: pbutil.Ptr(wide + "/Cast"), Input: []string{t.GetName()}, Output: []string{wide},
+		Attribute: []*pb.AttributeProto{{Name: pbutil.Ptr("to"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(onnx.Float))}},
+	}
+}
+
+func widenAttributes(nodes []*pb.NodeProto) error {
+	for _, n := range nodes {
+		for _, a := range n.Attribute {
+			if isTypeAttribute(a) && onnx.Type(a.GetI()).Half() {
+				a.I = pbutil.Ptr(int64(onnx.Float))
+			}
+			if onnx.Type(a.GetT().GetDataType()).Half() {
+				if err := widenTensor(a.T); err != nil {
+					return fmt.Errorf("attribute %s of %s %w", a.GetName(), onnx.Label(n), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// widenTensor rewrites a half-precision tensor that is in the message.
+func widenTensor(t *pb.TensorProto) error {
+	if pbutil.External(t) {
+		return errors.New("is half precision in an external file, where only weights can be")
+	}
+	bits := t.RawData
+	if bits == nil {
+		bits = make([]byte, 0, 2*len(t.Int32Data))
+		for _, v := range t.Int32Data {
+			bits = binary.LittleEndian.AppendUint16(bits, uint16(v))
+		}
+	}
+	widened := fromFloat16
+	if onnx.Type(t.GetDataType()) == onnx.BFloat16 {
+		widened = func(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+	}
+	raw := make([]byte, 0, 2*len(bits))
+	for i := 0; i < len(bits); i += 2 {
+		v := widened(binary.LittleEndian.Uint16(bits[i:]))
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	t.DataType, t.RawData, t.Int32Data = pbutil.Ptr(int32(onnx.Float)), raw, nil
+	return nil
+}
+
+// fromFloat16 is the value of an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of fraction.
+func fromFloat16(h uint16) float32 {
+	sign := uint32(h&0x8000) << 16
+	exponent, fraction := uint32(h>>10&31), uint32(h&1023)
+	switch exponent {
+	case 0: // zero or subnormal: fraction times 2^-24
+		v := float32(fraction) / (1 << 24)
+		return math.Float32frombits(math.Float32bits(v) | sign)
+	case 31: // infinite or NaN
+		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
+}

@@ -1,0 +1,151 @@
+package rewrite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// The value of a binary16 number from its definition.
+func TestFromFloat16(t *testing.T) {
+	t.Parallel()
+	for h := range 1 << 16 {
+		sign := 1 - 2*float64(h>>15)
+		exponent, fraction := h>>10&31, float64(h&1023)
+		want := sign * math.Ldexp(1024+fraction, exponent-25)
+		switch {
+		case exponent == 0:
+			want = sign * math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			want = math.Inf(int(sign))
+		case exponent == 31:
+			want = math.NaN()
+		}
+		got := fromFloat16(uint16(h))
+		if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) {
+			t.Fatalf("%#04x is %v, want %v", h, got, want)
+		}
+	}
+}
+
+// halfModel is y = Cast(x + w + c) with a weight and a constant of 1.5 and -2 in half precision.
+func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
+	constant := halfTensor("", half, -2)
+	constant.RawData, constant.Int32Data = nil, []int32{int32(binary.LittleEndian.Uint16(constant.RawData))}
+	node := func(op string, out string, attrs []*pb.AttributeProto, in ...string) *pb.NodeProto {
+		return &pb.NodeProto{OpType: &op, Input: in, Output: []string{out}, Attribute: attrs}
+	}
+	return &pb.ModelProto{
+		IrVersion:   pbutil.Ptr(int64(8)),
+		OpsetImport: []*pb.OperatorSetIdProto{{Version: pbutil.Ptr(int64(18))}},
+		Graph: &pb.GraphProto{
+			Name:        pbutil.Ptr("half"),
+			Initializer: []*pb.TensorProto{w},
+			Input:       []*pb.ValueInfoProto{onnx.Port{Name: "x", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			Output:      []*pb.ValueInfoProto{onnx.Port{Name: "y", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			ValueInfo:   []*pb.ValueInfoProto{onnx.Port{Name: "xw", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			Node: []*pb.NodeProto{
+				node("Constant", "c", []*pb.AttributeProto{{Name: pbutil.Ptr("value"), Type: pb.AttributeProto_TENSOR.Enum(), T: constant}}),
+				node("Add", "xw", nil, "x", "w"),
+				node("Add", "sum", nil, "xw", "c"),
+				node("Cast", "y", []*pb.AttributeProto{{Name: pbutil.Ptr("to"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(half))}}, "sum"),
+			},
+		},
+	}
+}
+
+// halfTensor holds 1.5 or -2, whose bits are known.
+func halfTensor(name string, half onnx.Type, v float32) *pb.TensorProto {
+	bits := map[onnx.Type]map[float32]uint16{onnx.Float16: {1.5: 0x3e00, -2: 0xc000}, onnx.BFloat16: {1.5: 0x3fc0, -2: 0xc000}}[half][v]
+	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(half)), Dims: []int64{1}, RawData: binary.LittleEndian.AppendUint16(nil, bits)}
+}
+
+func TestHalfBecomesFloat(t *testing.T) {
+	t.Parallel()
+	for _, half := range []onnx.Type{onnx.Float16, onnx.BFloat16} {
+		data, err := proto.Marshal(halfModel(half, halfTensor("w", half, 1.5)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := onnx.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := m.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := m
+		if m, err = ToFloat32(m); err != nil {
+			t.Fatal(err)
+		}
+		if got := HalfPrecision(read); got != half {
+			t.Errorf("%v: recorded as %v", half, got)
+		}
+		if after, err := read.Bytes(); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%v: the model itself has changed (%v)", half, err)
+		}
+		for name, want := range map[string]float32{"w": 1.5, "c": -2} {
+			v, err := m.Tensor(name)
+			if err != nil || len(v.Data) != 1 || v.Data[0] != want {
+				t.Errorf("%v: %s is %v (%v), want %v", half, name, v.Data, err, want)
+			}
+		}
+		if in, out := m.Inputs()[0].Type, m.Outputs()[0].Type; in != onnx.Float || out != onnx.Float {
+			t.Errorf("%v: the input is %v and the output %v", half, in, out)
+		}
+		if layers := m.Layers(); len(layers) != 3 {
+			t.Errorf("%v: the layers are %v", half, layers)
+		}
+		again, err := m.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = onnx.Parse(again); err != nil || HalfPrecision(m) != onnx.Undefined {
+			t.Errorf("%v: rewritten, it still holds %v (%v)", half, HalfPrecision(m), err)
+		}
+	}
+}
+
+// External weights stay in their file, and a Cast that the runtime folds makes them float32.
+func TestExternalHalfStaysInItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := halfTensor("w", onnx.Float16, 1.5)
+	if err := os.WriteFile(filepath.Join(dir, "weights"), w.RawData, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.RawData, w.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
+	w.ExternalData = []*pb.StringStringEntryProto{{Key: pbutil.Ptr("location"), Value: pbutil.Ptr("weights")}}
+	data, err := proto.Marshal(halfModel(onnx.Float16, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "m.onnx")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadFloat32(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ExternalDir() != dir {
+		t.Errorf("external files are in %q, want %q", m.ExternalDir(), dir)
+	}
+	cast := m.Nodes()[0]
+	if cast.GetOpType() != "Cast" || cast.Output[0] != "w" || onnx.Type(onnx.AttrInt(cast, "to", 0)) != onnx.Float {
+		t.Errorf("the first node is %v", cast)
+	}
+	if m.ElementTypes()["w"] != onnx.Float || len(m.Layers()) != 3 {
+		t.Errorf("w is %v and the layers are %v", m.ElementTypes()["w"], m.Layers())
+	}
+}

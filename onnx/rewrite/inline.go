@@ -1,0 +1,392 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Bounds on what functions that call functions can make of a small file: nodes, and calls inside calls.
+const (
+	maxInlined = 1 << 16
+	maxNested  = 64
+)
+
+// Inline returns a model without calls of its own functions, and without an If whose condition is known before anything
+// runs. Their nodes stand in the main graph instead. Tensors of the main graph keep their names.
+func Inline(m *onnx.Model) (*onnx.Model, error) {
+	for depth := 0; ; depth++ {
+		next, err := inlineOnce(m)
+		if err != nil || next == nil {
+			return m, err
+		}
+		if depth == maxNested {
+			return nil, fmt.Errorf("inlining: its functions call one another more than %d times, or without end", maxNested)
+		}
+		m = next
+	}
+}
+
+// inlineOnce replaces the function calls of the main graph, or if there are none the Ifs. It returns nil where there is
+// nothing to replace.
+func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
+	in := newInliner(m)
+	changed, err := in.replace(in.functionBody)
+	if err == nil && !changed && slices.ContainsFunc(m.Nodes(), isIf) {
+		changed, err = in.replace(branchTaken(infer.Analyze(m)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inlining: %w", err)
+	}
+	if !changed {
+		return nil, nil
+	}
+	return m.WithProto(in.proto), nil
+}
+
+func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandard(n) }
+
+// An inliner replaces nodes of a message by the nodes that they stand for.
+type inliner struct {
+	proto   *pb.ModelProto
+	tensors nameSet
+	nodes   nameSet
+}
+
+func newInliner(m *onnx.Model) *inliner {
+	p := pbutil.Shallow(m.Proto())
+	p.Graph = pbutil.Shallow(p.Graph)
+	p.Graph.Initializer, p.OpsetImport = slices.Clip(p.Graph.Initializer), slices.Clip(p.OpsetImport)
+	in := &inliner{proto: p, tensors: nameSet{}, nodes: nameSet{}}
+	for name := range m.ElementTypes() {
+		in.tensors[name] = true
+	}
+	for _, n := range p.Graph.Node {
+		in.nodes[n.GetName()] = true
+	}
+	return in
+}
+
+// A nameSet holds the names that are taken.
+type nameSet map[string]bool
+
+// free takes a name, with a number behind it if it is taken already.
+func (s nameSet) free(name string) string {
+	free := name
+	for i := 1; s[free]; i++ {
+		free = fmt.Sprintf("%s_%d", name, i)
+	}
+	s[free] = true
+	return free
+}
+
+// A body is the nodes that a node stands for, in names of their own.
+type body struct {
+	nodes        []*pb.NodeProto
+	initializers []*pb.TensorProto
+	outputs      []string
+	inputs       map[string]string             // the tensors outside, by the names inside; others keep their names
+	attributes   map[string]*pb.AttributeProto // what nodes refer to
+}
+
+// replace replaces the nodes that have a body, and reports whether there were any.
+func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed bool, err error) {
+	g := in.proto.Graph
+	nodes := make([]*pb.NodeProto, 0, len(g.Node))
+	for _, n := range g.Node {
+		inner, err := bodyOf(n)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", onnx.Label(n), err)
+		}
+		if inner == nil {
+			nodes = append(nodes, n)
+			continue
+		}
+		changed = true
+		nodes = append(nodes, in.unfold(n, inner)...)
+		if len(nodes) > maxInlined {
+			return false, fmt.Errorf("%s: functions that call functions make more than %d nodes", onnx.Label(n), maxInlined)
+		}
+	}
+	g.Node = nodes
+	return changed, nil
+}
+
+// unfold returns the nodes of a body under names that are free, with the outputs named as the node's.
+func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
+	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
+	if r.scope == "" {
+		r.scope = n.GetOpType()
+	}
+	for name, outside := range inner.inputs {
+		r.names[name] = outside
+	}
+	made := map[string]bool{}
+	for _, m := range inner.nodes {
+		for _, out := range m.Output {
+			made[out] = true
+		}
+	}
+	var copies []*pb.NodeProto
+	for i, out := range n.Output {
+		inside := inner.outputs[i]
+		switch {
+		case out == "":
+		case made[inside] && r.names[inside] == "":
+			r.names[inside] = out
+		default: // an input, a constant, or an output that has a name already
+			copies = append(copies, &pb.NodeProto{
+				OpType: pbutil.Ptr("Identity"), Name: pbutil.Ptr(in.nodes.free(out)), Input: []string{inside}, Output: []string{out},
+			})
+		}
+	}
+	for _, t := range inner.initializers {
+		t = pbutil.Shallow(t)
+		t.Name = pbutil.Ptr(r.own(t.GetName()))
+		in.proto.Graph.Initializer = append(in.proto.Graph.Initializer, t)
+	}
+	var nodes []*pb.NodeProto
+	for _, m := range inner.nodes {
+		nodes = append(nodes, r.node(m))
+	}
+	for _, c := range copies {
+		c.Input[0] = r.use(c.Input[0])
+	}
+	return append(nodes, copies...)
+}
+
+// functionBody returns what a call of one of the model's functions stands for, nil for another node.
+func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
+	f := in.function(n)
+	if f == nil {
+		return nil, nil
+	}
+	if len(n.Input) > len(f.Input) || len(n.Output) > len(f.Output) {
+		return nil, fmt.Errorf("the function has %d inputs and %d outputs, and the call %d and %d", len(f.Input), len(f.Output), len(n.Input), len(n.Output))
+	}
+	if err := in.importOpsets(f.OpsetImport); err != nil {
+		return nil, err
+	}
+	inner := &body{nodes: f.Node, outputs: f.Output, inputs: map[string]string{}, attributes: map[string]*pb.AttributeProto{}}
+	for i, name := range f.Input {
+		inner.inputs[name] = ""
+		if i < len(n.Input) {
+			inner.inputs[name] = n.Input[i]
+		}
+	}
+	for _, raw := range newer(f, functionDefaults) {
+		a := new(pb.AttributeProto)
+		if err := proto.Unmarshal(raw, a); err != nil {
+			return nil, errors.New("the function has a default that cannot be read")
+		}
+		inner.attributes[a.GetName()] = a
+	}
+	for _, a := range n.Attribute {
+		inner.attributes[a.GetName()] = a
+	}
+	return inner, nil
+}
+
+func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto {
+	for _, f := range in.proto.Functions {
+		if f.GetName() == n.GetOpType() && f.GetDomain() == n.GetDomain() && overload(f, functionOverload) == overload(n, nodeOverload) {
+			return f
+		}
+	}
+	return nil
+}
+
+// Fields that came to the schema later than what is generated here.
+const (
+	functionDefaults = 11
+	functionOverload = 13
+	nodeOverload     = 8
+)
+
+// newer are the values of a field, strings or messages, that the generated schema does not know.
+func newer(m proto.Message, field protowire.Number) [][]byte {
+	var values [][]byte
+	for raw := []byte(m.ProtoReflect().GetUnknown()); len(raw) > 0; {
+		number, kind, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return values
+		}
+		raw = raw[n:]
+		if number == field && kind == protowire.BytesType {
+			value, n := protowire.ConsumeBytes(raw)
+			if n < 0 {
+				return values
+			}
+			values = append(values, value)
+		}
+		n = protowire.ConsumeFieldValue(number, kind, raw)
+		if n < 0 {
+			return values
+		}
+		raw = raw[n:]
+	}
+	return values
+}
+
+func overload(m proto.Message, field protowire.Number) string {
+	if values := newer(m, field); len(values) > 0 {
+		return string(values[len(values)-1])
+	}
+	return ""
+}
+
+// importOpsets adds the operator sets of a function to those of the model.
+func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {
+	for _, s := range sets {
+		i := slices.IndexFunc(in.proto.OpsetImport, func(o *pb.OperatorSetIdProto) bool { return o.GetDomain() == s.GetDomain() })
+		if i < 0 {
+			in.proto.OpsetImport = append(in.proto.OpsetImport, s)
+			continue
+		}
+		if have := in.proto.OpsetImport[i]; have.GetVersion() != s.GetVersion() {
+			return fmt.Errorf("the function uses version %d of operator set %q and the model version %d", s.GetVersion(), s.GetDomain(), have.GetVersion())
+		}
+	}
+	return nil
+}
+
+// branchTaken returns a function that finds what an If stands for whose condition is known.
+func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
+	return func(n *pb.NodeProto) (*body, error) {
+		if !isIf(n) || len(n.Input) != 1 {
+			return nil, nil
+		}
+		condition, ok := info.Values(n.Input[0])
+		if !ok || len(condition) != 1 {
+			return nil, nil
+		}
+		branch := onnx.AttrGraph(n, "else_branch")
+		if condition[0] != 0 {
+			branch = onnx.AttrGraph(n, "then_branch")
+		}
+		if branch == nil || len(branch.Output) != len(n.Output) {
+			return nil, errors.New("its branches are missing, or have another number of outputs than it has")
+		}
+		inner := &body{nodes: branch.Node, initializers: branch.Initializer}
+		for _, out := range branch.Output {
+			inner.outputs = append(inner.outputs, out.GetName())
+		}
+		return inner, nil
+	}
+}
+
+// A renamer gives what a body defines names that are free in the graph.
+type renamer struct {
+	in         *inliner
+	scope      string
+	names      map[string]string
+	attributes map[string]*pb.AttributeProto
+}
+
+// own is the new name of something that the body defines.
+func (r *renamer) own(name string) string {
+	if name == "" {
+		return ""
+	}
+	if now, ok := r.names[name]; ok {
+		return now
+	}
+	r.names[name] = r.in.tensors.free(r.scope + "/" + name)
+	return r.names[name]
+}
+
+// use is the name of a tensor that the body reads.
+func (r *renamer) use(name string) string {
+	if now, ok := r.names[name]; ok {
+		return now
+	}
+	return name
+}
+
+func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
+	n = pbutil.Shallow(n)
+	n.Name = pbutil.Ptr(r.in.nodes.free(r.scope + "/" + n.GetOpType()))
+	n.Input, n.Output = slices.Clone(n.Input), slices.Clone(n.Output)
+	for i, in := range n.Input {
+		n.Input[i] = r.use(in)
+	}
+	for i, out := range n.Output {
+		n.Output[i] = r.own(out)
+	}
+	var attributes []*pb.AttributeProto
+	for _, a := range n.Attribute {
+		if a = r.attribute(a); a != nil {
+			attributes = append(attributes, a)
+		}
+	}
+	n.Attribute = attributes
+	return n
+}
+
+// attribute puts the value that a function is called with in place of a reference; nil where there is none.
+func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
+	if ref := a.GetRefAttrName(); ref != "" {
+		value := r.attributes[ref]
+		if value == nil {
+			return nil
+		}
+		value = pbutil.Shallow(value)
+		value.Name = a.Name
+		return value
+	}
+	if a.G == nil && len(a.Graphs) == 0 {
+		return a
+	}
+	a = pbutil.Shallow(a)
+	if a.G != nil {
+		a.G = r.graph(a.G)
+	}
+	a.Graphs = slices.Clone(a.Graphs)
+	for i := range a.Graphs {
+		a.Graphs[i] = r.graph(a.Graphs[i])
+	}
+	return a
+}
+
+// graph renames a graph inside the body. What it defines hides what is outside, and is renamed with the rest.
+func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
+	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: map[string]string{}}
+	for name, now := range r.names {
+		inner.names[name] = now
+	}
+	g = pbutil.Shallow(g)
+	hide := func(name string) string {
+		delete(inner.names, name)
+		return inner.own(name)
+	}
+	g.Input, g.Initializer, g.Output = slices.Clone(g.Input), slices.Clone(g.Initializer), slices.Clone(g.Output)
+	for i, v := range g.Input {
+		g.Input[i] = pbutil.Shallow(v)
+		g.Input[i].Name = pbutil.Ptr(hide(v.GetName()))
+	}
+	for i, t := range g.Initializer {
+		g.Initializer[i] = pbutil.Shallow(t)
+		g.Initializer[i].Name = pbutil.Ptr(hide(t.GetName()))
+	}
+	nodes := make([]*pb.NodeProto, len(g.Node))
+	for i, n := range g.Node {
+		for _, out := range n.Output {
+			delete(inner.names, out)
+		}
+		nodes[i] = inner.node(n)
+	}
+	g.Node, g.ValueInfo = nodes, nil
+	for i, v := range g.Output {
+		g.Output[i] = pbutil.Shallow(v)
+		g.Output[i].Name = pbutil.Ptr(inner.use(v.GetName()))
+	}
+	return g
+}

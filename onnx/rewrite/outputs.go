@@ -1,0 +1,81 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// WithOutputs returns a model whose outputs are exactly the named tensors, in that order. It shares the weights of m,
+// and leaves out the nodes, weights and inputs that no output needs.
+func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
+	types := m.ElementTypes()
+	g := m.Proto().Graph
+	declared := map[string]*pb.ValueInfoProto{}
+	for _, v := range slices.Concat(g.ValueInfo, g.Input, g.Output) {
+		declared[v.GetName()] = v
+	}
+	var outputs []*pb.ValueInfoProto
+	for i, name := range names {
+		t, known := types[name]
+		switch {
+		case !known:
+			return nil, fmt.Errorf("cutting a model: it has no tensor %q", name)
+		case slices.Contains(names[:i], name):
+			return nil, fmt.Errorf("cutting a model: tensor %q is asked for twice", name)
+		case declared[name] != nil:
+			outputs = append(outputs, declared[name])
+		case t == onnx.Undefined:
+			outputs = append(outputs, &pb.ValueInfoProto{Name: &name}) // the runtime infers it
+		default:
+			outputs = append(outputs, onnx.Port{Name: name, Type: t}.Proto())
+		}
+	}
+	if len(outputs) == 0 {
+		return nil, fmt.Errorf("cutting a model: no outputs are asked for")
+	}
+	g = pbutil.Shallow(g)
+	g.Output = outputs
+	prune(g)
+	return m.WithGraph(g), nil
+}
+
+// prune removes from a graph what its outputs do not need.
+func prune(g *pb.GraphProto) {
+	needed := map[string]bool{}
+	for _, out := range g.Output {
+		needed[out.GetName()] = true
+	}
+	var kept []*pb.NodeProto
+	for _, n := range slices.Backward(g.Node) {
+		if !slices.ContainsFunc(n.Output, func(out string) bool { return needed[out] }) {
+			continue
+		}
+		kept = append(kept, n)
+		for _, name := range onnx.Reads(n) {
+			needed[name] = true
+		}
+	}
+	slices.Reverse(kept)
+	g.Node = kept
+	// What a kept node makes besides what is needed must keep its declaration.
+	for _, n := range kept {
+		for _, out := range n.Output {
+			needed[out] = true
+		}
+	}
+	g.Input = named(g.Input, needed)
+	g.Initializer = named(g.Initializer, needed)
+	g.ValueInfo = named(g.ValueInfo, needed)
+	g.SparseInitializer = slices.DeleteFunc(slices.Clone(g.SparseInitializer), func(t *pb.SparseTensorProto) bool {
+		return !needed[t.GetValues().GetName()]
+	})
+}
+
+// named are the items whose name is needed, in a list of its own.
+func named[T interface{ GetName() string }](list []T, needed map[string]bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return !needed[t.GetName()] })
+}

@@ -1,0 +1,97 @@
+package rewrite_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/tensor"
+	"pgregory.net/rapid"
+)
+
+// randomModel is a graph of random elementwise nodes over earlier tensors.
+func randomModel(t *rapid.T) *onnx.Model {
+	b := onnx.NewBuilder(rapid.IntRange(onnx.MinOpset, 21).Draw(t, "opset"))
+	values := []onnx.Value{b.Input("x", onnx.Float, -1, 4), b.Const("w", tensor.New(4)), b.Scalar(2)}
+	any := rapid.Custom(func(t *rapid.T) onnx.Value { return rapid.SampledFrom(values).Draw(t, "value") })
+	for range rapid.IntRange(1, 20).Draw(t, "nodes") {
+		s := b.Scope(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "scope"))
+		switch rapid.IntRange(0, 2).Draw(t, "op") {
+		case 0:
+			values = append(values, s.Add(any.Draw(t, "x"), any.Draw(t, "y")))
+		case 1:
+			values = append(values, s.Relu(any.Draw(t, "x")))
+		case 2:
+			values = append(values, s.Mul(any.Draw(t, "x"), s.Scalar(float32(rapid.IntRange(0, 3).Draw(t, "factor")))))
+		}
+	}
+	b.Output("y", values[len(values)-1])
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Cutting keeps exactly what the outputs depend on.
+func TestWithOutputsKeepsWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomModel(t)
+		nodes := m.Nodes()
+		out := rapid.SampledFrom(nodes).Draw(t, "output").Output[0]
+		cut, err := rewrite.WithOutputs(m, []string{out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		needed := map[string]bool{out: true}
+		for _, n := range slices.Backward(nodes) {
+			for _, in := range n.Input {
+				needed[in] = needed[in] || needed[n.Output[0]]
+			}
+		}
+		var want, got []string
+		for _, n := range nodes {
+			if needed[n.Output[0]] {
+				want = append(want, n.Output[0])
+			}
+		}
+		for _, n := range cut.Nodes() {
+			got = append(got, n.Output[0])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("nodes %q, want %q", got, want)
+		}
+		for _, w := range cut.Proto().Graph.Initializer {
+			if !needed[w.GetName()] {
+				t.Fatalf("weight %q is kept", w.GetName())
+			}
+		}
+		if len(cut.Outputs()) != 1 || cut.Outputs()[0].Name != out || cut.Outputs()[0].Type != onnx.Float {
+			t.Fatalf("the outputs are %v", cut.Outputs())
+		}
+		if wantInput := needed["x"]; (len(cut.Inputs()) == 1) != wantInput {
+			t.Fatalf("the inputs are %v", cut.Inputs())
+		}
+		if len(m.Nodes()) != len(nodes) || m.Outputs()[0].Name != "y" {
+			t.Fatal("the model has changed")
+		}
+	})
+}
+
+func TestWithOutputsSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	b.Output("y", b.Relu(b.Add(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for names, want := range map[string]string{"": "no outputs", "nothing": `no tensor "nothing"`, "y Add y": `"y" is asked for twice`} {
+		if _, err := rewrite.WithOutputs(m, strings.Fields(names)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package rewrite
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// layered is a model with a matrix product whose weights are given, and a bias.
+func layered(t *testing.T, w []float32) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 2)
+	y := b.Op("MatMul", nil, x, b.Const("w", tensor.Tensor{Shape: []int{2, len(w) / 2}, Data: w}))
+	bias := make([]float32, len(w)/2)
+	for i := range bias {
+		bias[i] = 0.1 * float32(i+1)
+	}
+	b.Output("y", b.Op("Add", nil, y, b.Const("b", tensor.Tensor{Shape: []int{len(bias)}, Data: bias})))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func varied(t *testing.T, w []float32, v Perturbation) []float32 {
+	t.Helper()
+	m := layered(t, slices.Clone(w))
+	out, err := Perturb(m, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := m.Tensor("w")
+	if err != nil || !slices.Equal(before.Data, w) {
+		t.Fatalf("the model itself has changed: %v, %v", before, err)
+	}
+	bias, _ := m.Tensor("b")
+	if same, err := out.Tensor("b"); err != nil || !slices.Equal(same.Data, bias.Data) {
+		t.Fatalf("the bias has changed: %v, %v", same, err)
+	}
+	got, err := out.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Data
+}
+
+func TestVary(t *testing.T) {
+	t.Parallel()
+	w := []float32{0.5, -2, 0.1, 3, -0.4, 1}
+	for _, c := range []struct {
+		v    Perturbation
+		want []float32
+	}{
+		{Perturbation{}, w},
+		{Perturbation{Prune: 0.5}, []float32{0, -2, 0, 3, 0, 1}},
+		{Perturbation{Prune: 1}, make([]float32, 6)},
+		{Perturbation{Bits: 2}, []float32{0, -3, 0, 3, 0, 0}}, // steps of 3: -3, 0, 3
+		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}}, // steps of 1; 0.5 goes to the even 0
+		{Perturbation{Prune: 0.7, Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},
+	} {
+		if got := varied(t, w, c.v); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, want %v", c.v, got, c.want)
+		}
+	}
+}
+
+// Noise has the deviation asked for, relative to that of the tensor, and is the same for the same seed.
+func TestVaryNoise(t *testing.T) {
+	t.Parallel()
+	w := make([]float32, 20000)
+	for i := range w {
+		w[i] = 5 + float32(math.Sin(float64(i)))
+	}
+	got := varied(t, w, Perturbation{Noise: 0.3, Seed: 1})
+	var sum, squares float64
+	for i := range w {
+		d := float64(got[i] - w[i])
+		sum, squares = sum+d, squares+d*d
+	}
+	n := float64(len(w))
+	// The deviation of a sine is sqrt(1/2); that of 20,000 draws is known to half a percent.
+	if sd, want := math.Sqrt(squares/n), 0.3*math.Sqrt2/2; math.Abs(sd/want-1) > 0.02 || math.Abs(sum/n) > 0.006 {
+		t.Errorf("the noise has the deviation %g, not %g, and the mean %g", sd, want, sum/n)
+	}
+	if !slices.Equal(got, varied(t, w, Perturbation{Noise: 0.3, Seed: 1})) || slices.Equal(got, varied(t, w, Perturbation{Noise: 0.3, Seed: 2})) {
+		t.Error("the seed does not tell the noise")
+	}
+}
+
+func TestVaryProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		w := rapid.SliceOfN(rapid.Float32Range(-100, 100), 2, 60).Draw(r, "w")
+		w = w[:len(w)/2*2]
+		share, bits := rapid.Float64Range(0, 1).Draw(r, "share"), rapid.IntRange(2, 16).Draw(r, "bits")
+		pruned := varied(t, w, Perturbation{Prune: share})
+		smallest, largest := math.Inf(1), 0.0
+		zeros := 0
+		for i := range w {
+			if size := math.Abs(float64(w[i])); pruned[i] == 0 && w[i] != 0 {
+				largest = max(largest, size)
+			} else if pruned[i] != 0 {
+				smallest = min(smallest, size)
+			}
+			if pruned[i] == 0 {
+				zeros++
+			}
+		}
+		if largest > smallest || zeros < int(share*float64(len(w))) {
+			r.Fatalf("%g of %v leaves %v", share, w, pruned)
+		}
+		coarse := varied(t, w, Perturbation{Bits: bits})
+		levels := map[float32]bool{}
+		top := 0.0
+		for _, x := range w {
+			top = max(top, math.Abs(float64(x)))
+		}
+		step := top / (math.Pow(2, float64(bits-1)) - 1)
+		for i := range w {
+			levels[coarse[i]] = true
+			if math.Abs(float64(coarse[i]-w[i])) > step/2*(1+1e-6)+1e-5*top {
+				r.Fatalf("%d bits make %g of %g, further than half a step of %g", bits, coarse[i], w[i], step)
+			}
+		}
+		if bits < 8 && len(levels) > 1<<bits-1 {
+			r.Fatalf("%d levels with %d bits", len(levels), bits)
+		}
+	})
+}
+
+func TestVaryRefuses(t *testing.T) {
+	t.Parallel()
+	m := layered(t, []float32{1, 2})
+	for want, v := range map[string]Perturbation{"noise of": {Noise: math.NaN()}, "a share of 1.5": {Prune: 1.5}, "1 bits": {Bits: 1}, "17 bits": {Bits: 17}, "noise of -1": {Noise: -1}, `takes weight "w" beyond`: {Noise: 1e40}} {
+		if _, err := Perturb(m, v); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	if _, err := Perturb(layered(t, []float32{1, float32(math.Inf(1))}), Perturbation{Prune: 0.1}); err == nil || !strings.Contains(err.Error(), `weight "w" is not finite`) {
+		t.Errorf("an infinite weight: %v", err)
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	b.Output("y", b.Relu(b.Input("x", onnx.Float, 1)))
+	if plain, err := b.Model(); err != nil {
+		t.Fatal(err)
+	} else if _, err := Perturb(plain, Perturbation{Bits: 4}); err == nil || !strings.Contains(err.Error(), "no float weights") {
+		t.Errorf("no weights: %v", err)
+	}
+}

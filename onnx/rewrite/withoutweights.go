@@ -1,0 +1,30 @@
+package rewrite
+
+import (
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// WithoutWeights returns a model whose large initializers are empty. Their names, types and shapes remain, and so do the
+// small ones that shape inference reads. Everything that asks for the form of the graph answers as before, in a fraction
+// of the memory. The result cannot be run.
+func WithoutWeights(m *onnx.Model) *onnx.Model {
+	p, g := m.Proto(), m.Proto().Graph
+	bare := &pb.ModelProto{
+		IrVersion: p.IrVersion, OpsetImport: p.OpsetImport, ProducerName: p.ProducerName, ProducerVersion: p.ProducerVersion,
+		Domain: p.Domain, ModelVersion: p.ModelVersion, DocString: p.DocString, MetadataProps: p.MetadataProps, Functions: p.Functions,
+		Graph: &pb.GraphProto{
+			Node: g.Node, Name: g.Name, DocString: g.DocString, Input: g.Input, Output: g.Output, ValueInfo: g.ValueInfo,
+			SparseInitializer: g.SparseInitializer, QuantizationAnnotation: g.QuantizationAnnotation,
+		},
+	}
+	for _, t := range g.Initializer {
+		if n, err := pbutil.Elements(t.Dims); err == nil && n > infer.MaxValues {
+			t = &pb.TensorProto{Name: t.Name, DataType: t.DataType, Dims: t.Dims}
+		}
+		bare.Graph.Initializer = append(bare.Graph.Initializer, t)
+	}
+	return m.WithProto(bare)
+}

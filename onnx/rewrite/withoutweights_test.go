@@ -1,0 +1,52 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+)
+
+// Without its weights a model has the form that it had.
+func TestWithoutWeights(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"cifar_resnet20", "mobilenet_v3_small", "tiny_swin", "tiny_vit"} {
+		m, err := onnx.Read(testdata.Path(t, "nets", name, "model.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := m.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare := rewrite.WithoutWeights(m)
+		if diff := cmp.Diff(m.Layers(), bare.Layers()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if diff := cmp.Diff(m.Inputs(), bare.Inputs()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if m.Parameters() != bare.Parameters() || m.Opset() != bare.Opset() || m.Path() != bare.Path() {
+			t.Errorf("%s: %d parameters of opset %d, not %d of %d", name, bare.Parameters(), bare.Opset(), m.Parameters(), m.Opset())
+		}
+		emptied := 0
+		for i, w := range bare.Proto().Graph.Initializer {
+			full := proto.Size(m.Proto().Graph.Initializer[i])
+			if left := proto.Size(w); left > 70_000 { // of the largest that shape arithmetic may read
+				t.Errorf("%s: %d of %d bytes of %s remain", name, left, full, w.GetName())
+			} else if left < full {
+				emptied++
+			}
+		}
+		if emptied == 0 {
+			t.Errorf("%s has kept all its weights", name)
+		}
+		if after, err := m.Bytes(); err != nil || len(after) != len(before) {
+			t.Errorf("%s itself has lost its weights", name)
+		}
+	}
+}
