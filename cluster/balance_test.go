@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/noether-ml/noether/study"
+
+	"pgregory.net/rapid"
 )
 
 func drawCosts(t *rapid.T) []Cost {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // trialSamples is the number of samples of each data set in a calibration: two blocks.
@@ -15,7 +14,7 @@ const trialSamples = 64
 // Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
 // samples of each data set under the first value of the first transformation. When ctx ends it
 // returns the cost by what was measured so far, or an error if nothing was.
-func Calibrate(ctx context.Context, s *spec.Study, work study.Work, o study.Options) (Cost, error) {
+func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, err := os.MkdirTemp("", "noether-calibrate-")
 	if err != nil {
 		return Cost{}, err

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
 // States of a task, as the task itself writes them.
@@ -90,7 +90,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 }
 
 func runTask(ctx context.Context, run string, task Task, o study.Options) error {
-	s, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
+	s, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 const smallStudy = `name: small
@@ -34,7 +33,7 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 	for _, name := range []string{"a", "b"} {
 		testmodel.Write(t, dir, name, testmodel.Options{})
 	}
-	st, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(smallStudy), nil)
+	st, err := study.Parse(filepath.Join(dir, "study.yaml"), []byte(smallStudy), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 	}
 	defer plan.Close()
 	run = filepath.Join(dir, "run")
-	if err := plan.Prepare(run, o); err != nil {
+	if err := study.Prepare(plan, run, o); err != nil {
 		t.Fatal(err)
 	}
 	p, err := ParseProfile("", nil)
@@ -84,7 +83,7 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 	if err != nil || status.Count(Done) != 3 || status.Active() {
 		t.Fatalf("after: %+v, %v", status, err)
 	}
-	st, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
 // workOf is what is left to do of a run folder's study.
 func workOf(t *testing.T, run string, o study.Options) []study.Work {
 	t.Helper()
-	st, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +154,7 @@ func workOf(t *testing.T, run string, o study.Options) []study.Work {
 		t.Fatal(err)
 	}
 	defer plan.Close()
-	work, err := plan.Work(run, o)
+	work, err := study.Remaining(plan, run, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +304,7 @@ func TestReadRecord(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	t.Parallel()
 	run, _, o := prepared(t, "slurm", smallTasks...)
-	st, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
+	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/study"
+
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
@@ -110,7 +112,7 @@ func TestExamplesAreStudies(t *testing.T) {
 				continue
 			}
 			count++
-			if _, err := spec.Parse(name, []byte(body), vars); err != nil {
+			if _, err := study.Parse(name, []byte(body), vars); err != nil {
 				t.Errorf("%s: %v\n%s", name, err, body)
 			}
 		}

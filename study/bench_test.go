@@ -12,11 +12,10 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort/orttest"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // benchStudy is a study of a CIFAR-10 ResNet-20: the work of the peers that docs/results/performance.md names.
-func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *spec.Study {
+func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
 	b.Helper()
 	text := fmt.Sprintf(`name: bench
 data: [{name: cifar10, cifar10: %q, limit: %d}]
@@ -24,7 +23,7 @@ models: [{name: resnet20, onnx: %q, preprocess: {mean: [0.485, 0.456, 0.406], st
 transforms: [%s]
 measures: [%s]
 `, testdata.Path(b, "cifar10", "test_batch.bin"), limit, testdata.Path(b, "models", "resnet20-cifar10.onnx"), layers, transforms, measures)
-	s, err := spec.Parse("bench.yaml", []byte(text), nil)
+	s, err := Parse("bench.yaml", []byte(text), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,7 +31,7 @@ measures: [%s]
 }
 
 // benchRun runs a study anew each time, whole: opening, engine, measures, files. work is what bench.py counts as done.
-func benchRun(b *testing.B, s *spec.Study, work int) {
+func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.Accelerate()
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
 	machine.BoundGarbage(int64(s.Memory)) // as the command does

@@ -29,7 +29,7 @@ measures: [accuracy]
 
 // pairsStudy is a study of three models, one of which takes larger images, with the measures of entries of a family
 // named correlation.
-func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *spec.Study {
+func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
 	for _, entry := range entries {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/rundir"
 )
 
 func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
@@ -45,7 +46,7 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 		t.Fatalf("a good folder: %+v", found)
 	}
 	part := o
-	part.Part = Part{1, 2}
+	part.Part = Part{Index: 1, Of: 2}
 	shard := filepath.Join(dir, "shard")
 	mustRun(t, parseIn(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {
@@ -98,22 +99,22 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 	write([]byte("{}"), out, "failures", plain[2]+".json")
 	write(nil, out, "states", ".x.bin.1.tmp")
 	write(nil, out, "states", ".young.bin.1.tmp")
-	past := time.Now().Add(-2 * staleAfter)
+	past := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(filepath.Join(out, "states", ".x.bin.1.tmp"), past, past)
 
 	expected := map[string]string{
-		"cells/" + plain[0] + ".json":                    Damaged,
-		"cells/" + plain[1] + ".json":                    Foreign,
-		"cells/" + sampled[0] + ".json":                  Damaged,
-		"cells/" + sampled[0] + ".samples.json":          Damaged,
-		"cells/" + nobody + ".samples.json":              Unwanted,
-		"cells/notes.txt":                                Foreign,
-		"states/" + nobody + ".1of2.bin":                 Damaged,
-		"states/" + strings.Repeat("2", 24) + ".all.bin": Foreign,
-		"states/" + stateOf:                              Unwanted,
-		"failures/" + nobody + ".json":                   Damaged,
-		"failures/" + plain[2] + ".json":                 Unwanted,
-		"states/.x.bin.1.tmp":                            Temporary,
+		"cells/" + plain[0] + ".json":                    rundir.Damaged,
+		"cells/" + plain[1] + ".json":                    rundir.Foreign,
+		"cells/" + sampled[0] + ".json":                  rundir.Damaged,
+		"cells/" + sampled[0] + ".samples.json":          rundir.Damaged,
+		"cells/" + nobody + ".samples.json":              rundir.Unwanted,
+		"cells/notes.txt":                                rundir.Foreign,
+		"states/" + nobody + ".1of2.bin":                 rundir.Damaged,
+		"states/" + strings.Repeat("2", 24) + ".all.bin": rundir.Foreign,
+		"states/" + stateOf:                              rundir.Unwanted,
+		"failures/" + nobody + ".json":                   rundir.Damaged,
+		"failures/" + plain[2] + ".json":                 rundir.Unwanted,
+		"states/.x.bin.1.tmp":                            rundir.Temporary,
 	}
 	compare := func(what string, got map[string]string) {
 		t.Helper()
@@ -132,7 +133,7 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 			t.Errorf("not mended: %+v", f)
 		}
 	}
-	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == Old && f.Note && f.Mended == "" }) {
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
 		t.Errorf("the cell of an older study is not noted, or was touched: %+v", found)
 	}
 	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
@@ -147,7 +148,7 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 	sameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
-	if got := wrongOf(mustCheck(t, out, true, o)); got["scores.csv"] != Lacking {
+	if got := wrongOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
 		t.Errorf("a table that is cut short: %v", got)
 	}
 	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
@@ -166,7 +167,7 @@ func TestCheckWithoutTheModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := mustCheck(t, out, false, o)
-	if len(found) != 1 || !found[0].Note || found[0].Kind != Unknown || !strings.Contains(found[0].Why, "small.onnx") {
+	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("%+v", found)
 	}
 	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "no run folder") {

@@ -3,8 +3,6 @@ package study
 import (
 	"strings"
 	"testing"
-
-	"github.com/noether-ml/noether/study/spec"
 )
 
 func TestCorruptExpands(t *testing.T) {
@@ -19,7 +17,7 @@ data:
 models: [{name: m, onnx: m.onnx}]
 measures: [accuracy]
 `
-	s, err := spec.Parse("s.yaml", []byte(text), nil)
+	s, err := Parse("s.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +37,7 @@ measures: [accuracy]
 		"corrupt: {kinds: fog, severity: 6}":              "severit",
 		"corrupt: {kinds: fog, severities: 1}, idx: a.gz": "one kind of source",
 	} {
-		s, err := spec.Parse("s.yaml", []byte("name: s\ndata:\n  - {name: a, shapes: {n: 4}, "+bad+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [accuracy]\n"), nil)
+		s, err := Parse("s.yaml", []byte("name: s\ndata:\n  - {name: a, shapes: {n: 4}, "+bad+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [accuracy]\n"), nil)
 		if err == nil {
 			_, err = s.OpenData(t.Context(), s.Data[0])
 		}

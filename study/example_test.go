@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -69,7 +68,7 @@ measures: [seis, distance]
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := spec.Load(file, nil)
+	s, err := study.Load(file, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

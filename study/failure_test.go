@@ -13,11 +13,10 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // failures runs a study that is to fail in part.
-func failures(t *testing.T, s *spec.Study, dir string, o Options) (*Result, *Failures) {
+func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
 	var f *Failures
@@ -96,14 +95,19 @@ func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
 // A faulty measure is one that fails in some way.
 type faulty struct {
 	measure.Measure
-	how string
+	how  string
+	made *int // accumulators so far: the second fails
 }
 
 func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
-	if f.how == "new" {
+	*f.made++
+	if *f.made == 2 && f.how == "new" {
 		return nil, errors.New("out of luck")
 	}
 	acc, err := f.Measure.New(s)
+	if *f.made != 2 {
+		return acc, err
+	}
 	return &faultyAccumulator{acc, f.how, 0}, err
 }
 
@@ -196,18 +200,9 @@ batch: 8
 	for _, how := range []string{"new", "update", "crash in update", "scores", "crash in scores"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			plan, err := NewPlan(t.Context(), parseIn(t, dir, text), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer plan.Close()
-			target := plan.Cells[1].tasks[0].target.(*siteTarget)
-			target.measure = faulty{target.measure, how}
-			folder, err := createFolder(filepath.Join(t.TempDir(), "run"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := plan.run(t.Context(), folder, o)
+			s := parseIn(t, dir, text)
+			s.Measures[0].Method = faulty{s.Measures[0].Method.(measure.Measure), how, new(int)}
+			got, err := Run(t.Context(), s, filepath.Join(t.TempDir(), "run"), o)
 			var f *Failures
 			if !errors.As(err, &f) || len(f.Failed) != 1 || f.Failed[0].Parameter != "20" || !strings.Contains(f.Error(), "out of luck") {
 				t.Fatalf("%v", err)
@@ -228,7 +223,7 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
-		o.Part = Part{i, 2}
+		o.Part = Part{Index: i, Of: 2}
 		o.Every = time.Nanosecond
 		failures(t, parseIn(t, dir, twoModels), out, o)
 	}

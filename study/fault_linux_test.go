@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // disk mounts a small file system; it skips, saying so, where that is not allowed.
@@ -32,7 +31,7 @@ func disk(t *testing.T, size string) (dir string, remount func(options string, f
 }
 
 // fails wants a run to end with one line that says what, and no failure of a cell.
-func fails(t *testing.T, s *spec.Study, dir string, o Options, says string) {
+func fails(t *testing.T, s *Study, dir string, o Options, says string) {
 	t.Helper()
 	_, err := Run(t.Context(), s, dir, o)
 	if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {

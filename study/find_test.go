@@ -17,7 +17,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // zippedImages is an archive of a folder with images of two classes.
@@ -69,7 +68,7 @@ transforms: [{rotate: 90}]
 measures: [distance]
 `
 	o := options(t)
-	parse := func(text string) *spec.Study {
+	parse := func(text string) *Study {
 		s := parseIn(t, dir, text)
 		s.UseCache(&fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond})
 		return s

@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/study/rundir"
 )
 
 const firingText = `name: units
@@ -84,14 +84,14 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
-	err := Units(dir, func(u scores.UnitRow) {
+	err := rundir.Units(dir, func(u scores.UnitRow) {
 		units[strings.Join([]string{u.Data, u.Transform, u.Factor, u.Layer}, " ")]++
 		if math.Abs(u.Score-u.Local/u.Global) > 1e-12 || u.Model != "net" || u.Measure != "firing" || u.Layer == "conv" && (u.Row < 0 || u.Column < 0) || u.Layer == "logits" && u.Row != -1 {
 			t.Fatalf("the unit %+v", u)
 		}
 	})
 	if err == nil {
-		err = Curves(dir, func(scores.CurveRow) { curves++ })
+		err = rundir.Curves(dir, func(scores.CurveRow) { curves++ })
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 		t.Fatal(err)
 	}
 	found, err := Check(t.Context(), out, true, options(t))
-	if err != nil || len(found) != 2 || found[0].Kind != Damaged || !strings.Contains(found[0].Why, "table of units") {
+	if err != nil || len(found) != 2 || found[0].Kind != rundir.Damaged || !strings.Contains(found[0].Why, "table of units") {
 		t.Errorf("a damaged table: %+v, %v", found, err)
 	}
 	mustRun(t, parseIn(t, dir, firingText), out, options(t))
@@ -135,12 +135,12 @@ func TestUnitsOfShardsAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", testmodel.Options{})
 	o := options(t)
-	study := func() *spec.Study { return parseIn(t, dir, firingText) }
+	study := func() *Study { return parseIn(t, dir, firingText) }
 	whole := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	var dirs []string
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Part = Part{i, 2}
+		part.Part = Part{Index: i, Of: 2}
 		dirs = append(dirs, filepath.Join(dir, "part", string(rune('0'+i))))
 		if _, err := Run(t.Context(), study(), dirs[i-1], part); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 const studyText = `name: test
@@ -28,16 +27,16 @@ func options(t *testing.T) Options {
 }
 
 // parseIn reads a study as if it stood in a folder, with changes made to its text.
-func parseIn(t *testing.T, dir, text string) *spec.Study {
+func parseIn(t *testing.T, dir, text string) *Study {
 	t.Helper()
-	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
+	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func mustRun(t *testing.T, s *spec.Study, dir string, o Options) *Result {
+func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
 	if err != nil {

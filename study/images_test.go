@@ -25,6 +25,7 @@ func TestContactSheets(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	sheet := readPNG(t, files[1])
+	const sheetGap = 4
 	const side = 64 // 16 x 16, enlarged
 	if want := image.Rect(0, 0, 3*(side+sheetGap)+sheetGap, 3*(side+sheetGap)+sheetGap); sheet.Bounds() != want {
 		t.Fatalf("the sheet is %v, not %v", sheet.Bounds(), want)

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/run"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -24,25 +25,17 @@ type LayerScores struct {
 // file and a folder, for programs that want numbers at once. Layers that a measure does not apply to are left out.
 // The draws are those of seed 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
-	p := newLoosePlan()
-	view := View{}
-	if t != nil {
-		view = View{Transform: "transform", on: "input", per: "trial", law: t}
+	p, err := plan.ForMeasures(m, src, t, measures)
+	if err != nil {
+		return nil, err
 	}
-	d := newOpenData(spec.Data{}, src, p.Study.Seed).under(m.Classes())
-	open := &openModel{model: m, layers: m.Layers()}
-	for _, one := range measures {
-		if err := p.addMeasure(open, d, view, one); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.measure(ctx); err != nil {
+	if err := run.InMemory(ctx, p); err != nil {
 		return nil, err
 	}
 	var out []LayerScores
 	for _, c := range p.Cells {
-		for _, t := range c.tasks {
-			out = append(out, LayerScores{c.Method.Name(), t.target.(*siteTarget).site.Layer, t.scored.Layers[0].Scores})
+		for _, t := range c.Tasks {
+			out = append(out, LayerScores{c.Method.Name(), t.ScoredLayer(), t.Scored.Layers[0].Scores})
 		}
 	}
 	return out, nil
@@ -59,63 +52,22 @@ type PairScores struct {
 // source, each model in its own frame, and returns their scores: for each comparison its pairs by the layers of a. Pairs
 // that a comparison does not apply to are left out. Its draws are those of seed 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
-	p := newLoosePlan()
-	d := newOpenData(spec.Data{}, src, p.Study.Seed)
-	first := &openModel{spec: spec.Model{Name: "a"}, model: a, layers: a.Layers()}
-	second := first
-	if b != a {
-		second = &openModel{spec: spec.Model{Name: "b"}, model: b, layers: b.Layers()}
-	}
-	for _, one := range comparisons {
-		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one}); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.measure(ctx); err != nil {
+	p, err := plan.ForComparisons(a, b, src, comparisons)
+	if err != nil {
 		return nil, err
 	}
-	named := func(m *openModel, name string) onnx.Layer {
-		return m.layers[slices.IndexFunc(m.layers, func(l onnx.Layer) bool { return l.Name == name })]
+	if err := run.InMemory(ctx, p); err != nil {
+		return nil, err
+	}
+	named := func(m *model.Model, name string) onnx.Layer {
+		layers := m.Layers()
+		return layers[slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == name })]
 	}
 	var out []PairScores
 	for _, c := range p.Cells {
-		for _, l := range c.layers() {
-			out = append(out, PairScores{c.Method.Name(), named(first, l.Name), named(second, l.Other), l.Scores})
+		for _, l := range c.ScoredLayers() {
+			out = append(out, PairScores{c.Method.Name(), named(a, l.Name), named(b, l.Other), l.Scores})
 		}
 	}
 	return out, nil
-}
-
-// newLoosePlan is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
-func newLoosePlan() *Plan {
-	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, stats: &Stats{}}
-}
-
-// measure runs every cell of a plan without keeping anything in a folder.
-func (p *Plan) measure(ctx context.Context) error {
-	r := &runner{plan: p, o: Options{FailFast: true}, log: newLogger(nil), stats: p.stats, accs: map[*task]accumulator{}}
-	for _, pass := range passes(p.Cells, bound{int64(p.Study.Memory), r.o.cores()}, Part{}) {
-		if err := r.measurePass(ctx, pass); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// measurePass runs a pass that nothing is saved of.
-func (r *runner) measurePass(ctx context.Context, p *pass) error {
-	f, err := r.newFeeder(p)
-	if err != nil {
-		return err
-	}
-	defer f.close()
-	if err := f.run(ctx, func(int) error { return ctx.Err() }); err != nil {
-		return err
-	}
-	for _, t := range p.all() {
-		if t.scored, err = t.compute(r.accs[t]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

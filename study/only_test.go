@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // smallAndOther writes the models small and other, and returns the text of a study of both.
@@ -37,11 +36,11 @@ func TestModelsAreRunApart(t *testing.T) {
 		t.Error("a run of one of two models writes the record of the whole")
 	}
 	part.Only, part.Complete = []string{"small"}, true
-	part.Part = Part{1, 2}
+	part.Part = Part{Index: 1, Of: 2}
 	mustRun(t, parseIn(t, dir, text), out, part)
 
 	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-	var lack *Incomplete
+	var lack *Missing
 	if !errors.As(err, &lack) || len(lack.ByModel()) != 1 {
 		t.Fatalf("merging without a shard: %v", err)
 	}
@@ -57,7 +56,7 @@ func TestModelsAreRunApart(t *testing.T) {
 		}
 	}
 
-	part.Part = Part{2, 2}
+	part.Part = Part{Index: 2, Of: 2}
 	mustRun(t, parseIn(t, dir, text), out, part)
 	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
 		t.Errorf("the last shard leaves %v to the merge", left)
@@ -84,7 +83,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	merge := func(dirs ...string) (*Result, error) {
-		s, err := spec.Load(filepath.Join(dirs[0], "study.yaml"), nil)
+		s, err := Load(filepath.Join(dirs[0], "study.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +104,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	}
 	run(one, "small")
 	run(one, "other") // has nothing to do, and keeps the hash of the other
-	resolved, err := spec.Load(filepath.Join(one, "study.yaml"), nil)
+	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
@@ -20,11 +19,11 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	o := options(t)
 	small := correlation{cost: 1 << 10}
 	want := mustRun(t, pairsStudy(t, dir, "", small, allPairs...), filepath.Join(dir, "whole"), o)
-	for name, change := range map[string]func(*spec.Study, *Options){
-		"batch 1":            func(s *spec.Study, _ *Options) { s.Batch = 1 },
-		"batch 7":            func(s *spec.Study, _ *Options) { s.Batch = 7 },
-		"one thread":         func(_ *spec.Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *spec.Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+	for name, change := range map[string]func(*Study, *Options){
+		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
+		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
+		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,12 +52,12 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	writePairs(t, dir)
 	o := options(t)
 	c := correlation{cost: 30 << 10}
-	study := func() *spec.Study { return pairsStudy(t, dir, "memory: 100KiB\n", c, allPairs...) }
+	study := func() *Study { return pairsStudy(t, dir, "memory: 100KiB\n", c, allPairs...) }
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 3; i++ {
 		part := o
-		part.Part = Part{i, 3}
+		part.Part = Part{Index: i, Of: 3}
 		mustRun(t, study(), out, part)
 	}
 	got, err := Merge(t.Context(), study(), []string{out}, o)
@@ -73,7 +72,7 @@ func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *spec.Study {
+	study := func() *Study {
 		return pairsStudy(t, dir, "batch: 16\nmemory: 200KiB\n", correlation{cost: 30 << 10}, allPairs...)
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
@@ -138,7 +137,7 @@ func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	cost, err := p.Cost(t.Context(), t.TempDir(), o)
+	cost, err := p.Cost(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *spec.Study {
+	study := func() *Study {
 		return pairsStudy(t, dir, "", correlation{}, "between: [[one, two], [two, big], [big, one]]")
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)

@@ -38,7 +38,7 @@ measures: [accuracy, distance]
 			var p *Plan
 			if p, err = NewPlan(t.Context(), s, options(t)); err == nil {
 				defer p.Close()
-				err = p.failures.causes[0]
+				err = p.Failures.Causes[0]
 			}
 		}
 		if msg := err.Error(); !strings.HasPrefix(msg, filepath.Join(dir, c.place)) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {

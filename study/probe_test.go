@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 const probeText = `name: probes
@@ -174,7 +173,7 @@ func TestSeparateTestData(t *testing.T) {
 		if text == joinText {
 			t.Fatalf("%s changes nothing", change)
 		}
-		if _, err := spec.Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("want %q, have %v", want, err)
 		}
 	}

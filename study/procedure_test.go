@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/rundir"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
@@ -139,7 +140,7 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 }
 
 // procedureStudy is the study of pairs with nothing but a procedure: on every model, or on two pairs of models.
-func procedureStudy(t *testing.T, dir string, b *brightness) *spec.Study {
+func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")
 	s.Measures = []spec.MeasureSpec{{Method: b}}
@@ -279,7 +280,7 @@ func TestShardsDealProceduresWhole(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	study := func() *spec.Study {
+	study := func() *Study {
 		s := procedureStudy(t, dir, &brightness{images: 20})
 		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are shared out
 		return s
@@ -290,13 +291,13 @@ func TestShardsDealProceduresWhole(t *testing.T) {
 		out = append(out, filepath.Join(dir, fmt.Sprintf("shard%d", i)))
 		if i == 4 {
 			_, err := Merge(t.Context(), study(), out[:3], o)
-			var missing *MissingShards
+			var missing *rundir.MissingShards
 			if !errors.As(err, &missing) {
 				t.Fatalf("merging three of four shards: %v", err)
 			}
 		}
 		part := o
-		part.Part = Part{i, 4}
+		part.Part = Part{Index: i, Of: 4}
 		mustRun(t, study(), out[i-1], part)
 		if cells, _ := filepath.Glob(filepath.Join(out[i-1], "cells", "*.json")); len(cells) == 0 || len(cells) > 2 {
 			t.Errorf("shard %d of 6 procedures among four finishes %d", i, len(cells))
@@ -335,7 +336,7 @@ func TestProceduresAreInADryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	cost, err := p.Cost(t.Context(), t.TempDir(), o)
+	cost, err := p.Cost(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +357,7 @@ func TestWorkOfModelsCountsProceduresAndPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	work, err := p.Work(t.TempDir(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := p.Work(o)
 	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150 samples, clean and under
 	// two rotations, which are the same in both trials.
 	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2)}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/rundir"
 )
 
 func TestShardsMergeToTheWhole(t *testing.T) {
@@ -24,13 +25,13 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	for i := 1; i <= 5; i++ {
 		if i == 4 {
 			_, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
-			var missing *MissingShards
+			var missing *rundir.MissingShards
 			if !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[4/5 5/5]" {
 				t.Fatalf("merging three of five shards: %v", err)
 			}
 		}
 		part := o
-		part.Part = Part{i, 5}
+		part.Part = Part{Index: i, Of: 5}
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
 	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is no run folder" {
@@ -66,7 +67,7 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			out := filepath.Join(dir, "shared")
 			o.Every = time.Nanosecond
 			var group errgroup.Group
-			for _, part := range []Part{{1, 2}, {2, 2}, {1, 2}, {2, 2}} {
+			for _, part := range []Part{{Index: 1, Of: 2}, {Index: 2, Of: 2}, {Index: 1, Of: 2}, {Index: 2, Of: 2}} {
 				group.Go(func() error {
 					o := o
 					o.Part = part
@@ -107,7 +108,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	o := options(t)
 	text := studyText + "batch: 14\n"
 	out := filepath.Join(dir, "shared")
-	o.Part, o.Every = Part{1, 2}, time.Nanosecond
+	o.Part, o.Every = Part{Index: 1, Of: 2}, time.Nanosecond
 	slow := o
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -120,7 +121,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	if _, err := Run(ctx, parseIn(t, dir, text), out, slow); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	o.Part = Part{2, 2}
+	o.Part = Part{Index: 2, Of: 2}
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if _, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o); err != nil {
 		t.Error(err)

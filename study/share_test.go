@@ -25,11 +25,11 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)
 	writeChannel(t, dir, "green", 0, 1, 0)
-	load := func(name, model, data string) *spec.Study {
+	load := func(name, model, data string) *Study {
 		run := filepath.Join(dir, name)
 		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(shareText)
 		mustRun(t, parseIn(t, dir, text), run, options(t))
-		s, err := spec.Load(filepath.Join(run, "study.yaml"), nil)
+		s, err := Load(filepath.Join(run, "study.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 	a, b := load("a", "red", "one"), load("b", "green", "two")
 	sharing := spec.Sharing{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
 	for _, c := range []struct {
-		b         *spec.Study
+		b         *Study
 		low, high float64
 	}{{b, 0, 0.4}, {a, 0.99, 1}} {
 		s, err := spec.Share(a, c.b, sharing)
@@ -69,7 +69,7 @@ func TestShareSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)
-	study := func(model, data string) *spec.Study {
+	study := func(model, data string) *Study {
 		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(shareText))
 	}
 	a, other, gone := study("red", "grey"), study("red", "white"), study("gone", "grey")
@@ -78,7 +78,7 @@ func TestShareSaysWhatIsMissing(t *testing.T) {
 		return spec.Sharing{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
 	}
 	for _, c := range []struct {
-		a, b *spec.Study
+		a, b *Study
 		s    spec.Sharing
 		want string
 	}{

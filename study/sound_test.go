@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -112,7 +111,7 @@ func TestSoundStudiesRefused(t *testing.T) {
 		if !strings.Contains(soundStudy, change[0]) {
 			t.Fatalf("%q is not in the study", change[0])
 		}
-		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(strings.NewReplacer(change...).Replace(soundStudy)), nil)
+		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(strings.NewReplacer(change...).Replace(soundStudy)), nil)
 		if err == nil {
 			_, err = Run(t.Context(), s, filepath.Join(t.TempDir(), "run"), o)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -72,7 +73,7 @@ trials: 2
 measures: [distance]
 `
 
-func sweepStudy(t *testing.T, dir, text string, d *dimming) *spec.Study {
+func sweepStudy(t *testing.T, dir, text string, d *dimming) *Study {
 	t.Helper()
 	s := parseIn(t, dir, text)
 	s.Measures = append(s.Measures, spec.MeasureSpec{Method: d})
@@ -124,18 +125,18 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 	}
 	defer p.Close()
 	compared := 0
-	for _, pass := range passes(p.Cells, bound{1 << 30, 2}, Part{}) {
-		pass.seed = p.Study.Seed
-		for _, v := range pass.views {
+	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Part{}) {
+		pass.Seed = p.Study.Seed
+		for _, v := range pass.Views {
 			for _, c := range p.Cells {
-				if c.work == nil || c.View.Transform != v.Transform || c.View.Trial != v.Trial || v.Parameter != "" {
+				if c.Procedure == nil || c.View.Name != v.Name || c.View.Trial != v.Trial || v.Parameter != "" {
 					continue
 				}
-				job := c.work.job
-				a, _ := transform.Parameter(pass.drawFor(v, 7))
+				job := c.Procedure.Job
+				a, _ := transform.Parameter(pass.Draw(v, 7))
 				b, _ := transform.Parameter(job.Transform.Draw(job.Key, 0, 7))
 				if compared++; a != b {
-					t.Errorf("%s: a pass draws %v, and a procedure %v", v.Transform, a, b)
+					t.Errorf("%s: a pass draws %v, and a procedure %v", v.Name, a, b)
 				}
 			}
 		}
@@ -176,7 +177,7 @@ func TestSweepsDependOnTheirValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		i := slices.IndexFunc(p.Cells, func(c *Cell) bool { return c.work != nil && c.View.Transform == "dim" })
+		i := slices.IndexFunc(p.Cells, func(c *plan.Cell) bool { return c.Procedure != nil && c.View.Name == "dim" })
 		return p.Cells[i].Key
 	}
 	if key(sweepText) == key(strings.Replace(sweepText, "[0.25, 0.5]", "[0.25, 0.75]", 1)) {

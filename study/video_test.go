@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // writeFrames fills a folder with frames of a grating that goes by.
@@ -42,7 +41,7 @@ func TestVideoInStudies(t *testing.T) {
 	writeFrames(t, filepath.Join(dir, "walk"), 12)
 	writeFrames(t, filepath.Join(dir, "one"), 1)
 	open := func(entry string) (dataset.Source, error) {
-		s, err := spec.Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
+		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
 		if err != nil {
 			return nil, err
 		}

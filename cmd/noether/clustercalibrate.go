@@ -34,7 +34,7 @@ func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			work, err := plan.Work("", o)
+			work, err := study.Remaining(plan, "", o)
 			plan.Close()
 			if err != nil {
 				return err

@@ -15,12 +15,11 @@ import (
 	"github.com/noether-ml/noether/cluster"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // plan opens the study, finds what its models cost, and divides it. Unless nothing is to be
 // written, the run folder is made and holds the resolved study afterwards.
-func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
+func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
 	if err != nil {
@@ -31,7 +30,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Stu
 		return nil, err
 	}
 	defer plan.Close()
-	work, err := plan.Work(run, o)
+	work, err := study.Remaining(plan, run, o)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *spec.Stu
 		return nil, fmt.Errorf("nothing is left to do: noether merge %s writes the scores", f.out)
 	}
 	if !f.dry {
-		if err := plan.Prepare(run, o); err != nil {
+		if err := study.Prepare(plan, run, o); err != nil {
 			return nil, err
 		}
 	}

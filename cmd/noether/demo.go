@@ -8,14 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/study"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/browse"
 	"github.com/noether-ml/noether/internal/demo"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 func demoCommand(engine *engineFlags) *cobra.Command {
@@ -77,7 +77,7 @@ func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	s, err := spec.Load(files.Study, nil)
+	s, err := study.Load(files.Study, nil)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/noether-ml/noether/study"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 )
 
@@ -86,11 +87,11 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 }
 
 // study returns the study that measures STIR between models of two runs.
-func (s *stirFlags) study(dirs []string, models [][2]string) (*spec.Study, error) {
-	var studies [2]*spec.Study
+func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, error) {
+	var studies [2]*study.Study
 	for i, dir := range dirs {
 		var err error
-		if studies[i], err = spec.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
+		if studies[i], err = study.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
 			return nil, err
 		}
 	}

@@ -11,17 +11,16 @@ import (
 	"github.com/noether-ml/noether/report/terminal"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // dryRun prints the work of a study and its cost.
-func dryRun(ctx context.Context, s *spec.Study, out string, o study.Options, asJSON bool) error {
+func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	cost, err := plan.Cost(ctx, out, o)
+	cost, err := study.Estimate(ctx, plan, out, o)
 	if err != nil {
 		return err
 	}

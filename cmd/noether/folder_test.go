@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/study"
 )
 
 // A study's name, which somebody else may have written, leads to no folder but one in runs.
@@ -25,7 +25,7 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 // With --log json an error from before the run is a line of the log too.
 func TestEarlyErrorsAreLogged(t *testing.T) {
 	t.Parallel()
-	_, err := spec.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
 	if err == nil {
 		t.Fatal("no error")
 	}

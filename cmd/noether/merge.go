@@ -10,10 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
+
+	"github.com/spf13/cobra"
 )
 
 func mergeCommand(engine *engineFlags) *cobra.Command {
@@ -28,7 +27,7 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 		Example: "  noether merge runs/one\n  noether merge runs/one /mnt/b/runs/one /mnt/c/runs/one",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			s, err := spec.Load(filepath.Join(dirs[0], "study.yaml"), nil)
+			s, err := study.Load(filepath.Join(dirs[0], "study.yaml"), nil)
 			if errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("%s is not a run folder: it has no study.yaml", dirs[0])
 			}
@@ -52,13 +51,13 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 }
 
 // mergeRuns merges shards and prints the scores, whether or not they are complete.
-func mergeRuns(ctx context.Context, s *spec.Study, dirs []string, o study.Options, asJSON bool) error {
+func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, asJSON bool) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
 		return err
 	}
 	shown := show(result, dirs[0], asJSON)
-	var lack *study.Incomplete
+	var lack *study.Missing
 	if errors.As(err, &lack) {
 		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")

@@ -140,12 +140,12 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 }
 
 // loadStudy reads a study file with the values of its variables.
-func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*spec.Study, error) {
+func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
 	values, err := variables(c, vars)
 	if err != nil {
 		return nil, err
 	}
-	s, err := spec.Load(path, values)
+	s, err := study.Load(path, values)
 	if err == nil && memory != "" {
 		if s.Memory, err = spec.ParseSize(memory); err != nil {
 			return nil, &usageError{c, err}
@@ -164,7 +164,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func runStudy(ctx context.Context, s *spec.Study, out string, o study.Options, asJSON bool) error {
+func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	done := follow(&o)
 	result, err := study.Run(ctx, s, out, o)
 	done()

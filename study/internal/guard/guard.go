@@ -1,0 +1,27 @@
+// Package guard turns panics into errors.
+package guard
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Panic is a programming error in a measure, caught so that it costs its cell alone.
+type Panic struct {
+	value any
+	Stack string
+}
+
+func (p *Panic) Error() string {
+	return fmt.Sprintf("it crashed, which is an error in this program: %v", p.value)
+}
+
+// Run runs f and turns a panic into an error.
+func Run(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Panic{v, string(debug.Stack())}
+		}
+	}()
+	return f()
+}

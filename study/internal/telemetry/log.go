@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// keptLines is how many lines of its log a failure keeps.
+const keptLines = 30
+
+// A Logger passes records on and remembers the last of them, for the records of failures.
+type Logger struct {
+	*slog.Logger
+	last *lastLines
+}
+
+// NewLogger makes a logger that passes records on to another, which may be nil.
+func NewLogger(to *slog.Logger) Logger {
+	last := &lastLines{}
+	memory := slog.NewTextHandler(last, &slog.HandlerOptions{Level: slog.LevelDebug})
+	if to == nil {
+		return Logger{slog.New(memory), last}
+	}
+	return Logger{slog.New(&both{memory, to.Handler()}), last}
+}
+
+// Recent returns the last lines, oldest first.
+func (l Logger) Recent() []string { return l.last.lines() }
+
+// lastLines is a writer of lines that keeps the last few.
+type lastLines struct {
+	mutex sync.Mutex
+	kept  []string
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	n := len(p)
+	if n > 0 && p[n-1] == '\n' {
+		p = p[:n-1]
+	}
+	if len(l.kept) == keptLines {
+		copy(l.kept, l.kept[1:])
+		l.kept = l.kept[:keptLines-1]
+	}
+	l.kept = append(l.kept, string(p))
+	return n, nil
+}
+
+func (l *lastLines) lines() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return append([]string(nil), l.kept...)
+}
+
+// both hands a record to the memory, and to another handler where that one wants it.
+type both struct{ memory, to slog.Handler }
+
+func (b *both) Enabled(context.Context, slog.Level) bool { return true }
+
+func (b *both) Handle(ctx context.Context, r slog.Record) error {
+	b.memory.Handle(ctx, r)
+	if b.to.Enabled(ctx, r.Level) {
+		return b.to.Handle(ctx, r)
+	}
+	return nil
+}
+
+func (b *both) WithAttrs(as []slog.Attr) slog.Handler {
+	return &both{b.memory.WithAttrs(as), b.to.WithAttrs(as)}
+}
+
+func (b *both) WithGroup(name string) slog.Handler {
+	return &both{b.memory.WithGroup(name), b.to.WithGroup(name)}
+}

@@ -1,0 +1,101 @@
+// Package telemetry counts what a run does, times its stages, traces it and keeps the last lines of its log.
+package telemetry
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Stage is a kind of work whose time is taken.
+type Stage int
+
+const (
+	Opening      Stage = iota // reading models and data, planning
+	Decoding                  // reading and decoding samples, on a goroutine beside the engine
+	Transforming              // moving samples, on the same goroutine
+	Waiting                   // of the engine's goroutine for samples: what decoding and transforming cost the run
+	Engine
+	Measuring // feeding accumulators
+	Scoring   // from accumulators to scores
+	Saving    // states, records and tables
+	Merging   // of the states of shards
+	Procedures
+	stages
+)
+
+var stageNames = [stages]string{"open", "decode", "transform", "wait", "engine", "measure", "score", "save", "merge", "procedure"}
+
+// Stats are what a run counts, for whoever watches it. The methods may be called while the run goes on.
+type Stats struct {
+	Started             time.Time
+	took                [stages]atomic.Int64 // nanoseconds
+	Total, Done         atomic.Int64         // samples of the engine, as in Progress
+	Cells, Finished     atomic.Int64
+	Failures            atomic.Int64
+	Decoded, Unreadable atomic.Int64 // samples
+}
+
+// A Snapshot is the state of a run's Stats at a moment.
+type Snapshot struct {
+	Stages              []scores.Stage
+	Total, Done         int64 // samples that the engine runs
+	Cells, Finished     int64
+	Failures            int64
+	Decoded, Unreadable int64 // samples read, and those that could not be read
+}
+
+// Snapshot reads the counters.
+func (s *Stats) Snapshot() Snapshot {
+	out := Snapshot{Total: s.Total.Load(), Done: s.Done.Load(), Cells: s.Cells.Load(), Finished: s.Finished.Load(),
+		Failures: s.Failures.Load(), Decoded: s.Decoded.Load(), Unreadable: s.Unreadable.Load()}
+	for i, name := range stageNames {
+		out.Stages = append(out.Stages, scores.Stage{Name: name, Seconds: time.Duration(s.took[i].Load()).Seconds()})
+	}
+	return out
+}
+
+// During starts the clock of a stage and returns what stops it.
+func (s *Stats) During(at Stage) (stop func()) {
+	start := time.Now()
+	return func() { s.took[at].Add(int64(time.Since(start))) }
+}
+
+// Add adds what has passed since start to a stage and returns the time now.
+func (s *Stats) Add(at Stage, start time.Time) time.Time {
+	now := time.Now()
+	s.took[at].Add(int64(now.Sub(start)))
+	return now
+}
+
+// Times are the stages that took any time, for run.json.
+func (s *Stats) Times() []scores.Stage {
+	var out []scores.Stage
+	for _, one := range s.Snapshot().Stages {
+		if one.Seconds > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Span starts a span of a trace; it costs nothing where nobody traces.
+func Span(ctx context.Context, name string, about ...attribute.KeyValue) (context.Context, trace.Span) {
+	return otel.Tracer("github.com/noether-ml/noether/study").Start(ctx, name, trace.WithAttributes(about...))
+}
+
+// EndSpan ends a span, with the error that its work ended with.
+func EndSpan(s trace.Span, err error) {
+	if err != nil {
+		s.RecordError(err)
+		s.SetStatus(codes.Error, err.Error())
+	}
+	s.End()
+}

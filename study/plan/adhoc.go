@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/transform"
+)
+
+// newAdHoc is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
+func newAdHoc() *Plan {
+	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
+}
+
+// ForMeasures plans measures at every chosen layer of a model, under a transformation drawn once (nil: clean alone).
+func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
+	p := newAdHoc()
+	view := View{}
+	if t != nil {
+		view = View{Name: "transform", On: "input", Per: "trial", Transform: t}
+	}
+	d := newOpenData(spec.Data{}, src, p.Study.Seed).under(m.Classes())
+	open := &Model{Net: m, Layers: m.Layers()}
+	for _, one := range measures {
+		if err := p.addMeasure(open, d, view, one); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// ForComparisons plans comparisons of every chosen layer of a with every one of b, which may be a itself.
+func ForComparisons(a, b *model.Model, src dataset.Source, comparisons []measure.Comparison) (*Plan, error) {
+	p := newAdHoc()
+	d := newOpenData(spec.Data{}, src, p.Study.Seed)
+	first := &Model{Entry: spec.Model{Name: "a"}, Net: a, Layers: a.Layers()}
+	second := first
+	if b != a {
+		second = &Model{Entry: spec.Model{Name: "b"}, Net: b, Layers: b.Layers()}
+	}
+	for _, one := range comparisons {
+		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one}); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/transform"
+)
+
+func (p *Plan) addCells() error {
+	for _, m := range p.Models {
+		if !p.runs(m.Entry.Name) {
+			continue
+		}
+		for _, d := range p.Data {
+			if err := p.addCellsOf(m, d); err != nil {
+				return err
+			}
+		}
+	}
+	for _, spec := range p.Study.Measures {
+		for _, pair := range spec.ModelPairs(p.Study.Models) {
+			if !p.runs(p.Study.Models[pair[0]].Name) {
+				continue
+			}
+			a, b := p.find(pair[0]), p.find(pair[1])
+			if a == nil || b == nil {
+				continue // its failure is noted
+			}
+			for _, d := range p.Data {
+				if err := p.addCellsBetween(a, b, d, spec); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(p.Cells) == 0 && len(p.Failures.Causes) > 0 {
+		return p.Failures.Causes[0]
+	}
+	if len(p.Cells) == 0 {
+		why := "no measure applies"
+		if len(p.Skips) > 0 {
+			why = p.Skips[0].Measure + ": " + p.Skips[0].Why
+		}
+		return fmt.Errorf("there is nothing to measure: %s", why)
+	}
+	return nil
+}
+
+// under is the data as a model sees them: the same each time.
+func (p *Plan) under(d *Data, m *Model) *Data {
+	key := passOwner{m, d}
+	if p.seen[key] == nil {
+		p.seen[key] = d.under(m.Net.Classes())
+	}
+	return p.seen[key]
+}
+
+// addCellsOf adds the cells that concern one model.
+func (p *Plan) addCellsOf(m *Model, raw *Data) error {
+	d := p.under(raw, m)
+	views := views(p.Study, d)
+	for _, spec := range p.Study.Measures {
+		if spec.Between.Given() {
+			continue
+		}
+		var err error
+		switch method := spec.Method.(type) {
+		case measure.Measure:
+			err = each(views, func(v View) error { return p.addMeasure(m, d, v, method) })
+		case measure.Comparison:
+			err = each(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
+		case procedure.Procedure:
+			err = each(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each
+// transformation of both models' inputs.
+func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) error {
+	if method, ok := spec.Method.(procedure.Procedure); ok {
+		return each(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+	}
+	if a == b {
+		d = p.under(d, a) // so that passes of the model's other cells serve these as well
+	}
+	views := views(p.Study, d)
+	if views[0].Name != "" {
+		views = append([]View{{}}, views...)
+	}
+	return each(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
+}
+
+// add adds a cell, unless there is nothing to do in it.
+func (p *Plan) add(c *Cell) {
+	if len(c.Tasks) > 0 || c.Procedure != nil {
+		c.Key = c.key(p.Study)
+		p.Cells = append(p.Cells, c)
+	}
+}
+
+// skip notes that a measure does not apply somewhere, once.
+func (p *Plan) skip(c *Cell, layer, why string) {
+	s := scores.Skip{Model: c.ModelNames(), Layer: layer, Data: c.Data.Entry.Name, Measure: c.Method.Name(), Why: why}
+	if !slices.Contains(p.Skips, s) {
+		p.Skips = append(p.Skips, s)
+	}
+}
+
+// addMeasure adds a cell with a task for each layer that its measure applies to, and notes what it skips.
+func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
+	c := &Cell{Model: m, Data: d, View: v, Method: meas}
+	needs := meas.Needs()
+	if why := unmet(needs, m, d, v); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
+		return p.failCell(c, d.mismatch)
+	}
+	classes := d.classNames(m.Net.Classes())
+	layers := m.Layers
+	if needs.Prediction {
+		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
+	}
+	for _, layer := range layers {
+		site := measure.Site{
+			Layer: layer, Layout: d.Layout, Classes: classes,
+			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), KeepSamples: p.Study.Samples,
+			Budget: int64(p.Study.Memory), Key: p.key(c),
+		}
+		why := v.immovable(layer)
+		if why == "" {
+			why = meas.Skip(site)
+		}
+		if why != "" {
+			p.skip(c, layer.Name, why)
+			continue
+		}
+		target := &siteTarget{measure: meas, model: m, site: site, moved: v.Name != ""}
+		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
+		if p.stored {
+			site.Store = noStore{} // in place of that of a pass
+		}
+		t.cost = meas.Cost(site)
+		if b, ok := meas.(measure.Borrower); ok {
+			t.Borrowed = b.Borrowed(site)
+		}
+		c.Tasks = append(c.Tasks, t)
+	}
+	p.add(c)
+	return nil
+}
+
+// unmet tells which need of a measure is not met, "" if all are.
+func unmet(needs measure.Needs, m *Model, d *Data, v View) string {
+	switch {
+	case needs.Labels && d.Source.Classes() == nil:
+		return "the data have no labels"
+	case needs.Moved && !needs.CleanServes && v.Name == "":
+		return "the study names no transformation"
+	case needs.Prediction && m.Net.Classes() == 0:
+		return "the model has no class scores"
+	case needs.Prediction && v.On == "activations":
+		return "a transformation of activations leaves the prediction as it is"
+	}
+	return ""
+}
+
+// immovable tells why a view cannot move a layer's activations, "" where it can or has not to.
+func (v View) immovable(layer onnx.Layer) string {
+	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
+		return "a transformation of activations wants feature maps, and its axes are " + string(layer.Axes)
+	}
+	return ""
+}
+
+// key is what random draws inside the accumulators of a cell are keyed by.
+func (p *Plan) key(c *Cell) measure.Key {
+	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
+}
+
+// noStore stands for the store of a pass where only a measure's cost is asked for.
+type noStore struct{ measure.Store }

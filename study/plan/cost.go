@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Cost is what a plan asks of a model on some data, or of models that are compared.
+type Cost struct {
+	Model    string        `json:"model"` // several, joined by ", ", where they are compared
+	Data     string        `json:"data"`
+	Samples  int           `json:"samples"`
+	Layers   int           `json:"layers"`
+	Cells    int           `json:"cells"`
+	Passes   int           `json:"passes"`
+	Forwards int64         `json:"forwards"`  // samples that the engine will run
+	Bytes    int64         `json:"bytes"`     // the most that accumulators hold at once
+	Engine   time.Duration `json:"engine_ns"` // of the forwards, by the speed of one batch that was tried
+}
+
+// Cost tells what the plan will cost, for each model and data set. It runs one batch of each.
+//
+// Cells that are done are left out.
+func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
+	b := &costTally{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[passOwner]time.Duration{}}
+	for _, pass := range Passes(p.Cells, Limits{SharesOf(p.Study, o.Memory).Accumulators, o.Cores()}, o.Part) {
+		if err := b.addPass(ctx, pass); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range p.PendingProcedures(o.Part) {
+		if err := b.addProcedure(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return b.costs, nil
+}
+
+// A costTally adds up costs.
+type costTally struct {
+	plan  *Plan
+	costs []Cost
+	lines map[string]int // of costs, by models and data
+	cells map[*Cell]bool // that have been counted
+	speed map[passOwner]time.Duration
+}
+
+func (b *costTally) line(models string, d *Data) *Cost {
+	key := models + "\x00" + d.Entry.Name
+	i, ok := b.lines[key]
+	if !ok {
+		i = len(b.costs)
+		b.lines[key] = i
+		b.costs = append(b.costs, Cost{Model: models, Data: d.Entry.Name})
+	}
+	return &b.costs[i]
+}
+
+// count counts a cell once, on the line that first works at it.
+func (b *costTally) count(c *Cost, cell *Cell) {
+	if !b.cells[cell] {
+		b.cells[cell] = true
+		c.Cells++
+	}
+}
+
+func (b *costTally) addPass(ctx context.Context, p *Pass) error {
+	c := b.line(p.Title(), p.Data())
+	c.Samples = p.Hi - p.lo
+	c.Passes++
+	c.Forwards += p.Forwards()
+	c.Bytes = max(c.Bytes, p.cost())
+	for _, t := range p.AllTasks() {
+		b.count(c, t.Cell)
+	}
+	layers := 0
+	batch := BatchSize(b.plan.Study, p, SharesOf(b.plan.Study, 0))
+	for _, m := range p.Models {
+		read, prediction := p.Layers(m)
+		layers += len(read)
+		per, err := b.try(ctx, m, p.Data(), read, prediction, batch)
+		if err != nil {
+			return err
+		}
+		c.Engine += per * time.Duration(p.forwardsOf(m))
+	}
+	c.Layers = max(c.Layers, layers)
+	return nil
+}
+
+// addProcedure adds a cell of a procedure, whose engine time is taken to be that of forward passes of its first model.
+func (b *costTally) addProcedure(ctx context.Context, cell *Cell) error {
+	c := b.line(cell.ModelNames(), cell.Data)
+	job := &cell.Procedure.Job
+	forwards := cell.Procedure.Method.Work(job)
+	c.Samples = max(c.Samples, job.Data.Len())
+	c.Layers = max(c.Layers, len(job.A.Layers)+len(job.B.Layers))
+	c.Passes++
+	c.Forwards += forwards
+	b.count(c, cell)
+	layers := job.A.Layers
+	prediction := len(layers) == 0 && cell.Model.Net.Classes() > 0
+	if len(layers) == 0 && !prediction {
+		return nil // there is nothing that a session could be opened for
+	}
+	per, err := b.try(ctx, cell.Model, cell.Data, layers, prediction, 8)
+	c.Engine += per * time.Duration(forwards)
+	return err
+}
+
+// try measures the engine's time for one sample, once for each model and data set.
+func (b *costTally) try(ctx context.Context, m *Model, d *Data, layers []onnx.Layer, prediction bool, size int) (time.Duration, error) {
+	key := passOwner{m, d}
+	if per, ok := b.speed[key]; ok {
+		return per, nil
+	}
+	session, err := m.Net.NewBatchSession(layers, prediction, size)
+	if err != nil {
+		return 0, fmt.Errorf("model %s: %w", m.Entry.Name, err)
+	}
+	defer session.Close()
+	buffers, err := session.NewBuffers(size)
+	if err != nil {
+		return 0, fmt.Errorf("model %s: %w", m.Entry.Name, err)
+	}
+	sample, err := d.firstReadable(ctx, m.Net.Frame())
+	if err != nil {
+		return 0, err
+	}
+	batch := make([]tensor.Tensor, size)
+	for i := range batch {
+		batch[i] = sample.Input
+	}
+	if err := session.Run(ctx, batch, buffers); err != nil { // the first run also prepares
+		return 0, err
+	}
+	start := time.Now()
+	err = session.Run(ctx, batch, buffers)
+	b.speed[key] = time.Since(start) / time.Duration(len(batch))
+	return b.speed[key], err
+}

@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// under is the data as a model of the given number of classes sees them: labels are its outputs.
+func (d *Data) under(classes int) *Data {
+	out := *d
+	out.described = new(map[int]dataset.Sample) // whose labels are this model's outputs
+	names := d.Source.Classes()
+	if names == nil || classes == 0 {
+		return &out
+	}
+	to, restrict, err := d.Entry.Outputs(names, classes)
+	if err == nil {
+		outputs := spec.OutputNames(names, to, classes)
+		if restrict {
+			out.Source, out.Outputs, err = dataset.Restrict(d.Source, to, outputs)
+		} else {
+			out.Source, err = dataset.MapClasses(d.Source, to, outputs)
+		}
+	}
+	if err != nil {
+		out.mismatch = d.Entry.Place(err)
+		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes))
+		if err != nil {
+			panic(err) // no label is always a label
+		}
+	}
+	return &out
+}
+
+// classNames are those of the predictions on these data.
+func (d *Data) classNames(classes int) []string {
+	if classes == 0 {
+		return nil
+	}
+	if names := d.Source.Classes(); names != nil {
+		return names
+	}
+	return spec.OutputNames(nil, nil, classes)
+}

@@ -1,0 +1,253 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// addMoved adds a cell that compares each layer on x with the same layer on T(x).
+func (p *Plan) addMoved(m *Model, d *Data, v View, comparison measure.Comparison) {
+	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
+	if v.Name == "" {
+		p.skip(c, "", "the study names no transformation; between: compares models, or the layers of one")
+		return
+	}
+	var layers []onnx.Layer
+	for _, layer := range m.Layers {
+		if why := v.immovable(layer); why != "" {
+			p.skip(c, layer.Name, why)
+			continue
+		}
+		layers = append(layers, layer)
+	}
+	whole := gridTarget{comparison: comparison, sides: [2]side{{m, false}, {m, true}}}
+	whole.grid = p.grid(c, layers, layers, diagonal(len(layers)))
+	p.addGrid(c, whole)
+}
+
+// addBetween adds a cell that compares layers of a with layers of b under a view.
+func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) error {
+	comparison := spec.Method.(measure.Comparison)
+	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: comparison}
+	if v.On == "activations" {
+		p.skip(c, "", "a transformation of activations is left out between models")
+		return nil
+	}
+	layersA, layersB, pairs, err := pairLayers(spec, a, b)
+	if err != nil {
+		return err
+	}
+	moved := v.Name != ""
+	whole := gridTarget{comparison: comparison, sides: [2]side{{a, moved}, {b, moved}}, named: true}
+	whole.grid = p.grid(c, layersA, layersB, pairs)
+	whole.grid.Self = a == b
+	if whole.grid.Self && !comparison.Directional() {
+		whole.mirror = true
+		whole.grid.Pairs = upper(pairs)
+	}
+	p.addGrid(c, whole)
+	return nil
+}
+
+func (p *Plan) grid(c *Cell, a, b []onnx.Layer, pairs [][2]int) measure.Grid {
+	return measure.Grid{A: a, B: b, Pairs: pairs, Layout: c.Data.Layout, Budget: int64(p.Study.Memory), Key: p.key(c)}
+}
+
+// upper leaves out (j, i) where (i, j) is there too.
+func upper(pairs [][2]int) [][2]int {
+	var out [][2]int
+	for _, p := range pairs {
+		if p[0] <= p[1] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// addGrid adds a cell with the tasks of a grid: pairs that cannot be compared are left out, and what remains is cut into
+// grids that have nothing in common or do not fit the memory bound together.
+func (p *Plan) addGrid(c *Cell, whole gridTarget) {
+	all := whole.grid
+	whole.grid.Pairs = nil
+	skipped := map[string][][2]int{}
+	var reasons []string
+	for _, pair := range all.Pairs {
+		if why := whole.comparison.Skip(sub(all, [][2]int{pair})); why != "" {
+			if skipped[why] == nil {
+				reasons = append(reasons, why)
+			}
+			skipped[why] = append(skipped[why], pair)
+			continue
+		}
+		whole.grid.Pairs = append(whole.grid.Pairs, pair)
+	}
+	for _, why := range reasons {
+		p.skip(c, describePairs(all, skipped[why], whole.named), why)
+	}
+	c.order = map[[2]string]int{}
+	for i := range whole.grid.A {
+		for j := range whole.grid.B {
+			if names := whole.names(i, j); c.order[names] == 0 {
+				c.order[names] = len(c.order) + 1
+			}
+		}
+	}
+	for _, part := range components(whole.grid) {
+		for _, g := range cut(whole.comparison, part, int64(p.Study.Memory)) {
+			target := whole
+			target.grid = g
+			cost := whole.comparison.Cost(g)
+			c.Tasks = append(c.Tasks, &Task{target: &target, Cell: c, cost: cost, FullCost: cost})
+		}
+	}
+	p.add(c)
+}
+
+// describePairs names the pairs of a grid that are skipped for one reason: some of them where they are many.
+func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
+	if len(pairs) == len(g.Pairs) {
+		return ""
+	}
+	var names []string
+	for _, p := range pairs[:min(len(pairs), 3)] {
+		name := g.A[p[0]].Name
+		if named {
+			name += " and " + g.B[p[1]].Name
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if len(pairs) > 3 {
+		text += fmt.Sprintf(" and %d more", len(pairs)-3)
+	}
+	return text
+}
+
+// A gridTarget is a comparison of a grid of layers.
+type gridTarget struct {
+	comparison measure.Comparison
+	grid       measure.Grid
+	sides      [2]side
+	mirror     bool // (j, i) gets the scores of (i, j)
+	named      bool // scores name the other layer
+}
+
+// A side is what one side of a grid reads: a model, clean or moved.
+type side struct {
+	model *Model
+	moved bool
+}
+
+// names are those of a pair of layers in scores.
+func (g *gridTarget) names(i, j int) [2]string {
+	if !g.named {
+		return [2]string{g.grid.A[i].Name, ""}
+	}
+	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
+}
+
+// name is a hash of the pairs, since how a grid was cut depends on what comparisons say that they cost.
+func (g *gridTarget) Name() string {
+	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
+	return "grid " + hex.EncodeToString(sum[:6])
+}
+
+func (g *gridTarget) Depth() int { return g.grid.A[0].Depth }
+
+func (g *gridTarget) LayerCount() int {
+	n := len(g.grid.Pairs)
+	if g.mirror {
+		for _, p := range g.grid.Pairs {
+			if g.names(p[0], p[1]) != g.mirrored(p[0], p[1]) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (g *gridTarget) mirrored(i, j int) [2]string {
+	return [2]string{g.grid.B[j].Name, g.grid.A[i].Name}
+}
+
+func (g *gridTarget) depends() []string {
+	var out []string
+	for _, p := range g.grid.Pairs {
+		a, b := g.grid.A[p[0]], g.grid.B[p[1]]
+		out = append(out, a.Name+" "+string(a.Axes)+" "+b.Name+" "+string(b.Axes))
+	}
+	return out
+}
+
+func (g *gridTarget) Readings() []Reading {
+	var out []Reading
+	for s, layers := range [][]onnx.Layer{g.grid.A, g.grid.B} {
+		for _, l := range layers {
+			out = append(out, Reading{g.sides[s].model, l, g.sides[s].moved})
+		}
+	}
+	return out
+}
+
+func (g *gridTarget) Open(measure.Store) (Accumulator, error) {
+	acc, err := g.comparison.New(g.grid)
+	return &gridAccumulator{acc, g}, err
+}
+
+func (g *gridTarget) where(err error) string {
+	var bad *measure.NonFiniteIn
+	if errors.As(err, &bad) {
+		layers := [][]onnx.Layer{g.grid.A, g.grid.B}[bad.Side]
+		if bad.Layer >= 0 && bad.Layer < len(layers) {
+			return fmt.Sprintf("layer %s of model %s", layers[bad.Layer].Name, g.sides[bad.Side].model.Entry.Name)
+		}
+	}
+	if a, b := g.sides[0].model, g.sides[1].model; a != b {
+		return fmt.Sprintf("%s of models %s and %s", g.comparison.Name(), a.Entry.Name, b.Entry.Name)
+	}
+	return fmt.Sprintf("%s of model %s", g.comparison.Name(), g.sides[0].model.Entry.Name)
+}
+
+type gridAccumulator struct {
+	measure.GridAccumulator
+	target *gridTarget
+}
+
+func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
+	n := len(a.target.grid.A)
+	return a.Update(&measure.PairBatch{Place: at.Place, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
+}
+
+func (a *gridAccumulator) Join(other Accumulator) error {
+	return a.Merge(other.(*gridAccumulator).GridAccumulator)
+}
+
+func (a *gridAccumulator) Finish() (*TaskScores, error) {
+	all, err := a.Scores()
+	if err != nil {
+		return nil, err
+	}
+	g := a.target
+	by := map[[2]int][]measure.Score{}
+	for _, s := range all {
+		by[[2]int{s.A, s.B}] = append(by[[2]int{s.A, s.B}], s.Score)
+	}
+	out := &TaskScores{}
+	for _, p := range g.grid.Pairs {
+		names, mirrored := g.names(p[0], p[1]), g.mirrored(p[0], p[1])
+		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: by[p]})
+		if g.mirror && mirrored != names {
+			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: by[p]})
+		}
+	}
+	return out, nil
+}

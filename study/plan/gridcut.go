@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// sub is the part of a grid that consists of some of its pairs, with the layers that they need.
+func sub(g measure.Grid, pairs [][2]int) measure.Grid {
+	out := g
+	keep := func(s int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
+		used := map[int]bool{}
+		for _, p := range pairs {
+			used[p[s]] = true
+		}
+		var kept []onnx.Layer
+		at := map[int]int{}
+		for i, l := range layers {
+			if used[i] {
+				at[i] = len(kept)
+				kept = append(kept, l)
+			}
+		}
+		return kept, at
+	}
+	var atA, atB map[int]int
+	out.A, atA = keep(0, g.A)
+	out.B, atB = keep(1, g.B)
+	out.Pairs = nil
+	for _, p := range pairs {
+		out.Pairs = append(out.Pairs, [2]int{atA[p[0]], atB[p[1]]})
+	}
+	return out
+}
+
+// components cuts a grid into the parts whose pairs share no layer: they have nothing to gain from each other.
+func components(g measure.Grid) []measure.Grid {
+	parent := make([]int, len(g.A)+len(g.B)) // of layers, those of B after those of A
+	for i := range parent {
+		parent[i] = i
+	}
+	var root func(i int) int
+	root = func(i int) int {
+		if parent[i] != i {
+			parent[i] = root(parent[i])
+		}
+		return parent[i]
+	}
+	for _, p := range g.Pairs {
+		parent[root(p[0])] = root(len(g.A) + p[1])
+	}
+	by := map[int][][2]int{}
+	var order []int
+	for _, p := range g.Pairs {
+		r := root(p[0])
+		if by[r] == nil {
+			order = append(order, r)
+		}
+		by[r] = append(by[r], p)
+	}
+	var out []measure.Grid
+	for _, r := range order {
+		out = append(out, sub(g, by[r]))
+	}
+	return out
+}
+
+// cut halves a grid along its longer side until each part fits the memory bound or is a single pair.
+func cut(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
+	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
+		return []measure.Grid{g}
+	}
+	s, half := 0, len(g.A)/2
+	if len(g.B) > len(g.A) {
+		s, half = 1, len(g.B)/2
+	}
+	isFirst := func(p [2]int) bool { return p[s] < half }
+	first := slices.DeleteFunc(slices.Clone(g.Pairs), func(p [2]int) bool { return !isFirst(p) })
+	second := slices.DeleteFunc(slices.Clone(g.Pairs), isFirst)
+	return append(cut(c, sub(g, first), memory), cut(c, sub(g, second), memory)...)
+}

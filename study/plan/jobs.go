@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// ProcedureRun is what a cell of a procedure does, in place of tasks.
+type ProcedureRun struct {
+	Method procedure.Procedure
+	Job    procedure.Job
+	Scored []scores.Layer // set once it is done
+}
+
+// addProcedure adds a cell of a procedure on one model, or on a and b.
+func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpec) error {
+	d := p.under(raw, a)
+	method := spec.Method.(procedure.Procedure)
+	needs := method.Needs()
+	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: method}
+	if why := unmet(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
+	if why := v.cannotSweep(); needs.Transform && !ready && why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	if needs.Prediction && b != nil && b.Net.Classes() == 0 {
+		p.skip(c, "", fmt.Sprintf("the model %s has no class scores", b.Entry.Name))
+		return nil
+	}
+	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
+		return p.failCell(c, d.mismatch)
+	}
+	w := &ProcedureRun{Method: method}
+	var err error
+	if w.Job, err = p.job(c, raw, spec); err != nil {
+		return err
+	}
+	if err := p.checkNames(&w.Job, spec); err != nil {
+		return p.failCell(c, err)
+	}
+	if why := method.Skip(&w.Job); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	c.Procedure = w
+	p.add(c)
+	return nil
+}
+
+// cannotSweep tells why a procedure that moves inputs cannot do so under the view, "" where it can.
+func (v View) cannotSweep() string {
+	switch {
+	case v.Name == "":
+		return "the study names no transformation"
+	case v.allValues == nil:
+		return "ready-made pairs are no transformation that could be drawn"
+	case v.On == "activations":
+		return "it moves inputs, and " + v.Name + " is of activations"
+	}
+	return ""
+}
+
+// checkNames finds settings that name what the data of a job do not have. Those that may be meant for other data are wrong where none
+// of the study has it.
+func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
+	checker, ok := spec.Method.(procedure.Checker)
+	if !ok {
+		return nil
+	}
+	err := checker.Check(j)
+	var unknown *procedure.Unknown
+	if err == nil || !errors.As(err, &unknown) {
+		return err
+	}
+	if unknown.Elsewhere && slices.ContainsFunc(p.Data, func(d *Data) bool { return slices.Contains(d.Source.Factors(), unknown.Word) }) {
+		return nil
+	}
+	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Word, config.Suggest(unknown.Word, unknown.Known))
+}
+
+// job describes the job of a cell on some data, but for what a run adds to it.
+func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, error) {
+	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.allValues}
+	var err error
+	if c.Other == nil {
+		job.A.Layers = procedureLayers(spec, c.Model)
+		job.Pairs = diagonal(len(job.A.Layers))
+	} else {
+		job.B = c.Other.subject(p.under(raw, c.Other))
+		if job.A.Layers, job.B.Layers, job.Pairs, err = pairLayers(spec, c.Model, c.Other); err != nil {
+			return job, err
+		}
+	}
+	n := len(c.Data.Order)
+	if most := c.Method.(procedure.Procedure).Needs().Samples; most > 0 {
+		n = min(n, most)
+	}
+	source := c.Data.Source
+	if c.Data.mismatch != nil {
+		source = raw.Source // the labels are no outputs of the model, and still classes
+	}
+	job.Data, err = dataset.Subset(source, c.Data.Order[:n])
+	return job, err
+}
+
+func (m *Model) subject(d *Data) procedure.Subject {
+	return procedure.Subject{Name: m.Entry.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.Net, Outputs: d.Outputs}
+}
+
+// depends is what the scores of the work depend on besides what the cell says.
+func (w *ProcedureRun) depends() []string {
+	out := []string{fmt.Sprintf("%d samples", w.Job.Data.Len())}
+	side := func(layers []onnx.Layer, i int) string {
+		if i >= len(layers) {
+			return ""
+		}
+		return layers[i].Name + " " + string(layers[i].Axes)
+	}
+	for _, p := range w.Job.Pairs {
+		out = append(out, side(w.Job.A.Layers, p[0])+" "+side(w.Job.B.Layers, p[1]))
+	}
+	return out
+}
+
+// procedures are the cells that are done by procedures.
+func (p *Plan) procedures() []*Cell {
+	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
+}
+
+// deals reports whether the i-th of the procedures is done in the part: whole, since a procedure cannot be divided.
+func (p Part) deals(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
+
+// Gather gathers scores by the layers that they concern, in the order in which these come first.
+func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error) {
+	var out []scores.Layer
+	at := map[[2]int]int{}
+	for _, s := range found {
+		key := [2]int{s.A, s.B}
+		i, ok := at[key]
+		if !ok {
+			layer, err := w.Layer(s.A, s.B)
+			if err != nil {
+				return nil, err
+			}
+			i = len(out)
+			at[key] = i
+			out = append(out, layer)
+		}
+		out[i].Scores = append(out[i].Scores, s.Score)
+	}
+	return out, nil
+}
+
+func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
+	out := scores.Layer{Depth: scores.NoDepth}
+	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {
+		return out, fmt.Errorf("scores of the layers %d and %d, which are not among those measured", a, b)
+	}
+	if a >= 0 {
+		out.Name, out.Depth = w.Job.A.Layers[a].Name, w.Job.A.Layers[a].Depth
+	}
+	if b >= 0 && w.Job.B.Model != nil {
+		out.Other = w.Job.B.Layers[b].Name
+	}
+	return out, nil
+}
+
+// SharedName tells what cells have in common that differ in nothing but the model that theirs is held against.
+func (p *Plan) SharedName(c *Cell, key string) string {
+	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
+	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))
+	return hex.EncodeToString(sum[:12])
+}
+
+// PendingProcedures are the cells that procedures of a part are still to do.
+func (p *Plan) PendingProcedures(part Part) []*Cell {
+	var out []*Cell
+	for i, c := range p.procedures() {
+		if part.deals(i) && !c.Done && !c.Failed {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+func TestLabelsOfSamplesAreTheModelsOwn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: labels
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models: [{name: small, onnx: small.onnx}]
+measures: [accuracy]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	d := plan.Data[0]
+	d.Entry.Classes = []string{"7", "6", "5", "4", "3", "2", "1", "0"}
+	plain, err := plan.Data[0].under(0).Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reversed := d.under(8)
+	if reversed.mismatch != nil {
+		t.Fatal(reversed.mismatch)
+	}
+	got, err := reversed.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if got[i].Label != 7-plain[i].Label {
+			t.Fatalf("sample %d has label %d, and %d under a model that counts backwards", i, plain[i].Label, got[i].Label)
+		}
+	}
+}

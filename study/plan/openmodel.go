@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and sounds of the given length, where
+// neither says which.
+func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2]int, heard *dataset.Waveform, o Options) (*Model, error) {
+	path, err := s.FindModel(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := s.Preprocessing(ctx, spec, path, func(text string) { o.Warnf("%s", text) })
+	if err != nil {
+		return nil, err
+	}
+	layers := spec.Layers
+	if len(layers) == 0 {
+		layers = []string{"all"}
+	}
+	axes := map[string]onnx.Axes{}
+	for name, a := range spec.Axes {
+		axes[name] = onnx.Axes(a)
+	}
+	inputs := map[string][]float64{}
+	for name, v := range spec.Inputs {
+		inputs[name] = v
+	}
+	wanted := layers
+	if s.WantsPenultimate() {
+		wanted = append(slices.Clip(layers), "penultimate")
+	}
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
+		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Samples: samplesOf(heard, pre), Threads: o.Threads, Device: o.Device,
+		Reread: len(s.Models) > 1})
+	if err != nil {
+		return nil, spec.Place(err)
+	}
+	if spec.SHA256 != "" && spec.SHA256 != m.SHA256() {
+		return nil, spec.ONNX.Errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), spec.SHA256)
+	}
+	open := &Model{Entry: spec, Net: m, preprocess: pre, Layers: m.Layers()}
+	if s.WantsPenultimate() {
+		if open.Layers, err = chosen(m, layers...); err == nil {
+			open.penultimate, err = chosen(m, "penultimate")
+		}
+	}
+	return open, err
+}
+
+// samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
+func samplesOf(heard *dataset.Waveform, pre model.Preprocess) int {
+	switch {
+	case heard == nil:
+		return 0
+	case pre.Frame.Rate > 0:
+		return int(math.Round(heard.Seconds * float64(pre.Frame.Rate)))
+	}
+	return int(math.Round(heard.Seconds * float64(heard.Rate)))
+}
+
+// chosen are the layers of an open model that patterns match.
+func chosen(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
+	matched, err := m.Graph().Select(patterns...)
+	names := onnx.Names(matched)
+	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !slices.Contains(names, l.Name) }), err
+}
+
+// canonical is what the scores of a model depend on.
+func (m *Model) canonical() any {
+	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output, m.Entry.Scores}
+}
+
+// Model is a model of the study, opened.
+type Model struct {
+	Entry      spec.Model
+	Net        *model.Model
+	preprocess model.Preprocess
+	Layers     []onnx.Layer // that the study chooses
+
+	penultimate []onnx.Layer // one, where some measure wants it
+}
+
+// knows finds a name that is no model of the study.
+func checkModelNames(s *spec.Study, models []string) error {
+	var names []string
+	for _, m := range s.Models {
+		names = append(names, m.Name)
+	}
+	for _, name := range models {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("the study has no model %q; %s", name, config.Suggest(name, names))
+		}
+	}
+	return nil
+}

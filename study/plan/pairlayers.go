@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// pairLayers lists the layers of two models that the entry compares, and which with which.
+func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
+	switch m.LayerPairing() {
+	case procedure.Penultimate:
+		return a.penultimate, b.penultimate, diagonal(1), nil
+	case procedure.Same:
+		if pairs = sameNames(a.Layers, b.Layers); pairs != nil {
+			return a.Layers, b.Layers, pairs, nil
+		}
+		if len(a.Layers) != len(b.Layers) {
+			return nil, nil, nil, m.Errorf("layers: same wants as many layers of each model, and %s has %d and %s %d: choose layers of the models that correspond, or write layers: grid",
+				a.Entry.Name, len(a.Layers), b.Entry.Name, len(b.Layers))
+		}
+		return a.Layers, b.Layers, diagonal(len(a.Layers)), nil
+	case procedure.Grid:
+		for i := range a.Layers {
+			for j := range b.Layers {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+		return a.Layers, b.Layers, pairs, nil
+	}
+	return nil, nil, nil, nil
+}
+
+// sameNames pairs layers of equal names; nil unless every layer of either side has its partner.
+func sameNames(a, b []onnx.Layer) [][2]int {
+	if len(a) != len(b) {
+		return nil
+	}
+	var pairs [][2]int
+	for i, l := range a {
+		j := slices.IndexFunc(b, func(k onnx.Layer) bool { return k.Name == l.Name })
+		if j < 0 {
+			return nil
+		}
+		pairs = append(pairs, [2]int{i, j})
+	}
+	return pairs
+}
+
+// diagonal pairs each of n with itself.
+func diagonal(n int) [][2]int {
+	pairs := make([][2]int, n)
+	for i := range pairs {
+		pairs[i] = [2]int{i, i}
+	}
+	return pairs
+}
+
+// procedureLayers are the layers that a procedure reads of a single model.
+func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
+	switch m.LayerPairing() {
+	case "":
+		return nil
+	case procedure.Penultimate:
+		return model.penultimate
+	}
+	return model.Layers
+}

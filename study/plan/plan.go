@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// A Plan is a study with its models and data opened: every cell that it asks for.
+type Plan struct {
+	Study *spec.Study
+	Cells []*Cell // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
+	Skips []scores.Skip
+
+	Models []*Model
+	Data   []*Data
+	stored bool                // accumulators have a store
+	Only   []string            // models whose cells are planned; nil: all
+	seen   map[passOwner]*Data // the data as each model sees them
+
+	Stats    *telemetry.Stats
+	Failures FailureLog // what could not be opened
+	failFast bool
+}
+
+// New opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
+// fails alone, and is among Failed, as long as there is something left to measure.
+func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
+	p := &Plan{Study: s, stored: true, Only: o.Only, failFast: o.FailFast, seen: map[passOwner]*Data{}, Stats: o.Stats}
+	if p.Stats == nil {
+		p.Stats = &telemetry.Stats{}
+	}
+	p.Stats.Started = time.Now()
+	defer p.Stats.During(telemetry.Opening)()
+	if err := p.open(ctx, o); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plan) open(ctx context.Context, o Options) (err error) {
+	ctx, opened := telemetry.Span(ctx, "open")
+	defer func() { telemetry.EndSpan(opened, err) }()
+	p.Study.OpenCache(func(text string) { o.Warnf("%s", text) })
+	if err := p.openData(ctx, o); err != nil {
+		return err
+	}
+	if err := checkModelNames(p.Study, o.Only); err != nil {
+		return err
+	}
+	if err := p.openModels(ctx, o); err != nil {
+		return err
+	}
+	return p.addCells()
+}
+
+// openData opens all data. What cannot be opened is a failure, and an error where nothing can.
+func (p *Plan) openData(ctx context.Context, o Options) error {
+	for _, d := range p.Study.Data {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		open, err := openStudyData(ctx, p.Study, d)
+		switch {
+		case err == nil:
+			p.Data = append(p.Data, open)
+			for _, note := range dataset.Notes(open.Source) {
+				o.Warnf("data %s: %s", d.Name, note)
+			}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			f := scores.Failure{Key: FailureKey("data", d.Name), Data: d.Name}
+			if err := p.fail(f, spec.Within("data "+d.Name, err)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(p.Data) == 0 {
+		return p.Failures.Causes[0]
+	}
+	return nil
+}
+
+// openModels opens the models that are wanted, as openData opens data.
+func (p *Plan) openModels(ctx context.Context, o Options) error {
+	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
+	var heard *dataset.Waveform
+	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
+		size, heard = p.Data[0].size(ctx), p.Data[0].sound(ctx)
+	}
+	for _, m := range p.Study.Models {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !p.isWanted(m.Name) {
+			continue
+		}
+		open, err := openStudyModel(ctx, p.Study, m, size, heard, o)
+		if err == nil {
+			err = p.fits(ctx, open)
+		}
+		if err == nil {
+			err = p.oneSize(ctx, open)
+		}
+		if err == nil {
+			p.Models = append(p.Models, open)
+			continue
+		}
+		f := scores.Failure{Key: FailureKey("model", m.Name), Model: m.Name}
+		if err := p.fail(f, err); err != nil { // the error names the file
+			return err
+		}
+	}
+	if len(p.Models) == 0 {
+		return p.Failures.Causes[0]
+	}
+	return nil
+}
+
+// runs reports whether the plan is to have the cells of a model, those that compare it with others among them.
+func (p *Plan) runs(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
+
+// isWanted reports whether a model must be opened: for its own cells, or because one that has some is compared with it.
+func (p *Plan) isWanted(model string) bool {
+	if p.runs(model) {
+		return true
+	}
+	names := p.Study.Models
+	return slices.ContainsFunc(p.Study.Measures, func(m spec.MeasureSpec) bool {
+		return slices.ContainsFunc(m.ModelPairs(names), func(pair [2]int) bool {
+			return names[pair[1]].Name == model && p.runs(names[pair[0]].Name)
+		})
+	})
+}
+
+// find is an open model of the study by its index there; nil where it could not be opened.
+func (p *Plan) find(index int) *Model {
+	i := slices.IndexFunc(p.Models, func(m *Model) bool { return m.Entry.Name == p.Study.Models[index].Name })
+	if i < 0 {
+		return nil
+	}
+	return p.Models[i]
+}
+
+// Close closes the files of the data.
+func (p *Plan) Close() error {
+	var errs []error
+	for _, d := range p.Data {
+		errs = append(errs, dataset.Close(d.Source))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,73 @@
+package plan
+
+import (
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// each calls f for each view until it fails.
+func each(views []View, f func(View) error) error {
+	for _, v := range views {
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// procedureViews are the runs of a procedure: one for each trial, and where it wants a transformation one for each of them.
+func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
+	subjects := []View{{}}
+	switch {
+	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
+	case d.Entry.Pairs != nil:
+		subjects[0] = View{Name: "pair", On: "input", Per: "trial"}
+	case len(s.Transforms) > 0:
+		subjects = subjects[:0]
+		for _, t := range s.Transforms {
+			subjects = append(subjects, procedureView(&t))
+		}
+	}
+	var out []View
+	for _, v := range subjects {
+		for v.Trial = range s.Trials {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// hasTrajectories reports whether the samples of a source become others without a transformation.
+func hasTrajectories(src dataset.Source) bool {
+	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
+}
+
+// procedureView is the transformation with all its values.
+func procedureView(t *spec.Transform) View {
+	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: t.CanonicalForm(), allValues: t.AllValues()}
+}
+
+// views lists the ways in which the inputs of a data set are moved: one that moves nothing where there is no other. Pairs
+// bring their own.
+func views(s *spec.Study, d *Data) []View {
+	var out []View
+	if d.Entry.Pairs != nil {
+		for trial := range s.Trials {
+			out = append(out, View{Name: "pair", Trial: trial, On: "input", Per: "trial"})
+		}
+		return out
+	}
+	if len(s.Transforms) == 0 {
+		return []View{{}}
+	}
+	for _, t := range s.Transforms {
+		for _, c := range t.Cells {
+			for trial := range s.Trials {
+				out = append(out, View{Name: t.Name, Parameter: c.Parameter, Trial: trial,
+					On: t.On, Per: t.Per, Transform: c.Law, canonical: c.Canonical})
+			}
+		}
+	}
+	return out
+}

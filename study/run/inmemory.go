@@ -1,0 +1,39 @@
+package run
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+)
+
+// InMemory runs every cell of a plan without keeping anything in a folder.
+func InMemory(ctx context.Context, p *plan.Plan) error {
+	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
+	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: int64(p.Study.Memory), Cores: r.Options.Cores()}, plan.Part{}) {
+		if err := r.measurePass(ctx, pass); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measurePass runs a pass that nothing is saved of.
+func (r *runner) measurePass(ctx context.Context, p *plan.Pass) error {
+	f, err := r.newFeeder(p)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if err := f.run(ctx, func(int) error { return ctx.Err() }); err != nil {
+		return err
+	}
+	for _, t := range p.AllTasks() {
+		if t.Scored, err = t.Compute(r.accs[t]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

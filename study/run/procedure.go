@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+	"github.com/noether-ml/noether/train"
+)
+
+// runProcedure does the work of a cell and writes its record.
+func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
+	if r.Folder.HasCell(c) { // another run of the study has done it meanwhile
+		c.Done = true
+		return nil
+	}
+	r.Options.ShareBLAS(1)
+	job := c.Procedure.Job
+	job.Checkpoint, job.Read = r.Checkpoint(c), readSamplesOf(c)
+	job.Shared = func(key string) train.Checkpoint {
+		return r.SharedCheckpoint(c, key)
+	}
+	job.Store = r.representations()
+	job.Runtime, job.Threads, job.Device = r.Options.Runtime, r.Options.Threads, r.Options.Device
+	before := r.progress.Done
+	r.progress.Model, r.progress.Data = c.ModelNames(), c.Data.Entry.Name
+	job.Progress = func(done int64, note string) {
+		r.progress.Done, r.progress.Note = before+done, note
+		r.Stats.Done.Store(before + done)
+		if r.Options.Progress != nil {
+			r.Options.Progress(r.progress)
+		}
+	}
+	r.Log.Info("procedure", "number", r.progress.Pass, "of", r.progress.Passes, "what", c.String())
+	ctx, work := telemetry.Span(ctx, "procedure", attribute.String("what", c.String()))
+	defer work.End()
+	worked := r.Stats.During(telemetry.Procedures)
+	units := r.NewUnitFiles(c)
+	job.Units, job.Curves = units.AddUnits, units.AddCurves
+	err := guard.Run(func() error {
+		found, err := c.Procedure.Method.Run(ctx, &job)
+		if err == nil {
+			c.Procedure.Scored, err = c.Procedure.Gather(found)
+		}
+		if err == nil {
+			err = units.Keep()
+		}
+		return err
+	})
+	worked()
+	r.progress.Done, r.progress.Note = before+c.Procedure.Method.Work(&c.Procedure.Job), ""
+	switch {
+	case err == nil:
+		c.Data.Redrawn.AddJob(ctx, &job)
+		return r.CompleteCell(c)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case rundir.IsSaveError(err):
+		return err
+	}
+	return r.giveUp(c, "", nil, fmt.Errorf("%s: %w", c, err))
+}
+
+// representations is where the run keeps what layers make of samples; nil where there is no place for it.
+func (r *runner) representations() *features.Store {
+	if r.Options.Representations == nil {
+		var err error
+		if r.Options.Representations, err = features.Default(); err != nil {
+			r.Options.Warnf("%v", err)
+		}
+	}
+	return r.Options.Representations
+}
+
+// readSamplesOf is the Job.Read of a cell.
+func readSamplesOf(c *plan.Cell) func(context.Context, []int, dataset.Frame) ([]dataset.Sample, error) {
+	return func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+		return readProcedureSamples(ctx, c, places, f)
+	}
+}
+
+func readProcedureSamples(ctx context.Context, c *plan.Cell, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+	var out []dataset.Sample
+	for s, err := range dataset.Read(ctx, c.Procedure.Job.Data, places, f, dataset.ReadOptions{}) {
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			if err := c.Data.NoteUnreadable(bad); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}

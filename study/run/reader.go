@@ -1,0 +1,128 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A reader runs one model of a pass: a session that reads what the pass's tasks want, and what it has read last.
+type reader struct {
+	model        *plan.Model
+	keep         []int // outputs of the model that stay before the softmax; nil: all
+	session      *model.Session
+	index        map[string]int // of layers in the session
+	prediction   bool
+	clean, moved *model.Buffers
+	logs         map[bool]tensor.Tensor   // log-probabilities, by whether they are of the moved view
+	scratch      map[string]tensor.Tensor // moved activations, for on: activations
+}
+
+// newReader opens a session for layers of a model and, where asked, its predictions on some data.
+func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch int) (*reader, error) {
+	r := &reader{model: m, keep: d.Outputs, prediction: prediction, index: map[string]int{},
+		logs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
+	for i, l := range layers {
+		r.index[l.Name] = i
+	}
+	var err error
+	if r.session, err = m.Net.NewBatchSession(layers, prediction, batch); err != nil {
+		return nil, &modelError{m, r.wrap(err)}
+	}
+	if r.clean, err = r.session.NewBuffers(batch); err == nil {
+		r.moved, err = r.session.NewBuffers(batch)
+	}
+	if err != nil {
+		r.session.Close()
+		return nil, &modelError{m, r.wrap(err)}
+	}
+	return r, nil
+}
+
+func (r *reader) wrap(err error) error { return fmt.Errorf("model %s: %w", r.model.Entry.Name, err) }
+
+func (r *reader) buffers(moved bool) *model.Buffers {
+	if moved {
+		return r.moved
+	}
+	return r.clean
+}
+
+// run runs the model on a batch of clean or of moved images.
+func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) error {
+	b := r.buffers(moved)
+	if err := r.session.Run(ctx, images, b); err != nil {
+		return err
+	}
+	if !r.prediction {
+		return nil
+	}
+	z, err := b.LogProbs(r.keep)
+	if err != nil {
+		return r.wrap(err)
+	}
+	r.logs[moved] = z
+	return nil
+}
+
+// tensor is what was read last: b x ...
+func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
+	switch {
+	case what.IsPrediction():
+		return r.logs[what.Moved]
+	case what.Moved && v.On == "activations":
+		return r.scratch[what.Layer.Name]
+	}
+	return r.buffers(what.Moved).Layer(r.index[what.Layer.Name])
+}
+
+// moveActivation applies an Op for each sample to the clean feature maps of a layer.
+func (r *reader) moveActivation(layer onnx.Layer, ops []transform.Op) {
+	z := r.clean.Layer(r.index[layer.Name])
+	out, ok := r.scratch[layer.Name]
+	if !ok || cap(out.Data) < len(z.Data) {
+		out = tensor.New(z.Shape...)
+	}
+	out = tensor.Tensor{Shape: z.Shape, Data: out.Data[:len(z.Data)]}
+	r.scratch[layer.Name] = out
+	for i, op := range ops {
+		applyToMaps(op, out.At(i), z.At(i), layer.Axes == "NHWC")
+	}
+}
+
+// applyToMaps moves one sample's feature maps. Channels-last maps are brought to c x h x w and back.
+func applyToMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
+	if !channelsLast {
+		op.Apply(dst, src)
+		return
+	}
+	first, moved := tensor.New(src.Shape[2], src.Shape[0], src.Shape[1]), tensor.New(src.Shape[2], src.Shape[0], src.Shape[1])
+	toChannelsFirst(first, src)
+	op.Apply(moved, first)
+	toChannelsLast(dst, moved)
+}
+
+func toChannelsFirst(dst, src tensor.Tensor) { // dst: c x h x w, src: h x w x c
+	c := src.Shape[2]
+	plane := len(src.Data) / max(c, 1)
+	for p := range plane {
+		for k := range c {
+			dst.Data[k*plane+p] = src.Data[p*c+k]
+		}
+	}
+}
+
+func toChannelsLast(dst, src tensor.Tensor) { // dst: h x w x c, src: c x h x w
+	c := src.Shape[0]
+	plane := len(src.Data) / max(c, 1)
+	for p := range plane {
+		for k := range c {
+			dst.Data[p*c+k] = src.Data[k*plane+p]
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// Run fills a folder with what is missing of a study: cells first, then scores.csv, scores.parquet and run.json. Where it
+// stops half-way (a cancelled context, a full disk, a kill), what was done stays, at most a minute's work is lost,
+// and the next Run goes on from there. With a part of the samples it leaves states for Merge, and no scores.
+//
+// A model, a data set or a cell that fails does not end the run: the rest is done, and the error is a *Failures beside
+// the Result.
+func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
+	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
+	defer func() { telemetry.EndSpan(run, err) }()
+	folder, err := rundir.Create(dir)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plan.New(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	return Execute(ctx, plan, folder, o)
+}
+
+func Execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
+	w, err := rundir.NewWriter(p, folder, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
+	if err := r.Resume(); err != nil {
+		return nil, err
+	}
+	if err := r.NoteStart(); err != nil {
+		return nil, err
+	}
+	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
+		o.Warnf("%s", text)
+	}
+	todo := plan.Passes(p.Cells, plan.Limits{Memory: plan.SharesOf(p.Study, o.Memory).Accumulators, Cores: o.Cores()}, o.Part)
+	procedures := p.PendingProcedures(o.Part)
+	r.progress.Passes = len(todo) + len(procedures)
+	for _, pass := range todo {
+		r.progress.Total += pass.Forwards()
+	}
+	for _, c := range procedures {
+		r.progress.Total += c.Procedure.Method.Work(&c.Procedure.Job)
+	}
+	r.Stats.Total.Store(r.progress.Total)
+	for i, pass := range todo {
+		r.progress.Pass = i + 1
+		if err := r.runPass(ctx, pass); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range procedures {
+		r.progress.Pass++
+		if err := r.runProcedure(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Part.Whole() && o.Complete {
+		if err := r.CompleteWhatIsThere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Part.Whole() || o.Only != nil {
+		return &rundir.Result{Record: r.Record(false)}, r.Outcome()
+	}
+	return r.Finish(ctx)
+}
+
+// runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest tried again without it.
+func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
+	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
+	defer func() { telemetry.EndSpan(pass, err) }()
+	r.StartPass()
+	defer func() { r.store.Close() }()
+	after := r.progress.Done + p.Forwards()
+	for p.DropFailed(); len(p.AllTasks()) > 0; p.DropFailed() {
+		f, err := r.feedPass(ctx, p)
+		if err == nil {
+			break
+		}
+		err = r.saveAfter(err, p)
+		if ctx.Err() != nil || r.Options.FailFast || rundir.IsSaveError(err) {
+			return err
+		}
+		if err := r.failPass(p, f.currentSamples(), err); err != nil {
+			return err
+		}
+		clear(r.accs)
+	}
+	r.progress.Done = after
+	r.Stats.Done.Store(after)
+	err = r.closePass(ctx, p)
+	clear(r.accs)
+	return err
+}
+
+// feedPass walks through the samples of a pass.
+func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
+	r.Log.Info("pass", "number", r.progress.Pass, "of", r.progress.Passes, "models", p.Title(), "data", p.Data().Entry.Name,
+		"views", len(p.Views), "from", p.Start(), "to", p.Hi)
+	ctx, feed := telemetry.Span(ctx, "feed")
+	defer feed.End()
+	r.store.Close()
+	r.store = &rundir.Store{Dir: r.Folder.Path("states")}
+	opened := r.Stats.During(telemetry.Opening)
+	f, err := r.newFeeder(p)
+	opened()
+	if err != nil {
+		return nil, err
+	}
+	r.shareCores(p)
+	if r.saved.IsZero() {
+		r.saved = time.Now()
+	}
+	r.progress.Model, r.progress.Data = p.Title(), p.Data().Entry.Name
+	err = f.run(ctx, func(forwards int) error {
+		r.progress.Done += int64(forwards)
+		r.Stats.Done.Store(r.progress.Done)
+		if r.Options.Progress != nil {
+			r.Options.Progress(r.progress)
+		}
+		return r.saveIfDue(p)
+	})
+	if closing := f.close(); err == nil {
+		err = closing // before the scores, which want the memory
+	}
+	p.DropFailed()
+	return f, err
+}
+
+// closePass scores what a pass has gathered; what a shard has gathered is saved for the merge.
+func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
+	if len(p.AllTasks()) == 0 {
+		return nil
+	}
+	if r.Options.Part.Whole() {
+		if err := r.score(ctx, p); err != nil {
+			return r.saveAfter(err, p)
+		}
+		return nil
+	}
+	if err := r.save(p); err != nil {
+		return err
+	}
+	for _, t := range p.AllTasks() {
+		r.Folder.RemoveFailures(t.Cell.Key + "." + r.Options.Part.String())
+	}
+	return nil
+}
+
+// shareCores gives the BLAS the threads that are left over where the tasks of a view run side by side: two layers on a
+// core each are faster than one after the other on two.
+func (r *runner) shareCores(p *plan.Pass) {
+	if r.Options.BLAS == nil {
+		return
+	}
+	most := 1
+	for _, tasks := range p.Tasks {
+		most = max(most, len(tasks))
+	}
+	r.Options.ShareBLAS(min(most, r.Options.Cores()))
+}
+
+// newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
+func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
+	p.Seed = r.Plan.Study.Seed
+	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.SharesOf(r.Plan.Study, r.Options.Memory))
+	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp}
+	for _, m := range p.Models {
+		layers, prediction := p.Layers(m)
+		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch)
+		if err != nil {
+			f.close()
+			return nil, err
+		}
+		f.readers = append(f.readers, reader)
+	}
+	for _, t := range p.AllTasks() {
+		if err := r.addAccumulator(t); err != nil {
+			f.close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// addAccumulator makes or restores a task's accumulator. That it cannot be made is its cell's failure.
+func (r *runner) addAccumulator(t *plan.Task) error {
+	if t.Cell.Failed {
+		return nil
+	}
+	var acc plan.Accumulator
+	err := guard.Run(func() (err error) {
+		acc, err = r.Accumulator(t, r.storeOf())
+		return err
+	})
+	switch {
+	case rundir.IsSaveError(err):
+		return err
+	case err != nil:
+		return r.giveUp(t.Cell, t.FirstLayer(), nil, err)
+	}
+	r.accs[t] = acc
+	return nil
+}

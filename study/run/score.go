@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+)
+
+// score computes the scores of the pass's tasks and writes the record of every cell that is complete.
+func (r *runner) score(ctx context.Context, p *plan.Pass) error {
+	ctx, all := telemetry.Span(ctx, "score")
+	defer all.End()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // so that the others stop where one fails
+	tasks := p.AllTasks()
+	workers := min(r.Options.Cores(), len(tasks))
+	r.Options.ShareBLAS(workers)
+	outcomes := r.compute(ctx, tasks, workers)
+	for i := range tasks {
+		var o outcome
+		start := time.Now()
+		select {
+		case o = <-outcomes:
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
+			return context.Cause(ctx)
+		}
+		r.Stats.Add(telemetry.Scoring, start)
+		r.Options.ShareBLAS(min(workers, len(tasks)-1-i)) // the last layers take over the cores of those that are done
+		if err := r.keepScores(p, o); err != nil {
+			return err
+		}
+	}
+	return r.saveIncomplete(p)
+}
+
+// An outcome is what came of scoring a task.
+type outcome struct {
+	task   *plan.Task
+	scored *plan.TaskScores
+	err    error
+}
+
+// compute scores tasks, so many side by side, and sends what came of each.
+func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <-chan outcome {
+	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where score has ended
+	type job struct {
+		task *plan.Task
+		acc  plan.Accumulator
+	}
+	next := make(chan job, len(tasks)) // which loses accumulators one by one, as r.accs does: they are large
+	for _, t := range tasks {
+		next <- job{t, r.accs[t]}
+	}
+	close(next)
+	for range workers {
+		go func() {
+			for j := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				var scored *plan.TaskScores
+				err := guard.Run(func() (err error) {
+					scored, err = j.task.Compute(j.acc)
+					return err
+				})
+				outcomes <- outcome{j.task, scored, err}
+			}
+		}()
+	}
+	return outcomes
+}
+
+// keepScores keeps the scores of a task until those of all its cell are there, which are then written.
+func (r *runner) keepScores(p *plan.Pass, o outcome) error {
+	delete(r.accs, o.task)
+	cell := o.task.Cell
+	if rundir.IsSaveError(o.err) {
+		return o.err
+	}
+	if o.err != nil {
+		if err := r.giveUp(cell, o.task.FirstLayer(), nil, o.err); err != nil {
+			return err
+		}
+	}
+	if cell.Failed {
+		return nil
+	}
+	o.task.Scored = o.scored
+	if err := r.CompleteCell(cell); err != nil {
+		return err
+	}
+	return r.saveIfDue(p)
+}

@@ -1,0 +1,269 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A batch is a batch made ready for the engine: the clean inputs, or the inputs under one view.
+type batch struct {
+	view   int   // cleanView, or index of the view
+	place  []int // of the samples that could be read, ascending
+	index  []int
+	label  []int
+	names  []string
+	inputs [][]tensor.Tensor // for each model of the pass; none where it need not run
+	ops    []transform.Op    // for on: activations
+	end    int               // places below this have been dealt with, unreadable samples among them
+}
+
+// nameSample adds the name of the sample to an error of NaN or infinity.
+func (l *batch) nameSample(err error) error {
+	name := func(index int) string {
+		if i := slices.Index(l.index, index); i >= 0 && i < len(l.names) {
+			return l.names[i]
+		}
+		return ""
+	}
+	var bad *measure.NonFinite
+	var badIn *measure.NonFiniteIn
+	switch {
+	case errors.As(err, &bad):
+		bad.Name = name(bad.Index)
+	case errors.As(err, &badIn):
+		badIn.Name = name(badIn.Index)
+	}
+	return err
+}
+
+// A stream hands out loads, prepared ahead of the engine on other goroutines.
+type stream struct {
+	items chan *batch
+	fail  error
+}
+
+// err is why the stream ended early; valid once items is closed.
+func (s *stream) err() error { return s.fail }
+
+// prepare starts the stream of a pass. It holds at most a few batches of inputs at a time.
+func (f *feeder) prepare(ctx context.Context) *stream {
+	s := &stream{items: make(chan *batch, 1)}
+	go func() {
+		defer close(s.items)
+		s.fail = guard.Run(func() error { return f.produce(ctx, s.items) })
+	}()
+	return s
+}
+
+func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
+	start := f.Start()
+	w := f.newWindow(ctx, f.Data().Order[start:f.Hi])
+	defer w.stop()
+	for at := start; at < f.Hi; at += f.Batch {
+		end := min(at+f.Batch, f.Hi)
+		start := time.Now()
+		samples, clean, err := w.collect(at, end)
+		f.stats.Add(telemetry.Decoding, start)
+		f.stats.Decoded.Add(int64(end - at))
+		if err != nil {
+			return err
+		}
+		if err := send(ctx, out, clean); err != nil {
+			return err
+		}
+		for i := range f.Views {
+			start := time.Now()
+			it, err := f.move(samples, clean, i)
+			f.stats.Add(telemetry.Transforming, start)
+			if err != nil {
+				return err
+			}
+			if err := send(ctx, out, it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func send(ctx context.Context, out chan<- *batch, it *batch) error {
+	select {
+	case out <- it:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// A window reads the samples of a pass in order, in every frame that its models take.
+type window struct {
+	*feeder
+	frames []dataset.Frame
+	next   []func() (dataset.Sample, error, bool) // for each frame
+	stops  []func()
+}
+
+func (f *feeder) newWindow(ctx context.Context, indices []int) *window {
+	w := &window{feeder: f, frames: f.frames()}
+	for _, frame := range w.frames {
+		next, stop := iter.Pull2(dataset.Read(ctx, f.Data().Source, indices, frame, dataset.ReadOptions{}))
+		w.next, w.stops = append(w.next, next), append(w.stops, stop)
+	}
+	return w
+}
+
+// frames are those of the models, each once.
+func (p *feeder) frames() []dataset.Frame {
+	var frames []dataset.Frame
+	for _, m := range p.Models {
+		if frame := m.Net.Frame(); !slices.Contains(frames, frame) {
+			frames = append(frames, frame)
+		}
+	}
+	return frames
+}
+
+func (w *window) stop() {
+	for _, stop := range w.stops {
+		stop()
+	}
+}
+
+// collect reads the samples of the places from at to end, each in every frame.
+func (w *window) collect(at, end int) ([][]dataset.Sample, *batch, error) {
+	it := &batch{view: plan.CleanView, end: end}
+	samples := make([][]dataset.Sample, len(w.frames))
+	for place := at; place < end; place++ {
+		sample, err := w.sample()
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			w.stats.Unreadable.Add(1)
+			if err := w.Data().NoteUnreadable(bad); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, s := range sample {
+			samples[i] = append(samples[i], s)
+		}
+		it.place = append(it.place, place)
+		it.index = append(it.index, sample[0].Index)
+		it.label = append(it.label, sample[0].Label)
+		it.names = append(it.names, sample[0].Name)
+	}
+	it.inputs = w.inputs(plan.CleanView, func(frame int) []tensor.Tensor {
+		var images []tensor.Tensor
+		for _, s := range samples[frame] {
+			images = append(images, s.Input)
+		}
+		return images
+	})
+	return samples, it, nil
+}
+
+// sample reads the next sample in every frame. One that is bad in any is bad.
+func (w *window) sample() ([]dataset.Sample, error) {
+	var out []dataset.Sample
+	var bad error
+	for _, next := range w.next {
+		s, err, ok := next()
+		if !ok {
+			return nil, context.Canceled
+		}
+		var one *dataset.BadSample
+		if err != nil && !errors.As(err, &one) {
+			return nil, fmt.Errorf("data %s: %w", w.Data().Entry.Name, err)
+		}
+		if err != nil && bad == nil {
+			bad = err
+		}
+		out = append(out, s)
+	}
+	return out, bad
+}
+
+// inputs shares out images, made once for each frame, to the models that run on a view.
+func (p *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
+	frames := p.frames()
+	made := make([][]tensor.Tensor, len(frames))
+	out := make([][]tensor.Tensor, len(p.Models))
+	for i, m := range p.Models {
+		if !p.Runs(m, view) {
+			continue
+		}
+		frame := slices.Index(frames, m.Net.Frame())
+		if made[frame] == nil {
+			made[frame] = images(frame)
+		}
+		out[i] = made[frame]
+	}
+	return out
+}
+
+// move prepares a batch under a view: samples are the clean ones in every frame.
+func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
+	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
+	v := f.Views[view]
+	switch {
+	case v.On == "activations":
+		for _, s := range samples[0] {
+			it.ops = append(it.ops, f.Draw(v, s.Index))
+		}
+		return it, nil
+	case !v.Moves():
+		return it, nil
+	}
+	var err error
+	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
+		images, failed := f.moved(samples[frame], v)
+		if err == nil {
+			err = failed
+		}
+		return images
+	})
+	return it, err
+}
+
+// moved moves images, shared out over the cores. Pairs bring theirs along.
+func (f *feeder) moved(samples []dataset.Sample, v plan.View) ([]tensor.Tensor, error) {
+	out := make([]tensor.Tensor, len(samples))
+	var group errgroup.Group
+	group.SetLimit(f.cores)
+	for i, s := range samples {
+		if v.Transform == nil {
+			if s.Moved == nil {
+				return nil, fmt.Errorf("data %s: sample %s has no partner", f.Data().Entry.Name, s.Name)
+			}
+			out[i] = *s.Moved
+			continue
+		}
+		group.Go(func() error {
+			return guard.Run(func() error {
+				var err error
+				op := f.Draw(v, s.Index)
+				if again := transform.RejectedDraws(op); again > 0 || v.Redraws() {
+					f.Data().Redrawn.Add(v.Name, again)
+				}
+				out[i], err = s.Apply(op)
+				return err
+			})
+		})
+	}
+	return out, group.Wait()
+}

@@ -1,0 +1,120 @@
+package rundir
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// A finishedFile is a finished task in a state file.
+type finishedFile struct {
+	Cell    scores.Cell // of this task's layers alone
+	Samples []sampleFile
+}
+
+// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left out.
+type sampleFile struct {
+	Statistic string
+	Index     []int
+	Value     []float64
+}
+
+func marshalFinished(t *plan.Task) ([]byte, error) {
+	cell := t.Cell.Identity()
+	cell.Layers = t.Scored.Layers
+	return json.Marshal(finishedFile{Cell: cell, Samples: packSamples(t.Scored.Samples)})
+}
+
+func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
+	var file finishedFile
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Cell.Layers) != t.LayerCount() {
+		return nil, fmt.Errorf("scores of %d layers where %d were measured", len(file.Cell.Layers), t.LayerCount())
+	}
+	samples, err := unpackSamples(file.Samples)
+	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
+}
+
+func packSamples(samples []measure.SampleScore) []sampleFile {
+	var out []sampleFile
+	for _, s := range samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(f sampleFile) bool { return f.Statistic == s.Statistic })
+		if i < 0 {
+			i = len(out)
+			out = append(out, sampleFile{Statistic: s.Statistic})
+		}
+		out[i].Index = append(out[i].Index, s.Index)
+		out[i].Value = append(out[i].Value, s.Value)
+	}
+	return out
+}
+
+func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
+	var out []measure.SampleScore
+	for _, f := range files {
+		if len(f.Index) != len(f.Value) {
+			return nil, fmt.Errorf("%d indices for %d values of %s", len(f.Index), len(f.Value), f.Statistic)
+		}
+		for i, index := range f.Index {
+			out = append(out, measure.SampleScore{Index: index, Statistic: f.Statistic, Value: f.Value[i]})
+		}
+	}
+	return out, nil
+}
+
+// samplesSuffix ends the name of the file beside a record that holds values for samples.
+const samplesSuffix = ".samples.json"
+
+// writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
+func (f Folder) writeCell(c *plan.Cell) error {
+	record := c.Identity()
+	record.Layers = c.ScoredLayers()
+	record.PeakMemory = machine.PeakMemory()
+	samples := map[string][]sampleFile{}
+	for _, t := range c.Tasks {
+		if t.Scored.Samples != nil {
+			samples[t.Name()] = packSamples(t.Scored.Samples)
+		}
+	}
+	if len(samples) > 0 {
+		if err := f.writeJSON("cells/"+c.Key+samplesSuffix, samples); err != nil {
+			return err
+		}
+	}
+	return scores.WriteCell(f.cell(c), record)
+}
+
+// readCell reads a cell's record. One of another identity than its name promises is an error.
+func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
+	got, err := scores.ReadCell(f.cell(c))
+	if err != nil {
+		return got, err
+	}
+	want := c.Identity()
+	want.Layers = got.Layers
+	layers := 0
+	for _, t := range c.Tasks {
+		layers += t.LayerCount()
+	}
+	if c.Procedure == nil && len(got.Layers) != layers || !sameCell(got, want) {
+		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
+	}
+	return got, nil
+}
+
+// sameCell compares all that names a cell.
+func sameCell(a, b scores.Cell) bool {
+	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
+		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure
+}

@@ -1,0 +1,384 @@
+package rundir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// A Finding is something about a file of a run folder.
+type Finding struct {
+	File   string `json:"file"` // relative to the folder
+	Kind   string `json:"kind"` // damaged, foreign, temporary, unwanted, lacking, old or unknown
+	Why    string `json:"why"`
+	Note   bool   `json:"note,omitempty"`   // it harms nobody
+	Mended string `json:"mended,omitempty"` // what was done about it
+}
+
+// Kinds of findings.
+const (
+	Damaged   = "damaged"   // cut short or altered
+	Foreign   = "foreign"   // no file of a run, or that of another cell than its name says
+	Temporary = "temporary" // left by a run that was killed
+	Unwanted  = "unwanted"  // of work that is done
+	Lacking   = "lacking"   // not there, or not as what it is made of says
+	Old       = "old"       // good, and of no cell of the study as it stands
+	Unknown   = "unknown"   // cannot be told, since the study cannot be opened
+)
+
+// aside is where what is wrong is moved.
+const aside = "aside"
+
+// Check looks at every file of a run folder: cells, states and failures that are cut short, foreign or of no use, temporary files,
+// tables that do not say what the cells say. With fix it mends what it finds: what is wrong is moved into the folder
+// aside, temporary files and what is of no use any more are removed, tables are written again. A good cell is never
+// touched, and running the study again does what is missing.
+//
+// It opens the study of the folder to know which cells are wanted; where that cannot be done it looks at the files alone, and says so.
+func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
+	c := &checker{folder: Folder{dir}, fix: fix}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s is no run folder", dir)
+	}
+	if _, err := os.Stat(c.folder.Path("cells")); err != nil {
+		return nil, fmt.Errorf("%s is no run folder: it has no cells", dir)
+	}
+	if c.openPlan(ctx, o); c.plan != nil {
+		defer c.plan.Close()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, look := range []func() error{c.record, c.temporaries, c.cells, c.states, c.failures, c.tables} {
+		if err := look(); err != nil {
+			return c.found, err
+		}
+		if ctx.Err() != nil {
+			return c.found, context.Cause(ctx)
+		}
+	}
+	return c.found, nil
+}
+
+// A checker goes through a folder.
+type checker struct {
+	folder Folder
+	fix    bool
+	plan   *plan.Plan // nil where the study cannot be opened
+	wanted map[string]*plan.Cell
+	good   map[string]bool // keys of cells whose record is good
+	found  []Finding
+}
+
+func (c *checker) openPlan(ctx context.Context, o plan.Options) {
+	c.good = map[string]bool{}
+	s, err := spec.Load(c.folder.Path("study.yaml"), nil)
+	if err == nil {
+		c.plan, err = plan.New(ctx, s, o)
+	}
+	if err == nil && len(c.plan.Failed()) > 0 {
+		f := c.plan.Failed()[0]
+		err = fmt.Errorf("%s: %s", f.What(), f.Error)
+		c.plan.Close()
+		c.plan = nil
+	}
+	if err != nil {
+		c.note("study.yaml", Unknown, "which cells are wanted cannot be told: "+err.Error())
+		return
+	}
+	c.wanted = map[string]*plan.Cell{}
+	for _, cell := range c.plan.Cells {
+		c.wanted[cell.Key] = cell
+	}
+}
+
+func (c *checker) note(file, kind, why string) {
+	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
+}
+
+// wrong notes what is wrong with a file and, where that is asked for, mends it.
+func (c *checker) wrong(file, kind, why string, mend func(file string) (string, error)) error {
+	f := Finding{File: file, Kind: kind, Why: why}
+	var err error
+	if c.fix && mend != nil {
+		f.Mended, err = mend(file)
+	}
+	c.found = append(c.found, f)
+	return err
+}
+
+// moveAside moves a file where nobody reads it.
+func (c *checker) moveAside(file string) (string, error) {
+	to := filepath.Join(aside, file)
+	if err := os.MkdirAll(filepath.Dir(c.folder.Path(to)), 0o777); err != nil {
+		return "", err
+	}
+	return "moved to " + filepath.ToSlash(to), os.Rename(c.folder.Path(file), c.folder.Path(to))
+}
+
+func (c *checker) remove(file string) (string, error) {
+	err := os.RemoveAll(c.folder.Path(file))
+	return "removed", err
+}
+
+func (c *checker) record() error {
+	if _, err := scores.ReadRecord(c.folder.Path("run.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c.wrong("run.json", Damaged, err.Error(), c.moveAside)
+	}
+	return nil
+}
+
+// temporaries finds what runs that were killed left. What a living run may still write is left alone.
+func (c *checker) temporaries() error {
+	now, err := folderClock(c.folder.Path("cells"))
+	if err != nil {
+		return nil // a folder that cannot be written has no runs
+	}
+	for _, sub := range []string{"", "cells", "states", "failures", "shared"} {
+		files, _ := c.folder.list(sub, ".", "")
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil || info.IsDir() || !temporary.MatchString(filepath.Base(file)) || now.Sub(info.ModTime()) <= staleAfter {
+				continue
+			}
+			if err := c.wrong(filepath.Join(sub, filepath.Base(file)), Temporary, "a run that was killed left it", c.remove); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	temporary = regexp.MustCompile(`^\..*\.tmp$|^\.writable-`)
+	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
+	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)
+	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
+)
+
+// files lists a part of the folder without what is temporary.
+func (c *checker) files(sub string) ([]string, error) {
+	entries, err := os.ReadDir(c.folder.Path(sub))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []string
+	for _, e := range entries {
+		if !temporary.MatchString(e.Name()) {
+			out = append(out, e.Name())
+		}
+	}
+	return out, err
+}
+
+func (c *checker) cells() error {
+	names, err := c.files("cells")
+	if err != nil {
+		return err
+	}
+	// Records before what stands beside them, which is judged by them.
+	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
+	for _, name := range names {
+		if err := c.cell(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) cell(name string) error {
+	file := filepath.Join("cells", name)
+	m := cellName.FindStringSubmatch(name)
+	if m == nil {
+		return c.wrong(file, Foreign, "it is no record of a cell", c.moveAside)
+	}
+	key, cell := m[1], c.wanted[m[1]]
+	if m[2] != ".json" {
+		return c.beside(file, key, m[2])
+	}
+	if _, err := scores.ReadCell(c.folder.Path(file)); err != nil {
+		return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+	}
+	switch {
+	case cell != nil:
+		if _, err := c.folder.readCell(cell); err != nil {
+			return c.wrong(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
+		}
+	case c.plan != nil:
+		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
+	}
+	c.good[key] = true
+	return nil
+}
+
+// beside looks at what belongs to a cell besides its record: its per-sample values, and what was found of units. Where that is damaged
+// the cell is not whole, and is done again.
+func (c *checker) beside(file, key, suffix string) error {
+	if !c.good[key] {
+		return c.wrong(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
+	}
+	what, err := "per-sample values are", error(nil)
+	switch path := c.folder.Path(file); suffix {
+	case unitsSuffix:
+		what, err = "table of units is", readRows(path, scores.ReadUnits, func(scores.UnitRow) {})
+	case curvesSuffix:
+		what, err = "table of curves is", readRows(path, scores.ReadCurves, func(scores.CurveRow) {})
+	default:
+		err = readJSONFile(path)
+	}
+	if err == nil {
+		return nil
+	}
+	delete(c.good, key)
+	if err := c.wrong(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
+		return err
+	}
+	return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+}
+
+// readJSONFile reads per-sample values.
+func readJSONFile(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var values map[string][]sampleFile
+	return json.Unmarshal(raw, &values)
+}
+
+// trimmed is an error without the path that the finding names already.
+func trimmed(err error, path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "reading "), path), ": ")
+}
+
+func (c *checker) states() error {
+	names, err := c.files("states")
+	for _, name := range names {
+		if err == nil {
+			err = c.state(name)
+		}
+	}
+	return err
+}
+
+func (c *checker) state(name string) error {
+	file := filepath.Join("states", name)
+	m := stateName.FindStringSubmatch(name)
+	if m == nil {
+		return c.wrong(file, Foreign, "it is no state of a cell", c.moveAside)
+	}
+	f, err := openState(c.folder.Path(file))
+	if errors.Is(err, fs.ErrNotExist) { // a run that goes on has finished it
+		return nil
+	}
+	if err != nil {
+		return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+	}
+	defer f.close()
+	cell := c.wanted[m[1]]
+	switch {
+	case f.Cell != m[1]:
+		return c.wrong(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
+	case c.good[m[1]]:
+		return c.wrong(file, Unwanted, "its cell is done", c.remove)
+	case c.plan != nil && cell == nil:
+		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
+	case cell != nil && cell.Procedure == nil:
+		if err := readable(cell, f); err != nil {
+			return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		}
+	}
+	return nil
+}
+
+// readable reads all that a state holds of a cell.
+func readable(c *plan.Cell, f *stateFile) error {
+	for _, t := range c.Tasks {
+		e := f.entry(t.Name())
+		if e == nil {
+			continue
+		}
+		err := guard.Run(func() error {
+			if e.Scored {
+				raw, err := f.bytes(e)
+				if err == nil {
+					_, err = readFinished(t, raw)
+				}
+				return err
+			}
+			acc, err := t.Open(nil)
+			if err != nil {
+				return err
+			}
+			return restore(t, acc, f)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) failures() error {
+	names, err := c.files("failures")
+	for _, name := range names {
+		file := filepath.Join("failures", name)
+		m := failName.FindStringSubmatch(name)
+		switch {
+		case err != nil:
+		case m == nil:
+			err = c.wrong(file, Foreign, "it is no record of a failure", c.moveAside)
+		case c.good[m[1]]:
+			err = c.wrong(file, Unwanted, "its cell is done", c.remove)
+		default:
+			if _, bad := scores.ReadFailure(c.folder.Path(file)); bad != nil {
+				err = c.wrong(file, Damaged, trimmed(bad, c.folder.Path(file)), c.moveAside)
+			}
+		}
+	}
+	return err
+}
+
+// tables compares scores.csv of a run that has all its cells with what they say.
+func (c *checker) tables() error {
+	record, err := scores.ReadRecord(c.folder.Path("run.json"))
+	if c.plan == nil || err != nil || record.Finished == nil {
+		return nil
+	}
+	var cells []scores.Cell
+	for _, cell := range c.plan.Cells {
+		if !c.good[cell.Key] {
+			return nil // the run is to be started again, and writes them then
+		}
+		one, err := c.folder.readCell(cell)
+		if err != nil {
+			return nil
+		}
+		cells = append(cells, one)
+	}
+	rows := scores.Table(c.plan.Study.Name, cells)
+	var want bytes.Buffer
+	if err := scores.WriteCSV(&want, rows); err != nil {
+		return err
+	}
+	is, err := os.ReadFile(c.folder.Path("scores.csv"))
+	if err == nil && bytes.Equal(is, want.Bytes()) {
+		return nil
+	}
+	return c.wrong("scores.csv", Lacking, "it does not say what the cells say", func(string) (string, error) {
+		return "written again", c.folder.writeTables(rows)
+	})
+}

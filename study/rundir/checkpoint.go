@@ -1,0 +1,71 @@
+package rundir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/train"
+)
+
+// A checkpoint is what the folder keeps of a cell of a procedure, or for several.
+type checkpoint struct {
+	r    *Writer
+	c    *plan.Cell
+	path string
+}
+
+// Load implements train.Checkpoint.
+func (k *checkpoint) Load() (io.ReadCloser, error) {
+	f, err := openState(k.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, errDamaged):
+		k.r.Options.Warnf("%v; what it held is done afresh", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	k.c.Data.Unreadable.Add(f.Unreadable...)
+	e := f.entry("")
+	if e == nil || f.Cell != filepath.Base(k.path) {
+		f.close()
+		return nil, nil
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{f.section(e), f.f}, nil
+}
+
+// Save implements train.Checkpoint.
+func (k *checkpoint) Save(state func(io.Writer) error) error {
+	index := &stateIndex{Cell: filepath.Base(k.path), N: k.c.Data.Layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.Unreadable.Names()}
+	write := func() error {
+		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error { return state(w) })
+	}
+	err := write()
+	// The folder of what is shared is made when something is, and goes with every run of the study that ends.
+	for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 10; tries++ {
+		if err = os.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
+			err = write()
+		}
+	}
+	if err != nil {
+		return SaveError(err)
+	}
+	return nil
+}
+
+// Checkpoint is what the folder keeps of a cell of a procedure.
+func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
+	return &checkpoint{r, c, r.Folder.state(c, plan.Part{})}
+}
+
+// SharedCheckpoint is what the folder keeps for the cells that have the key in common.
+func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
+	return &checkpoint{r, c, r.Folder.shared(r.Plan.SharedName(c, key))}
+}

@@ -1,0 +1,35 @@
+package rundir
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// CompleteCell writes a cell's record once all its layers have scores.
+func (r *Writer) CompleteCell(c *plan.Cell) error {
+	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
+		return nil
+	}
+	defer r.Stats.During(telemetry.Saving)()
+	if err := r.Folder.writeCell(c); err != nil {
+		return SaveError(err)
+	}
+	if err := r.removeStates(c); err != nil {
+		return SaveError(err)
+	}
+	r.cellDone(c)
+	for _, t := range c.Tasks {
+		t.Scored = nil // the folder holds it now
+	}
+	return nil
+}
+
+// cellDone notes that the folder holds the record of a cell.
+func (r *Writer) cellDone(c *plan.Cell) {
+	c.Done = true
+	r.Stats.Finished.Add(1)
+	r.Folder.RemoveFailures(c.Key)
+	r.Log.Info("cell finished", "what", c.String())
+}

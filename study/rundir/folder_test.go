@@ -1,0 +1,59 @@
+package rundir
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// What is old is decided by the clock that stamps the files, whatever this machine's says.
+func TestSweepSparesWhatIsAlive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := time.Now().Add(-30 * time.Hour) // the file server's clock
+	for name, age := range map[string]time.Duration{"states/.alive.bin.1.tmp": 10 * time.Minute, "states/.dead.bin.1.tmp": 2 * time.Hour, "cells/old.json": 200 * time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, server.Add(-age), server.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.sweep(server)
+	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A run that ends removes what its procedures had in common while another run of the study saves there.
+func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
+	t.Parallel()
+	f, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &checkpoint{c: &plan.Cell{Data: &plan.Data{Unreadable: &plan.UnreadableSamples{}}}, path: f.shared("x")}
+	for range 100 {
+		var group errgroup.Group
+		group.Go(f.removeShared)
+		group.Go(func() error {
+			return k.Save(func(w io.Writer) error { _, err := io.WriteString(w, "state"); return err })
+		})
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

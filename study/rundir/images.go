@@ -1,0 +1,139 @@
+package rundir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/contactsheet"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A contact sheet of a transformation has a line for each of the first samples of the data: the image as it is, then under each value of
+// the transformation, as the first model sees it before its mean and deviation. The report shows it.
+
+const (
+	mostValues = 7  // of a transformation on a sheet
+	leastSide  = 64 // pixels of an image; smaller ones are enlarged, pixel by pixel
+	sheetGap   = 4
+	mostSheets = 48
+
+	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
+)
+
+// writeImages writes a sheet for each transformation of each data set, where the study asks for them.
+func (r *Writer) writeImages(ctx context.Context) error {
+	if r.Plan.Study.Images == 0 {
+		return nil
+	}
+	type subject struct {
+		data *plan.Data
+		name string
+	}
+	views := map[subject][]*plan.Cell{}
+	var order []subject
+	seen := map[[3]string]bool{}
+	for _, c := range r.Plan.Cells {
+		id := [3]string{c.Data.Entry.Name, c.View.Name, c.View.Parameter}
+		if c.Model == nil || c.View.Transform == nil || c.View.On != "input" || c.View.Trial != 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		s := subject{c.Data, c.View.Name}
+		if views[s] == nil {
+			order = append(order, s)
+		}
+		views[s] = append(views[s], c)
+	}
+	if err := os.RemoveAll(r.Folder.Path(sheetFolder)); err != nil {
+		return err
+	}
+	for i, s := range order[:min(len(order), mostSheets)] {
+		if err := r.writeSheet(ctx, fmt.Sprintf("%s/%02d", sheetFolder, i+1), views[s]); err != nil {
+			return fmt.Errorf("the contact sheet of %s under %s: %w", s.data.Entry.Name, s.name, err)
+		}
+	}
+	return nil
+}
+
+// writeSheet writes the sheet of one transformation, and what it shows. Data that are no images have none.
+func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) error {
+	cells = cells[:min(len(cells), mostValues)]
+	first := cells[0]
+	var lines [][]tensor.Tensor
+	for _, place := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
+		sample, err := first.Data.Source.At(ctx, place, first.Model.Net.Frame())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !isImage(sample) {
+			continue // one that cannot be read is among the run's warnings
+		}
+		line := []tensor.Tensor{sample.Input}
+		for _, c := range cells {
+			key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
+			moved, err := sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
+			if err != nil {
+				return err
+			}
+			line = append(line, moved)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
+		return err
+	}
+	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, len(lines))) }
+	if err := r.Folder.write(name+".json", caption); err != nil {
+		return err
+	}
+	return r.Folder.write(name+".png", func(w io.Writer) error { return png.Encode(w, contactSheet(lines)) })
+}
+
+func isImage(s dataset.Sample) bool {
+	shape := s.Input.Shape
+	return s.Waveform == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
+}
+
+// captionOf is what the report says of a sheet; see report.ImageText.
+func captionOf(cells []*plan.Cell, lines int) map[string]string {
+	v := cells[0].View
+	what := "and transformed"
+	if v.Parameter != "" {
+		values := make([]string, len(cells))
+		for i, c := range cells {
+			values[i] = c.View.Parameter
+		}
+		what = "and at " + strings.Join(values, ", ")
+	}
+	return map[string]string{
+		"title":   fmt.Sprintf("%s of %s", v.Name, cells[0].Data.Entry.Name),
+		"caption": fmt.Sprintf("Each of %d lines is an image, from left to right as it is %s.", lines, what),
+	}
+}
+
+// contactSheet lays images of one size, c x h x w in [0, 1], out in lines.
+func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
+	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
+	zoom := contactsheet.Zoom(h, w, leastSide)
+	columns := len(lines[0])
+	out := contactsheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
+	for i, line := range lines {
+		for j, p := range line {
+			contactsheet.Paint(out, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/internal/telemetry"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// Merge completes a run from the states that its shards have left in the given folders, and writes what an undivided
+// run would have written into the first of them. It opens the models and the data to see that the states are of this
+// study, and runs nothing.
+//
+// Where shards are missing or unfinished, what is complete is merged and written all the same, and the error is an
+// *Incomplete that names the rest; the run is then not marked as finished. A cell that fails does so alone, as in Run.
+// Merging again, or twice at once, is harmless.
+func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
+	for _, dir := range dirs[1:] {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s is no run folder", dir)
+		}
+	}
+	folder, err := Create(dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plan.New(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	r, err := NewWriter(plan, folder, o)
+	if err != nil {
+		return nil, err
+	}
+	r.recallUnreadable()
+	r.dirs = dirs
+	if r.states, err = listStates(dirs); err != nil {
+		return nil, err
+	}
+	lack := &Incomplete{Cells: len(plan.Cells)}
+	for _, c := range plan.Cells {
+		if err := r.mergeOrFail(ctx, c, lack); err != nil {
+			return nil, err
+		}
+	}
+	if len(lack.Missing) > 0 {
+		result, err := r.finishWithout(lack)
+		return result, errors.Join(err, r.Outcome(), lack)
+	}
+	return r.Finish(ctx)
+}
+
+// CompleteWhatIsThere finishes the cells whose other parts have been left in the folder by now. Whichever shard ends
+// last finishes a cell; where several end at once each starts at another cell, and work done twice changes nothing.
+func (r *Writer) CompleteWhatIsThere(ctx context.Context) error {
+	var err error
+	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
+		return err
+	}
+	first := (r.Options.Part.Index - 1) * len(r.Plan.Cells) / r.Options.Part.Of
+	for i := range r.Plan.Cells {
+		if err := r.mergeOrFail(ctx, r.Plan.Cells[(first+i)%len(r.Plan.Cells)], &Incomplete{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeOrFail merges a cell, or notes what it lacks or why it fails. Only what ends the merge itself is an error.
+func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete) error {
+	if c.Failed {
+		return nil
+	}
+	err := guard.Run(func() error { return r.mergeUnlessDone(ctx, c) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil || IsSaveError(err):
+		return err
+	}
+	missing := (*MissingShards)(nil)
+	if !errors.As(err, &missing) {
+		return r.FailCell(c, "", nil, err)
+	}
+	if said := r.saidOf(c); len(said) > 0 && r.Options.Part.Whole() {
+		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(said, 2)))
+	}
+	lack.add(err)
+	return nil
+}
+
+// saidOf is what shards that have failed at a cell have said of it.
+func (r *Writer) saidOf(c *plan.Cell) []string {
+	var out []string
+	for _, dir := range r.dirs {
+		for _, f := range (Folder{dir}).partFailures(c.Key) {
+			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Part, "of", "/", 1), f.Error))
+		}
+	}
+	return out
+}
+
+// mergeUnlessDone merges a cell that has no record yet.
+func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !r.Folder.HasCell(c) {
+		err := r.mergeCell(ctx, c)
+		if err == nil || ctx.Err() != nil || !r.Folder.HasCell(c) {
+			return err
+		}
+	}
+	c.Done = true // perhaps by another merge, which has cleared the states that this one was reading
+	return r.removeStates(c)
+}
+
+// mergeCell merges the parts of a cell in the order of the samples and writes its record.
+func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
+	if c.Procedure != nil {
+		return r.adoptCell(c)
+	}
+	defer r.Stats.During(telemetry.Merging)()
+	parts, err := findParts(c, r.states)
+	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
+		if adopted, failed := r.adoptRecord(c); adopted || failed != nil {
+			return failed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	merged := make(chan error, 1)
+	go func() {
+		defer func() {
+			for _, p := range parts {
+				p.close()
+			}
+		}()
+		merged <- r.mergeTasks(ctx, c, parts)
+	}()
+	select {
+	case err = <-merged:
+	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a merge will not wait
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		c.Data.Unreadable.Add(p.Unreadable...)
+	}
+	if names := c.Data.Unreadable.Names(); len(names) > 0 {
+		if err := c.Data.Unreadable.TooMany(names[0], errors.New("its shard could not read it")); err != nil {
+			return fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
+		}
+	}
+	return r.CompleteCell(c)
+}
+
+// adoptCell takes over the record of a procedure's cell, and what stands beside it, from the folder of the shard that has done it.
+func (r *Writer) adoptCell(c *plan.Cell) error {
+	for _, dir := range r.dirs {
+		from := Folder{dir}
+		if record, err := from.readCell(c); err == nil {
+			if err := r.Folder.adoptFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
+				return err
+			}
+			c.Procedure.Scored = record.Layers
+			return r.CompleteCell(c)
+		}
+	}
+	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
+}
+
+// adoptRecord copies the record of a cell that was finished in another of the folders, and its samples first.
+func (r *Writer) adoptRecord(c *plan.Cell) (bool, error) {
+	for _, dir := range r.dirs {
+		from := Folder{dir}
+		if from.dir == r.Folder.dir || !from.HasCell(c) {
+			continue
+		}
+		if err := r.Folder.adoptFiles(from, c.Key, samplesSuffix, ".json"); err != nil {
+			return false, err
+		}
+		r.cellDone(c)
+		return true, nil
+	}
+	return false, nil
+}
+
+// mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.
+func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFile) error {
+	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Cores()))
+	memory := int64(r.Plan.Study.Memory)
+	room := semaphore.NewWeighted(memory)
+	group, layers := errgroup.WithContext(ctx)
+	group.SetLimit(r.Options.Cores())
+	for _, t := range c.Tasks {
+		need := min(2*t.FullCost+t.Borrowed, memory) // the whole, and the part that joins it
+		if room.Acquire(layers, need) != nil {
+			break // one has failed, or the merge was stopped
+		}
+		group.Go(func() error {
+			defer room.Release(need)
+			return guard.Run(func() error { return mergeParts(layers, t, parts) })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
+	var whole plan.Accumulator
+	for _, p := range parts {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		acc, err := t.Open(nil)
+		if err != nil {
+			return t.Explain(err)
+		}
+		if err := restore(t, acc, p); err != nil {
+			return err
+		}
+		if whole == nil {
+			whole = acc
+		} else if err := whole.Join(acc); err != nil {
+			return t.Explain(err)
+		}
+	}
+	var err error
+	t.Scored, err = t.Compute(whole)
+	return err
+}

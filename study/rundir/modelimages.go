@@ -1,0 +1,91 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.pictures, each with what it shows in
+// a JSON file of the same name, if anything. A run takes them along for its report.
+
+const (
+	modelImages     = "pictures/models" // in the run folder
+	mostModelImages = 60                // of one model
+	mostImageBytes  = 4 << 20
+)
+
+// copyModelImages brings the images of every model to the run folder.
+func (r *Writer) copyModelImages() error {
+	if err := os.RemoveAll(r.Folder.Path(modelImages)); err != nil {
+		return err
+	}
+	for _, m := range r.Plan.Models {
+		base := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path()))
+		files, err := filepath.Glob(escaped(base+".pictures") + "/*.png")
+		if err != nil {
+			return err
+		}
+		for _, file := range files[:min(len(files), mostModelImages)] {
+			if err := r.copyModelImage(m.Entry.Name, file); err != nil {
+				return fmt.Errorf("the images of model %s: %w", m.Entry.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// escaped is a path in which a glob finds nothing but itself.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// copyModelImage copies one image, unless it is too large for a report, and says whose it is.
+func (r *Writer) copyModelImage(model, file string) error {
+	if info, err := os.Stat(file); err != nil || info.Size() > mostImageBytes {
+		return err
+	}
+	png, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".png")
+	text := map[string]string{"title": name + " of " + model}
+	raw, err := os.ReadFile(strings.TrimSuffix(file, ".png") + ".json")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return fmt.Errorf("reading the caption of %s: %w", file, err)
+		}
+	}
+	text["model"] = model
+	if err := os.MkdirAll(r.Folder.Path(modelImages), 0o755); err != nil {
+		return err
+	}
+	to := fmt.Sprintf("%s/%s-%s", modelImages, inFileName(model), name)
+	if err := r.Folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
+		return err
+	}
+	return r.Folder.write(to+".png", func(w io.Writer) error {
+		_, err := w.Write(png)
+		return err
+	})
+}
+
+// inFileName is a name that can be part of a file's.
+func inFileName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '-'
+		}
+		return c
+	}, name)
+}

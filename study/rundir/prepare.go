@@ -1,0 +1,25 @@
+package rundir
+
+import "github.com/noether-ml/noether/study/plan"
+
+// Resume marks the cells and the layers of a plan that the run folder dir holds already.
+func Resume(p *plan.Plan, dir string, o plan.Options) error {
+	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
+}
+
+// Prepare makes the run folder and writes the study as resolved, for runs of some of the models (Options.Only) to read.
+func Prepare(p *plan.Plan, dir string, o plan.Options) error {
+	folder, err := Create(dir)
+	if err != nil {
+		return err
+	}
+	r, err := NewWriter(p, folder, o)
+	if err != nil {
+		return err
+	}
+	if err := r.Resume(); err != nil {
+		return err
+	}
+	_, err = r.writeRecord(false)
+	return err
+}

@@ -1,0 +1,162 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// NoteProgress writes how far the run is. A run of some of the models leaves that to those who know the whole study.
+func (r *Writer) NoteProgress() error {
+	if r.Options.Only != nil {
+		return nil
+	}
+	_, err := r.writeRecord(false)
+	return err
+}
+
+// NoteStart writes what a folder is to be told by before there are scores. A run of some of the models writes the study, for Merge to
+// read, unless that stands there already.
+func (r *Writer) NoteStart() error {
+	if r.Options.Only == nil {
+		return r.NoteProgress()
+	}
+	before, err := os.ReadFile(r.Folder.Path("study.yaml"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.Plan.KeepHashes(before)
+	text, err := r.Plan.Resolved()
+	if err != nil || text == string(before) {
+		return err
+	}
+	return r.Folder.writeText("study.yaml", text)
+}
+
+// writeRecord writes study.yaml and run.json.
+func (r *Writer) writeRecord(done bool) (scores.Record, error) {
+	record := r.Record(done)
+	text, err := r.Plan.Resolved()
+	if err == nil {
+		err = r.Folder.writeText("study.yaml", text)
+	}
+	if err == nil {
+		err = scores.WriteRecord(r.Folder.Path("run.json"), record)
+	}
+	record.Resolved = text
+	return record, err
+}
+
+func (r *Writer) Record(done bool) scores.Record {
+	p := r.Plan
+	out := scores.Record{Study: p.Study.Name, Seed: p.Study.Seed, Noether: r.Options.Version, Started: r.started, Cells: len(p.Cells), Engine: r.Options.Record, Skipped: p.Skips, Missing: r.missing}
+	for _, c := range p.Cells {
+		if c.Done {
+			out.Done++
+		}
+	}
+	used := r.resources()
+	out.Used = &used
+	for _, f := range r.failures.Failed {
+		f.Log, f.Inputs = nil, nil
+		out.Failed = append(out.Failed, f)
+	}
+	if done {
+		now := time.Now().UTC()
+		out.Finished = &now
+	}
+	if p.Only == nil { // else others fill the folder with theirs
+		means := map[string]int{}
+		for _, c := range p.Cells {
+			f := c.FailureRecord()
+			of := fmt.Sprintf("%q", []string{f.Model, f.Other, f.Data, f.Transform, f.Measure})
+			if _, known := means[of]; !known {
+				means[of] = len(means)
+			}
+			out.Keys, out.Means = append(out.Keys, c.Key), append(out.Means, means[of])
+		}
+	}
+	for _, m := range r.missing {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
+	}
+	out.Measures = descriptors(p)
+	for _, m := range p.Models {
+		out.Models = append(out.Models, modelRecord(m))
+	}
+	for _, d := range p.Data {
+		out.Warnings = append(out.Warnings, dataWarnings(d)...)
+		out.Data = append(out.Data, dataRecord(d))
+	}
+	return out
+}
+
+// descriptors returns the descriptors of the measures of the study, each once, in the order of Families; measures that
+// are not among Families come last, in the order of the study.
+func descriptors(p *plan.Plan) []measure.Descriptor {
+	var out []measure.Descriptor
+	for _, m := range p.Study.Measures {
+		d := m.Descriptor()
+		if !slices.ContainsFunc(out, func(o measure.Descriptor) bool { return o.Name == d.Name }) {
+			out = append(out, d)
+		}
+	}
+	place := func(d measure.Descriptor) int {
+		families := spec.Families()
+		if i := slices.IndexFunc(families, func(f spec.Family) bool { return f.Name == d.Name }); i >= 0 {
+			return i
+		}
+		return len(families)
+	}
+	slices.SortStableFunc(out, func(a, b measure.Descriptor) int { return place(a) - place(b) })
+	return out
+}
+
+func modelRecord(m *plan.Model) scores.ModelRecord {
+	out := scores.ModelRecord{Name: m.Entry.Name, Path: shown(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
+	for _, l := range m.Net.Layers() {
+		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
+	}
+	return out
+}
+
+func dataRecord(d *plan.Data) scores.DataRecord {
+	return scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
+}
+
+// warnings are what a reader of the scores should know of the data.
+func dataWarnings(d *plan.Data) []string {
+	var out []string
+	for _, note := range dataset.Notes(d.Source) {
+		out = append(out, fmt.Sprintf("data %s: %s", d.Entry.Name, note))
+	}
+	out = append(out, d.Redrawn.Warnings(d.Entry.Name)...)
+	if names := d.Unreadable.Names(); len(names) > 0 {
+		out = append(out, fmt.Sprintf("data %s: %d of %d samples cannot be read and are left out: %s",
+			d.Entry.Name, len(names), d.Layout.N, firstNames(names, 10)))
+	}
+	return out
+}
+
+// shown is a path for people: a URL without what may be secret in it.
+func shown(path string) string {
+	if fetch.IsURL(path) {
+		return fetch.Redact(path)
+	}
+	return path
+}
+
+// resources is what the run has used, for run.json.
+func (r *Writer) resources() scores.Resources {
+	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.peak, machine.PeakMemory())}
+}

@@ -1,0 +1,134 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// forget starts a cell afresh.
+func forget(c *plan.Cell) {
+	for _, t := range c.Tasks {
+		t.Seen, t.Scored, t.Saved = 0, nil, 0
+	}
+}
+
+// Resume finds out what the folder holds already.
+func (r *Writer) Resume() error {
+	r.recallUnreadable()
+	for _, c := range r.Plan.Cells {
+		if r.Folder.HasCell(c) {
+			c.Done = true
+			continue
+		}
+		if c.Procedure != nil { // finds its checkpoint itself
+			continue
+		}
+		f, err := openState(r.Folder.state(c, r.Options.Part))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case errors.Is(err, errDamaged):
+			r.Options.Warnf("%v; that cell starts afresh", err)
+			continue
+		case err != nil:
+			return err
+		}
+		err = adopt(c, f)
+		f.close()
+		if err != nil {
+			forget(c)
+			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Part), err)
+		}
+	}
+	return nil
+}
+
+// recallUnreadable takes over which samples an earlier run could not read, so that a record of finished cells keeps them.
+func (r *Writer) recallUnreadable() {
+	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
+	if err != nil {
+		return // there was none
+	}
+	for _, d := range r.Plan.Data {
+		for _, was := range old.Data {
+			if was.Name == d.Entry.Name && was.Fingerprint == d.Source.Fingerprint() {
+				d.Unreadable.Add(was.Unreadable...)
+			}
+		}
+	}
+}
+
+// adopt takes over what a state file says of the cell's tasks.
+func adopt(c *plan.Cell, f *stateFile) error {
+	for _, t := range c.Tasks {
+		e := f.entry(t.Name())
+		if e == nil {
+			continue
+		}
+		if e.Scored {
+			raw, err := f.bytes(e)
+			if err == nil {
+				t.Scored, err = readFinished(t, raw)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %w", errDamaged, err)
+			}
+		}
+		t.Seen, t.Saved = e.Seen, e.Seen
+	}
+	c.Data.Unreadable.Add(f.Unreadable...)
+	return nil
+}
+
+// Accumulator makes a task's accumulator, with the state that an earlier run saved.
+func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulator, error) {
+	acc, err := t.Open(store)
+	if err != nil {
+		return nil, t.Explain(err)
+	}
+	if t.Saved == 0 {
+		return acc, nil
+	}
+	f, err := openState(r.Folder.state(t.Cell, r.Options.Part))
+	if errors.Is(err, os.ErrNotExist) { // another run of the study has finished the cell meanwhile
+		t.Seen, t.Saved = 0, 0
+		return acc, nil
+	}
+	if err == nil {
+		defer f.close()
+		err = guard.Run(func() error { return restore(t, acc, f) })
+	}
+	if IsSaveError(err) {
+		return nil, err
+	}
+	if err != nil { // what could be read of it is in the accumulator already
+		r.Options.Warnf("%v; that layer starts afresh", err)
+		t.Seen, t.Saved = 0, 0
+		acc, err = t.Open(store)
+		return acc, err
+	}
+	t.Seen = f.entry(t.Name()).Seen // another run may have saved since this one began
+	return acc, nil
+}
+
+// restore reads the task's state from a file.
+func restore(t *plan.Task, acc plan.Accumulator, f *stateFile) error {
+	e := f.entry(t.Name())
+	if e == nil || e.Scored || f.Cell != t.Cell.Key || f.N != t.Cell.Data.Layout.N {
+		return fmt.Errorf("%s: %w", f.f.Name(), errDamaged)
+	}
+	raw, err := f.bytes(e)
+	if err == nil {
+		err = acc.UnmarshalBinary(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: layer %s: %w", f.f.Name(), t.Name(), err)
+	}
+	return nil
+}

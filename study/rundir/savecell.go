@@ -1,0 +1,83 @@
+package rundir
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/noether-ml/noether/study/plan"
+)
+
+func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
+	if r.Folder.HasCell(c) { // another run of the study has finished it, and cleared its states
+		c.Done = true
+		return nil
+	}
+	path := r.Folder.state(c, r.Options.Part)
+	old, err := openState(path)
+	if err == nil {
+		defer old.close()
+	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return err
+	}
+	if old != nil && !r.Options.Part.Whole() && complete(c, old, r.Options.Part) {
+		return nil // another run of this shard was faster; what it has is not to be replaced by less
+	}
+	index := &stateIndex{Cell: c.Key, Part: r.Options.Part, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
+	var kept []*plan.Task
+	for _, t := range c.Tasks {
+		if e, ok := r.entryOf(t, accs[t], old); ok {
+			index.Entries = append(index.Entries, e)
+			kept = append(kept, t)
+		}
+	}
+	i := 0
+	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
+		t := kept[i]
+		i++
+		return writeTask(w, t, accs[t], old)
+	})
+	for i, t := range kept {
+		t.Saved = index.Entries[i].Seen
+	}
+	return err
+}
+
+// entryOf is what a state file is to say of a task, if anything. What this run does not hold is taken from the file
+// as it is now: another run of the study may have written it since this one read it.
+func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e stateEntry, ok bool) {
+	layer := t.Name()
+	if t.Scored != nil || acc != nil {
+		return stateEntry{Layer: layer, Seen: t.Seen, Scored: t.Scored != nil}, true
+	}
+	if old != nil && old.Cell == t.Cell.Key && old.Part == r.Options.Part && old.N == t.Cell.Data.Layout.N {
+		if was := old.entry(layer); was != nil {
+			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
+		}
+	}
+	t.Seen, t.Saved = 0, 0
+	return stateEntry{}, false
+}
+
+// writeTask writes a task's scores, the state of its accumulator, or what the old file holds of it.
+func writeTask(w io.Writer, t *plan.Task, acc plan.Accumulator, old *stateFile) error {
+	if t.Scored != nil {
+		raw, err := marshalFinished(t)
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	}
+	if large := plan.StateWriter(acc); large != nil {
+		return large.WriteState(w)
+	}
+	if acc != nil {
+		raw, err := acc.MarshalBinary()
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	}
+	_, err := io.Copy(w, old.section(old.entry(t.Name())))
+	return err
+}

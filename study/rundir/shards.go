@@ -1,0 +1,234 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// stateFiles are the state files of run folders by the key of their cell. The folders are listed once: with a
+// thousand shards of a hundred models, listing them for each cell would take longer than merging.
+type stateFiles map[string][]string
+
+func listStates(dirs []string) (stateFiles, error) {
+	out := stateFiles{}
+	for _, dir := range dirs {
+		files, err := Folder{dir}.list("states", "", ".bin")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, file := range files {
+			key, _, _ := strings.Cut(filepath.Base(file), ".")
+			out[key] = append(out[key], file)
+		}
+	}
+	return out, nil
+}
+
+// removeStates removes what the run's folder keeps of a cell that has a record now.
+func (r *Writer) removeStates(c *plan.Cell) error {
+	switch {
+	case r.states != nil:
+		own := slices.DeleteFunc(slices.Clone(r.states[c.Key]), func(file string) bool {
+			return filepath.Dir(file) != filepath.Clean(r.Folder.Path("states"))
+		})
+		return removeAll(own)
+	case r.Options.Only != nil: // the folder may hold the states of a thousand other tasks, and listing it for each cell takes long
+		return removeAll([]string{r.Folder.state(c, r.Options.Part)})
+	}
+	files, err := r.Folder.list("states", c.Key+".", ".bin")
+	return errors.Join(err, removeAll(files))
+}
+
+// removeAll removes files; one that is gone already is none that failed.
+func removeAll(files []string) error {
+	var errs []error
+	for _, file := range files {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
+
+// findParts opens the states of all shards of a cell, in order. Shards that are missing or unfinished are named by an
+// error, a *MissingShards.
+func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
+	byCount := map[int]map[int]string{} // by the number of shards, by the shard
+	for _, file := range states[c.Key] {
+		m := partName.FindStringSubmatch(filepath.Base(file))
+		if m == nil {
+			continue
+		}
+		i, _ := strconv.Atoi(m[1])
+		of, _ := strconv.Atoi(m[2])
+		if byCount[of] == nil {
+			byCount[of] = map[int]string{}
+		}
+		if other := byCount[of][i]; other == "" || !holds(c, other, plan.Part{Index: i, Of: of}) {
+			byCount[of][i] = file
+		}
+	}
+	best := 0
+	for _, of := range slices.Sorted(maps.Keys(byCount)) {
+		if best == 0 || len(byCount[of])*best > len(byCount[best])*of {
+			best = of
+		}
+	}
+	if best == 0 {
+		return nil, lacks(c, nil)
+	}
+	return openParts(c, byCount[best], best)
+}
+
+func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, err error) {
+	defer func() {
+		if err != nil {
+			for _, p := range parts {
+				p.close()
+			}
+		}
+	}()
+	var missing []string
+	for i := 1; i <= of; i++ {
+		part := plan.Part{Index: i, Of: of}
+		lo, hi := part.Places(c.Data.Layout)
+		if lo == hi {
+			continue
+		}
+		f, err := openState(files[i])
+		switch {
+		case files[i] == "" || errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, fmt.Sprintf("%d/%d", i, of))
+			continue
+		case errors.Is(err, errDamaged):
+			missing = append(missing, fmt.Sprintf("%d/%d (damaged)", i, of))
+			continue
+		case err != nil:
+			return parts, err
+		}
+		parts = append(parts, f)
+		if !complete(c, f, part) {
+			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, of))
+		}
+	}
+	if len(missing) > 0 {
+		return parts, lacks(c, missing)
+	}
+	return parts, nil
+}
+
+// holds reports whether a file has the whole of a part.
+func holds(c *plan.Cell, file string, part plan.Part) bool {
+	f, err := openState(file)
+	if err != nil {
+		return false
+	}
+	defer f.close()
+	return complete(c, f, part)
+}
+
+// complete reports whether a part holds every layer of the cell up to its end.
+func complete(c *plan.Cell, f *stateFile, part plan.Part) bool {
+	_, hi := part.Places(c.Data.Layout)
+	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Part != part {
+		return false
+	}
+	for _, t := range c.Tasks {
+		if e := f.entry(t.Name()); e == nil || e.Scored || e.Seen < hi {
+			return false
+		}
+	}
+	return true
+}
+
+func lacks(c *plan.Cell, shards []string) *MissingShards {
+	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Shards: shards}
+}
+
+// MissingShards says which parts of a cell a merge lacks.
+type MissingShards struct {
+	Cell   string
+	Model  string
+	Shards []string // such as "3/4", "4/4 (unfinished)"; none where there is not one
+	Whole  bool     // of a procedure, which one shard does whole
+}
+
+func (e *MissingShards) Error() string {
+	if e.Whole {
+		return fmt.Sprintf("%s has not been done, neither by the shard that it belongs to nor by a run without shards: run the study for it, then merge again", e.Cell)
+	}
+	return fmt.Sprintf("%s lacks %s: run the study for them, then merge again", e.Cell, e.shards())
+}
+
+func (e *MissingShards) shards() string {
+	switch len(e.Shards) {
+	case 0:
+		return "every shard"
+	case 1:
+		return "the shard " + e.Shards[0]
+	}
+	return "the shards " + firstNames(e.Shards, 10)
+}
+
+// Incomplete says that a merge lacks shards. What was there has been merged and written.
+type Incomplete struct {
+	Cells   int              // of the study
+	Missing []*MissingShards // one for each cell that is not complete
+}
+
+// add takes up an error that says what a cell lacks; others are none of its business.
+func (e *Incomplete) add(err error) bool {
+	missing := (*MissingShards)(nil)
+	ok := errors.As(err, &missing)
+	if ok {
+		e.Missing = append(e.Missing, missing)
+	}
+	return ok
+}
+
+// ByModel sums up what is missing: the cells of each model that lack the same shards.
+func (e *Incomplete) ByModel() []scores.Missing {
+	var out []scores.Missing
+	for _, m := range e.Missing {
+		i := slices.IndexFunc(out, func(s scores.Missing) bool { return s.Model == m.Model && slices.Equal(s.Shards, m.Shards) })
+		if i < 0 {
+			i = len(out)
+			out = append(out, scores.Missing{Model: m.Model, Shards: m.Shards, Example: m.Cell})
+		}
+		out[i].Cells++
+	}
+	return out
+}
+
+func (e *Incomplete) Error() string {
+	if len(e.Missing) == 1 {
+		return e.Missing[0].Error()
+	}
+	var what []string
+	for _, m := range e.ByModel() {
+		what = append(what, fmt.Sprintf("%d of model %s lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
+	}
+	return fmt.Sprintf("%d of %d cells are not complete: %s; run the study for them, then merge again", len(e.Missing), e.Cells, firstNames(what, 5))
+}
+
+// Unwrap yields a *MissingShards for each cell that is not complete.
+func (e *Incomplete) Unwrap() []error {
+	out := make([]error, len(e.Missing))
+	for i, m := range e.Missing {
+		out[i] = m
+	}
+	return out
+}

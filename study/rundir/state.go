@@ -1,0 +1,166 @@
+package rundir
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// A state file (states/KEY.PART.bin) holds what a cell has gathered in one part of the samples: for each layer either the
+// serialised accumulator with the place that it has reached, or its scores where the layer is finished.
+//
+// Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little endian), the index's
+// CRC-32C (4 bytes). The index stands last so that payloads can be written as they are made.
+const stateMagic = "noether state 1\n"
+
+// stateIndex is the table of contents of a state file.
+type stateIndex struct {
+	Cell       string       `json:"cell"`
+	Part       plan.Part    `json:"part"`
+	N          int          `json:"n"` // samples of the whole
+	Entries    []stateEntry `json:"entries"`
+	Unreadable []string     `json:"unreadable,omitempty"`
+}
+
+// A stateEntry is one layer of a cell.
+type stateEntry struct {
+	Layer  string `json:"layer"`
+	Seen   int    `json:"seen"` // places from 0 of the order that need not be fed again; those below the part's start included
+	Scored bool   `json:"scored,omitempty"`
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+}
+
+// entry finds a layer's entry.
+func (x *stateIndex) entry(layer string) *stateEntry {
+	for i := range x.Entries {
+		if x.Entries[i].Layer == layer {
+			return &x.Entries[i]
+		}
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// maxIndex bounds the index, so that a damaged length does not ask for all the memory.
+const maxIndex = 256 << 20
+
+// writeState writes a state file whole or not at all. payload is called for each entry in turn, and fills in Size.
+func writeState(path string, index *stateIndex, payload func(w io.Writer, e *stateEntry) error) error {
+	return atomicfile.WriteFunc(path, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 1<<20)
+		out.WriteString(stateMagic)
+		at := int64(len(stateMagic))
+		for i := range index.Entries {
+			e := &index.Entries[i]
+			count := &counter{w: out}
+			if err := payload(count, e); err != nil {
+				return err
+			}
+			e.Offset, e.Size = at, count.n
+			at += count.n
+		}
+		raw, err := json.Marshal(index)
+		if err != nil {
+			return err
+		}
+		out.Write(raw)
+		var tail [12]byte
+		binary.LittleEndian.PutUint64(tail[:], uint64(len(raw)))
+		binary.LittleEndian.PutUint32(tail[8:], crc32.Checksum(raw, castagnoli))
+		out.Write(tail[:])
+		return out.Flush()
+	})
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// errDamaged says that a state file is not whole. It is never read in part: the cell starts afresh.
+var errDamaged = errors.New("the state file is damaged")
+
+// A stateFile is an open state file.
+type stateFile struct {
+	stateIndex
+	f *os.File
+}
+
+// openState opens a state file and reads its index. A missing file is an error satisfying os.ErrNotExist.
+func openState(path string) (*stateFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		s := &stateFile{f: f}
+		if err = readStateIndex(f, info.Size(), &s.stateIndex); err == nil {
+			return s, nil
+		}
+	}
+	f.Close()
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
+	magic := make([]byte, len(stateMagic))
+	var tail [12]byte
+	if size < int64(len(magic)+len(tail)) {
+		return errDamaged
+	}
+	if _, err := r.ReadAt(magic, 0); err != nil || string(magic) != stateMagic {
+		return errDamaged
+	}
+	if _, err := r.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return errDamaged
+	}
+	length := binary.LittleEndian.Uint64(tail[:])
+	body := size - int64(len(tail)) - int64(len(magic))
+	if length > maxIndex || int64(length) > body {
+		return errDamaged
+	}
+	raw := make([]byte, length)
+	start := size - int64(len(tail)) - int64(length)
+	if _, err := r.ReadAt(raw, start); err != nil || crc32.Checksum(raw, castagnoli) != binary.LittleEndian.Uint32(tail[8:]) {
+		return errDamaged
+	}
+	if err := json.Unmarshal(raw, index); err != nil {
+		return errDamaged
+	}
+	for _, e := range index.Entries {
+		if e.Offset < int64(len(magic)) || e.Size < 0 || e.Offset > start || e.Size > start-e.Offset {
+			return errDamaged
+		}
+	}
+	return nil
+}
+
+// section reads the payload of an entry.
+func (s *stateFile) section(e *stateEntry) io.Reader {
+	return io.NewSectionReader(s.f, e.Offset, e.Size)
+}
+
+func (s *stateFile) bytes(e *stateEntry) ([]byte, error) {
+	data := make([]byte, e.Size)
+	_, err := io.ReadFull(s.section(e), data)
+	return data, err
+}
+
+func (s *stateFile) close() { s.f.Close() }

@@ -1,0 +1,151 @@
+package rundir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+func writeExample(t testing.TB, path string) []byte {
+	t.Helper()
+	index := &stateIndex{Cell: "c", Part: plan.Part{Index: 2, Of: 3}, N: 7, Unreadable: []string{"x"},
+		Entries: []stateEntry{{Layer: "a", Seen: 4}, {Layer: "b", Seen: 7, Scored: true}, {Layer: "empty"}}}
+	payload := map[string]string{"a": "state of a", "b": "scores of b"}
+	err := writeState(path, index, func(w io.Writer, e *stateEntry) error {
+		_, err := io.WriteString(w, payload[e.Layer])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestStateFileRoundTrip(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.bin")
+	writeExample(t, path)
+	f, err := openState(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	for layer, want := range map[string]string{"a": "state of a", "b": "scores of b", "empty": ""} {
+		got, err := f.bytes(f.entry(layer))
+		if err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", layer, got, err)
+		}
+	}
+	if f.Cell != "c" || f.Part != (plan.Part{Index: 2, Of: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
+		t.Errorf("the index is %+v", f.stateIndex)
+	}
+}
+
+func TestDamagedStateFilesAreErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	raw := writeExample(t, filepath.Join(dir, "s.bin"))
+	damaged := map[string][]byte{"empty": nil, "text": []byte("this is a text file, and a long one at that")}
+	for n := range raw {
+		damaged[fmt.Sprintf("cut to %d", n)] = raw[:n]
+	}
+	damaged["longer"] = append(slices.Clone(raw), 0)
+	for name, data := range damaged {
+		var index stateIndex
+		if err := readStateIndex(bytes.NewReader(data), int64(len(data)), &index); !errors.Is(err, errDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.bin")
+	want := writeExample(t, path)
+	full := errors.New("no space left on device")
+	err := writeState(path, &stateIndex{Entries: []stateEntry{{}}}, func(io.Writer, *stateEntry) error { return full })
+	if !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the old file is gone: %v", err)
+	}
+}
+
+func TestPartsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := measure.NewLayout(rapid.IntRange(1, 5000).Draw(t, "n"))
+		of := rapid.IntRange(1, 40).Draw(t, "of")
+		next := 0
+		for i := 1; i <= of; i++ {
+			lo, hi := plan.Part{Index: i, Of: of}.Places(l)
+			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
+				t.Fatalf("part %d of %d of %+v is %d to %d after %d", i, of, l, lo, hi, next)
+			}
+			next = hi
+		}
+		if next != l.N {
+			t.Fatalf("%d parts of %+v end at %d", of, l, next)
+		}
+	})
+}
+
+func FuzzReadStateIndex(f *testing.F) {
+	f.Add(writeExample(f, filepath.Join(f.TempDir(), "s.bin")))
+	f.Add([]byte(stateMagic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var index stateIndex
+		if err := readStateIndex(bytes.NewReader(data), int64(len(data)), &index); err != nil {
+			return
+		}
+		for i := range index.Entries {
+			e := &index.Entries[i]
+			if e.Offset+e.Size > int64(len(data)) {
+				t.Fatalf("entry %+v reaches beyond %d bytes", e, len(data))
+			}
+		}
+	})
+}
+
+func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Create(dir); err != nil {
+		t.Fatal(err)
+	}
+	old, young := filepath.Join(dir, "states", ".a.bin.1.tmp"), filepath.Join(dir, "cells", ".b.json.2.tmp")
+	for _, f := range []string{old, young} {
+		if err := os.WriteFile(f, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * staleAfter)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old one is still there: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("one that may still be written is gone: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package rundir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// unitFiles gathers what a procedure found of single units, until its cell is written. They are held as they are written, which takes
+// a tenth of the room of the rows.
+type unitFiles struct {
+	r             *Writer
+	c             *plan.Cell
+	units, curves bytes.Buffer
+	unitWriter    *scores.UnitWriter
+	curveWriter   *scores.CurveWriter
+}
+
+func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{r: r, c: c} }
+
+// AddUnits is the Job.Units of a cell.
+func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
+	if u.unitWriter == nil {
+		u.unitWriter = scores.NewUnitWriter(&u.units)
+	}
+	for _, row := range rows {
+		layer, err := u.c.Procedure.Layer(row.Layer, -1)
+		if err == nil {
+			err = u.unitWriter.Write(scores.UnitRow{Study: u.r.Plan.Study.Name, Model: u.c.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.c.Data.Entry.Name, Transform: u.c.View.Name, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitScore: row})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddCurves is the Job.Curves of a cell.
+func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
+	if u.curveWriter == nil {
+		u.curveWriter = scores.NewCurveWriter(&u.curves)
+	}
+	for _, row := range rows {
+		layer, err := u.c.Procedure.Layer(row.Layer, -1)
+		if err == nil {
+			err = u.curveWriter.Write(scores.CurveRow{Study: u.r.Plan.Study.Name, Model: u.c.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.c.Data.Entry.Name, Transform: u.c.View.Name, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitResponse: row})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Keep writes what was gathered beside the record of the cell, which is written after it and so never without it.
+func (u *unitFiles) Keep() error {
+	write := func(name string, closing func() error, content *bytes.Buffer) error {
+		if err := closing(); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(u.r.Folder.Path("cells", u.c.Key+name), content.Bytes()); err != nil {
+			return SaveError(err)
+		}
+		return nil
+	}
+	if u.unitWriter != nil {
+		if err := write(unitsSuffix, u.unitWriter.Close, &u.units); err != nil {
+			return err
+		}
+	}
+	if u.curveWriter != nil {
+		return write(curvesSuffix, u.curveWriter.Close, &u.curves)
+	}
+	return nil
+}
+
+const (
+	unitsSuffix  = ".units.parquet"
+	curvesSuffix = ".curves.parquet"
+)
+
+// adoptFiles copies what another folder holds of a cell, one after the other; what it does not hold is left out.
+func (f Folder) adoptFiles(from Folder, key string, suffixes ...string) error {
+	for _, suffix := range suffixes {
+		raw, err := os.ReadFile(from.Path("cells", key+suffix))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(f.Path("cells", key+suffix), raw); err != nil {
+			return SaveError(err)
+		}
+	}
+	return nil
+}
+
+// writeUnits writes units.parquet and curves.parquet, where any cell has rows of them.
+func (r *Writer) writeUnits() error {
+	err := joinRows(r, "units.parquet", unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
+	if err != nil {
+		return err
+	}
+	return joinRows(r, "curves.parquet", curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
+}
+
+type rowWriter[T any] interface {
+	Write(T) error
+	Close() error
+}
+
+// joinRows writes the rows of all cells to one file.
+func joinRows[T any](r *Writer, name, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+	var files []string
+	for _, c := range r.Plan.Cells {
+		file := r.Folder.Path("cells", c.Key+suffix)
+		if _, err := os.Stat(file); err == nil && !c.Failed {
+			files = append(files, file)
+		}
+	}
+	if files == nil {
+		return nil
+	}
+	return r.Folder.write(name, func(w io.Writer) error {
+		out := open(w)
+		for _, file := range files {
+			var failed error
+			err := readRows(file, read, func(row T) {
+				if failed == nil {
+					failed = out.Write(row)
+				}
+			})
+			if err := errors.Join(err, failed); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	})
+}
+
+// readRows hands the rows of a Parquet file to each.
+func readRows[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = read(f, info.Size(), each)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Units hands the rows of a run folder's units.parquet to each; a run without any has none.
+func Units(dir string, each func(scores.UnitRow)) error {
+	return optional(readRows(Folder{dir}.Path("units.parquet"), scores.ReadUnits, each))
+}
+
+// Curves hands the rows of a run folder's curves.parquet to each; a run without any has none.
+func Curves(dir string, each func(scores.CurveRow)) error {
+	return optional(readRows(Folder{dir}.Path("curves.parquet"), scores.ReadCurves, each))
+}
+
+func optional(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
