@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A chart is a figure of docs/results that is drawn from a stored result.
@@ -35,7 +36,9 @@ func (c chart) draw(root string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
-	f, err := figure.Draw(rows, c.options)
+	options := c.options
+	options.Measures = spec.Descriptors()
+	f, err := figure.Draw(rows, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
