@@ -1,10 +1,6 @@
 package firing
 
-import (
-	"math"
-
-	"github.com/noether-ml/noether/internal/gates"
-)
+import "math"
 
 // found is what a run finds of the units of a layer. Slices are by unit; pairs are of s = +1 and s = -1.
 type found struct {
@@ -37,11 +33,15 @@ func newFound(u *unitSet, sides, paths int) *found {
 	return f
 }
 
-// count counts the units of a chunk that fire at some inputs.
-func (f *found) count(responses gates.Rows, c chunk) {
+// count adds the units of a chunk that fire at an input.
+func (f *found) count(row []float32, c chunk) {
 	for side := range f.sides() {
-		responses.Sign = signs[side]
-		gates.Count(f.fires[side][c.lo:c.hi], responses, f.q[side][c.lo:c.hi])
+		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
+		for u, v := range row {
+			if sign*v >= q[u] {
+				fires[u]++
+			}
+		}
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
-	"github.com/noether-ml/noether/internal/gates"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -71,103 +69,39 @@ func (g *Global) Update(responses tensor.Tensor, inputs []Input) error {
 	return nil
 }
 
-// update shows the units from lo to hi the responses to inputs: rows of the given stride, of which the first value is that of
-// unit lo. Parts of the units can be updated side by side; count is called once they have all been.
+// update adds the responses of units lo to hi to inputs. Row i of responses starts at i stride, with the value of unit lo. Disjoint
+// ranges of units may be updated in parallel; count is called when all of them have been.
 func (g *Global) update(responses []float32, stride, lo, hi int, inputs []Input) {
-	step := g.block()
-	eligible, ranked := g.eligible(inputs)
-	room := min(len(inputs), mostRows) * min(hi-lo, step)
-	taken := takeHits(2 * room)
-	hits, strong := (*taken)[:room], (*taken)[room:]
-	for at := lo; at < hi; at += step {
-		for first := 0; first < len(inputs); first += mostRows {
-			end := min(first+mostRows, len(inputs))
-			b := block{lo: at, hi: min(hi, at+step), n: g.Len() + first, inputs: inputs[first:end], eligible: eligible[first:end], ranked: ranked[first:end]}
-			g.updateBlock(b, gates.Rows{Data: responses[first*stride+at-lo:], Stride: stride, N: end - first}, hits, strong)
-		}
-	}
-	freeHits.Put(taken)
-}
-
-// block is so many units that what is kept of them stays near the processor from one input to the next.
-func (g *Global) block() int {
-	const near = 256 << 10
-	return min(max(64, near/(len(g.sides)*g.sides[0].bytes())), gates.MostColumns)
-}
-
-// mostRows are how many inputs are held against the gates before those are looked at again.
-const mostRows = 64
-
-// eligible is by input how many came before it that may stand as references, and whether it may itself: 1 or 0.
-func (g *Global) eligible(inputs []Input) (before []int, itself []uint8) {
-	before, itself = make([]int, len(inputs)), make([]uint8, len(inputs))
-	n := g.References()
-	for i, in := range inputs {
-		before[i] = n
-		if in.Reference {
-			itself[i] = 1
-			n++
-		}
-	}
-	return before, itself
-}
-
-// freeHits is room for the values of a block that pass.
-var freeHits = sync.Pool{New: func() any { return new([]gates.Hit) }}
-
-func takeHits(n int) *[]gates.Hit {
-	hits := freeHits.Get().(*[]gates.Hit)
-	if len(*hits) < n {
-		*hits = make([]gates.Hit, n)
-	}
-	return hits
-}
-
-// A block is some units from lo to hi and some inputs, of which the first is the n-th.
-type block struct {
-	lo, hi, n int
-	inputs    []Input
-	eligible  []int   // by input: references before it
-	ranked    []uint8 // by input: 1 where it may be one, else 0
-}
-
-// updateBlock holds responses against the gates of each sign as they stand, and looks at those that pass one by one, when gates may have risen.
-func (g *Global) updateBlock(b block, responses gates.Rows, hits, strong []gates.Hit) {
-	for side, t := range g.sides {
-		responses.Sign = signs[side]
-		passed := hits[:gates.Pass(hits, responses, t.gate[b.lo:b.hi])]
-		if t.sketch != nil && gates.Available() {
-			t.enterAll(b, responses, passed, strong)
-			continue
-		}
-		for _, hit := range passed {
-			i, u, v := hit.Row(), b.lo+hit.Column(), responses.Value(hit)
-			if v >= t.gate[u] {
-				t.keep(u, v, b.n+i, b.eligible[i], int32(b.inputs[i].Index), b.inputs[i].Reference)
+	eligible := g.eligible(inputs)
+	block := g.blockSize()
+	for from := lo; from < hi; from += block {
+		to := min(hi, from+block)
+		for side, t := range g.sides {
+			for i, in := range inputs {
+				row := responses[i*stride+from-lo : i*stride+to-lo]
+				t.update(row, signs[side], from, g.Len()+i, eligible[i], in)
 			}
 		}
 	}
 }
 
-// enterAll is keep for the values of a block that passed: they enter the sketch all, and then the strongest are looked at.
-func (t *tops) enterAll(b block, responses gates.Rows, hits, strong []gates.Hit) {
-	s := t.sketch
-	w := s.waiting(b.lo, b.hi)
-	w.Last, w.Apart, w.Ranked = t.best[(b.lo+1)*t.z-1:], t.z, b.ranked
-	found := 0
-	for at := 0; at < len(hits); at++ {
-		at, found = gates.Enter(hits, at, responses, &w, strong, found)
-		if at < len(hits) {
-			u := b.lo + hits[at].Column()
-			s.empty(u)
-			t.gate[u] = t.sketchedGate(u)
+// blockSize returns a number of units whose values and thresholds stay in the processor's cache from one input to the next.
+func (g *Global) blockSize() int {
+	const cache = 256 << 10
+	return max(64, cache/(len(g.sides)*g.sides[0].bytes()))
+}
+
+// eligible returns, for each input, how many inputs before it may be references.
+func (g *Global) eligible(inputs []Input) []int {
+	before := make([]int, len(inputs))
+	n := g.References()
+	for i, in := range inputs {
+		before[i] = n
+		if in.Reference {
+			n++
 		}
 	}
-	for _, hit := range strong[:found] {
-		i, u := hit.Row(), b.lo+hit.Column()
-		t.rank(u, responses.Value(hit), b.eligible[i], int32(b.inputs[i].Index))
-		t.gate[u] = t.sketchedGate(u)
-	}
+	return before
 }
 
 // count takes note that all units have seen the inputs.

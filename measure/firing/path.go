@@ -279,9 +279,13 @@ func nullReferences(places []int, most int, k measure.Key) []int {
 
 // nullOf is the reference of a slot of a unit among n that were drawn: evenly, by a hash of the two (SplitMix64).
 func nullOf(unit, slot, n int) int {
-	x := uint64(unit)*0x9e3779b97f4a7c15 + uint64(slot+1)*0xd1b54a32d192ed03
+	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
+}
+
+// hash mixes two numbers (SplitMix64).
+func hash(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return int((x >> 32) * uint64(n) >> 32)
+	return x ^ x>>31
 }

@@ -201,7 +201,9 @@ func (r *run) rateStage(g group) stage {
 		read:    r.readAny,
 		each: func(s *sight) error {
 			g.each(func(_ int, c chunk) {
-				r.found[c.layer].count(s.rows[c.layer].of(c, len(s.images)), c)
+				for i := range s.images {
+					r.found[c.layer].count(s.rows[c.layer].row(i, c), c)
+				}
 			})
 			return nil
 		},

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/internal/gates"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
@@ -56,11 +55,6 @@ type rows struct {
 // row is what image i gives of the units of a chunk.
 func (r rows) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// of are the units of a chunk on so many images.
-func (r rows) of(c chunk, images int) gates.Rows {
-	return gates.Rows{Data: r.data[c.lo:], Stride: r.n, N: images}
-}
-
 // see runs the model on at most a batch of images. A batch that is not full is filled up, so that the engine does the same for a
 // image whenever it comes: with another number of images it may round otherwise, and a unit at its threshold would not fire.
 func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
@@ -74,8 +68,7 @@ func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
 	s := &sight{images: images, rows: map[int]rows{}}
 	for k, layer := range e.at {
 		z := e.buffers.Layer(k).Slice(0, len(images))
-		if !gates.Finite(z.Data) {
-			i := z.Finite()
+		if i := z.Finite(); i >= 0 {
 			p := images[i/(z.Len()/len(images))]
 			return nil, fmt.Errorf("layer %q: %w", e.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
 		}

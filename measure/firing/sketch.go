@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/gates"
 	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
@@ -34,12 +33,12 @@ type sketch struct {
 }
 
 const (
-	leastLevel = 8          // room of a level, at least
-	mostLevel  = 8192       // and at most
-	bulk       = gates.Bulk // room of level 0, at least: values are cheaper to sort by many
-	narrow     = 12         // levels of less room are left to level 0
-	leastAbove = 24         // room of a level above level 0, at least: the more of them, the more seldom they are sorted
-	mostStep   = 4          // so that the lower half of level 0 makes one value at least
+	leastLevel = 8    // room of a level, at least
+	mostLevel  = 8192 // and at most
+	bulk       = 32   // room of level 0, at least: values are cheaper to sort by many
+	narrow     = 12   // levels of less room are left to level 0
+	leastAbove = 24   // room of a level above level 0, at least: the more of them, the more seldom they are sorted
+	mostStep   = 4    // so that the lower half of level 0 makes one value at least
 )
 
 // levels are the rooms of a sketch's levels, the heaviest values last: each has two thirds of the room of the one above it. The last has room
@@ -156,23 +155,12 @@ func (s *sketch) add(u int, v float32) bool {
 
 // empty makes room at level 0, which is full.
 func (s *sketch) empty(u int) {
-	if w := s.waiting(u, u+1); w.Thins(0) {
+	n := s.levels()
+	if s.start[1] == bulk && n > 1 && int(s.fill[u*n+1])+bulk/2>>s.step <= s.room(1) {
 		s.moveUp(u, 0)
 	} else {
 		s.makeRoom(u, 0)
 	}
-}
-
-// waiting are the values of some units at level 0.
-func (s *sketch) waiting(lo, hi int) gates.Waiting {
-	n := s.levels()
-	size := s.start[n]
-	w := gates.Waiting{Gate: s.gate[lo:hi], Items: s.items[lo*size : hi*size], Size: size, Fill: s.fill[lo*n : hi*n], Turns: s.turns[lo*n : hi*n], Levels: n,
-		Room: s.start[1], Step: s.step, Draw: uint64((s.first + lo) * n)}
-	if n > 1 {
-		w.Next = s.room(1)
-	}
-	return w
 }
 
 // put enters a value at a level above 0, making room there first if need be.
@@ -226,7 +214,12 @@ func (s *sketch) moveUp(u, h int) {
 // draw says which of so many values moves up, of a level of a unit.
 func (s *sketch) draw(at, of int) int {
 	s.turns[at]++
-	return gates.Draw(uint64(s.first*s.levels()+at), s.turns[at]-1, of)
+	turn := s.turns[at] - 1
+	i := int(hash(uint64(s.first*s.levels()+at), uint64(turn/2))) & (of - 1)
+	if turn&1 == 1 {
+		return of - 1 - i
+	}
+	return i
 }
 
 // weight is how many values those of unit u stand for.

@@ -50,6 +50,16 @@ func (t *tops) bytes() int {
 	return 4*t.k + 8*t.z + 8
 }
 
+// update enters the responses of units from first on to the n-th input, where they may change anything. Most of them do not.
+func (t *tops) update(row []float32, sign float32, first, n, eligible int, in Input) {
+	gate := t.gate[first:][:len(row)]
+	for i, v := range row {
+		if v *= sign; v >= gate[i] {
+			t.keep(first+i, v, n, eligible, int32(in.Index), in.Reference)
+		}
+	}
+}
+
 // keep enters a value of unit u, the n-th that it shows, of the eligible-th input that may be a reference.
 func (t *tops) keep(u int, v float32, n, eligible int, index int32, reference bool) {
 	if t.sketch != nil {
