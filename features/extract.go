@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Request says which representations are wanted: of which layers, on which samples, moved how, pooled how.
+// A Request says which representations to return: of which layers, on which samples, how
+// transformed and how pooled.
 type Request struct {
 	Model    *model.Model
 	Identity string // tells the model with all its settings from every other; "": its SHA-256
@@ -23,10 +24,12 @@ type Request struct {
 
 	Data string // fingerprint of the samples
 	N    int    // of them
-	// Read reads the samples at the given places, in order, framed. It may leave out those that cannot be read.
+	// Read reads the samples at the given places, in order, framed. It may leave out those that
+	// cannot be read.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	View string                                   // tells the draws of Move from all others; "": the samples as they are
+	// tells the draws of Move from all others; "": the samples as they are
+	View string
 	Move func(sample dataset.Sample) transform.Op // nil: as they are
 
 	Places   []int         // of the samples that are wanted, ascending; nil: all
@@ -34,7 +37,7 @@ type Request struct {
 	Progress func(n int64) // told of samples that the engine has run; may be nil
 }
 
-// key tells a layer's representation from every other.
+// key returns the key of a layer's representation in the store.
 func (r *Request) key(l onnx.Layer, places []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {
@@ -43,17 +46,18 @@ func (r *Request) key(l onnx.Layer, places []int) (string, error) {
 	return keyOf([]any{"layer", 1, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, places})
 }
 
-// Layers returns a table for each of the layers, in order: from the store where it has them, else by running the model, once for
-// all that are missing. Where some places are asked for and the store has all of them, all are returned: see Table.Places.
+// Layers returns a table for each layer of the request, in order. It runs the model once for all
+// tables that the store does not have. If the request has Places and the store has all samples, the
+// table has all samples: see Table.Places.
 func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	tables := make([]*Table, len(r.Layers))
-	missing, err := s.find(&r, tables)
+	missing, err := s.openTables(&r, tables)
 	if err == nil && len(missing) > 0 {
 		if err = s.extract(ctx, &r, missing); err == nil {
-			missing, err = s.find(&r, tables)
+			missing, err = s.openTables(&r, tables)
 		}
 		if err == nil && len(missing) > 0 {
-			err = fmt.Errorf("the representations of %s went away as soon as they were there: is %s too small?", r.Layers[missing[0]].Name, s.Dir)
+			err = fmt.Errorf("the representations of %s were removed as soon as they were written: is the store %s too small?", r.Layers[missing[0]].Name, s.Dir)
 		}
 	}
 	if err != nil {
@@ -67,8 +71,8 @@ func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	return tables, nil
 }
 
-// find opens the tables that the store has and returns the indices of the others.
-func (s *Store) find(r *Request, tables []*Table) (missing []int, err error) {
+// openTables opens the tables that the store has and returns the indices of the others.
+func (s *Store) openTables(r *Request, tables []*Table) (missing []int, err error) {
 	for i, l := range r.Layers {
 		if err := r.Pool.Check(l); err != nil {
 			return nil, err
@@ -105,12 +109,12 @@ func (s *Store) extract(ctx context.Context, r *Request, which []int) error {
 		e.pools = append(e.pools, newPool(r.Pool, r.Layers[i]))
 	}
 	if r.View == "" && r.Places == nil {
-		e.seen = &Samples{}
+		e.samples = &Samples{}
 	}
 	return s.writeAll(keys, nil, func(to []io.Writer) error { return e.run(ctx, to) })
 }
 
-// writeAll writes several files side by side: all of them whole, or none.
+// writeAll writes several files: all of them or none.
 func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer) error) error {
 	if len(keys) == 0 {
 		return fill(open)
@@ -118,22 +122,22 @@ func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer)
 	return s.write(keys[0], func(w io.Writer) error { return s.writeAll(keys[1:], append(open, w), fill) })
 }
 
-// An extraction is one walk through samples.
+// An extraction is one pass over samples.
 type extraction struct {
 	*Request
-	store  *Store
-	layers []onnx.Layer
-	pools  []*pool
-	seen   *Samples // what is known of the samples; nil where it is not to be kept
+	store   *Store
+	layers  []onnx.Layer
+	pools   []*pool
+	samples *Samples // labels and factors to save; nil if they are not saved
 }
 
 const (
-	batch = 32 // samples that go through the engine together
-	chunk = 64 // samples that are read together, while others are in the engine
+	batch    = 32 // samples in a forward pass
+	readSize = 64 // samples that are read at once while the model runs
 )
 
-// loaded are samples with their places.
-type loaded struct {
+// A sampleBatch is samples with their places, or the error of reading them.
+type sampleBatch struct {
 	places  []int
 	samples []dataset.Sample
 	err     error
@@ -164,7 +168,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 		}
 		for at := 0; at < len(l.samples); at += batch {
 			end := min(at+batch, len(l.samples))
-			if err := e.feed(ctx, session, buf, l.places[at:end], l.samples[at:end], writers); err != nil {
+			if err := e.runBatch(ctx, session, buf, l.places[at:end], l.samples[at:end], writers); err != nil {
 				return err
 			}
 		}
@@ -173,18 +177,18 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 		return err
 	}
 	for _, w := range writers {
-		if err := w.end(); err != nil {
+		if err := w.finish(); err != nil {
 			return err
 		}
 	}
-	if e.seen != nil {
-		return e.store.keepSamples(e.Request, e.seen)
+	if e.samples != nil {
+		return e.store.saveSamples(e.Request, e.samples)
 	}
 	return nil
 }
 
-// read reads the samples ahead of its caller, until the context ends.
-func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan loaded {
+// read reads the samples ahead of its caller until the context ends.
+func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch {
 	places := r.Places
 	if places == nil {
 		places = make([]int, r.N)
@@ -192,11 +196,11 @@ func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan loaded {
 			places[i] = i
 		}
 	}
-	out := make(chan loaded, 1)
+	out := make(chan sampleBatch, 1)
 	go func() {
 		defer close(out)
-		for at := 0; at < len(places); at += chunk {
-			l := r.load(ctx, places[at:min(at+chunk, len(places))], f)
+		for at := 0; at < len(places); at += readSize {
+			l := r.load(ctx, places[at:min(at+readSize, len(places))], f)
 			select {
 			case out <- l:
 			case <-ctx.Done():
@@ -210,17 +214,17 @@ func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan loaded {
 	return out
 }
 
-// load reads some samples. Where some cannot be read, each is asked for alone to learn which.
-func (r *Request) load(ctx context.Context, places []int, f dataset.Frame) loaded {
+// load reads some samples. If some cannot be read, it reads them one by one to find out which.
+func (r *Request) load(ctx context.Context, places []int, f dataset.Frame) sampleBatch {
 	samples, err := r.Read(ctx, places, f)
 	if err != nil || len(samples) == len(places) {
-		return loaded{places, samples, err}
+		return sampleBatch{places, samples, err}
 	}
-	var l loaded
+	var l sampleBatch
 	for i := range places {
 		one, err := r.Read(ctx, places[i:i+1], f)
 		if err != nil {
-			return loaded{err: err}
+			return sampleBatch{err: err}
 		}
 		if len(one) == 1 {
 			l.places, l.samples = append(l.places, places[i]), append(l.samples, one[0])
@@ -229,8 +233,8 @@ func (r *Request) load(ctx context.Context, places []int, f dataset.Frame) loade
 	return l
 }
 
-// feed runs a batch and writes the rows of every layer.
-func (e *extraction) feed(ctx context.Context, session *model.Session, buf *model.Buffers, places []int, samples []dataset.Sample, to []*writer) error {
+// runBatch runs the model on a batch and writes the rows of every layer.
+func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, places []int, samples []dataset.Sample, to []*writer) error {
 	inputs := make([]tensor.Tensor, len(samples))
 	for i, s := range samples {
 		inputs[i] = s.Input
@@ -262,8 +266,8 @@ func (e *extraction) feed(ctx context.Context, session *model.Session, buf *mode
 			}
 		}
 	}
-	if e.seen != nil {
-		e.seen.add(places, samples)
+	if e.samples != nil {
+		e.samples.add(places, samples)
 	}
 	if e.Progress != nil {
 		e.Progress(int64(len(samples)))

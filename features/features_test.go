@@ -227,7 +227,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Extractions side by side come to the same, and one that is stopped leaves nothing that could be taken for whole.
+// Extractions side by side come to the same, and one that is stopped leaves nothing that could be
+// taken for whole.
 func TestSideBySideAndStopped(t *testing.T) {
 	t.Parallel()
 	r, _ := request(t, 100)
@@ -333,7 +334,7 @@ func TestPooling(t *testing.T) {
 		for range len(axes) - 1 {
 			l.Shape = append(l.Shape, rapid.IntRange(1, 4).Draw(t, "size"))
 		}
-		p := rapid.SampledFrom(Poolings()).Draw(t, "pooling")
+		p := rapid.SampledFrom(poolings()).Draw(t, "pooling")
 		if p.Check(l) != nil {
 			if p != Class || axes == "NTC" {
 				t.Fatalf("%s of %s: %v", p, axes, p.Check(l))

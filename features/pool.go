@@ -12,8 +12,8 @@ import (
 // A Pooling says how a layer's activation on a sample becomes a vector.
 type Pooling string
 
-// Poolings. Axes of height, width, time and tokens are pooled; those of channels, and those that are not known, stay. A
-// layer without anything to pool is taken as it is.
+// Values of Pooling. They pool the axes of height, width, time and tokens. Channels and unknown
+// axes stay, and a layer without axes to pool is flattened.
 const (
 	Mean    Pooling = "mean"
 	Max     Pooling = "max"
@@ -21,22 +21,22 @@ const (
 	Flatten Pooling = "flatten" // nothing is pooled
 )
 
-// Poolings are all of them.
-func Poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
+// poolings returns all values of Pooling.
+func poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
 
 // A pool pools the activations of one layer.
 type pool struct {
-	kind  Pooling
-	to    []int32 // for each element of a sample its place in the vector, -1 for those left out
-	dim   int
-	share float64 // 1 over the elements of one place
-	sums  []float64
+	kind    Pooling
+	targets []int32 // for each element of a sample its index in the vector, -1 if it is left out
+	dim     int
+	share   float64 // 1 / number of elements that are pooled into one
+	sums    []float64
 }
 
-// Check tells why a layer cannot be pooled so, nil where it can.
+// Check returns an error if the layer cannot be pooled in this way.
 func (p Pooling) Check(l onnx.Layer) error {
 	switch {
-	case !slices.Contains(Poolings(), p):
+	case !slices.Contains(poolings(), p):
 		return fmt.Errorf("pooling %q: it is mean, max, class or flatten", string(p))
 	case p == Class && l.Axes != "NTC":
 		return fmt.Errorf("pooling by the class token wants tokens, and the axes of %s are %s", l.Name, l.Axes)
@@ -44,7 +44,7 @@ func (p Pooling) Check(l onnx.Layer) error {
 	return nil
 }
 
-// Dim is the length of a layer's vector.
+// Dim returns the length of a layer's vector.
 func (p Pooling) Dim(l onnx.Layer) int {
 	dim := 1
 	for i, n := range l.Shape {
@@ -61,9 +61,9 @@ func (p Pooling) pools(l onnx.Layer, i int) bool {
 }
 
 func newPool(p Pooling, l onnx.Layer) *pool {
-	out := &pool{kind: p, dim: p.Dim(l), to: make([]int32, tensor.Size(l.Shape))}
+	out := &pool{kind: p, dim: p.Dim(l), targets: make([]int32, tensor.Size(l.Shape))}
 	at := make([]int, len(l.Shape))
-	for e := range out.to {
+	for e := range out.targets {
 		place, left := 0, false
 		for i, n := range l.Shape {
 			if p.pools(l, i) {
@@ -72,8 +72,8 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 				place = place*n + at[i]
 			}
 		}
-		if out.to[e] = int32(place); left {
-			out.to[e] = -1
+		if out.targets[e] = int32(place); left {
+			out.targets[e] = -1
 		}
 		for i := len(at) - 1; i >= 0; i-- {
 			if at[i]++; at[i] < l.Shape[i] {
@@ -82,7 +82,7 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 			at[i] = 0
 		}
 	}
-	out.share = float64(out.dim) / float64(max(1, len(out.to)))
+	out.share = float64(out.dim) / float64(max(1, len(out.targets)))
 	out.sums = make([]float64, out.dim)
 	return out
 }
@@ -95,7 +95,7 @@ func (p *pool) apply(dst, z []float32) {
 	case p.kind == Mean:
 		clear(p.sums)
 		for e, v := range z {
-			p.sums[p.to[e]] += float64(v)
+			p.sums[p.targets[e]] += float64(v)
 		}
 		for i, s := range p.sums {
 			dst[i] = float32(s * p.share)
@@ -104,8 +104,8 @@ func (p *pool) apply(dst, z []float32) {
 		p.largest(dst, z)
 	default: // Class
 		for e, v := range z {
-			if p.to[e] >= 0 {
-				dst[p.to[e]] = v
+			if p.targets[e] >= 0 {
+				dst[p.targets[e]] = v
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (p *pool) largest(dst, z []float32) {
 	seen := p.sums // marks places that have a value
 	clear(seen)
 	for e, v := range z {
-		if i := p.to[e]; seen[i] == 0 || v > dst[i] {
+		if i := p.targets[e]; seen[i] == 0 || v > dst[i] {
 			dst[i], seen[i] = v, 1
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// Samples is what is known of samples besides their inputs.
+// Samples are the indices, labels and factors of samples.
 type Samples struct {
 	Places  []int // in the source, ascending
 	Index   []int
@@ -18,7 +18,7 @@ type Samples struct {
 	Factors map[string][]float64
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (s *Samples) Len() int { return len(s.Places) }
 
 func (s *Samples) add(places []int, samples []dataset.Sample) {
@@ -41,12 +41,13 @@ const (
 	samplesVersion = 1
 )
 
-// name is what the samples of a request are kept under: factors may depend on the frame.
+// samplesName returns the name of the samples in the store. It includes the frame, since factors
+// may depend on it.
 func (r *Request) samplesName() string {
 	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
 }
 
-func (s *Store) keepSamples(r *Request, found *Samples) error {
+func (s *Store) saveSamples(r *Request, found *Samples) error {
 	w := state.NewWriter(samplesKind, samplesVersion)
 	w.Ints(found.Places)
 	w.Ints(found.Index)
@@ -60,7 +61,8 @@ func (s *Store) keepSamples(r *Request, found *Samples) error {
 	return s.Save(r.samplesName(), w.Bytes())
 }
 
-// Samples describes all samples of a request that can be read: from the store where it knows them, else by reading them.
+// Samples returns the labels and factors of all readable samples of a request. It reads the samples
+// if the store does not have them.
 func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	raw, err := s.Load(r.samplesName())
 	if err != nil {
@@ -85,7 +87,7 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return found, s.keepSamples(&r, found)
+	return found, s.saveSamples(&r, found)
 }
 
 func decodeSamples(raw []byte) (*Samples, error) {

@@ -17,16 +17,17 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Store is a folder of representations.
+// A Store is a folder of representations on disk.
 type Store struct {
 	Dir  string
-	Size int64 // bytes that it keeps at most; 0: 20 GB
+	Size int64 // largest total size in bytes; 0: 20 GB
 }
 
 const defaultSize = 20_000_000_000
 
-// Default is the store of the user: the folder noether/representations of the user's cache, or representations in NOETHER_CACHE, of
-// NOETHER_REPRESENTATIONS_SIZE bytes.
+// Default returns the user's store: the folder representations in NOETHER_CACHE, or
+// noether/representations in the user's cache folder. NOETHER_REPRESENTATIONS_SIZE sets its size in
+// bytes.
 func Default() (*Store, error) {
 	s := &Store{}
 	if dir := os.Getenv("NOETHER_CACHE"); dir != "" {
@@ -34,19 +35,19 @@ func Default() (*Store, error) {
 	} else {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("there is no folder to keep representations in: set NOETHER_CACHE (%w)", err)
+			return nil, fmt.Errorf("no cache folder for representations: set NOETHER_CACHE: %w", err)
 		}
 		s.Dir = filepath.Join(user, "noether", "representations")
 	}
 	if text := os.Getenv("NOETHER_REPRESENTATIONS_SIZE"); text != "" {
 		if _, err := fmt.Sscan(text, &s.Size); err != nil || s.Size <= 0 {
-			return nil, fmt.Errorf("NOETHER_REPRESENTATIONS_SIZE is %q; it is a number of bytes", text)
+			return nil, fmt.Errorf("NOETHER_REPRESENTATIONS_SIZE is %q: it must be a positive number of bytes", text)
 		}
 	}
 	return s, nil
 }
 
-// keyOf hashes what something depends on, which encodes to canonical JSON.
+// keyOf returns a hash of the JSON encoding of a value.
 func keyOf(on any) (string, error) {
 	raw, err := json.Marshal(on)
 	if err != nil {
@@ -58,7 +59,7 @@ func keyOf(on any) (string, error) {
 
 func (s *Store) path(key string) string { return filepath.Join(s.Dir, key[:2], key+".bin") }
 
-// Load returns what Save kept under a name, nil where there is nothing.
+// Load returns the bytes that Save stored under a name, nil if there are none.
 func (s *Store) Load(name string) ([]byte, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *Store) Load(name string) ([]byte, error) {
 	return raw, err
 }
 
-// Save keeps some bytes under a name, whole or not at all. Whoever loads them checks them.
+// Save stores bytes under a name, atomically. It adds no checksum.
 func (s *Store) Save(name string, data []byte) error {
 	key, err := keyOf(name)
 	if err != nil {
@@ -89,27 +90,28 @@ func (s *Store) touch(key string) {
 	os.Chtimes(s.path(key), now, now)
 }
 
-// write writes a file and makes room for it.
+// write writes a file and evicts others if the store is full.
 func (s *Store) write(key string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o777); err != nil {
-		return fmt.Errorf("keeping a representation: %w", err)
+		return fmt.Errorf("storing a representation: %w", err)
 	}
 	var filling error
 	err := atomicfile.WriteFunc(s.path(key), func(w io.Writer) error { filling = fill(w); return filling })
 	if disk := (*fs.PathError)(nil); filling != nil && !errors.As(filling, &disk) {
-		return filling // what could not be made is not the file's affair
+		return filling // an error of fill, not of the file
 	}
 	if err != nil {
-		return fmt.Errorf("keeping a representation: %w", err)
+		return fmt.Errorf("storing a representation: %w", err)
 	}
 	return s.evict(key)
 }
 
-// abandoned is how old a temporary file is that nobody writes any more.
-const abandoned = 24 * time.Hour
+// maxTempAge is the age at which the temporary file of a killed process is removed.
+const maxTempAge = 24 * time.Hour
 
-// evict removes what was used least recently until the rest fits, and what killed processes left. The file of a key stays. Who has a
-// removed file open can read it to its end; one that cannot be removed for that reason goes another time.
+// evict removes the least recently used files until the rest fits, and temporary files of killed
+// processes. It keeps the file of the given key. A file that is open in another process may stay
+// until the next time.
 func (s *Store) evict(keep string) error {
 	type file struct {
 		path string
@@ -120,14 +122,14 @@ func (s *Store) evict(keep string) error {
 	var total int64
 	err := filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return ignoreGone(err)
+			return ignoreNotExist(err)
 		}
 		info, err := d.Info()
 		if err != nil {
-			return ignoreGone(err)
+			return ignoreNotExist(err)
 		}
 		if strings.HasSuffix(path, ".tmp") {
-			if time.Since(info.ModTime()) > abandoned {
+			if time.Since(info.ModTime()) > maxTempAge {
 				os.Remove(path)
 			}
 			return nil
@@ -137,7 +139,7 @@ func (s *Store) evict(keep string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("keeping a representation: %w", err)
+		return fmt.Errorf("storing a representation: %w", err)
 	}
 	most := s.Size
 	if most == 0 {
@@ -155,15 +157,15 @@ func (s *Store) evict(keep string) error {
 	return nil
 }
 
-// ignoreGone takes files that another process has removed meanwhile as no error.
-func ignoreGone(err error) error {
+// ignoreNotExist returns nil for the error of a file that another process has removed.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// table opens a table, nil where there is none or it is damaged.
+// table opens a table. It returns nil if there is none or if it is damaged.
 func (s *Store) table(key string, dim int, memory int64) (*Table, error) {
 	t, err := openTable(s.path(key), dim, memory)
 	switch {

@@ -13,16 +13,16 @@ import (
 	"unsafe"
 )
 
-// A Table holds a vector for each of some samples: n x d. Several goroutines may read it.
+// A Table holds a vector for each of some samples: n x d. It is safe for concurrent reading.
 type Table struct {
-	Places []int // of the samples in the source, in the order of the rows
+	Places []int // places of the samples in the source, by row
 	Dim    int
 
 	data []float32 // n x d; nil where the rows are on disk
 	file *os.File
 }
 
-// NewTable is a table in memory, of n x d numbers that it keeps; places nil stands for 0 to n - 1.
+// NewTable returns a table in memory that uses data, n x d. If places is nil, they are 0 to n - 1.
 func NewTable(places []int, dim int, data []float32) *Table {
 	if places == nil {
 		for i := range len(data) / max(1, dim) {
@@ -32,7 +32,7 @@ func NewTable(places []int, dim int, data []float32) *Table {
 	return &Table{Places: places, Dim: dim, data: data}
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (t *Table) Len() int { return len(t.Places) }
 
 // Row copies the vector of the i-th sample to dst.
@@ -48,7 +48,7 @@ func (t *Table) Row(dst []float32, i int) error {
 	return nil
 }
 
-// Close lets go of the file.
+// Close closes the file of the table, if there is one.
 func (t *Table) Close() error {
 	if t.file == nil {
 		return nil
@@ -56,7 +56,8 @@ func (t *Table) Close() error {
 	return t.file.Close()
 }
 
-// bytesOf is the memory of numbers; files hold them as little-endian machines do, and no other is supported by the engine.
+// bytesOf returns the memory of v. Files are little endian, as are all machines that the engine
+// supports.
 func bytesOf(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
@@ -64,8 +65,8 @@ func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
 }
 
-// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n places (8 bytes each); n (8 bytes), CRC-32C of
-// all before (4 bytes).
+// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n places (8
+// bytes each); n (8 bytes), CRC-32C of all before (4 bytes).
 const (
 	magic    = "noether\x02"
 	headSize = 16
@@ -99,8 +100,8 @@ func (w *writer) add(place int, row []float32) error {
 	return w.write(bytesOf(row))
 }
 
-// end writes what follows the rows.
-func (w *writer) end() error {
+// finish writes the tail of the file.
+func (w *writer) finish() error {
 	var b []byte
 	for _, p := range w.places {
 		b = binary.LittleEndian.AppendUint64(b, uint64(p))
@@ -117,8 +118,8 @@ func (w *writer) end() error {
 
 var errDamaged = errors.New("the file is damaged")
 
-// openTable opens a table of so many numbers in a row, into memory where it takes no more than that many bytes. A file that
-// is not whole is errDamaged.
+// openTable opens a table with rows of dim numbers. It reads the rows into memory if they take at
+// most memory bytes. An incomplete file is errDamaged.
 func openTable(path string, dim int, memory int64) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -165,10 +166,10 @@ func (t *Table) read(memory int64) error {
 	if err != nil {
 		return err
 	}
-	return t.readEnd(in, sum, n)
+	return t.readTail(in, sum, n)
 }
 
-func (t *Table) readEnd(in io.Reader, sum hash.Hash32, n int64) error {
+func (t *Table) readTail(in io.Reader, sum hash.Hash32, n int64) error {
 	b := make([]byte, 8*n+8)
 	if _, err := io.ReadFull(in, b); err != nil {
 		return err

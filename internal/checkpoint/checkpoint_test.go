@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state afterwards, and that a failed Save
-// leaves the state as it was.
+// TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state
+// afterwards, and that a failed Save leaves the state as it was.
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]train.Checkpoint{
@@ -41,7 +41,8 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeOpened checks that Load returns an error and a nil reader for a file that exists but cannot be opened.
+// TestFileThatCannotBeOpened checks that Load returns an error and a nil reader for a file that
+// exists but cannot be opened.
 func TestFileThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state")

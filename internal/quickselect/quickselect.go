@@ -1,16 +1,16 @@
-// Package quickselect finds order statistics without sorting.
+// Package quickselect returns the k-th smallest value of a slice without sorting all of it.
 package quickselect
 
 import "slices"
 
-// few values are sorted faster than parted.
-const few = 32
+// sortBelow is the length up to which sorting is faster than partitioning.
+const sortBelow = 32
 
-// Nth returns the value that would be at index k if the values, which are no NaN, were sorted. It reorders them, with those before k no
-// larger and those behind it no smaller (Hoare 1961).
+// Nth returns the value that would be at index k if the values were sorted. None may be NaN. It
+// reorders the values: those before index k are no larger, those after it no smaller (Hoare 1961).
 func Nth[T float32 | float64](values []T, k int) T {
-	for len(values) > few {
-		pivot := middle(values[0], values[len(values)/2], values[len(values)-1])
+	for len(values) > sortBelow {
+		pivot := median(values[0], values[len(values)/2], values[len(values)-1])
 		i, j := 0, len(values)-1
 		for i <= j {
 			for values[i] < pivot {
@@ -37,5 +37,5 @@ func Nth[T float32 | float64](values []T, k int) T {
 	return values[k]
 }
 
-// middle is the median of three values: few inputs make bad pivots of it, sorted ones not.
-func middle[T float32 | float64](a, b, c T) T { return max(min(a, b), min(max(a, b), c)) }
+// median returns the median of three values.
+func median[T float32 | float64](a, b, c T) T { return max(min(a, b), min(max(a, b), c)) }

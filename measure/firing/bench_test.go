@@ -20,7 +20,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkGratings runs both grating tests on every unit of every layer of a ResNet-20 for CIFAR-10.
+// BenchmarkGratings runs both grating tests on every unit of every layer of a ResNet-20 for
+// CIFAR-10.
 func BenchmarkGratings(b *testing.B) {
 	machine.BoundGarbage(0)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
@@ -52,8 +53,8 @@ func reportPeak(b *testing.B) {
 	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
 }
 
-// BenchmarkInputs follows the units of ReLUs of a ResNet-20 under one rotation, on more and more images: memory does not follow beyond what
-// Memory allows. Each case wants a process of its own.
+// BenchmarkInputs follows the units of ReLUs of a ResNet-20 under one rotation, on more and more
+// images: memory does not follow beyond what Memory allows. Each case wants a process of its own.
 func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name, layers string
@@ -108,7 +109,7 @@ func BenchmarkThresholds(b *testing.B) {
 			}
 			in := make([]firing.Input, c.batch)
 			for b.Loop() {
-				g := firing.NewGlobal(firing.GlobalOptions{Units: c.units, Rank: firing.Rank(c.inputs, 0.01), References: 10, Error: c.relative})
+				g := firing.NewThresholdEstimator(firing.ThresholdOptions{Units: c.units, Rank: firing.Rank(c.inputs, 0.01), References: 10, Error: c.relative})
 				for at := 0; at < c.inputs; at += c.batch {
 					for i := range in {
 						in[i] = firing.Input{Index: at + i, Reference: true}
@@ -126,8 +127,9 @@ func BenchmarkThresholds(b *testing.B) {
 	}
 }
 
-// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, on so many inputs, with a checkpoint in a file: the thresholds
-// are exact, or sketches. Each case wants a process of its own, whose peak is reported.
+// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, on so many
+// inputs, with a checkpoint in a file: the thresholds are exact, or sketches. Each case wants a
+// process of its own, whose peak is reported.
 func BenchmarkMillion(b *testing.B) {
 	for _, c := range []struct {
 		inputs     int

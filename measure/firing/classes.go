@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// Information is the mutual information in nats between firing and class, from counts of the inputs of each class, and of those among
-// them at which a unit fires (section 8 of the paper):
+// Information returns the mutual information in nats between firing and class (section 8 of the
+// paper). all are the numbers of inputs of each class, fires the numbers of those at which a unit
+// fires:
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {
@@ -29,22 +30,23 @@ func Information(fires, all []int) float64 {
 	return max(sum, 0)
 }
 
-// classes counts the inputs of each class at which units of a chunk fire, and the same with the labels shuffled.
-type classes struct {
+// classCounts counts the inputs of each class at which units of a chunk fire, with the labels and
+// with shuffled labels.
+type classCounts struct {
 	n           int        // classes
 	fires, null [2][]int32 // by side: units x classes
 }
 
-func newClasses(units, n, sides int) *classes {
-	c := &classes{n: n}
+func newClassCounts(units, n, sides int) *classCounts {
+	c := &classCounts{n: n}
 	for s := range sides {
 		c.fires[s], c.null[s] = make([]int32, units*n), make([]int32, units*n)
 	}
 	return c
 }
 
-// add notes who fires at an input of a class.
-func (t *classes) add(row []float32, q []float32, side, lo, class, shuffled int) {
+// add counts the units that fire at an input of a class.
+func (t *classCounts) add(row []float32, q []float32, side, lo, class, shuffled int) {
 	for i, v := range row {
 		if v*signs[side] >= q[i] {
 			t.fires[side][(lo+i)*t.n+class]++
@@ -53,8 +55,8 @@ func (t *classes) add(row []float32, q []float32, side, lo, class, shuffled int)
 	}
 }
 
-// information is that of a unit, and of the unit with shuffled labels.
-func (t *classes) information(u, side int, all []int) (value, null float64) {
+// information returns the mutual information of a unit, and the same for shuffled labels.
+func (t *classCounts) information(u, side int, all []int) (value, null float64) {
 	count := func(of []int32) []int {
 		out := make([]int, t.n)
 		for c, v := range of[u*t.n : (u+1)*t.n] {
@@ -65,14 +67,15 @@ func (t *classes) information(u, side int, all []int) (value, null float64) {
 	return Information(count(t.fires[side]), all), Information(count(t.null[side]), all)
 }
 
-// labels are those of the places of P(x), and the same shuffled among the inputs that carry one.
+// labels are the labels of the places of P(x), and the same shuffled among the inputs that have
+// one.
 type labels struct {
 	own, shuffled map[int]int
 	all           []int // inputs of each class
 }
 
-// several tells whether there are inputs of two classes or more.
-func (l labels) several() bool {
+// hasTwoClasses reports whether there are inputs of at least two classes.
+func (l labels) hasTwoClasses() bool {
 	n := 0
 	for _, inputs := range l.all {
 		if inputs > 0 {
@@ -82,7 +85,7 @@ func (l labels) several() bool {
 	return n > 1
 }
 
-func (r *run) labelled(own map[int]int) labels {
+func (r *run) newLabels(own map[int]int) labels {
 	l := labels{own: own, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
 	for _, p := range r.readable {
@@ -99,7 +102,7 @@ func (r *run) labelled(own map[int]int) labels {
 	return l
 }
 
-// classStage runs P(x) once more, to hold firing against class.
+// classStage runs P(x) again to count firing by class.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels
@@ -112,22 +115,22 @@ func (r *run) classStage(g group) stage {
 					own[p] = int(label)
 				}
 			}
-			l = r.labelled(own)
-			if r.tables == nil {
+			l = r.newLabels(own)
+			if r.classCounts == nil {
 				for _, c := range g {
-					r.tables = append(r.tables, newClasses(c.count(), n, r.found[c.layer].sides()))
+					r.classCounts = append(r.classCounts, newClassCounts(c.count(), n, r.results[c.layer].sides()))
 				}
 			}
 		},
 		numbers: func() []int { return r.readable },
-		read:    r.readAny,
-		each: func(s *sight) error {
-			g.each(func(at int, c chunk) {
-				f, lo := r.found[c.layer], c.lo-g[at].lo
+		read:    r.readAvailable,
+		each: func(s *activations) error {
+			g.forEachPart(func(at int, c chunk) {
+				f, lo := r.results[c.layer], c.lo-g[at].lo
 				for i, p := range s.images {
 					if class, ok := l.own[p.number]; ok {
 						for side := range f.sides() {
-							r.tables[at].add(s.rows[c.layer].row(i, c), f.q[side][c.lo:c.hi], side, lo, class, l.shuffled[p.number])
+							r.classCounts[at].add(s.values[c.layer].row(i, c), f.q[side][c.lo:c.hi], side, lo, class, l.shuffled[p.number])
 						}
 					}
 				}
@@ -136,26 +139,26 @@ func (r *run) classStage(g group) stage {
 		},
 		finish: func() error {
 			for at, c := range g {
-				r.takeClasses(at, c, l)
+				r.storeInformation(at, c, l)
 			}
-			r.tables = nil
+			r.classCounts = nil
 			return nil
 		},
 	}
 }
 
-func (r *run) takeClasses(at int, c chunk, l labels) {
-	f := r.found[c.layer]
+func (r *run) storeInformation(at int, c chunk, l labels) {
+	f := r.results[c.layer]
 	for side := range f.sides() {
-		if f.info[side] == nil {
-			f.info[side], f.infoNull[side] = make([]float64, f.units.count()), make([]float64, f.units.count())
+		if f.information[side] == nil {
+			f.information[side], f.informationNull[side] = make([]float64, f.units.count()), make([]float64, f.units.count())
 		}
 		for u := range c.count() {
-			if !l.several() {
-				f.info[side][c.lo+u], f.infoNull[side][c.lo+u] = math.NaN(), math.NaN()
+			if !l.hasTwoClasses() {
+				f.information[side][c.lo+u], f.informationNull[side][c.lo+u] = math.NaN(), math.NaN()
 				continue
 			}
-			f.info[side][c.lo+u], f.infoNull[side][c.lo+u] = r.tables[at].information(u, side, l.all)
+			f.information[side][c.lo+u], f.informationNull[side][c.lo+u] = r.classCounts[at].information(u, side, l.all)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// respond is what units, given as functions of a grating, show of the paper's gratings and along a walk around them.
+// respond is what units, given as functions of a grating, show of the paper's gratings and along a
+// walk around them.
 func respond(walk *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
 	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
 	for i := range walk.Len() {
@@ -36,7 +37,8 @@ func when(yes bool) float64 {
 	return 0
 }
 
-// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an orientation trajectory 81.
+// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an
+// orientation trajectory 81.
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
@@ -52,13 +54,15 @@ func TestClosedForms(t *testing.T) {
 		{"one block of 21 phases", func(g dataset.Grating) float64 { return when(g.Frequency == 4 && turned(g) == 45) },
 			21. / 1764, 1, 1. / 81, false},
 		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + turned(g) },
-			21. / 1764, 1, 40. / 81, false}, // the strongest are at 180 degrees, and turns from there to 355.5 fire
+			// the strongest are at 180 degrees, and turns from there to 355.5 fire
+			21. / 1764, 1, 40. / 81, false},
 		{"the stripes of an orientation, whichever way they go", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 90) },
 			21. / 1764, 1, 3. / 81, false},
 		{"both ends of the orientations are the same stripes", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 0) },
 			42. / 1764, 1, 3. / 81, false},
-		// 21 phases of one block: the cosine's 18 largest values are those of steps 0 to 8 and 12 to 20, q = cos(144 degrees). Along the
-		// trajectory, steps -20 to 20 of a wave of 20 steps, 17 of each period fire, and one more at the end.
+		// 21 phases of one block: the cosine's 18 largest values are those of steps 0 to 8 and 12
+		// to 20, q = cos(144 degrees). Along the trajectory, steps -20 to 20 of a wave of 20 steps,
+		// 17 of each period fire, and one more at the end.
 		{"linear", func(g dataset.Grating) float64 {
 			if g.Frequency != 2 || turned(g) != 27 {
 				return -2
@@ -91,7 +95,7 @@ func TestClosedForms(t *testing.T) {
 	} {
 		s := firing.Defaults()
 		s.References = 1
-		got, err := firing.Along(respond(path.walk, base.Len(), h...), s)
+		got, err := firing.ScoreUnits(respond(path.walk, base.Len(), h...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +132,7 @@ func TestScoreIsAtMostNinetyEight(t *testing.T) {
 	}
 	s := firing.Defaults()
 	s.References = 1
-	got, err := firing.Along(r, s)
+	got, err := firing.ScoreUnits(r, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,7 @@ func TestAlongRefuses(t *testing.T) {
 	} {
 		r, s := good(), firing.Defaults()
 		c.spoil(&r, &s)
-		if _, err := firing.Along(r, s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := firing.ScoreUnits(r, s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,8 +1,10 @@
-// Package firing measures whether a single unit keeps responding to its feature while the input is transformed: the firing-rate
-// invariance of Goodfellow, Le, Saxe, Lee and Ng, "Measuring Invariances in Deep Networks" (NIPS 2009).
+// Package firing measures whether a single unit of a network keeps responding to its feature while
+// the input is transformed. It computes the firing-rate invariance of Goodfellow, Le, Saxe, Lee and
+// Ng, "Measuring Invariances in Deep Networks" (NIPS 2009), section 4.
 //
-// A unit h_i fires where s_i h_i(x) is at least a threshold, chosen so that it fires for about one random input in a
-// hundred. With N inputs from P(x) and k = ceil(0.01 N),
+// A unit i with activation h_i(x) fires where s_i h_i(x) reaches a threshold. The threshold is
+// chosen so that the unit fires for about one random input in a hundred. With N inputs from P(x)
+// and k = ceil(0.01 N),
 //
 //	q_i  = the k-th largest s_i h_i(x)
 //	f_i  = 1 where s_i h_i(x) >= q_i, else 0
@@ -10,16 +12,25 @@
 //	L(i) = mean over z in Z, x in T(z) of f_i(x)      local firing rate
 //	S(i) = L(i) / G(i)                                invariance score (section 4)
 //
-// Z are the inputs that drive the unit most, T(z) a trajectory: z itself and what a transformation makes of it, gamma = 0
-// counted once. G includes ties, so q_i is the largest threshold with a global rate of at least 1 %. (The paper's sentence on
-// ties has the inequality the wrong way round.) The sign s_i is the one with the better score, or +1 for layers that are
-// declared sparse. The score of a layer is the mean over the top proportion p of its units.
+// Z is the set of reference stimuli, the inputs that activate the unit most. T(z) is the trajectory
+// of z: z itself and its transformed versions. The sign s_i is -1 or 1, whichever gives the higher
+// score, or 1 for layers that are declared sparse. The score of a layer is the mean over the top
+// proportion p of its units (Inv_p).
 //
-// S is at most N / k, and about 1 for a unit whose firing has nothing to do with its feature. A unit that is constant on P(x)
-// fires always at any threshold: G = L = S = 1, and it is reported as not selective.
+// Ties count, so q_i is the largest threshold with a global rate of at least 1 %. (The paper's
+// sentence on ties has the inequality the wrong way round.) S is at most N / k, and about 1 for a
+// unit whose firing is unrelated to its feature. A unit that is constant on P(x) fires at every
+// input: G = L = S = 1, and it counts as not selective.
 //
-// Threshold, Score and Network are the pure functions. A Global gathers thresholds of many units in one pass, exactly: it
-// keeps the k largest values of either sign, so its memory does not grow with the inputs beyond k, and it can be merged. Where an Error
-// is allowed it keeps a quantile sketch of them, whose memory does not grow with k either, but for its logarithm.
-// New is the measure that studies name.
+// For example, scoring the responses of some units to gratings:
+//
+//	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
+//	walk := gratings.AlongPhase()
+//	r := firing.Responses{Inputs: inputs, Images: images, Steps: walk.Trajectory}
+//	units, err := firing.ScoreUnits(r, firing.Defaults())
+//	fmt.Println(units[0].Global, units[0].Local, units[0].Score)
+//
+// New returns the measure that studies name; ScoreUnits scores responses that are in memory.
+// Threshold, Score and NetworkScore are the formulas alone. A ThresholdEstimator finds the
+// thresholds of many units in one pass over the inputs, exactly or from a quantile sketch.
 package firing

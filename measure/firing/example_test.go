@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unit that responds to stripes of one frequency and orientation, wherever they lie: it fires at the block of their 21 phases.
-func ExampleAlong() {
+// A unit that responds to stripes of one frequency and orientation, wherever they lie: it fires at
+// the block of their 21 phases.
+func ExampleScoreUnits() {
 	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
 	walk := gratings.AlongPhase()
 	responses := tensor.New(walk.Len(), 1) // gratings x units
@@ -20,7 +21,7 @@ func ExampleAlong() {
 	}
 	settings := firing.Defaults()
 	settings.References = 1
-	units, _ := firing.Along(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Images: responses, Steps: walk.Trajectory}, settings)
+	units, _ := firing.ScoreUnits(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Images: responses, Steps: walk.Trajectory}, settings)
 	fmt.Printf("G = %.4f, L = %.2f, S = %.1f\n", units[0].Global, units[0].Local, units[0].Score)
 	// Output: G = 0.0119, L = 1.00, S = 84.0
 }

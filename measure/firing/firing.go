@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// New returns the measure firing: invariance, local-rate, global-rate and selective for each layer, and what Settings.Also names.
+// New returns the measure firing. Its statistics are invariance, local-rate, global-rate and
+// selective for each layer, and those that Settings.Also names.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -29,9 +30,9 @@ func (*firing) Needs() procedure.Needs {
 	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: procedure.Same}
 }
 
-func (m *firing) Skip(j *procedure.Job) string { return m.whyNot(j) }
+func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }
 
-func (m *firing) Work(j *procedure.Job) int64 { return m.forwards(j) }
+func (m *firing) Work(j *procedure.Job) int64 { return m.forwardPasses(j) }
 
 func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.start(j)
@@ -40,7 +41,7 @@ func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 	}
 	err = r.run(ctx)
 	if err != nil && ctx.Err() != nil {
-		if saving := r.keep(); saving != nil {
+		if saving := r.save(); saving != nil {
 			return nil, saving
 		}
 		return nil, ctx.Err()

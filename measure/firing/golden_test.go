@@ -20,8 +20,9 @@ import (
 
 // golden is what testdata/golden.py found with numpy and PyTorch.
 type golden struct {
-	Units  []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by the path
-	Layers map[string]map[string]float64                                        // statistics of layers
+	Units []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by the path
+	// statistics of layers
+	Layers map[string]map[string]float64
 }
 
 func readGolden(t *testing.T) golden {
@@ -37,8 +38,8 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// Units of every depth of a ResNet-20, on the paper's gratings: their values rounded to 16 bits, so that both implementations start from the
-// same.
+// Units of every depth of a ResNet-20, on the paper's gratings: their values rounded to 16 bits, so
+// that both implementations start from the same.
 func TestUnitsAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
@@ -46,7 +47,8 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := func(u int, g dataset.Grating) float64 { // units x 4 frequencies x 80 orientations x 21 phases
+	// units x 4 frequencies x 80 orientations x 21 phases
+	value := func(u int, g dataset.Grating) float64 {
 		f, o, p := int(g.Frequency)/2-1, int(math.Round(turned(g)/4.5))%80, int(math.Round(g.Phase/(math.Pi/20)))
 		return float64(int16(binary.LittleEndian.Uint16(raw[2*(((u*4+f)*80+o)*21+p):])))
 	}
@@ -61,7 +63,7 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	s := firing.Defaults()
 	s.References = 1
 	for name, walk := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
-		got, err := firing.Along(respond(walk, base.Len(), units...), s)
+		got, err := firing.ScoreUnits(respond(walk, base.Len(), units...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +77,9 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	}
 }
 
-// All units of layers of a ResNet-20 under quarter turns of CIFAR-10 images, and what tmeasures computes of them. Both implementations run the network
-// themselves, so that a unit at its threshold may fire in one and not in the other.
+// All units of layers of a ResNet-20 under quarter turns of CIFAR-10 images, and what tmeasures
+// computes of them. Both implementations run the network themselves, so that a unit at its
+// threshold may fire in one and not in the other.
 func TestLayersAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
@@ -98,7 +101,7 @@ func TestLayersAgreeWithNumpy(t *testing.T) {
 	j := newJob(m, dataset.Shuffle(dataset.Limit(data, 200), 4), nil)
 	j.Units, j.Curves, j.Transform = nil, nil, &procedure.Transform{Name: "quarter"}
 	for _, angle := range []float64{90, 180, 270} {
-		j.Transform.Values = append(j.Transform.Values, procedure.Value{Law: transform.Rotate{Angle: transform.Fixed(angle)}})
+		j.Transform.Values = append(j.Transform.Values, procedure.Value{Transform: transform.Rotate{Angle: transform.Fixed(angle)}})
 	}
 	scores := runJob(t, s, j)
 	for layer, l := range m.Layers() {
@@ -107,7 +110,9 @@ func TestLayersAgreeWithNumpy(t *testing.T) {
 			tolerance := 1e-6
 			switch statistic {
 			case "invariance", "goodfellow-normal", "mutual-information":
-				tolerance = 1e-3 // on the machine that made the golden values all agree to 1e-6; one unit in a thousand may fire otherwise elsewhere
+				// on the machine that made the golden values all agree to 1e-6; one unit in a
+				// thousand may fire otherwise elsewhere
+				tolerance = 1e-3
 			}
 			if math.Abs(got-want) > tolerance*math.Abs(want) {
 				t.Errorf("%s of %s is %v, want %v", statistic, l.Name, got, want)

@@ -63,7 +63,7 @@ func shapes(t testing.TB, n int) dataset.Source {
 func turns(degrees ...float64) *procedure.Transform {
 	t := &procedure.Transform{Name: "turn"}
 	for _, d := range degrees {
-		t.Values = append(t.Values, procedure.Value{Parameter: fmt.Sprint(d), Law: transform.Rotate{Angle: transform.Fixed(d)}})
+		t.Values = append(t.Values, procedure.Value{Parameter: fmt.Sprint(d), Transform: transform.Rotate{Angle: transform.Fixed(d)}})
 	}
 	return t
 }
@@ -74,7 +74,8 @@ func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairSco
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// activations are a layer's values on images, n x units, by runs of as many images as the measure takes.
+// activations are a layer's values on images, n x units, by runs of as many images as the measure
+// takes.
 func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession(m.Layers()[layer:layer+1], false)

@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A chunk is some units of a layer, from lo to hi.
+// A chunk is a range of units of one layer, from lo (inclusive) to hi (exclusive).
 type chunk struct{ layer, lo, hi int }
 
 func (c chunk) count() int { return c.hi - c.lo }
 
-// A group is what is worked on together: chunks whose gatherings fit the memory. Each group takes passes of its own over the data.
+// A group is a list of chunks whose accumulators fit in memory together. Each group needs its own
+// passes over the data.
 type group []chunk
 
-// layers are the indices of the layers that the group reads.
+// layers returns the indices of the layers of the group.
 func (g group) layers() []int {
 	var out []int
 	for _, c := range g {
@@ -27,7 +28,7 @@ func (g group) layers() []int {
 	return out
 }
 
-// groups deals the units of all layers to groups of at most so many units, in order.
+// groups divides the units of all layers, in order, into groups of at most most units.
 func groups(counts []int, most int) []group {
 	var out []group
 	room := 0
@@ -47,17 +48,19 @@ func groups(counts []int, most int) []group {
 	return out
 }
 
-// A layout is what the work on a job consists of. It depends on the job's memory, and scores do not depend on it.
+// A layout is the division of a job into work. It depends on the job's memory; scores do not depend
+// on it.
 type layout struct {
-	rank       int // k
-	references int
-	paths      []path
-	groups     []group
-	batch      int // images in a run of the engine
+	rank         int // k
+	references   int
+	trajectories []trajectory
+	groups       []group
+	batch        int // images in a run of the engine
 }
 
-// minimum is how many inputs a global rate takes: below, the strongest alone would be more.
-func (s Settings) minimum() int {
+// minInputs returns the smallest number of inputs for the global rate: with fewer, a single input
+// exceeds the rate.
+func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
 	for float64(n)*s.Rate < 1-1e-9 {
 		n++
@@ -65,9 +68,9 @@ func (s Settings) minimum() int {
 	return n
 }
 
-// layOut plans the job.
-func (m *firing) layOut(j *procedure.Job) layout {
-	l := layout{rank: Rank(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), paths: m.pathsOf(j), batch: batchFor(j)}
+// newLayout plans a job.
+func (m *firing) newLayout(j *procedure.Job) layout {
+	l := layout{rank: Rank(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), trajectories: m.trajectoriesOf(j), batch: batchFor(j)}
 	counts := make([]int, len(j.A.Layers))
 	for i, layer := range j.A.Layers {
 		counts[i] = newUnits(layer, m.settings, j.Key.Seed).count()
@@ -80,11 +83,12 @@ func (m *firing) layOut(j *procedure.Job) layout {
 	return l
 }
 
-// unitBytes is the memory that the work on a unit takes at its height.
+// unitBytes returns the peak memory for one unit.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	bytes := 2*topsBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references) // both signs; the lists of who follows which reference
-	for _, p := range l.paths {
-		bytes = max(bytes, m.matrixBytes(p))
+	// both signs; the lists of who follows which reference
+	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
+	for _, p := range l.trajectories {
+		bytes = max(bytes, m.fullStatsBytes(p))
 	}
 	if m.settings.also(NormalThreshold) {
 		bytes += 16
@@ -95,35 +99,37 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 	return bytes
 }
 
-// batchFor is how many images the engine runs at once: as many as a quarter of the memory holds the layers of, or mostActivations, 32 at most.
+// batchFor returns the number of images in a forward pass. The layers of a batch take at most a
+// quarter of the memory and at most maxActivationBytes.
 func batchFor(j *procedure.Job) int {
 	var bytes int64
 	for _, l := range j.A.Layers {
 		bytes += 4 * int64(tensor.Size(l.Shape))
 	}
 	if j.Memory == 0 {
-		return mostBatch
+		return maxBatch
 	}
-	return int(max(1, min(mostBatch, min(j.Memory/4, mostActivations)/max(1, bytes))))
+	return int(max(1, min(maxBatch, min(j.Memory/4, maxActivationBytes)/max(1, bytes))))
 }
 
 const (
-	mostBatch       = 32
-	mostActivations = 64 << 20 // bytes of the layers of a batch; the engine takes as much again. More images at once are no faster.
+	maxBatch = 32
+	// bytes of a batch's layers; the engine takes as much again, and larger batches are no faster
+	maxActivationBytes = 64 << 20
 )
 
-// whyNot tells why a job cannot be done, "" where it can.
-func (m *firing) whyNot(j *procedure.Job) string {
-	least := m.settings.minimum()
+// skipReason returns why a job cannot be run, or "".
+func (m *firing) skipReason(j *procedure.Job) string {
+	least := m.settings.minInputs()
 	switch {
 	case len(j.A.Layers) == 0:
 		return "the study chooses no layers"
-	case len(m.pathsOf(j)) == 0:
+	case len(m.trajectoriesOf(j)) == 0:
 		return errNoTrajectory.Error()
 	case j.Data.Len() < least:
 		return fmt.Sprintf("%d inputs are too few for a global rate of %v: it takes %d", j.Data.Len(), m.settings.Rate, least)
 	}
-	for _, p := range m.pathsOf(j) {
+	for _, p := range m.trajectoriesOf(j) {
 		if len(p.amounts) < 2 {
 			return "the transformation has no value but the identity, and a trajectory wants another"
 		}
@@ -131,21 +137,21 @@ func (m *firing) whyNot(j *procedure.Job) string {
 	return ""
 }
 
-// forwards estimates how many samples the engine will run.
-func (m *firing) forwards(j *procedure.Job) int64 {
-	l := m.layOut(j)
+// forwardPasses estimates the number of forward passes of a job.
+func (m *firing) forwardPasses(j *procedure.Job) int64 {
+	l := m.newLayout(j)
 	var once int64
 	n := int64(j.Data.Len())
 	once += n
 	if sketched(l.rank, m.settings.tolerance()) {
 		once += n
 	}
-	for _, p := range l.paths {
+	for _, p := range l.trajectories {
 		once += int64(p.total)
-		if p.whole { // but for the images that the thresholds' pass has seen
-			once -= max(0, n-nullPlaces)
+		if p.exclusive { // without the images that the threshold stage has run
+			once -= max(0, n-maxNulls)
 		}
-		if m.wantsMatrix() && p.matrix {
+		if m.needsFullTrajectories() && p.tmeasures {
 			once += n * int64(len(p.amounts))
 		}
 	}
@@ -155,7 +161,7 @@ func (m *firing) forwards(j *procedure.Job) int64 {
 	return once * int64(len(l.groups))
 }
 
-// layersOf are the layers that a group reads, in order.
+// layersOf returns the layers of a group, in order.
 func layersOf(j *procedure.Job, g group) []onnx.Layer {
 	var out []onnx.Layer
 	for _, i := range g.layers() {

@@ -80,7 +80,8 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 	}
 }
 
-// Thresholds from sketches: the rates that they give are counted, and what follows from them is what it must be.
+// Thresholds from sketches: the rates that they give are counted, and what follows from them is
+// what it must be.
 func TestSketchedThresholds(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})

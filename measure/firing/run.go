@@ -10,37 +10,38 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// A run is the work on one job: for each group of units one stage after the other, each a walk through images.
+// A run is one job in progress. Each group of units goes through the same stages, and a stage is
+// one pass over images.
 type run struct {
 	*firing
 	layout
-	job    *procedure.Job
-	units  map[int]*unitSet
-	sparse []bool // by layer
-	found  []*found
+	job     *procedure.Job
+	units   map[int]*unitSet
+	sparse  []bool // by layer
+	results []*layerResult
 
-	index    []int32 // of the sample at each place; unread where it cannot be read
-	label    []int32 // of the same
-	places   places  // by index
-	readable []int   // places
-	nulls    []int   // places whose trajectories stand for chance
+	index    []int32    // of the sample at each place; unread where it cannot be read
+	label    []int32    // of the same
+	places   placeIndex // by index
+	readable []int      // places
+	nulls    []int      // places whose trajectories stand for chance
 
 	group, stage, seen int // what is in hand: images of the stage that are done
 	done               int64
-	saved              time.Time
-	saving             time.Duration // that the last checkpoint took
+	lastSave           time.Time
+	saveTime           time.Duration // that the last checkpoint took
 
-	globals []*Global  // of the chunks of the group
-	moments []*moments // the same, for NormalThreshold
-	matrix  []*matrix  // the same, while whole trajectories are run
-	tables  []*classes // the same, while firing is held against classes
+	estimators  []*ThresholdEstimator // of the chunks of the group
+	moments     []*moments            // the same, for NormalThreshold
+	fullStats   []*fullStats          // the same, while whole trajectories are run
+	classCounts []*classCounts        // the same, while firing is held against classes
 }
 
-// unread stands for the index of a sample that cannot be read.
+// unread replaces the index of a sample that cannot be read.
 const unread = -1
 
 func (m *firing) start(j *procedure.Job) (*run, error) {
-	r := &run{firing: m, layout: m.layOut(j), job: j, units: map[int]*unitSet{}, saved: time.Now()}
+	r := &run{firing: m, layout: m.newLayout(j), job: j, units: map[int]*unitSet{}, lastSave: time.Now()}
 	if err := r.findSparse(); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 		if r.sparse[i] {
 			sides = 1
 		}
-		r.found = append(r.found, newFound(r.units[i], sides, len(r.paths)))
+		r.results = append(r.results, newLayerResult(r.units[i], sides, len(r.trajectories)))
 	}
 	r.index, r.label = make([]int32, j.Data.Len()), make([]int32, j.Data.Len())
 	return r, r.restore()
@@ -74,39 +75,39 @@ func (r *run) findSparse() error {
 	return nil
 }
 
-// run goes on from where the checkpoint was left.
+// run continues from the restored checkpoint.
 func (r *run) run(ctx context.Context) error {
 	for ; r.group < len(r.groups); r.group++ {
 		if err := r.work(ctx, r.groups[r.group]); err != nil {
 			return err
 		}
-		r.globals, r.moments, r.matrix, r.tables, r.stage, r.seen = nil, nil, nil, nil, 0, 0
+		r.estimators, r.moments, r.fullStats, r.classCounts, r.stage, r.seen = nil, nil, nil, nil, 0, 0
 	}
-	return r.hand(ctx)
+	return r.reportUnits(ctx)
 }
 
-// A stage is one walk through images.
+// A stage is one pass over images.
 type stage struct {
 	name    string
 	prepare func() // makes room, unless a checkpoint has; nil: nothing to prepare
 	numbers func() []int
 	read    func(ctx context.Context, numbers []int) ([]image, error)
-	each    func(s *sight) error
+	each    func(s *activations) error
 	finish  func() error
 }
 
-// stages are those of a group.
+// stages returns the stages of a group.
 func (r *run) stages(g group) []stage {
-	out := []stage{r.globalStage(g)}
+	out := []stage{r.thresholdStage(g)}
 	if sketched(r.rank, r.settings.tolerance()) {
 		out = append(out, r.rateStage(g))
 	}
-	for p := range r.paths {
+	for p := range r.trajectories {
 		out = append(out, r.localStage(g, p))
 	}
-	for _, p := range r.paths {
-		if r.wantsMatrix() && p.matrix {
-			out = append(out, r.matrixStage(g, p))
+	for _, p := range r.trajectories {
+		if r.needsFullTrajectories() && p.tmeasures {
+			out = append(out, r.fullStage(g, p))
 		}
 	}
 	if r.settings.also(MutualInformation) && r.job.Data.Classes() != nil {
@@ -116,7 +117,7 @@ func (r *run) stages(g group) []stage {
 }
 
 func (r *run) work(ctx context.Context, g group) error {
-	e, err := openEye(r.job, g, r.units, r.batch)
+	e, err := newReader(r.job, g, r.units, r.batch)
 	if err != nil {
 		return err
 	}
@@ -129,15 +130,15 @@ func (r *run) work(ctx context.Context, g group) error {
 			return err
 		}
 		r.stage, r.seen = i+1, 0
-		if err := r.keepIfDue(); err != nil {
+		if err := r.saveIfDue(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// walk does a stage from where it was left.
-func (r *run) walk(ctx context.Context, e *eye, s stage) error {
+// walk runs a stage from the image where it was stopped.
+func (r *run) walk(ctx context.Context, e *reader, s stage) error {
 	if s.prepare != nil {
 		s.prepare()
 	}
@@ -147,14 +148,14 @@ func (r *run) walk(ctx context.Context, e *eye, s stage) error {
 	if len(r.groups) > 1 {
 		note = fmt.Sprintf("%s, units %d of %d", s.name, r.group+1, len(r.groups))
 	}
-	err := e.walk(ctx, numbers[from:], r.batch, s.read, func(sight *sight, seen int) error {
+	err := e.forEach(ctx, numbers[from:], r.batch, s.read, func(sight *activations, seen int) error {
 		if err := s.each(sight); err != nil {
 			return err
 		}
 		r.done += int64(from + seen - r.seen)
 		r.seen = from + seen
 		r.job.Progress(r.done, note)
-		return r.keepIfDue()
+		return r.saveIfDue()
 	})
 	if err != nil {
 		return err
@@ -162,16 +163,16 @@ func (r *run) walk(ctx context.Context, e *eye, s stage) error {
 	return s.finish()
 }
 
-// globalStage finds thresholds over P(x).
-func (r *run) globalStage(g group) stage {
+// thresholdStage finds thresholds over P(x).
+func (r *run) thresholdStage(g group) stage {
 	return stage{
 		name: "thresholds",
 		prepare: func() {
-			if r.globals != nil {
+			if r.estimators != nil {
 				return
 			}
 			for _, c := range g {
-				r.globals = append(r.globals, r.newGlobal(c))
+				r.estimators = append(r.estimators, r.newEstimator(c))
 				if r.settings.also(NormalThreshold) {
 					r.moments = append(r.moments, &moments{mean: make([]float64, c.count()), m2: make([]float64, c.count())})
 				}
@@ -181,28 +182,30 @@ func (r *run) globalStage(g group) stage {
 			}
 		},
 		numbers: r.everyPlace,
-		read:    r.readAny,
-		each:    func(s *sight) error { return r.lookGlobally(g, s) },
-		finish:  func() error { return r.takeThresholds(g) },
+		read:    r.readAvailable,
+		each:    func(s *activations) error { return r.updateThresholds(g, s) },
+		finish:  func() error { return r.storeThresholds(g) },
 	}
 }
 
-func (r *run) newGlobal(c chunk) *Global { return NewGlobal(r.globalOptions(c)) }
-
-func (r *run) globalOptions(c chunk) GlobalOptions {
-	return GlobalOptions{Units: c.count(), Rank: r.rank, References: r.references, Sparse: r.sparse[c.layer], Error: r.settings.tolerance(), First: c.lo}
+func (r *run) newEstimator(c chunk) *ThresholdEstimator {
+	return NewThresholdEstimator(r.estimatorOptions(c))
 }
 
-// rateStage counts over P(x) how often units fire at thresholds that are not exact.
+func (r *run) estimatorOptions(c chunk) ThresholdOptions {
+	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
+}
+
+// rateStage counts over P(x) how often units fire at thresholds that come from a sketch.
 func (r *run) rateStage(g group) stage {
 	return stage{
 		name:    "global rates",
 		numbers: func() []int { return r.readable },
-		read:    r.readAny,
-		each: func(s *sight) error {
-			g.each(func(_ int, c chunk) {
+		read:    r.readAvailable,
+		each: func(s *activations) error {
+			g.forEachPart(func(_ int, c chunk) {
 				for i := range s.images {
-					r.found[c.layer].count(s.rows[c.layer].row(i, c), c)
+					r.results[c.layer].count(s.values[c.layer].row(i, c), c)
 				}
 			})
 			return nil
@@ -219,8 +222,8 @@ func (r *run) everyPlace() []int {
 	return out
 }
 
-// readAny reads samples of P(x), and leaves out those that cannot be read.
-func (r *run) readAny(ctx context.Context, places []int) ([]image, error) {
+// readAvailable reads samples of P(x) and leaves out those that cannot be read.
+func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) {
 	frame := r.job.A.Model.Frame()
 	samples, err := r.job.Read(ctx, places, frame)
 	if err != nil {
@@ -229,7 +232,7 @@ func (r *run) readAny(ctx context.Context, places []int) ([]image, error) {
 	if len(samples) == len(places) {
 		return images(places, samples), nil
 	}
-	var out []image // one by one, to know which ones are missing
+	var out []image // one by one, to find out which are missing
 	for _, p := range places {
 		one, err := r.job.Read(ctx, []int{p}, frame)
 		if err != nil {
@@ -248,16 +251,16 @@ func images(places []int, samples []dataset.Sample) []image {
 	return out
 }
 
-func (r *run) lookGlobally(g group, s *sight) error {
+func (r *run) updateThresholds(g group, s *activations) error {
 	in := make([]Input, len(s.images))
 	for i, p := range s.images {
-		in[i] = Input{Index: p.index, Reference: eligible(r.paths, p.number)}
+		in[i] = Input{Index: p.index, Reference: eligible(r.trajectories, p.number)}
 		r.index[p.number], r.label[p.number] = int32(p.index), int32(p.label)
 	}
-	g.each(func(at int, c chunk) {
-		whole, of := g[at], s.rows[c.layer]
+	g.forEachPart(func(at int, c chunk) {
+		whole, of := g[at], s.values[c.layer]
 		lo, hi := c.lo-whole.lo, c.hi-whole.lo
-		r.globals[at].update(of.data[c.lo:], of.n, lo, hi, in)
+		r.estimators[at].updateUnits(of.data[c.lo:], of.n, lo, hi, in)
 		if r.moments != nil {
 			for i := range in {
 				r.moments[at].add(of.row(i, c), lo, r.moments[at].n+i)
@@ -265,7 +268,7 @@ func (r *run) lookGlobally(g group, s *sight) error {
 		}
 	})
 	for at := range g {
-		r.globals[at].count(in)
+		r.estimators[at].count(in)
 		if r.moments != nil {
 			r.moments[at].n += len(in)
 		}
@@ -273,26 +276,26 @@ func (r *run) lookGlobally(g group, s *sight) error {
 	return nil
 }
 
-// takeThresholds enters what the globals of the group have found.
-func (r *run) takeThresholds(g group) error {
-	r.settle()
-	if len(r.readable) < r.settings.minimum() || len(r.readable) < r.rank {
-		return fmt.Errorf("%w: %d inputs can be read, and a global rate of %v takes %d", measure.ErrTooFew, len(r.readable), r.settings.Rate, r.settings.minimum())
+// storeThresholds copies thresholds and reference stimuli of a group to the results.
+func (r *run) storeThresholds(g group) error {
+	r.indexSamples()
+	if len(r.readable) < r.settings.minInputs() || len(r.readable) < r.rank {
+		return fmt.Errorf("%w: %d inputs can be read, and a global rate of %v takes %d", measure.ErrTooFew, len(r.readable), r.settings.Rate, r.settings.minInputs())
 	}
 	for at, c := range g {
-		if r.globals[at].References() == 0 {
+		if r.estimators[at].References() == 0 {
 			return fmt.Errorf("%w: no input has a complete trajectory around it", measure.ErrTooFew)
 		}
-		f := r.found[c.layer]
-		for side, t := range r.globals[at].sides {
+		f := r.results[c.layer]
+		for side, t := range r.estimators[at].sides {
 			for u := range c.count() {
 				q, count := t.threshold(u)
 				f.q[side][c.lo+u], f.fires[side][c.lo+u] = q, int32(count)
-				f.best[side][c.lo+u] = t.at[u*t.z]
+				f.strongest[side][c.lo+u] = t.strongestIndex[u*t.references]
 				fires := t.firesAtStrongest(u, q)
-				for p := range r.paths {
-					if r.paths[p].whole {
-						f.paths[p].fires[side][c.lo+u] = fires
+				for p := range r.trajectories {
+					if r.trajectories[p].exclusive {
+						f.trajectories[p].fires[side][c.lo+u] = fires
 					}
 				}
 			}
@@ -301,41 +304,42 @@ func (r *run) takeThresholds(g group) error {
 	return nil
 }
 
-// settle notes where samples stand, once all have been read.
-func (r *run) settle() {
-	r.places, r.readable = placesOf(r.index), nil
+// indexSamples records the places of all samples after they have been read.
+func (r *run) indexSamples() {
+	r.places, r.readable = newPlaceIndex(r.index), nil
 	var whole []int
 	for place, index := range r.index {
 		if index == unread {
 			continue
 		}
 		r.readable = append(r.readable, place)
-		if eligible(r.paths, place) {
+		if eligible(r.trajectories, place) {
 			whole = append(whole, place)
 		}
 	}
-	r.nulls = nullReferences(whole, nullPlaces, r.job.Key)
+	r.nulls = nullReferences(whole, maxNulls, r.job.Key)
 }
 
-// nullPlaces is around how many inputs trajectories are followed for chance. Gratings are all at hand.
-const nullPlaces = 100
+// maxNulls is the number of random inputs whose trajectories give the null. The images of gratings
+// are shared by trajectories.
+const maxNulls = 100
 
-// localStage counts firing along the trajectories of one path.
+// localStage counts firing on the images of one kind of trajectory.
 func (r *run) localStage(g group, p int) stage {
-	var f *following
-	var t itinerary
+	var f *referenceUnits
+	var t trajectoryImages
 	return stage{
 		name: "trajectories",
 		prepare: func() {
-			f = newFollowing(g, r.globals, r.places, r.nulls)
-			t = newItinerary(r.paths[p], f.places, r.nulls)
+			f = newReferenceUnits(g, r.estimators, r.places, r.nulls)
+			t = newTrajectoryImages(r.trajectories[p], f.places, r.nulls)
 		},
 		numbers: func() []int { return t.numbers },
-		read:    r.paths[p].read,
-		each: func(s *sight) error {
-			g.whole(func(at int, c chunk) {
+		read:    r.trajectories[p].read,
+		each: func(s *activations) error {
+			g.forEachChunk(func(at int, c chunk) {
 				for i, image := range s.images {
-					f.chunks[at].fire(s.rows[c.layer].row(i, c), t.visits(image.number), c, r.found[c.layer], p)
+					f.chunks[at].countFiring(s.values[c.layer].row(i, c), t.memberships(image.number), c, r.results[c.layer], p)
 				}
 			})
 			return nil

@@ -33,7 +33,7 @@ func TestGratingsOfANetwork(t *testing.T) {
 			z := activations(t, m, layer, drawn(t, path.walk, m.Frame()))
 			s := firing.Defaults()
 			s.References = 1
-			want, err := firing.Along(firing.Responses{Inputs: z.Slice(0, base.Len()), Images: z, Steps: path.walk.Trajectory}, s)
+			want, err := firing.ScoreUnits(firing.Responses{Inputs: z.Slice(0, base.Len()), Images: z, Steps: path.walk.Trajectory}, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,15 +44,16 @@ func TestGratingsOfANetwork(t *testing.T) {
 				all = append(all, r.Score)
 			}
 			got := find(t, scores, layer, path.factor, "invariance")
-			if math.Abs(got.Value-firing.Network(all, 0.2)) > 1e-9 || got.N != len(rows) || !(got.Null < got.Value) {
-				t.Errorf("layer %d, %s: %+v, want the mean %v of the top fifth", layer, path.factor, got, firing.Network(all, 0.2))
+			if math.Abs(got.Value-firing.NetworkScore(all, 0.2)) > 1e-9 || got.N != len(rows) || !(got.Null < got.Value) {
+				t.Errorf("layer %d, %s: %+v, want the mean %v of the top fifth", layer, path.factor, got, firing.NetworkScore(all, 0.2))
 			}
 		}
 	}
 	checkCurves(t, k)
 }
 
-// A curve shows its unit at its strongest input in the middle, and fires on as much of it as the unit's local rate says.
+// A curve shows its unit at its strongest input in the middle, and fires on as much of it as the
+// unit's local rate says.
 func checkCurves(t *testing.T, k kept) {
 	t.Helper()
 	type id struct {
@@ -110,7 +111,7 @@ func TestTransformationOfANetwork(t *testing.T) {
 		for i := range data.Len() {
 			copy(inputs.At(i).Data, z.At(4*i).Data)
 		}
-		want, err := firing.Along(firing.Responses{Inputs: inputs, Images: z, Steps: func(i int) []int { return []int{4 * i, 4*i + 1, 4*i + 2, 4*i + 3} }}, firing.Defaults())
+		want, err := firing.ScoreUnits(firing.Responses{Inputs: inputs, Images: z, Steps: func(i int) []int { return []int{4 * i, 4*i + 1, 4*i + 2, 4*i + 3} }}, firing.Defaults())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestChannelsAsUnits(t *testing.T) {
 		maxima.Data[i] = slices.Max(z.Data[i*64 : (i+1)*64])
 	}
 	s.References = 1
-	want, err := firing.Along(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Images: maxima, Steps: walk.Trajectory}, s)
+	want, err := firing.ScoreUnits(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Images: maxima, Steps: walk.Trajectory}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,12 @@ const (
 	statInformation      = "mutual-information"
 )
 
-// scores sums up the units of every layer.
+// scores returns the scores of every layer.
 func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
-	for layer, f := range r.found {
+	for layer, f := range r.results {
 		var all []measure.Score
-		for p, path := range r.paths {
+		for p, path := range r.trajectories {
 			for _, s := range r.firingScores(f, p) {
 				s.Factor = path.factor
 				all = append(all, s)
@@ -43,31 +43,31 @@ func (r *run) scores() []measure.PairScore {
 	return out
 }
 
-// verdicts are those of all units of a layer along a path.
-func (r *run) verdicts(f *found, path int) []verdict {
-	out := make([]verdict, f.units.count())
-	images := r.followed() * len(r.paths[path].amounts)
+// unitScores returns the scores of all units of a layer on one kind of trajectory.
+func (r *run) unitScores(f *layerResult, path int) []unitScore {
+	out := make([]unitScore, f.units.count())
+	images := r.referenceCount() * len(r.trajectories[path].amounts)
 	for u := range out {
-		out[u] = f.judge(u, path, len(r.readable), images)
+		out[u] = f.score(u, path, len(r.readable), images)
 	}
 	return out
 }
 
-// followed is how many references each unit has.
-func (r *run) followed() int {
+// referenceCount returns the number of reference stimuli of each unit.
+func (r *run) referenceCount() int {
 	n := 0
 	for _, place := range r.readable {
-		if n < r.references && eligible(r.paths, place) {
+		if n < r.references && eligible(r.trajectories, place) {
 			n++
 		}
 	}
 	return n
 }
 
-func (r *run) firingScores(f *found, path int) []measure.Score {
-	units := r.verdicts(f, path)
+func (r *run) firingScores(f *layerResult, path int) []measure.Score {
+	units := r.unitScores(f, path)
 	n := len(units)
-	by := func(of func(v verdict) float64) []float64 {
+	by := func(of func(v unitScore) float64) []float64 {
 		out := make([]float64, n)
 		for i, v := range units {
 			out[i] = of(v)
@@ -80,29 +80,30 @@ func (r *run) firingScores(f *found, path int) []measure.Score {
 			constant++
 		}
 	}
-	best := ranking(by(func(v verdict) float64 { return v.score }))
+	best := ranking(by(func(v unitScore) float64 { return v.score }))
 	top := best[:share(n, r.settings.Top)]
-	over := func(statistic string, of func(v verdict) float64, high float64) measure.Score {
+	over := func(statistic string, of func(v unitScore) float64, high float64) measure.Score {
 		s := measure.Plain(statistic, meanOver(by(of), top), n)
 		s.Max = high
 		return s
 	}
-	s := over(statInvariance, func(v verdict) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(by(func(v verdict) float64 { return v.global }))))
-	s.Low, s.High = r.interval(f, by(func(v verdict) float64 { return v.score }), best, s.Value)
+	s := over(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(by(func(v unitScore) float64 { return v.global }))))
+	s.Low, s.High = r.interval(f, by(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
-	s.Null = Network(by(func(v verdict) float64 { return v.null }), r.settings.Top)
+	s.Null = NetworkScore(by(func(v unitScore) float64 { return v.null }), r.settings.Top)
 	out := []measure.Score{
 		s,
-		over(statLocal, func(v verdict) float64 { return v.local }, 1),
-		over(statGlobal, func(v verdict) float64 { return v.global }, 1),
+		over(statLocal, func(v unitScore) float64 { return v.local }, 1),
+		over(statGlobal, func(v unitScore) float64 { return v.global }, 1),
 	}
 	selective := measure.Plain(statSelective, 1-float64(constant)/float64(n), n)
 	selective.Max = 1
-	return append(constantUnits(out, constant, n), selective)
+	return append(warnConstant(out, constant, n), selective)
 }
 
-// constantUnits warns of units that fire always. Where no unit is selective there is nothing to score.
-func constantUnits(scores []measure.Score, constant, n int) []measure.Score {
+// warnConstant adds a warning about units that are constant. Where all units are, the scores become
+// NaN.
+func warnConstant(scores []measure.Score, constant, n int) []measure.Score {
 	if constant == 0 {
 		return scores
 	}
@@ -119,7 +120,7 @@ func constantUnits(scores []measure.Score, constant, n int) []measure.Score {
 	return scores
 }
 
-// ranking lists units by value, the highest first; of equal ones the first.
+// ranking returns the indices of values in descending order. Equal values stay in their order.
 func ranking(v []float64) []int {
 	order := make([]int, len(v))
 	for i := range order {
@@ -137,9 +138,9 @@ func meanOver(v []float64, at []int) float64 {
 	return sum / float64(len(at))
 }
 
-// interval is that of the mean over the top units, by a jackknife over groups of channels: what as many other channels would give. Units of one
-// channel at different places are too much alike to count as several.
-func (r *run) interval(f *found, v []float64, best []int, full float64) (low, high float64) {
+// interval returns the interval of the mean over the top units. It is a jackknife over groups of
+// channels, since units of one channel at different positions are not independent.
+func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {
 		return math.NaN(), math.NaN()
@@ -171,15 +172,15 @@ func (r *run) interval(f *found, v []float64, best []int, full float64) (low, hi
 	return max(low, 0), high
 }
 
-// alsoScores are the means over units of what Settings.Also names.
-func (r *run) alsoScores(layer int, f *found) []measure.Score {
+// alsoScores returns the means over units of the statistics that Settings.Also names.
+func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
 	var out []measure.Score
 	for _, name := range []string{statTransformational, statSample, statNormalised, statSame, statNormal} {
 		if v := f.also[name]; v != nil {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
-	if r.settings.also(SameEquivariance) && f.also[statSame] == nil && r.paths[0].matrix {
+	if r.settings.also(SameEquivariance) && f.also[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse that feature maps could be moved back by"}
 		if !movable(r.job.A.Layers[layer].Axes) {
@@ -187,13 +188,13 @@ func (r *run) alsoScores(layer int, f *found) []measure.Score {
 		}
 		out = append(out, s)
 	}
-	if f.info[0] != nil {
+	if f.information[0] != nil {
 		out = append(out, r.informationScore(f))
 	}
 	return out
 }
 
-// meanOfUnits is the mean over units, without those at which the quantity is infinite.
+// meanOfUnits returns the mean over the units at which a quantity is finite.
 func meanOfUnits(statistic string, v []float64) measure.Score {
 	var sum float64
 	n := 0
@@ -211,30 +212,31 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	return s
 }
 
-// informationScore is the mean over the top share of units by their information about the class. Without two classes there is none to have.
-func (r *run) informationScore(f *found) measure.Score {
-	if math.IsNaN(f.info[0][0]) {
+// informationScore returns the mean information about the class over the top share of units. It is
+// NaN without two classes.
+func (r *run) informationScore(f *layerResult) measure.Score {
+	if math.IsNaN(f.information[0][0]) {
 		s := measure.Plain(statInformation, math.NaN(), 0)
 		s.Warnings = []string{"the inputs are not of two classes or more that firing could tell of: look at their labels, and at `classes` of the data"}
 		return s
 	}
-	verdicts := r.verdicts(f, 0)
+	verdicts := r.unitScores(f, 0)
 	value, null := make([]float64, len(verdicts)), make([]float64, len(verdicts))
 	for u, v := range verdicts {
-		value[u], null[u] = f.info[v.side][u], f.infoNull[v.side][u]
+		value[u], null[u] = f.information[v.side][u], f.informationNull[v.side][u]
 	}
-	s := measure.Plain(statInformation, Network(value, r.settings.Top), len(value))
-	s.Null = Network(null, r.settings.Top)
+	s := measure.Plain(statInformation, NetworkScore(value, r.settings.Top), len(value))
+	s.Null = NetworkScore(null, r.settings.Top)
 	s.Max = math.Ln2
 	s.Low, s.High = r.interval(f, value, ranking(value), s.Value)
 	return s
 }
 
-// table is what was found of units of a layer along a path.
+// table returns the scores of the units lo to hi of a layer on one kind of trajectory.
 func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
-	f := r.found[layer]
+	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)
-	images := r.followed() * len(r.paths[path].amounts)
+	images := r.referenceCount() * len(r.trajectories[path].amounts)
 	also := func(name string, u int) float64 {
 		if v := f.also[name]; v != nil {
 			return v[u]
@@ -243,26 +245,26 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	}
 	for i := range out {
 		u := lo + i
-		v := f.judge(u, path, len(r.readable), images)
+		v := f.score(u, path, len(r.readable), images)
 		sign := int(signs[v.side])
 		row := measure.UnitScore{
-			Layer: layer, Factor: r.paths[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
-			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.constant, Strongest: int(f.best[v.side][u]),
+			Layer: layer, Factor: r.trajectories[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
+			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.constant, Strongest: int(f.strongest[v.side][u]),
 			TransformationalVariance: also(statTransformational, u), SampleVariance: also(statSample, u), NormalisedVariance: also(statNormalised, u),
 			SameEquivariance: also(statSame, u), GoodfellowNormal: also(statNormal, u), MutualInformation: math.NaN(),
 		}
 		row.Channel, row.Row, row.Column = f.units.place(u)
-		if f.info[v.side] != nil {
-			row.MutualInformation = f.info[v.side][u]
+		if f.information[v.side] != nil {
+			row.MutualInformation = f.information[v.side][u]
 		}
 		out[i] = row
 	}
 	return out
 }
 
-// chosen are the units of a layer whose curves along a path are kept: the best selective ones.
-func (r *run) chosen(layer, path int) []int {
-	verdicts := r.verdicts(r.found[layer], path)
+// bestUnits returns the units of a layer whose tuning curves are kept: the best selective ones.
+func (r *run) bestUnits(layer, path int) []int {
+	verdicts := r.unitScores(r.results[layer], path)
 	values := make([]float64, len(verdicts))
 	for i, v := range verdicts {
 		values[i] = v.score

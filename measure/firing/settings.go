@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Settings are those of the measure.
+// Settings are the settings of the measure.
 type Settings struct {
 	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"the global firing rate that thresholds are chosen for: units fire for this share of the data, or a little more where values tie"`
 	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this share of its units, the best"`
@@ -21,12 +21,14 @@ type Settings struct {
 	Curves     int      `key:"curves" json:"curves" default:"4" min:"0" doc:"best units of each layer whose responses along their trajectory are kept in curves.parquet"`
 }
 
-// What Settings.Also can name.
+// Additional statistics that Settings.Also can name.
 const (
-	Variance          = "variance"           // transformational and sample variance, and their quotient
-	SameEquivariance  = "same-equivariance"  // the quotient after the feature maps are moved back
-	NormalThreshold   = "normal-threshold"   // firing rates by a threshold from mean and deviation
-	MutualInformation = "mutual-information" // of firing and class
+	// transformational and sample variance, and their ratio
+	Variance = "variance"
+	// the ratio after the inverse transformation of the feature maps
+	SameEquivariance  = "same-equivariance"
+	NormalThreshold   = "normal-threshold"   // firing rates at thresholds from mean and deviation
+	MutualInformation = "mutual-information" // between firing and class
 )
 
 // Values of Settings.Positions besides numbers.
@@ -35,17 +37,17 @@ const (
 	Channels     = "channels"
 )
 
-// Defaults are those of study files.
+// Defaults returns the settings of a study that sets none.
 func Defaults() Settings {
 	return Settings{Rate: 0.01, Top: 0.2, Positions: AllPositions, Steps: 10, Curves: 4}
 }
 
 func (s Settings) check() error {
 	if !(s.Rate > 0 && s.Rate <= 1) {
-		return fmt.Errorf("rate is %v: it is a share above 0, such as 0.01", s.Rate)
+		return fmt.Errorf("rate is %v: it must be above 0 and at most 1, such as 0.01", s.Rate)
 	}
 	if !(s.Top > 0 && s.Top <= 1) {
-		return fmt.Errorf("top is %v: it is a share above 0, such as 0.2", s.Top)
+		return fmt.Errorf("top is %v: it must be above 0 and at most 1, such as 0.2", s.Top)
 	}
 	if err := s.checkThresholds(); err != nil {
 		return err
@@ -62,10 +64,10 @@ func (s Settings) check() error {
 	known := []string{Variance, SameEquivariance, NormalThreshold, MutualInformation}
 	for i, a := range s.Also {
 		if !slices.Contains(known, a) {
-			return fmt.Errorf("also %q: there are %v", a, known)
+			return fmt.Errorf("unknown statistic %q in also: it must be one of %v", a, known)
 		}
 		if slices.Contains(s.Also[:i], a) {
-			return fmt.Errorf("also names %s twice", a)
+			return fmt.Errorf("also names %s more than once", a)
 		}
 	}
 	_, err := s.positions()
@@ -82,19 +84,19 @@ func (s Settings) checkThresholds() error {
 	switch s.Thresholds {
 	case "", Exact:
 		if s.Error != 0 {
-			return errors.New("error is that of thresholds: sketch; exact thresholds have none")
+			return errors.New("error applies to thresholds: sketch only; remove it or set thresholds: sketch")
 		}
 	case Sketched:
-		if s.Error != 0 && !(s.Error >= leastError && s.Error <= 0.5) {
-			return fmt.Errorf("error is %v: it is a share of the rate, %v to 0.5", s.Error, leastError)
+		if s.Error != 0 && !(s.Error >= minError && s.Error <= 0.5) {
+			return fmt.Errorf("error is %v: it must be between %v and 0.5", s.Error, minError)
 		}
 	default:
-		return fmt.Errorf("thresholds is %q: it is exact or sketch", s.Thresholds)
+		return fmt.Errorf("thresholds is %q: it must be exact or sketch", s.Thresholds)
 	}
 	return nil
 }
 
-// tolerance is the relative error that thresholds may have, 0 where they are exact.
+// tolerance returns the relative error that thresholds may have. It is 0 where they are exact.
 func (s Settings) tolerance() float64 {
 	switch {
 	case s.Thresholds != Sketched:
@@ -106,19 +108,20 @@ func (s Settings) tolerance() float64 {
 }
 
 const (
-	leastError    = 0.001
+	minError      = 0.001
 	maxReferences = 1000
 	maxSteps      = 1000
 )
 
-// positions is the number of random positions, 0 for all of them or for maxima.
+// positions returns the number of random positions, or 0 where units are all positions or maxima of
+// channels.
 func (s Settings) positions() (int, error) {
 	if s.Positions == AllPositions || s.Positions == Channels {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(s.Positions)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("positions is %q: it is all, channels, or a number of positions", s.Positions)
+		return 0, fmt.Errorf("positions is %q: it must be all, channels or a positive number", s.Positions)
 	}
 	return n, nil
 }

@@ -50,7 +50,8 @@ func normals(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-// The rate at a sketch's thresholds misses the one asked for by no more than the error that is stated.
+// The rate at a sketch's thresholds misses the one asked for by no more than the error that is
+// stated.
 func TestSketchKeepsItsError(t *testing.T) {
 	t.Parallel()
 	const units = 60
@@ -113,7 +114,8 @@ func TestMergedSketchKeepsItsError(t *testing.T) {
 	}
 }
 
-// A sketch of the sizes that studies have takes the same memory however many inputs there are, and less than the values.
+// A sketch of the sizes that studies have takes the same memory however many inputs there are, and
+// less than the values.
 func TestSketchIsFlat(t *testing.T) {
 	t.Parallel()
 	small, large := sketchBytes(1_000, 0.05), sketchBytes(1_000_000, 0.05)
@@ -122,17 +124,18 @@ func TestSketchIsFlat(t *testing.T) {
 	}
 	for _, k := range []int{1, 17, 100, 1_000, 1 << 20} {
 		for _, e := range []float64{0, 0.001, 0.01, 0.1, 0.5} {
-			o := GlobalOptions{Units: 1, Rank: k, References: 1, Sparse: true, Error: e}
+			o := ThresholdOptions{Units: 1, Rank: k, References: 1, sparse: true, Error: e}
 			exact := o
 			exact.Error = 0
-			if o.Bytes() > exact.Bytes() {
-				t.Errorf("rank %d, error %v: %d bytes, and exactly %d", k, e, o.Bytes(), exact.Bytes())
+			if o.bytes() > exact.bytes() {
+				t.Errorf("rank %d, error %v: %d bytes, and exactly %d", k, e, o.bytes(), exact.bytes())
 			}
 		}
 	}
 }
 
-// What was merged from parts, some of them read back from their states, has the error of a whole; ties and constant units are told exactly.
+// What was merged from parts, some of them read back from their states, has the error of a whole;
+// ties and constant units are told exactly.
 func TestSketchMerges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -147,11 +150,11 @@ func TestSketchMerges(t *testing.T) {
 			z.Data[i*units+1] = max(0, float32(r.NormFloat64()-3)) // 0 but for one in 740
 			z.Data[i*units+2] = 5
 		}
-		o := GlobalOptions{Units: units, Rank: Rank(n, 0.03), References: 2, Error: relative}
-		whole := NewGlobal(o)
+		o := ThresholdOptions{Units: units, Rank: Rank(n, 0.03), References: 2, Error: relative}
+		whole := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(100, n/2).Draw(t, "part"))
-			part := NewGlobal(o)
+			part := NewThresholdEstimator(o)
 			if err := part.Update(z.Slice(at, end), in[at:end]); err != nil {
 				t.Fatal(err)
 			}
@@ -183,39 +186,41 @@ func TestSketchMerges(t *testing.T) {
 	})
 }
 
-// Sketches of other errors are not merged, and a state with more values than there is room for is an error.
+// Sketches of other errors are not merged, and a state with more values than there is room for is
+// an error.
 func TestSketchRefuses(t *testing.T) {
 	t.Parallel()
-	o := GlobalOptions{Units: 1, Rank: 1_000, References: 1, Error: 0.1}
-	g := NewGlobal(o)
+	o := ThresholdOptions{Units: 1, Rank: 1_000, References: 1, Error: 0.1}
+	g := NewThresholdEstimator(o)
 	o.Error = 0.02
-	if err := g.Merge(NewGlobal(o)); err == nil {
+	if err := g.Merge(NewThresholdEstimator(o)); err == nil {
 		t.Error("sketches of other errors were merged")
 	}
-	g.sides[0].sketch.fill[0] = 1 << 12
+	g.sides[0].sketch.counts[0] = 1 << 12
 	raw, err := g.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Error = 0.1
-	if err := NewGlobal(o).UnmarshalBinary(raw); err == nil {
+	if err := NewThresholdEstimator(o).UnmarshalBinary(raw); err == nil {
 		t.Error("a level with more values than it has room for was read")
 	}
 }
 
-// However large rank and error are, what moves up from a level fits above it, at the latest when that has moved up itself, which it can.
+// However large rank and error are, what moves up from a level fits above it, at the latest when
+// that has moved up itself, which it can.
 func TestLevelsFit(t *testing.T) {
 	t.Parallel()
 	for k := 1; k < 1<<22; k += 1 + k/7 {
 		for _, relative := range []float64{0.5, 0.4, 0.3, 0.2, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.003, 0.001} {
 			s := newSketch(1, k, relative, 0)
 			for h := range s.levels() - 1 {
-				up := s.room(h) / 2 >> s.lift(h)
+				up := s.room(h) / 2 >> s.liftShift(h)
 				if up < 1 || up > s.room(h+1) {
-					t.Fatalf("rank %d, error %v: %d move up from level %d of %v", k, relative, up, h, s.start)
+					t.Fatalf("rank %d, error %v: %d move up from level %d of %v", k, relative, up, h, s.offsets)
 				}
-				if full := s.room(h+1) - up + 1; h+2 < s.levels() && full/2>>s.lift(h+1) < 1 {
-					t.Fatalf("rank %d, error %v: %d values at level %d of %v do not move up", k, relative, full, h+1, s.start)
+				if full := s.room(h+1) - up + 1; h+2 < s.levels() && full/2>>s.liftShift(h+1) < 1 {
+					t.Fatalf("rank %d, error %v: %d values at level %d of %v do not move up", k, relative, full, h+1, s.offsets)
 				}
 			}
 		}

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// mostShort is how many values are sorted without branches, at most.
-const mostShort = 64
+// maxShort is the largest number of values that are sorted by counting.
+const maxShort = 64
 
-// sorted sorts values, none of them NaN, of which the first are mostly in order already. Whichever of two is larger is as good as random here, so
-// that a branch on it would be foreseen half of the time: few values are compared with each other all, and counted.
+// sorted sorts values in place. None is NaN, and the first of them are mostly in order. Few values
+// are sorted by comparing all pairs and counting, without branches: each branch would be
+// mispredicted half of the time.
 func sorted(v []float32) {
 	ordered := min(1, len(v))
 	for ordered < len(v) && v[ordered-1] <= v[ordered] {
@@ -19,14 +20,14 @@ func sorted(v []float32) {
 	case rest == 0:
 	case rest <= 2:
 		insert(v, ordered)
-	case len(v) > mostShort:
+	case len(v) > maxShort:
 		slices.Sort(v)
 	default:
 		mergeRest(v, ordered)
 	}
 }
 
-// insert sorts values of which so many are in order.
+// insert sorts values, the first of which (ordered) are in order, by insertion.
 func insert(v []float32, ordered int) {
 	for i := ordered; i < len(v); i++ {
 		x, j := v[i], i
@@ -37,9 +38,9 @@ func insert(v []float32, ordered int) {
 	}
 }
 
-// mergeRest sorts values of which so many are in order: it sorts the rest, and merges the two from both ends at once.
+// mergeRest sorts the values after the first ordered ones, and merges the two parts from both ends.
 func mergeRest(v []float32, ordered int) {
-	var all [mostShort + 4]float32 // each of the two between bounds
+	var all [maxShort + 4]float32 // each of the two between bounds
 	lowest, highest := float32(math.Inf(-1)), float32(math.Inf(1))
 	n := len(v)
 	first, second := 1, ordered+3
@@ -62,9 +63,9 @@ func mergeRest(v []float32, ordered int) {
 	}
 }
 
-// spread puts values where they belong by the count of those that are less.
+// spread writes values in order, each at the number of smaller values.
 func spread(to, values []float32) {
-	var places [mostShort]int
+	var places [maxShort]int
 	for i, x := range values {
 		place := i
 		for j, y := range values[:i] {
@@ -79,7 +80,7 @@ func spread(to, values []float32) {
 	}
 }
 
-// less is 1 where a < b, else 0.
+// less returns 1 if a < b, else 0.
 func less(a, b float32) int {
 	if a < b {
 		return 1

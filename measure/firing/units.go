@@ -9,18 +9,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// unitSet says which values of a layer are its units.
+// A unitSet says which values of a layer are its units.
 type unitSet struct {
 	shape     []int // of one sample
 	axes      onnx.Axes
 	channels  int
 	positions int
-	first     bool  // channels come before positions
-	picked    []int // positions that are units; nil: all
+	first     bool  // channels are the first axis
+	picked    []int // the positions that are units; nil: all
 	maxima    bool  // a unit is the maximum of a channel
 }
 
-// newUnits says what the units of a layer are. The positions of a random sample are those of all channels.
+// newUnits returns the units of a layer. Random positions are the same for all channels.
 func newUnits(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, first: true}
 	if len(l.Axes) > 0 {
@@ -28,7 +28,8 @@ func newUnits(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	}
 	last := len(l.Shape) - 1
 	switch at := strings.IndexByte(string(u.axes), 'C'); {
-	case last < 1 || len(u.axes) != len(l.Shape): // a vector, or not known: every value is a channel
+	// a vector, or not known: every value is a channel
+	case last < 1 || len(u.axes) != len(l.Shape):
 	case at == 0:
 		u.channels, u.positions = l.Shape[0], tensor.Size(l.Shape[1:])
 	case strings.LastIndexByte(string(u.axes), 'C') == last:
@@ -42,7 +43,7 @@ func newUnits(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	return u
 }
 
-// count is the number of units.
+// count returns the number of units.
 func (u *unitSet) count() int {
 	switch {
 	case u.maxima:
@@ -53,7 +54,8 @@ func (u *unitSet) count() int {
 	return u.channels * u.positions
 }
 
-// read returns the units of some samples: b x count. It is z itself where every value is a unit, else dst, grown as need be.
+// read returns the units of a batch z: b x count. It returns z.Data where every value is a unit,
+// else dst, grown if necessary.
 func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	if !u.maxima && u.picked == nil {
 		return z.Data
@@ -91,7 +93,7 @@ func (u *unitSet) readPicked(dst, z []float32) {
 	}
 }
 
-// flat is where unit i stands in one sample of the layer.
+// flat returns the index of unit i among the values of one sample.
 func (u *unitSet) flat(i int) int {
 	if u.picked == nil {
 		return i
@@ -103,7 +105,8 @@ func (u *unitSet) flat(i int) int {
 	return u.picked[i/u.channels]*u.channels + i%u.channels
 }
 
-// place is where unit i stands: its channel, and its row and column, -1 where it has none. The place along time or tokens is a row.
+// place returns the channel, row and column of unit i. Row and column are -1 where there are none;
+// a position in time or among tokens is a row.
 func (u *unitSet) place(i int) (channel, row, column int) {
 	if u.maxima {
 		return i, -1, -1

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// BenchmarkTwenty trains twenty probes of the paper's size, 768-512-256-1, for two epochs of 1,024 samples: one after the other, each with
-// all cores, and side by side as the measures do.
+// BenchmarkTwenty trains twenty probes of the paper's size, 768-512-256-1, for two epochs of 1,024
+// samples: one after the other, each with all cores, and side by side as the measures do.
 func BenchmarkTwenty(b *testing.B) {
 	const n, d, probes = 1024, 768, 20
 	training := defaultTraining()
@@ -31,9 +31,9 @@ func BenchmarkTwenty(b *testing.B) {
 	}
 	table := features.NewTable(nil, d, data)
 	in := newProbeInput("bench", table.Places, table)
-	var problems []*problem
+	var problems []*probeSpec
 	for k := range probes {
-		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), in: in, want: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
+		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), input: in, target: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
 		problems = append(problems, p)
 	}
 	speed := func(b *testing.B, before time.Duration) {
@@ -56,8 +56,8 @@ func BenchmarkTwenty(b *testing.B) {
 		before := machine.CPUTime()
 		for b.Loop() {
 			r.store = &features.Store{Dir: b.TempDir()}
-			r.kept.done = map[string]outcome{}
-			_, err := r.solve(b.Context(), problems, func(context.Context, *problem, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
+			r.checkpoint.done = map[string]outcome{}
+			_, err := r.trainProbes(b.Context(), problems, func(context.Context, *probeSpec, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func BenchmarkTwenty(b *testing.B) {
 }
 
 // alone trains one probe with the engine as it comes, and gives its weights.
-func alone(ctx context.Context, r *run, p *problem) (map[string]tensor.Tensor, error) {
+func alone(ctx context.Context, r *run, p *probeSpec) (map[string]tensor.Tensor, error) {
 	net, err := p.network()
 	if err != nil {
 		return nil, err
@@ -78,6 +78,6 @@ func alone(ctx context.Context, r *run, p *problem) (map[string]tensor.Tensor, e
 		return nil, err
 	}
 	defer tr.Close()
-	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation}, train.Fitting{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
+	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation}, train.Fitting{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
 	return tr.Weights(), err
 }

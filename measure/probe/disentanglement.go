@@ -10,13 +10,14 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// quarters are the parts of the range that disentanglement tells apart (Figure 8).
+// quarters is the number of parts of the range that disentanglement scores separately (Figure 8).
 const quarters = 4
 
-// Disentanglement returns the measure disentanglement: rmse-change, what the RMSE of a probe for a factor becomes more when the test samples
-// are transformed while the factor that is wanted stays that of the clean sample; accuracy-change, what the accuracy becomes less, of
-// factors that are classes. There is a score for each quarter of the parameter's range, named by its middle, or for each value of a list,
-// and one over all.
+// Disentanglement returns the measure disentanglement. rmse-change is the increase of a probe's
+// RMSE when the test samples are transformed while the target stays the factor of the clean sample.
+// For factors that are classes, accuracy-change is the decrease of the accuracy. There is a score
+// for each quarter of the parameter's range, named by its middle, or for each value of a list, and
+// one over all.
 func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	inner, err := Informativeness(s)
 	if err != nil {
@@ -45,16 +46,16 @@ func (m *disentanglement) Work(j *procedure.Job) int64 {
 
 func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		if err := r.extract(ctx, r.drawn(), r.testPlaces()); err != nil {
+	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		if err := r.extract(ctx, r.drawnTransform(), r.testPlaces()); err != nil {
 			return nil, err
 		}
 		targets, err := r.targets(&s.Targets)
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.disturbed(ctx, layer, targets) }, err
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.disentanglementScores(ctx, layer, targets) }, err
 	})
 }
 
-// testPlaces are the places of the test samples.
+// testPlaces returns the places of the test samples.
 func (r *run) testPlaces() []int {
 	var out []int
 	for _, i := range r.split.test {
@@ -63,42 +64,43 @@ func (r *run) testPlaces() []int {
 	return out
 }
 
-// disturbed trains probes for every factor on the clean representation of a layer, and judges them on the moved one too.
-func (r *run) disturbed(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
-	table, err := r.open(ctx, layer, view{}, nil)
+// disentanglementScores trains probes for every factor on a layer's clean representation and tests
+// them on the clean and the transformed one.
+func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
+	table, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
-	moved, err := r.open(ctx, layer, r.drawn(), r.testPlaces())
+	moved, err := r.open(ctx, layer, r.drawnTransform(), r.testPlaces())
 	if err != nil {
 		return nil, err
 	}
 	defer moved.Close()
-	in, err := r.clean(layer, table)
+	in, err := r.cleanInput(layer, table)
 	if err != nil {
 		return nil, err
 	}
-	under := r.features(layer, "moved", moved)
+	under := r.newInput(layer, "moved", moved)
 	under.mean, under.scale = in.mean, in.scale
-	var readings []*reading
-	var problems []*problem
+	var readings []*probeSet
+	var problems []*probeSpec
 	for _, t := range targets {
 		t.split.test = slices.DeleteFunc(slices.Clone(t.split.test), func(i int) bool { return !under.has(i) })
-		for _, d := range r.readings(layer, in, t.target, t.split, r.training.Hidden, t.name) {
-			readings, problems = append(readings, d), append(problems, d.problems()...)
+		for _, d := range r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name) {
+			readings, problems = append(readings, d), append(problems, d.specs()...)
 		}
 	}
 	tests := map[*target][]int{}
 	for _, d := range readings {
 		tests[d.target] = d.test
 	}
-	found, err := r.solve(ctx, problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
-		before, err := r.predictions(ctx, p, net, in, tests[p.want])
+	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+		before, err := r.predictions(ctx, p, net, in, tests[p.target])
 		if err != nil {
 			return nil, err
 		}
-		after, err := r.predictions(ctx, p, net, under, tests[p.want])
+		after, err := r.predictions(ctx, p, net, under, tests[p.target])
 		return outcome{before, after}, err
 	})
 	if err != nil {
@@ -106,27 +108,27 @@ func (r *run) disturbed(ctx context.Context, layer onnx.Layer, targets []factorT
 	}
 	var out []measure.Score
 	for _, d := range readings {
-		parts := r.stretches(quarters)
+		parts := r.parameterBins(quarters)
 		if len(parts) > 1 {
-			parts = append(parts, stretch{"", func(int) bool { return true }})
+			parts = append(parts, parameterBin{"", func(int) bool { return true }})
 		}
 		for _, part := range parts {
-			out = append(out, d.change(found, part)...)
+			out = append(out, d.changeScores(found, part)...)
 		}
 	}
 	return out, nil
 }
 
-// change is what the samples of a stretch lose when they are moved.
-func (d *reading) change(found map[string]outcome, part stretch) []measure.Score {
+// changeScores returns the loss of accuracy on the samples of a bin when they are transformed.
+func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []measure.Score {
 	var rows, samples []int
 	for k, i := range d.test {
-		if part.in(i) {
+		if part.contains(i) {
 			rows, samples = append(rows, k), append(samples, i)
 		}
 	}
 	if len(rows) == 0 {
-		return nil // no draw fell there
+		return nil // no sample was drawn there
 	}
 	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.seeds), min: math.Inf(-1), max: math.Inf(1)}
 	more := func(before, after []float64, want []float64) float64 { return RMSE(after, want) - RMSE(before, want) }
@@ -136,10 +138,10 @@ func (d *reading) change(found map[string]outcome, part stretch) []measure.Score
 			return Accuracy(before, want) - Accuracy(after, want)
 		}
 	}
-	want := d.target.truth(samples)
+	want := d.target.values(samples)
 	e.of = func(s int, some []int) float64 {
-		o := found[d.network(s)]
-		return more(at(at(o[0], rows), some), at(at(o[1], rows), some), at(want, some))
+		o := found[d.probeName(s)]
+		return more(take(take(o[0], rows), some), take(take(o[1], rows), some), take(want, some))
 	}
 	s := e.score()
 	s.Variant, s.Factor, s.Parameter = d.kind, d.target.name, part.parameter

@@ -1,24 +1,33 @@
-// Package probe asks what a small network can read from a representation, and what disturbs it: the four axes of Plachouras et
-// al. 2025, "Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks".
+// Package probe measures what a small network can read from a representation and how
+// transformations of the input change that. It implements the four axes of Plachouras et al. 2025,
+// "Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks": informativeness,
+// equivariance, invariance and disentanglement.
 //
-// A probe g is trained on the representations z = f(x) of some samples, chosen on others and judged on a third part. With T a
-// transformation of the input with parameter p, z' = f(T_p(x)):
+// A probe g is trained on the representations z = f(x) of some samples, selected on others and
+// tested on a third part. T_p is a transformation of the input with parameter p, and z' =
+// f(T_p(x)):
 //
 //	informativeness              g(z) = F, a factor of variation (section II-B1)
 //	parameter-equivariance       g(z, z') = p (equation 1)
-//	representation-equivariance  g(z, p) = z' (equation 2), z and z' of unit length, p first embedded in 32 dimensions
-//	invariance                   cos(z, z') against p (section III-C); there is no probe
-//	disentanglement              of g trained for F on z, RMSE(g(z')) - RMSE(g(z)) for each quarter of p's range (section III-B)
+//	representation-equivariance  g(z, p) = z' (equation 2), with z and z' of unit length
+//	invariance                   cos(z, z') against p (section III-C), without a probe
+//	disentanglement              RMSE(g(z')) - RMSE(g(z)) for g trained for F on z (section III-B)
 //
-// A probe is a single linear layer ("slp"), a network of two hidden layers with ReLU ("mlp"), or linear least squares in closed form
-// ("ridge"), which serves as a fast check. The networks are trained by Adam (rate 1e-3, coupled weight decay 1e-3, batches of 32) until
-// the validation loss has not fallen for ten epochs, a hundred at most; the weights of the best epoch are kept. Numbers are
-// predicted by squared error, classes by cross-entropy.
+// A probe is a single linear layer ("slp"), a network with two hidden layers and ReLU ("mlp"), or
+// ridge regression in closed form ("ridge"), a fast check. Networks are trained by Adam (rate 1e-3,
+// coupled weight decay 1e-3, batches of 32) for at most 100 epochs, until the validation loss has
+// not fallen for ten. The weights of the best epoch are used. The loss is the squared error for
+// quantities and the cross-entropy for classes.
 //
-// Every score is a mean over seeds of the network, with an interval that has the spread over seeds and over samples (a jackknife over
-// groups of test samples) in it, half widths added in quadrature. Its null is what the same probe comes to when it was trained on
-// shuffled targets; beside it stands the baseline of the mean, or of the most frequent class.
+// A score is the mean over seeds of the network. Its interval combines the spread over seeds with a
+// jackknife over groups of test samples, half widths added in quadrature. Its null is the score of
+// the same probe trained on shuffled targets. A baseline score is that of predicting the mean, or
+// the most frequent class.
 //
-// Probes of one layer are trained side by side, each on one core and several steps in a run of the engine; probes of one form use the
-// same graphs one after the other. The numbers do not depend on how many there are.
+// For example, as a measure of a study or of study.Measure:
+//
+//	m, err := probe.Informativeness(probe.InformativenessDefaults())
+//
+// Probes of one layer are trained in parallel, each on one core, and probes of the same form share
+// compiled graphs. Scores do not depend on the number of cores.
 package probe

@@ -20,10 +20,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// names are the factors of shapes that the images of factorImages hold, one a pixel, each brought to [0, 1].
+// names are the factors of shapes that the images of factorImages hold, one a pixel, each brought
+// to [0, 1].
 var names = []string{"hue", "rotation", "x", "y"}
 
-// factorImages are shapes whose factors are drawn as the pixels of 2 x 2 images, so that a model can hand them on.
+// factorImages are shapes whose factors are drawn as the pixels of 2 x 2 images, so that a model
+// can hand them on.
 type factorImages struct{ *dataset.Shapes }
 
 func (f factorImages) Factors() []string { return names }
@@ -111,7 +113,7 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 // shiftOf adds between low and high to a pixel.
 func shiftOf(pixel int, low, high float64) *procedure.Transform {
 	law := transform.Uniform(low, high)
-	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Law: addTo{pixel, law}}}, Range: &law}
+	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Transform: addTo{pixel, law}}}, Range: &law}
 }
 
 // mustRun does a job and returns its scores by "statistic variant factor parameter".
@@ -165,7 +167,8 @@ func TestRepresentationThatIsTheFactors(t *testing.T) {
 	}
 }
 
-// Without a factor its R^2 is at the null; a rotation of the representation keeps everything for a linear probe.
+// Without a factor its R^2 is at the null; a rotation of the representation keeps everything for a
+// linear probe.
 func TestFactorRemovedAndRotated(t *testing.T) {
 	t.Parallel()
 	m, err := Informativeness(quick())
@@ -214,7 +217,7 @@ func TestParameterThatIsNoNumber(t *testing.T) {
 	s.Training = quick().Training
 	s.Probe = []string{SLP}
 	m, err := ParameterEquivariance(s)
-	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Law: addTo{0, transform.Fixed(1)}}, {Parameter: "down", Law: addTo{0, transform.Fixed(-1)}}}}
+	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Transform: addTo{0, transform.Fixed(1)}}, {Parameter: "down", Transform: addTo{0, transform.Fixed(-1)}}}}
 	found := mustRun(t, m, err, factorJob(t, 400, linearModel(t, identity()), tr))
 	if a := found["accuracy slp"]; a.Value < 0.95 || found["baseline-accuracy"].Value > 0.75 {
 		t.Errorf("%+v, and %+v of the more frequent one", a, found["baseline-accuracy"])
@@ -226,7 +229,7 @@ func TestLinearRepresentationUnderALinearTransformation(t *testing.T) {
 	s := EquivarianceDefaults()
 	s.Training = quick().Training
 	m, err := RepresentationEquivariance(s)
-	tr := &procedure.Transform{Name: "swap", Identity: "swap", Values: []procedure.Value{{Law: swap{0, 3}}}}
+	tr := &procedure.Transform{Name: "swap", Identity: "swap", Values: []procedure.Value{{Transform: swap{0, 3}}}}
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), tr))
 	for _, kind := range s.Probe {
 		if c, g := found["cosine "+kind], found["gain "+kind]; c.Value < 0.999 || g.Value < 0.98 || c.Null > 0.99 {
@@ -236,7 +239,7 @@ func TestLinearRepresentationUnderALinearTransformation(t *testing.T) {
 	if c := found["identity-cosine"]; c.Value > 0.98 || found["identity-mse"].Value == 0 {
 		t.Errorf("z itself: %+v", c)
 	}
-	still := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Law: transform.Identity{}}}}))
+	still := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Transform: transform.Identity{}}}}))
 	if g := still["gain ridge"]; !math.IsNaN(g.Value) || len(g.Warnings) != 1 || still["identity-cosine"].Value < 1-1e-12 {
 		t.Errorf("where nothing moves, the gain is %+v", g)
 	}
@@ -274,7 +277,8 @@ func TestDisentangledFactors(t *testing.T) {
 				}
 			}
 		}
-		// A shift by d adds d to what is read: over a quarter of the range, the root of the mean of d^2.
+		// A shift by d adds d to what is read: over a quarter of the range, the root of the mean of
+		// d^2.
 		outer, inner := found["rmse-change "+kind+" hue 0.6"], found["rmse-change "+kind+" hue -0.2"]
 		if math.Abs(outer.Value-math.Sqrt(0.36+0.16/12)) > 0.1 || math.Abs(inner.Value-math.Sqrt(0.04+0.16/12)) > 0.1 || total != 50 {
 			t.Errorf("hue under its own shift: %+v, %+v, %d samples", outer, inner, total)
@@ -289,7 +293,7 @@ func TestDisentangledFactors(t *testing.T) {
 func TestInvarianceAgainstTheParameter(t *testing.T) {
 	t.Parallel()
 	m, err := Invariance(InvarianceDefaults())
-	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Law: addTo{2, transform.Fixed(0)}}, {Parameter: "1", Law: addTo{2, transform.Fixed(1)}}, {Parameter: "3", Law: addTo{2, transform.Fixed(3)}}}}
+	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addTo{2, transform.Fixed(0)}}, {Parameter: "1", Transform: addTo{2, transform.Fixed(1)}}, {Parameter: "3", Transform: addTo{2, transform.Fixed(3)}}}}
 	j := factorJob(t, 300, linearModel(t, identity()), list)
 	found := mustRun(t, m, err, j)
 	sum := 0.0

@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// workers is how many probes are trained side by side.
+// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads
@@ -26,31 +26,32 @@ func (r *run) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// together is how many steps of a probe are one run of the engine.
-const together = 8
+// stepsPerRun is the number of training steps in one run of the engine.
+const stepsPerRun = 8
 
-// engine executes a probe: on one core, since another probe has the next.
+// engine returns the options of a probe's session: one core, since probes run in parallel.
 func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
 
-// An outcome is what came of a probe: lists of numbers that scores are made of.
+// An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// solve trains probes side by side and has each judged. What an earlier run of the job has done is taken as it is.
-func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
+// trainProbes trains probes in parallel and tests each with judge. Outcomes in the checkpoint are
+// used as they are.
+func (r *run) trainProbes(ctx context.Context, problems []*probeSpec, judge func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
-	pool := &trainers{most: r.workers()}
+	pool := &trainerPool{capacity: r.workers()}
 	defer pool.close()
 	for _, p := range problems {
-		if r.kept.outcome(p.name) != nil {
-			r.worked(r.trainingWork(p))
+		if r.checkpoint.outcome(p.name) != nil {
+			r.addWork(r.trainingWork(p))
 			continue
 		}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			net, err := r.fit(ctx, p, pool)
+			net, err := r.trainProbe(ctx, p, pool)
 			if err != nil {
 				return fmt.Errorf("probe %s: %w", p.name, err)
 			}
@@ -58,12 +59,12 @@ func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx con
 			if err != nil {
 				return fmt.Errorf("probe %s: %w", p.name, err)
 			}
-			r.worked(r.trainingWork(p))
-			return r.kept.add(p.name, found)
+			r.addWork(r.trainingWork(p))
+			return r.checkpoint.finish(p.name, found)
 		})
 	}
 	err := group.Wait()
-	if saving := r.kept.flush(); err == nil {
+	if saving := r.checkpoint.flush(); err == nil {
 		err = saving
 	}
 	if err != nil {
@@ -71,13 +72,13 @@ func (r *run) solve(ctx context.Context, problems []*problem, judge func(ctx con
 	}
 	out := map[string]outcome{}
 	for _, p := range problems {
-		out[p.name] = r.kept.outcome(p.name)
+		out[p.name] = r.checkpoint.outcome(p.name)
 	}
 	return out, nil
 }
 
-// fit is the trained probe: from the store, which other jobs fill too, or trained now.
-func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model, error) {
+// trainProbe returns the trained probe, from the store if it has the weights.
+func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (*onnx.Model, error) {
 	net, err := p.network()
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model,
 	if p.kind == Ridge {
 		weights, err = p.ridge()
 	} else {
-		weights, err = r.descend(ctx, p, net, pool)
+		weights, err = r.trainNetwork(ctx, p, net, pool)
 	}
 	if err != nil {
 		return nil, err
@@ -103,19 +104,19 @@ func (r *run) fit(ctx context.Context, p *problem, pool *trainers) (*onnx.Model,
 	return rewrite.WithWeights(net, weights)
 }
 
-// descend trains a network.
-func (r *run) descend(ctx context.Context, p *problem, net *onnx.Model, pool *trainers) (map[string]tensor.Tensor, error) {
+// trainNetwork trains a probe by gradient descent.
+func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
-	tr, err := pool.take(p.form(), net, func() (*train.Trainer, error) {
+	tr, err := pool.get(p.form(), net, func() (*train.Trainer, error) {
 		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
-			Together: together, Engine: r.engine()})
+			Together: stepsPerRun, Engine: r.engine()})
 	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = tr.Fit(ctx, &source{problem: p, samples: p.train}, &source{problem: p, samples: p.validation},
-		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.kept.of(ctx, p.name),
-			Progress: func(e train.Epoch) { r.note(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation)) }})
+	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation},
+		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.checkpoint.probe(ctx, p.name),
+			Progress: func(e train.Epoch) { r.setStatus(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation)) }})
 	if err != nil {
 		return nil, errors.Join(err, tr.Close())
 	}
@@ -157,7 +158,8 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	return out, r.Close()
 }
 
-// predict gives what a probe makes of some samples, in order: y is one sample's output, valid during the call.
+// predict calls each with the output y of a probe for some samples, in order. y is valid during the
+// call only.
 func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
 	session, err := r.job.Runtime.NewSession(net, r.engine())
@@ -194,7 +196,7 @@ func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeI
 	y := out[0].Tensor()
 	for k := range samples {
 		if y.At(k).Finite() >= 0 {
-			return fmt.Errorf("it predicts NaN or infinity: lower the rate")
+			return fmt.Errorf("the probe predicts NaN or infinity: lower the rate")
 		}
 		if err := each(k, y.At(k).Data); err != nil {
 			return err

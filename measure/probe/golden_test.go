@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A goldenValue is the mean of a statistic over probes that PyTorch trained from different seeds, and its deviation.
+// A goldenValue is the mean of a statistic over probes that PyTorch trained from different seeds,
+// and its deviation.
 type goldenValue struct{ Mean, Deviation float64 }
 
 func readGolden(t *testing.T, path string) map[string]goldenValue {
@@ -42,7 +43,8 @@ func agree(t *testing.T, what string, got float64, golden map[string]goldenValue
 	}
 }
 
-// The same data and settings come to what PyTorch comes to, in the mean over seeds: 3 of the slp and 40 of a narrow mlp.
+// The same data and settings come to what PyTorch comes to, in the mean over seeds: 3 of the slp
+// and 40 of a narrow mlp.
 func TestProbesAgreeWithPyTorch(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/golden.json")
@@ -60,8 +62,9 @@ func TestProbesAgreeWithPyTorch(t *testing.T) {
 	}
 }
 
-// So it does on what a network makes of photographs, for factors that can be read in part: the mean hue and the mean value. One linear layer is not done with the
-// value after 100 epochs of 13 steps, so that its RMSE spreads by 8 % over seeds, too far for a test of few.
+// So it does on what a network makes of photographs, for factors that can be read in part: the mean
+// hue and the mean value. One linear layer is not done with the value after 100 epochs of 13 steps,
+// so that its RMSE spreads by 8 % over seeds, too far for a test of few.
 func TestProbesOfImagesAgreeWithPyTorch(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/cifar.json")
@@ -108,14 +111,15 @@ func readFloats(t *testing.T, path string) map[string][]float32 {
 	return out
 }
 
-// narrow are the hidden layers of an mlp that is fast enough for many seeds, as the golden scripts have them.
+// narrow are the hidden layers of an mlp that is fast enough for many seeds, as the golden scripts
+// have them.
 var narrow = []int{32, 16}
 
 // seedMean is the mean over seeds of a statistic on the test samples.
 func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
 	t.Helper()
-	d := r.readings(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
-	found, err := r.solve(t.Context(), d.seeds, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
+	d := r.newProbeSets(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
+	found, err := r.trainProbes(t.Context(), d.seeds, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		y, err := r.predictions(ctx, p, net, in, r.split.test)
 		return outcome{y}, err
 	})
@@ -124,7 +128,7 @@ func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, 
 	}
 	var mean float64
 	for s := range d.seeds {
-		mean += statistic(found[d.network(s)][0], d.target.truth(d.test)) / float64(len(d.seeds))
+		mean += statistic(found[d.probeName(s)][0], d.target.values(d.test)) / float64(len(d.seeds))
 	}
 	return mean
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// InformativenessSettings are those of the measure informativeness.
+// InformativenessSettings are the settings of the measures informativeness and disentanglement.
 type InformativenessSettings struct {
 	Targets
 	Training
 	Representation
 }
 
-// Informativeness returns the measure informativeness: rmse, r2 and baseline-rmse of factors that are quantities; accuracy, f1 and
-// baseline-accuracy of those that are classes.
+// Informativeness returns the measure informativeness: rmse, r2 and baseline-rmse for factors that
+// are quantities; accuracy, f1 and baseline-accuracy for factors that are classes.
 func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -35,7 +35,7 @@ func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	return &informativeness{s}, nil
 }
 
-// InformativenessDefaults are the paper's.
+// InformativenessDefaults returns the paper's settings.
 func InformativenessDefaults() InformativenessSettings {
 	return InformativenessSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
 }
@@ -52,7 +52,7 @@ func (m *informativeness) Skip(j *procedure.Job) string {
 	return m.settings.Targets.skip(&m.settings.Representation, j)
 }
 
-// skip tells why no factor can be read in a job, "" if some can.
+// skip returns why a job has no factor to predict, or "".
 func (t *Targets) skip(r *Representation, j *procedure.Job) string {
 	if len(t.factors(j.Data.Factors(), j.Data.Classes() != nil)) == 0 {
 		return "the data carry neither factors nor labels"
@@ -65,7 +65,8 @@ func (m *informativeness) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
 }
 
-// work is that of probes of every kind and seed, with nulls, for so many targets at every layer; vectors are so many layers' long.
+// work returns the work of training the probes of all kinds and seeds, with nulls, for so many
+// targets at every layer. layers is the number of tables that form an input vector.
 func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {
@@ -83,19 +84,19 @@ func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int
 
 func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		targets, err := r.targets(&s.Targets)
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.informed(ctx, layer, targets) }, err
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.informativenessScores(ctx, layer, targets) }, err
 	})
 }
 
-// A factorTarget is a factor, and how the samples are split for it.
+// A factorTarget is a factor with the split of the samples that have it.
 type factorTarget struct {
 	*target
 	split split
 }
 
-// targets are the factors that the settings ask for.
+// targets returns the factors that the settings name.
 func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	var out []factorTarget
 	for _, name := range t.factors(r.job.Data.Factors(), r.job.Data.Classes() != nil) {
@@ -106,7 +107,7 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 		if name == Label && !slices.ContainsFunc(r.samples.Label, func(l int) bool { return l != dataset.NoLabel }) {
 			return nil, errors.New("no sample has a label that is a class of the model: leave label out of factors, or say with classes of the data which output each class is")
 		}
-		f := factorTarget{target: one, split: one.look(r.split)}
+		f := factorTarget{target: one, split: one.checkSplit(r.split)}
 		if len(f.split.train) < 2 || len(f.split.validation) < 1 || len(f.split.test) < 2 {
 			return nil, fmt.Errorf("%w with a known %s: %d for training, %d for validation, %d for the test", measure.ErrTooFew, name,
 				len(f.split.train), len(f.split.validation), len(f.split.test))
@@ -116,26 +117,26 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	return out, nil
 }
 
-// informed trains probes for every factor on the clean representation of a layer.
-func (r *run) informed(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
-	table, err := r.open(ctx, layer, view{}, nil)
+// informativenessScores trains probes for every factor on a layer's clean representation.
+func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
+	table, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
-	in, err := r.clean(layer, table)
+	in, err := r.cleanInput(layer, table)
 	if err != nil {
 		return nil, err
 	}
-	var readings []*reading
-	var problems []*problem
+	var readings []*probeSet
+	var problems []*probeSpec
 	for _, t := range targets {
-		for _, d := range r.readings(layer, in, t.target, t.split, r.training.Hidden, t.name) {
-			readings, problems = append(readings, d), append(problems, d.problems()...)
+		for _, d := range r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name) {
+			readings, problems = append(readings, d), append(problems, d.specs()...)
 		}
 	}
-	found, err := r.solve(ctx, problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
-		test, err := r.predictions(ctx, p, net, in, p.want.with(r.split.test))
+	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+		test, err := r.predictions(ctx, p, net, in, p.target.withKnown(r.split.test))
 		return outcome{test}, err
 	})
 	if err != nil {
@@ -151,9 +152,10 @@ func (r *run) informed(ctx context.Context, layer onnx.Layer, targets []factorTa
 	return out, nil
 }
 
-// clean are the vectors of a layer on the samples as they are, standardised where that is set.
-func (r *run) clean(layer onnx.Layer, table *features.Table) (*probeInput, error) {
-	in := r.features(layer, "", table)
+// cleanInput returns the vectors of a layer on the clean samples, standardised if the settings say
+// so.
+func (r *run) cleanInput(layer onnx.Layer, table *features.Table) (*probeInput, error) {
+	in := r.newInput(layer, "", table)
 	if r.training.Standardise {
 		return in, in.standardise(r.split.train)
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// InvarianceSettings are those of the measure invariance.
+// InvarianceSettings are the settings of the measure invariance.
 type InvarianceSettings struct {
 	Parts int `key:"parts" json:"parts" default:"10" min:"1" doc:"of a range, each with a score: the points of the curve against the parameter"`
 	Representation
 }
 
-// InvarianceDefaults are ten points over a range.
+// InvarianceDefaults returns the settings of a study that sets none: ten points over a range.
 func InvarianceDefaults() InvarianceSettings {
 	return InvarianceSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
 }
 
-// Invariance returns the measure invariance: cosine and l2, the cosine of the angle and the distance between z and z', for each value
-// of the transformation or each part of its range, and over all.
+// Invariance returns the measure invariance: cosine and l2, the cosine and the distance between z
+// and z', for each value of the transformation or part of its range, and over all.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("%d parts: take one at least", s.Parts)
@@ -48,44 +48,46 @@ func (m *invariance) Work(j *procedure.Job) int64 {
 
 func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	return layerwise(ctx, j, &s.Representation, nil, func(r *run) (layerScorer, error) {
-		views := r.curve()
+	return scoreLayers(ctx, j, &s.Representation, nil, func(r *run) (layerScorer, error) {
+		views := r.curveTransforms()
 		for _, v := range views {
 			if err := r.extract(ctx, v, nil); err != nil {
 				return nil, err
 			}
 		}
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.stays(ctx, layer, views, s.Parts) }, nil
+		return func(layer onnx.Layer) ([]measure.Score, error) { return r.invarianceScores(ctx, layer, views, s.Parts) }, nil
 	})
 }
 
-// curve is a view for each value of a list, or that of the draws.
-func (r *run) curve() []view {
+// curveTransforms returns a transformation for each value of a list, or one that draws from the
+// range.
+func (r *run) curveTransforms() []sampleTransform {
 	if !listed(r.job.Transform) {
-		return []view{r.drawn()}
+		return []sampleTransform{r.drawnTransform()}
 	}
-	var out []view
+	var out []sampleTransform
 	for v := range r.job.Transform.Values {
-		out = append(out, r.fixed(v))
+		out = append(out, r.valueTransform(v))
 	}
 	return out
 }
 
-// stays scores a layer: a curve over the values of a list, each with all samples, or over parts of a range; and the whole.
-func (r *run) stays(ctx context.Context, layer onnx.Layer, views []view, parts int) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, view{}, nil)
+// invarianceScores returns the scores of a layer: one for each value of a list or part of a range,
+// and one over all samples.
+func (r *run) invarianceScores(ctx context.Context, layer onnx.Layer, views []sampleTransform, parts int) ([]measure.Score, error) {
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer clean.Close()
 	var out []measure.Score
-	all := pairs{columns: make([][]float64, 4)}
+	all := pairDistances{columns: make([][]float64, 4)}
 	for v, one := range views {
 		moved, err := r.open(ctx, layer, one, nil)
 		if err != nil {
 			return nil, err
 		}
-		p, err := r.pair(clean, moved)
+		p, err := r.newPairDistances(clean, moved)
 		moved.Close()
 		if err != nil {
 			return nil, err
@@ -96,31 +98,32 @@ func (r *run) stays(ctx context.Context, layer onnx.Layer, views []view, parts i
 		}
 	}
 	if ranged(r.job.Transform) && len(views) == 1 {
-		for _, part := range r.stretches(parts) {
-			out = append(out, all.scores(part.parameter, part.in)...)
+		for _, part := range r.parameterBins(parts) {
+			out = append(out, all.scores(part.parameter, part.contains)...)
 		}
 	}
 	all.average(len(views))
 	return append(out, all.scores("", nil)...), nil
 }
 
-// pairs are what is measured of each sample: cosine and distance of z and z', and the same of z and another sample's z'.
-type pairs struct {
+// pairDistances are cosine and distance of z and z' for each sample, and the same for z and another
+// sample's z'.
+type pairDistances struct {
 	samples []int
-	columns [][]float64 // cosine, l2, cosine of strangers, l2 of strangers
+	columns [][]float64 // cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs
 }
 
-// pair holds every sample's z against z', and against that of a stranger.
-func (r *run) pair(clean, moved *features.Table) (pairs, error) {
+// newPairDistances compares every sample's z with its z' and with another sample's z'.
+func (r *run) newPairDistances(clean, moved *features.Table) (pairDistances, error) {
 	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, moved)
-	out := pairs{columns: make([][]float64, 4)}
+	out := pairDistances{columns: make([][]float64, 4)}
 	for i := range r.samples.Len() {
 		if a.has(i) && b.has(i) {
 			out.samples = append(out.samples, i)
 		}
 	}
 	k := r.job.Key
-	stranger := circle(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
+	stranger := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
 	z, moves, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
 	for n, i := range out.samples {
 		for _, err := range []error{a.row(z, i), b.row(moves, i), b.row(other, out.samples[stranger[n]])} {
@@ -135,8 +138,9 @@ func (r *run) pair(clean, moved *features.Table) (pairs, error) {
 	return out, nil
 }
 
-// circle pairs each number with the one after it in a permutation: never with itself, if there are two.
-func circle(perm []int) []int {
+// cyclicPartners pairs each index with the next one in a permutation: never with itself, if there
+// are at least two.
+func cyclicPartners(perm []int) []int {
 	out := make([]int, len(perm))
 	for k, i := range perm {
 		out[i] = perm[(k+1)%len(perm)]
@@ -153,8 +157,8 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// add adds another view of the same samples.
-func (p *pairs) add(q pairs) {
+// add adds another transformation of the same samples.
+func (p *pairDistances) add(q pairDistances) {
 	if p.samples == nil {
 		p.samples = q.samples
 		for c := range p.columns {
@@ -168,8 +172,8 @@ func (p *pairs) add(q pairs) {
 	}
 }
 
-// average makes means of the sums over so many views.
-func (p *pairs) average(views int) {
+// average divides the sums by the number of transformations.
+func (p *pairDistances) average(views int) {
 	for _, column := range p.columns {
 		for i := range column {
 			column[i] /= float64(views)
@@ -177,8 +181,8 @@ func (p *pairs) average(views int) {
 	}
 }
 
-// scores are means over the samples that in names; nil: all.
-func (p *pairs) scores(parameter string, in func(i int) bool) []measure.Score {
+// scores returns the means over the samples for which in reports true; nil: over all.
+func (p *pairDistances) scores(parameter string, in func(i int) bool) []measure.Score {
 	var rows []int
 	for n, i := range p.samples {
 		if in == nil || in(i) {
@@ -186,17 +190,17 @@ func (p *pairs) scores(parameter string, in func(i int) bool) []measure.Score {
 		}
 	}
 	if len(rows) == 0 {
-		return nil // no draw fell there
+		return nil // no sample was drawn there
 	}
 	var out []measure.Score
 	for c, e := range []estimate{{name: "cosine", min: -1, max: 1}, {name: "l2", max: math.Inf(1)}} {
 		e.n, e.seeds = len(rows), 1
 		e.of = func(network int, samples []int) float64 {
-			column := at(p.columns[c], rows)
+			column := take(p.columns[c], rows)
 			if network < 0 {
-				column = at(p.columns[c+2], rows)
+				column = take(p.columns[c+2], rows)
 			}
-			return mean(at(column, samples))
+			return mean(take(column, samples))
 		}
 		s := e.score()
 		s.Parameter = parameter

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// RMSE is the root of the mean squared error of predictions.
+// RMSE returns the root of the mean squared error of predictions.
 func RMSE(predicted, want []float64) float64 {
 	var sum float64
 	for i, p := range predicted {
@@ -19,7 +19,8 @@ func RMSE(predicted, want []float64) float64 {
 	return math.Sqrt(sum / float64(len(want)))
 }
 
-// R2 is the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2; NaN where y does not vary.
+// R2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN
+// where y is constant.
 func R2(predicted, want []float64) float64 {
 	mean := stat.Mean(want, nil)
 	var errors, spread float64
@@ -33,7 +34,7 @@ func R2(predicted, want []float64) float64 {
 	return 1 - errors/spread
 }
 
-// Accuracy is the share of classes that are right.
+// Accuracy returns the share of correct classes.
 func Accuracy(predicted, want []float64) float64 {
 	right := 0
 	for i, p := range predicted {
@@ -44,7 +45,7 @@ func Accuracy(predicted, want []float64) float64 {
 	return float64(right) / float64(len(want))
 }
 
-// F1 is the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in what is wanted.
+// F1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
 func F1(predicted, want []float64) float64 {
 	type count struct{ both, predicted, want float64 }
 	classes := map[float64]*count{}
@@ -70,22 +71,24 @@ func F1(predicted, want []float64) float64 {
 	return sum / float64(len(classes))
 }
 
-// maxGroups is how many groups of samples a jackknife leaves out in turn.
+// maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
-// An estimate is a statistic of n samples that several networks have been judged on.
+// An estimate is a statistic of n samples on which several networks were tested.
 type estimate struct {
 	name  string
 	n     int
 	seeds int
-	// of is the statistic of one network on some of the samples; network -1 is the one that was trained on shuffled targets.
-	of       func(network int, samples []int) float64
-	noNull   bool
-	min, max float64
-	unless   string // the warning where the value is not defined
+	// of returns the statistic of one network on some of the samples. Network -1 was trained on
+	// shuffled targets.
+	of        func(network int, samples []int) float64
+	noNull    bool
+	min, max  float64
+	undefined string // warning where the value is NaN
 }
 
-// score is the mean over networks, with an interval that has the spread over samples and over networks in it.
+// score returns the mean over networks. Its interval combines the spread over samples and over
+// networks.
 func (e estimate) score() measure.Score {
 	all := make([]int, e.n)
 	for i := range all {
@@ -101,8 +104,8 @@ func (e estimate) score() measure.Score {
 		out.Null = e.of(-1, all)
 	}
 	if math.IsNaN(out.Value) {
-		if e.unless != "" {
-			out.Warnings = append(out.Warnings, e.unless)
+		if e.undefined != "" {
+			out.Warnings = append(out.Warnings, e.undefined)
 		}
 		return out
 	}
@@ -111,7 +114,7 @@ func (e estimate) score() measure.Score {
 	if math.IsNaN(low) {
 		return out
 	}
-	half := math.Hypot((high-low)/2, halfOverSeeds(values))
+	half := math.Hypot((high-low)/2, seedHalfWidth(values))
 	out.Low, out.High = out.Value-half, out.Value+half
 	if e.min < e.max {
 		out.Low, out.High = max(out.Low, e.min), min(out.High, e.max)
@@ -119,7 +122,8 @@ func (e estimate) score() measure.Score {
 	return out
 }
 
-// replicates are the means over networks with one group of samples left out; nil where the statistic is not defined without some group.
+// replicates returns the means over networks without one group of samples each. It returns nil if
+// one of them is not defined.
 func (e estimate) replicates() []measure.Replicate {
 	groups := min(maxGroups, e.n/2)
 	var out []measure.Replicate
@@ -142,8 +146,9 @@ func (e estimate) replicates() []measure.Replicate {
 	return out
 }
 
-// halfOverSeeds is half the width of Student's interval of the mean over networks; 0 for one.
-func halfOverSeeds(values []float64) float64 {
+// seedHalfWidth returns half the width of Student's interval of the mean over networks, 0 for one
+// network.
+func seedHalfWidth(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
 		return 0
@@ -152,8 +157,8 @@ func halfOverSeeds(values []float64) float64 {
 	return t * stat.StdDev(values, nil) / math.Sqrt(n)
 }
 
-// at picks some of the numbers.
-func at(values []float64, samples []int) []float64 {
+// take returns the values of some samples.
+func take(values []float64, samples []int) []float64 {
 	out := make([]float64, len(samples))
 	for k, i := range samples {
 		out[k] = values[i]

@@ -8,20 +8,22 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// EquivarianceSettings are those of the measures parameter-equivariance and representation-equivariance.
+// EquivarianceSettings are the settings of the measures parameter-equivariance and
+// representation-equivariance.
 type EquivarianceSettings struct {
 	Training
 	Representation
 }
 
-// EquivarianceDefaults are the paper's.
+// EquivarianceDefaults returns the paper's settings.
 func EquivarianceDefaults() EquivarianceSettings {
 	return EquivarianceSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
 }
 
-// ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of the transformation's parameter, brought to
-// [0, 1] over its range, as a probe reads it from z and z' side by side; accuracy, f1 and baseline-accuracy where the values of the
-// transformation are no numbers.
+// ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
+// the transformation's parameter, scaled to [0, 1] over its range, as a probe predicts it from z
+// and z' together. Where the values of the transformation are not numbers it gives accuracy, f1 and
+// baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -58,15 +60,15 @@ func (m *parameterEquivariance) Work(j *procedure.Job) int64 {
 
 func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		want := r.parameterTarget()
-		parts := want.look(r.split)
-		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterRead(ctx, layer, want, parts) }
-		return read, r.extract(ctx, r.drawn(), nil)
+		parts := want.checkSplit(r.split)
+		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
+		return read, r.extract(ctx, r.drawnTransform(), nil)
 	})
 }
 
-// parameterTarget is the number of every draw, or which value of the list it has.
+// parameterTarget returns the parameter of every draw, or the index of its value in the list.
 func (r *run) parameterTarget() *target {
 	out := &target{name: "parameter"}
 	if ranged(r.job.Transform) {
@@ -81,30 +83,31 @@ func (r *run) parameterTarget() *target {
 	return out
 }
 
-// parameterRead trains probes on the clean and the moved representation of a layer side by side.
-func (r *run) parameterRead(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, view{}, nil)
+// parameterScores trains probes on the concatenated clean and transformed representations of a
+// layer.
+func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer clean.Close()
-	moved, err := r.open(ctx, layer, r.drawn(), nil)
+	moved, err := r.open(ctx, layer, r.drawnTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer moved.Close()
-	in := r.features(layer, "and "+r.drawn().id, clean, moved)
+	in := r.newInput(layer, "and "+r.drawnTransform().id, clean, moved)
 	if r.training.Standardise {
 		if err := in.standardise(parts.train); err != nil {
 			return nil, err
 		}
 	}
-	readings := r.readings(layer, in, want, parts, r.training.Hidden, "parameter")
-	var problems []*problem
+	readings := r.newProbeSets(layer, in, want, parts, r.training.Hidden, "parameter")
+	var problems []*probeSpec
 	for _, d := range readings {
-		problems = append(problems, d.problems()...)
+		problems = append(problems, d.specs()...)
 	}
-	found, err := r.solve(ctx, problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		test, err := r.predictions(ctx, p, net, in, parts.test)
 		return outcome{test}, err
 	})

@@ -54,15 +54,16 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number
 	return r, in, number, class
 }
 
-// runOf is a run on vectors of d numbers, of which the first 400 train probes, the next 100 choose the epoch and the rest judge.
+// runOf is a run on vectors of d numbers, of which the first 400 train probes, the next 100 choose
+// the epoch and the rest judge.
 func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *probeInput) {
 	t.Helper()
 	n := len(data) / d
-	k, err := readKept(nil, "")
+	k, err := loadCheckpoint(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{training: training, kept: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Places: make([]int, n)},
+	r := &run{training: training, checkpoint: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Places: make([]int, n)},
 		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
 	for i := range n {
 		r.samples.Places[i] = i
@@ -90,7 +91,7 @@ func TestRidgeIsLeastSquares(t *testing.T) {
 		}
 		number.value[i] = 3 + float64(v[0]) - 2*float64(v[5])
 	}
-	p := &problem{kind: Ridge, in: in, want: number, train: r.split.train, validation: r.split.validation}
+	p := &probeSpec{kind: Ridge, input: in, target: number, train: r.split.train, validation: r.split.validation}
 	w, err := p.ridge()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Whatever the shares, every sample is in one part, and the parts do not depend on the transformation.
+// Whatever the shares, every sample is in one part, and the parts do not depend on the
+// transformation.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +178,8 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// A job that is stopped goes on where it was, without the store's help, and comes to the same bits; so does one with other threads.
+// A job that is stopped goes on where it was, without the store's help, and comes to the same bits;
+// so does one with other threads.
 func TestStoppedJobGoesOn(t *testing.T) {
 	t.Parallel()
 	s := quick()
@@ -224,7 +227,7 @@ func TestStoppedJobGoesOn(t *testing.T) {
 		}
 	}
 	for cut := 0; cut < len(kept.State); cut += 1 + len(kept.State)/20 {
-		if _, err := readKept(&checkpoint.Memory{State: kept.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
+		if _, err := loadCheckpoint(&checkpoint.Memory{State: kept.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
 			t.Fatalf("%d of %d bytes of a checkpoint are taken", cut, len(kept.State))
 		}
 	}
@@ -314,11 +317,11 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	e := EquivarianceDefaults()
 	par, _ := ParameterEquivariance(e)
 	for want, tr := range map[string]*procedure.Transform{
-		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Law: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
-		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Law: swap{0, 1}}}},
+		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Transform: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
+		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Transform: swap{0, 1}}}},
 		"5 samples are too few":       shiftOf(0, 0, 1),
 		"wants 10 at least":           shiftOf(0, 0, 1),
-		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Law: addTo{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
+		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Transform: addTo{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
 	} {
 		if why := par.Skip(factorJob(t, 5, net, tr)); !strings.Contains(why, want) {
 			t.Errorf("%q, want %q", why, want)
@@ -326,7 +329,8 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	}
 }
 
-// A constant factor, classes of one sample, factors that are not known: scored where they can be, and with a warning.
+// A constant factor, classes of one sample, factors that are not known: scored where they can be,
+// and with a warning.
 func TestOddTargets(t *testing.T) {
 	t.Parallel()
 	samples := &features.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
@@ -350,7 +354,7 @@ func TestOddTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := got.look(r.split)
+		parts := got.checkSplit(r.split)
 		if len(got.warnings) == 0 || !strings.Contains(strings.Join(got.warnings, "; "), want) {
 			t.Errorf("%s: %v", name, got.warnings)
 		}
@@ -360,7 +364,7 @@ func TestOddTargets(t *testing.T) {
 			}
 		}
 	}
-	if got, err := s.target(nil, samples, Label); err != nil || len(got.look(r.split).train) != 0 {
+	if got, err := s.target(nil, samples, Label); err != nil || len(got.checkSplit(r.split).train) != 0 {
 		t.Errorf("labels that nobody has: %v", err)
 	}
 }

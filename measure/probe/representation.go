@@ -11,9 +11,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// RepresentationEquivariance returns the measure representation-equivariance: how well a probe predicts z' from z and the
-// transformation's parameter, all of unit length. Its statistics are mse (over the numbers of a vector), cosine, gain = 1 - mse / |z - z'|^2,
-// which is 0 for a probe that does no better than to predict z itself, and identity-mse and identity-cosine, which are those of z itself.
+// RepresentationEquivariance returns the measure representation-equivariance: how well a probe
+// predicts z' from z and the transformation's parameter, all of unit length. Its statistics are mse
+// (the mean over components), cosine, gain = 1 - mse / |z - z'|^2, and identity-mse and
+// identity-cosine, which are those of z itself. A gain of 0 is that of predicting z.
 func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}
@@ -47,67 +48,67 @@ func (m *representationEquivariance) Work(j *procedure.Job) int64 {
 
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
-	return layerwise(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.representationRead(ctx, layer) }
-		return read, r.extract(ctx, r.drawn(), nil)
+	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
+		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
+		return read, r.extract(ctx, r.drawnTransform(), nil)
 	})
 }
 
-// representationRead trains probes from the clean representation of a layer to the moved one.
-func (r *run) representationRead(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, view{}, nil)
+// equivarianceScores trains probes from a layer's clean representation to the transformed one.
+func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer clean.Close()
-	moved, err := r.open(ctx, layer, r.drawn(), nil)
+	moved, err := r.open(ctx, layer, r.drawnTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer moved.Close()
-	in, to := r.features(layer, "unit", clean), r.features(layer, "unit "+r.drawn().id, moved)
+	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.drawnTransform().id, moved)
 	in.unit, to.unit = true, true
 	if ranged(r.job.Transform) {
 		for _, p := range r.parameters() {
 			in.condition = append(in.condition, float32(p))
 		}
 	}
-	var problems []*problem
-	var readings []*reading
+	var problems []*probeSpec
+	var readings []*probeSet
 	for _, kind := range r.training.Probe {
-		p := problem{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, in: in, to: to, train: r.split.train, validation: r.split.validation}
-		d := &reading{kind: kind, test: r.split.test}
-		d.seeds, d.null = r.trials(p, "representation")
-		readings, problems = append(readings, d), append(problems, d.problems()...)
+		p := probeSpec{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, input: in, targetVectors: to, train: r.split.train, validation: r.split.validation}
+		d := &probeSet{kind: kind, test: r.split.test}
+		d.seeds, d.null = r.seedsAndNull(p, "representation")
+		readings, problems = append(readings, d), append(problems, d.specs()...)
 	}
-	found, err := r.solve(ctx, problems, func(ctx context.Context, p *problem, net *onnx.Model) (outcome, error) {
-		out := newClose(len(r.split.test))
-		err := r.predict(ctx, net, in, r.split.test, func(k int, y []float32) error { return out.note(to, r.split.test[k], k, y) })
+	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+		out := newVectorErrors(len(r.split.test))
+		err := r.predict(ctx, net, in, r.split.test, func(k int, y []float32) error { return out.add(to, r.split.test[k], k, y) })
 		return outcome(out), err
 	})
 	if err != nil {
 		return nil, err
 	}
-	same := newClose(len(r.split.test))
+	same := newVectorErrors(len(r.split.test))
 	z := make([]float32, in.width())
 	for k, i := range r.split.test {
 		if err := in.row(z, i); err != nil {
 			return nil, err
 		}
-		if err := same.note(to, i, k, z[:in.dim()]); err != nil {
+		if err := same.add(to, i, k, z[:in.dim()]); err != nil {
 			return nil, err
 		}
 	}
-	return nearness(readings, found, same), nil
+	return equivarianceScores(readings, found, same), nil
 }
 
-// closeness is how near vectors come to those of the test samples: mean squared errors, and cosines.
-type closeness [][]float64
+// vectorErrors are the mean squared errors and cosines of predicted vectors, by test sample.
+type vectorErrors [][]float64
 
-func newClose(n int) closeness { return closeness{make([]float64, n), make([]float64, n)} }
+func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }
 
-// note holds a vector against that of sample i, the k-th of the test.
-func (c closeness) note(to *probeInput, i, k int, y []float32) error {
+// add compares a vector with that of sample i, the k-th test sample.
+func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
 		return err
@@ -121,7 +122,8 @@ func (c closeness) note(to *probeInput, i, k int, y []float32) error {
 	return nil
 }
 
-// cosine is that of the angle between two vectors: 1 where both are zero, 0 where one is.
+// cosine returns the cosine of the angle between two vectors: 1 where both are zero, 0 where one
+// is.
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i, v := range a {
@@ -139,24 +141,24 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// nearness are the scores of every probe, and those of predicting z itself.
-func nearness(readings []*reading, found map[string]outcome, same closeness) []measure.Score {
+// equivarianceScores returns the scores of every probe, and those of predicting z itself.
+func equivarianceScores(readings []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range readings {
 		column := func(c int) func(int, []int) float64 {
-			return func(s int, samples []int) float64 { return mean(at(found[d.network(s)][c], samples)) }
+			return func(s int, samples []int) float64 { return mean(take(found[d.probeName(s)][c], samples)) }
 		}
 		gain := func(s int, samples []int) float64 {
-			itself := mean(at(same[0], samples))
+			itself := mean(take(same[0], samples))
 			if itself == 0 {
 				return math.NaN()
 			}
-			return 1 - mean(at(found[d.network(s)][0], samples))/itself
+			return 1 - mean(take(found[d.probeName(s)][0], samples))/itself
 		}
 		for _, e := range []estimate{
 			{name: "mse", of: column(0), max: math.Inf(1)},
 			{name: "cosine", of: column(1), min: -1, max: 1},
-			{name: "gain", of: gain, min: math.Inf(-1), max: 1, unless: "nothing moves: z' is z"},
+			{name: "gain", of: gain, min: math.Inf(-1), max: 1, undefined: "nothing moves: z' is z"},
 		} {
 			e.n, e.seeds = len(d.test), len(d.seeds)
 			s := e.score()
@@ -166,7 +168,7 @@ func nearness(readings []*reading, found map[string]outcome, same closeness) []m
 	}
 	n := len(same[0])
 	itself := func(c int) func(int, []int) float64 {
-		return func(_ int, samples []int) float64 { return mean(at(same[c], samples)) }
+		return func(_ int, samples []int) float64 { return mean(take(same[c], samples)) }
 	}
 	return append(out,
 		estimate{name: "identity-mse", of: itself(0), n: n, seeds: 1, noNull: true, max: math.Inf(1)}.score(),

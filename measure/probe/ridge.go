@@ -13,21 +13,23 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// widest is the longest vector that ridge takes: it decomposes their second moments.
-const widest = 8192
+// maxRidgeDim is the longest vector that ridge accepts: it decomposes the second moments.
+const maxRidgeDim = 8192
 
-// penalties of ridge, in mean eigenvalues of the second moments; validation chooses.
+// penalties of ridge, in units of the mean eigenvalue of the second moments. The validation samples
+// choose.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
-// ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the eigenvectors Q of XᵀX:
+// ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the
+// eigenvectors Q of XᵀX:
 //
 //	w = Q (Λ + lambda)^-1 Qᵀ Xᵀ y.
 //
-// Classes are predicted as numbers that are 1 where the class is right and 0 elsewhere.
-func (p *problem) ridge() (map[string]tensor.Tensor, error) {
-	d, outputs := p.in.width(), p.outputs()
-	if d > widest {
-		return nil, fmt.Errorf("ridge decomposes %d x %[1]d numbers, and takes %d at most: pool the layer", d, widest)
+// Classes are encoded as one-hot vectors.
+func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
+	d, outputs := p.input.width(), p.outputs()
+	if d > maxRidgeDim {
+		return nil, fmt.Errorf("ridge decomposes a matrix of %d x %[1]d numbers and accepts at most %d: pool the layer", d, maxRidgeDim)
 	}
 	m, err := p.moments()
 	if err != nil {
@@ -57,16 +59,16 @@ func (p *problem) ridge() (map[string]tensor.Tensor, error) {
 	return best, nil
 }
 
-// second are the second moments of a problem's training samples.
-type second struct {
+// secondMoments are the second moments of a probe's training samples.
+type secondMoments struct {
 	x, y   []float64 // means
 	xx, xy []float64 // centred: d x d, upper triangle, and d x outputs
 }
 
-func (p *problem) moments() (*second, error) {
-	d, k := p.in.width(), p.outputs()
-	m := &second{make([]float64, d), make([]float64, k), make([]float64, d*d), make([]float64, d*k)}
-	src := &source{problem: p, samples: p.train}
+func (p *probeSpec) moments() (*secondMoments, error) {
+	d, k := p.input.width(), p.outputs()
+	m := &secondMoments{make([]float64, d), make([]float64, k), make([]float64, d*d), make([]float64, d*k)}
+	src := &source{probeSpec: p, samples: p.train}
 	n := float64(len(p.train))
 	err := src.blocks(func(x, y []float64) {
 		for i := range len(x) / d {
@@ -99,7 +101,7 @@ func (p *problem) moments() (*second, error) {
 	return m, err
 }
 
-// blocks walks through the samples: x is b x d, y is b x outputs. Both may be written to.
+// blocks calls use for blocks of samples: x is b x d, y is b x outputs. Both may be overwritten.
 func (s *source) blocks(use func(x, y []float64)) error {
 	const block = 256
 	k := s.outputs()
@@ -128,8 +130,9 @@ func (s *source) blocks(use func(x, y []float64)) error {
 	return nil
 }
 
-// solution is the network of one linear layer for one penalty. Directions that the training samples do not have get no weight.
-func (m *second) solution(q, qxy *mat.Dense, values []float64, lambda float64) map[string]tensor.Tensor {
+// solution returns the linear layer for one penalty. Directions in which the training samples do
+// not vary get weight 0.
+func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda float64) map[string]tensor.Tensor {
 	d, k := qxy.Dims()
 	scaled := mat.NewDense(d, k, nil)
 	for i, v := range values {
@@ -154,8 +157,8 @@ func (m *second) solution(q, qxy *mat.Dense, values []float64, lambda float64) m
 	return map[string]tensor.Tensor{"layer1.weight": weight, "layer1.bias": bias}
 }
 
-// error is the mean squared error of a linear layer on the validation samples.
-func (p *problem) error(weights map[string]tensor.Tensor) (float64, error) {
+// error returns the mean squared error of a linear layer on the validation samples.
+func (p *probeSpec) error(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]
 	wide := make([]float64, len(w.Data))
@@ -163,7 +166,7 @@ func (p *problem) error(weights map[string]tensor.Tensor) (float64, error) {
 		wide[i] = float64(v)
 	}
 	var sum float64
-	src := &source{problem: p, samples: p.validation}
+	src := &source{probeSpec: p, samples: p.validation}
 	err := src.blocks(func(x, y []float64) {
 		for i := range len(x) / d {
 			for j := range k {

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A run is the work on one job.
+// A run is one job in progress.
 type run struct {
 	representation *Representation
 	training       *Training // nil where nothing is trained
@@ -23,32 +23,32 @@ type run struct {
 	store          *features.Store
 	samples        *features.Samples
 	split          split
-	kept           *kept
+	checkpoint     *jobCheckpoint
 
 	mutex sync.Mutex
 	work  int64 // done
 	text  string
 }
 
-// begin extracts the clean representations of all layers, unless the store has them, and learns what is known of the samples. The
-// function that it returns ends the run.
-func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
+// newRun extracts the clean representations of all layers, unless the store has them, and reads
+// labels and factors of the samples. The returned function ends the run.
+func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
 		dir, err := os.MkdirTemp("", "noether-representations-*")
 		if err != nil {
-			return nil, nil, fmt.Errorf("there is no place for representations: %w", err)
+			return nil, nil, fmt.Errorf("making a folder for representations: %w", err)
 		}
 		r.store, end = &features.Store{Dir: dir}, func() { os.RemoveAll(dir) }
 	}
-	if err = r.extract(ctx, view{}, nil); err == nil {
-		r.samples, err = r.store.Samples(ctx, r.request(view{}))
+	if err = r.extract(ctx, sampleTransform{}, nil); err == nil {
+		r.samples, err = r.store.Samples(ctx, r.request(sampleTransform{}))
 	}
 	if err == nil && t != nil {
 		r.split, err = t.split(r.samples, j.Data, j.Key)
 	}
 	if err == nil {
-		r.kept, err = readKept(j.Checkpoint, fmt.Sprintf("%d samples, %d layers", r.samples.Len(), len(j.A.Layers)))
+		r.checkpoint, err = loadCheckpoint(j.Checkpoint, fmt.Sprintf("%d samples, %d layers", r.samples.Len(), len(j.A.Layers)))
 	}
 	if err != nil {
 		end()
@@ -57,20 +57,21 @@ func begin(ctx context.Context, j *procedure.Job, rep *Representation, t *Traini
 	return r, end, nil
 }
 
-// request is for all layers that can be pooled, under a view.
-func (r *run) request(v view) features.Request {
+// request returns the request for all layers that can be pooled, with a transformation.
+func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
-		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.move,
-		Progress: r.worked}
+		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.op,
+		Progress: r.addWork}
 	for _, i := range r.representation.layers(j) {
 		out.Layers = append(out.Layers, j.A.Layers[i])
 	}
 	return out
 }
 
-// extract sees to it that the store has the representations of all layers, of some samples (by place; nil: all).
-func (r *run) extract(ctx context.Context, v view, places []int) error {
+// extract makes sure that the store has the representations of all layers, of the samples at places
+// (nil: all).
+func (r *run) extract(ctx context.Context, v sampleTransform, places []int) error {
 	request := r.request(v)
 	request.Places = places
 	tables, err := r.store.Layers(ctx, request)
@@ -81,7 +82,7 @@ func (r *run) extract(ctx context.Context, v view, places []int) error {
 }
 
 // open opens the representation of one layer.
-func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) (*features.Table, error) {
+func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, places []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Places, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
 	tables, err := r.store.Layers(ctx, request)
@@ -91,20 +92,21 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v view, places []int) 
 	return tables[0], nil
 }
 
-// features are those of tables of a layer. Which these are follows from id.
-func (r *run) features(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
-	q := r.request(view{})
+// newInput returns the vectors of a layer's tables. id identifies the tables.
+func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
+	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
 	return newProbeInput(full, r.samples.Places, tables...)
 }
 
-// seed is that of the s-th network for some purpose. It does not depend on the transformation.
+// seed returns the seed of the s-th network for some purpose. It does not depend on the
+// transformation.
 func (r *run) seed(what, kind string, s int) uint64 {
 	k := r.job.Key
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, what, kind, s).Uint64()
 }
 
-// shuffle pairs each sample with the target of another one of its part.
+// shuffle assigns each sample the target of another sample of the same part.
 func (r *run) shuffle(what string, parts ...[]int) []int {
 	k := r.job.Key
 	partner := make([]int, r.samples.Len())
@@ -119,34 +121,34 @@ func (r *run) shuffle(what string, parts ...[]int) []int {
 	return partner
 }
 
-// worked notes work that is done.
-func (r *run) worked(n int64) {
+// addWork adds finished work to the progress.
+func (r *run) addWork(n int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.work += n
 	r.job.Progress(r.work, r.text)
 }
 
-// note shows what is being done.
-func (r *run) note(text string) {
+// setStatus changes the text that is shown with the progress.
+func (r *run) setStatus(text string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.text = text
 	r.job.Progress(r.work, text)
 }
 
-// A layerScorer is what a measure does at one layer.
+// A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(onnx.Layer) ([]measure.Score, error)
 
-// layerwise begins a job, prepares what its layers have in common, and scores them one after the other. Of a context that ended it
-// returns the context's error, which says that the work can go on another time.
-func layerwise(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
+// scoreLayers starts a run, prepares what its layers have in common, and scores them in order. If
+// the context ends it returns the context's error: the run can be resumed.
+func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			out, err = nil, ctx.Err()
 		}
 	}()
-	r, end, err := begin(ctx, j, rep, t)
+	r, end, err := newRun(ctx, j, rep, t)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +162,13 @@ func layerwise(ctx context.Context, j *procedure.Job, rep *Representation, t *Tr
 		if err != nil {
 			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
 		}
-		out = append(out, of(i, scores)...)
+		out = append(out, pairScores(i, scores)...)
 	}
 	return out, nil
 }
 
-// of are scores of a layer.
-func of(layer int, scores []measure.Score) []measure.PairScore {
+// pairScores returns scores of a layer as pair scores.
+func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	out := make([]measure.PairScore, len(scores))
 	for i, s := range scores {
 		out[i] = measure.PairScore{A: layer, B: layer, Score: s}
@@ -174,11 +176,11 @@ func of(layer int, scores []measure.Score) []measure.PairScore {
 	return out
 }
 
-// trials are a problem for each seed, and one with shuffled targets: what stands in the place of a null.
-func (r *run) trials(p problem, what string) (seeds []*problem, null *problem) {
+// seedsAndNull returns a probe for each seed, and one with shuffled targets for the null.
+func (r *run) seedsAndNull(p probeSpec, what string) (seeds []*probeSpec, null *probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
-		n = 1 // nothing in it is drawn
+		n = 1 // ridge has no random start
 	}
 	for s := range n {
 		one := p
@@ -189,14 +191,14 @@ func (r *run) trials(p problem, what string) (seeds []*problem, null *problem) {
 	shuffled := p
 	shuffled.seed = r.seed(what, p.kind, 0)
 	shuffled.name = fmt.Sprintf("%s %s, null", p.name, p.kind)
-	shuffled.partner = r.shuffle(what, p.train, p.validation)
+	shuffled.targetSample = r.shuffle(what, p.train, p.validation)
 	return seeds, &shuffled
 }
 
-// trainingWork is what the training of a probe counts, in forward passes of the model: it is taken to run for 30 epochs, and a
-// forward pass to take a hundred multiplications for each number that it computes.
-func (r *run) trainingWork(p *problem) int64 {
-	return trainingWork(r.job, r.training, p.kind, p.hidden, p.in.width(), p.outputs(), len(p.train))
+// trainingWork returns the work of training a probe, in forward passes of the model. It assumes 30
+// epochs, and a hundred multiplications of a forward pass for each number that it computes.
+func (r *run) trainingWork(p *probeSpec) int64 {
+	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }
 
 func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {

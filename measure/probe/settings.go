@@ -12,20 +12,20 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Kinds of probes.
+// Kinds of probes, values of Training.Probe.
 const (
 	SLP   = "slp"   // one linear layer
 	MLP   = "mlp"   // hidden layers with ReLU
 	Ridge = "ridge" // linear least squares with a penalty, in closed form
 )
 
-// Representation says which vectors of which samples are looked at.
+// Representation says how activations become vectors, and how many samples are used.
 type Representation struct {
 	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|flatten" doc:"how a layer's activation becomes a vector: over space, time or tokens"`
 	Samples int    `key:"samples" json:"samples" min:"0" doc:"samples at most: the first of the random order; all where not given"`
 }
 
-// Training says how probes are made.
+// Training says how probes are trained and tested.
 type Training struct {
 	Probe       []string  `key:"probe" json:"probe" default:"[slp, mlp]" doc:"slp, mlp, ridge"`
 	Hidden      []int     `key:"hidden" json:"hidden" doc:"sizes of the mlp's hidden layers; [512, 256], or [512, 512] of representation-equivariance"`
@@ -41,7 +41,7 @@ type Training struct {
 	Standardise bool      `key:"standardise" json:"standardise" doc:"bring each number of a representation to mean 0 and deviation 1 over the training samples"`
 }
 
-// A Part names samples by the values of a factor.
+// A Part selects samples by the values of a factor.
 type Part struct {
 	Factor string    `key:"factor" json:"factor" doc:"name of the factor, or label"`
 	Values []float64 `key:"values" json:"values" doc:"of the samples that belong to it"`
@@ -55,14 +55,14 @@ func (p *Part) check(key string) error {
 	return nil
 }
 
-// Targets says which factors probes are to predict.
+// Targets says which factors probes predict.
 type Targets struct {
 	Factors []string           `key:"factors" json:"factors" doc:"factors of the data, or label; all that the data carry where not given"`
 	Classes []string           `key:"classes" json:"classes" doc:"factors whose values are classes, not quantities; label is one"`
 	Scale   map[string]float64 `key:"scale" json:"scale" doc:"what a factor is divided by; hue 180, saturation 255, value 255, others 1"`
 }
 
-// defaultTraining is the paper's.
+// defaultTraining returns the paper's settings.
 func defaultTraining() Training {
 	return Training{Probe: []string{SLP, MLP}, Rate: 1e-3, Decay: 1e-3, Batch: 32, Epochs: 100, Patience: 10, Seeds: 3, Split: []float64{0.8, 0.1, 0.1}}
 }
@@ -116,18 +116,18 @@ func (t *Targets) check() error {
 	return nil
 }
 
-// fewest is the number of samples below which nothing is split.
-const fewest = 10
+// minSamples is the smallest number of samples that can be split.
+const minSamples = 10
 
-// needs are those of all measures of the package.
+// needs returns what all measures of the package need.
 func (r *Representation) needs(transform bool) procedure.Needs {
 	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
 }
 
-// skip tells why a job has nothing to probe, "" if it has.
+// skip returns why a job has nothing to probe, or "".
 func (r *Representation) skip(j *procedure.Job) string {
-	if n := j.Data.Len(); n < fewest {
-		return fmt.Sprintf("%d samples are too few: it wants %d at least", n, fewest)
+	if n := j.Data.Len(); n < minSamples {
+		return fmt.Sprintf("%d samples are too few: it wants %d at least", n, minSamples)
 	}
 	if len(r.layers(j)) == 0 {
 		return fmt.Sprintf("no layer can be pooled by %s", r.Pool)
@@ -135,7 +135,7 @@ func (r *Representation) skip(j *procedure.Job) string {
 	return ""
 }
 
-// layers are the indices of the layers that can be pooled.
+// layers returns the indices of the layers that can be pooled.
 func (r *Representation) layers(j *procedure.Job) []int {
 	var out []int
 	for i, l := range j.A.Layers {

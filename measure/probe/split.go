@@ -12,11 +12,12 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A split says which samples, by their row, a probe is trained, chosen and judged on.
+// A split is the rows of the samples for training, validation and test.
 type split struct{ train, validation, test []int }
 
-// split shares out the samples: by an order that the key decides, but for validation and test samples that are named. It does not depend on
-// the transformation, so that a probe that was trained for one serves for all. src knows the names of categories.
+// split divides the samples in an order that the key decides, except for validation and test
+// samples that the settings name. It does not depend on the transformation, so that one trained
+// probe serves all transformations.
 func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
 	shares := slices.Clone(t.Split)
@@ -37,7 +38,7 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	}
 	out.share(order, shares)
 	if len(out.train) < 2 || len(out.validation) < 1 || len(out.test) < 2 {
-		return out, fmt.Errorf("%w: %d for training, %d for validation and %d for the test; it wants 2, 1 and 2 at least",
+		return out, fmt.Errorf("%w: %d samples for training, %d for validation and %d for the test; at least 2, 1 and 2 are needed",
 			measure.ErrTooFew, len(out.train), len(out.validation), len(out.test))
 	}
 	for _, part := range []*[]int{&out.train, &out.validation, &out.test} {
@@ -46,7 +47,7 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	return out, nil
 }
 
-// share divides samples that are not named: what has a share of 0 has its samples already.
+// share divides the samples that are not named. A part with a share of 0 has its samples already.
 func (p *split) share(order []int, shares []float64) {
 	n, sum := float64(len(order)), 1.0
 	if shares[1] == 0 || shares[2] == 0 {
@@ -63,7 +64,7 @@ func (p *split) share(order []int, shares []float64) {
 	}
 }
 
-// divide tells the samples of a part from the others.
+// divide separates the samples of a part from the others.
 func (p *Part) divide(s *features.Samples, src dataset.Source, order []int) (in, out []int, err error) {
 	values, err := factor(s, p.Factor)
 	if err != nil {
@@ -83,7 +84,7 @@ func (p *Part) divide(s *features.Samples, src dataset.Source, order []int) (in,
 	return in, out, nil
 }
 
-// wanted are the values of the part, those that are given by name among them.
+// wanted returns the values of the part, with those that are given by name.
 func (p *Part) wanted(src dataset.Source) ([]float64, error) {
 	out := slices.Clone(p.Values)
 	names := p.categories(src)
@@ -97,7 +98,7 @@ func (p *Part) wanted(src dataset.Source) ([]float64, error) {
 	return out, nil
 }
 
-// categories are the names of the values of the part's factor; nil where these are numbers.
+// categories returns the names of the values of the part's factor, nil where they are numbers.
 func (p *Part) categories(src dataset.Source) []string {
 	if p.Factor == Label {
 		return src.Classes()

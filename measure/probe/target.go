@@ -11,10 +11,10 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// Label is the factor that is the samples' label.
+// Label is the name of the factor that is the samples' label.
 const Label = "label"
 
-// A target is what a probe is to predict of each sample: one number, or one of some classes.
+// A target is what a probe predicts for each sample: a number or a class.
 type target struct {
 	name     string
 	classes  int       // 0: a number
@@ -30,8 +30,8 @@ func (t *target) known(i int) bool {
 	return !math.IsNaN(t.value[i])
 }
 
-// with returns those of some samples whose target is known.
-func (t *target) with(rows []int) []int {
+// withKnown returns the samples whose target is known.
+func (t *target) withKnown(rows []int) []int {
 	var out []int
 	for _, i := range rows {
 		if t.known(i) {
@@ -41,7 +41,7 @@ func (t *target) with(rows []int) []int {
 	return out
 }
 
-// factor are the values of a factor, NaN where a sample has none.
+// factor returns the values of a factor, NaN where a sample has none.
 func factor(s *features.Samples, name string) ([]float64, error) {
 	if name == Label {
 		out := make([]float64, s.Len())
@@ -60,7 +60,8 @@ func factor(s *features.Samples, name string) ([]float64, error) {
 	return values, nil
 }
 
-// factors are the names of those that are asked for: all that the data carry where nobody says, or the label where they carry none.
+// factors returns the names of the factors to predict: all of the data where the settings name
+// none, or the label where the data have none.
 func (t *Targets) factors(carried []string, labelled bool) []string {
 	switch {
 	case len(t.Factors) > 0:
@@ -73,10 +74,11 @@ func (t *Targets) factors(carried []string, labelled bool) []string {
 	return nil
 }
 
-// scales are what factors are divided by where nothing is said: OpenCV's 8-bit hue, saturation and value.
+// scales are the default divisors of factors: OpenCV's ranges of 8-bit hue, saturation and value.
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
-// target is the target of a factor. One whose values are names, such as a speaker, is of classes.
+// target returns the target of a factor. A factor whose values are names, such as a speaker, has
+// classes.
 func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (*target, error) {
 	values, err := factor(s, name)
 	if err != nil {
@@ -102,7 +104,7 @@ func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (
 	return out, nil
 }
 
-// setClasses numbers the values that occur.
+// setClasses numbers the distinct values.
 func (t *target) setClasses(values []float64) {
 	number := map[float64]int{}
 	for _, v := range values {
@@ -122,15 +124,16 @@ func (t *target) setClasses(values []float64) {
 	}
 }
 
-// look notes what is odd about a target that is split so, and returns the split without the samples whose target is not known.
-func (t *target) look(s split) split {
-	out := split{t.with(s.train), t.with(s.validation), t.with(s.test)}
+// checkSplit adds warnings about the target under a split, and returns the split without the
+// samples whose target is not known.
+func (t *target) checkSplit(s split) split {
+	out := split{t.withKnown(s.train), t.withKnown(s.validation), t.withKnown(s.test)}
 	if left := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); left > 0 {
 		t.warnings = append(t.warnings, fmt.Sprintf("%d samples have no %s and are left out", left, t.name))
 	}
 	switch {
 	case t.classes > 0:
-		t.lookAtClasses(out)
+		t.checkClasses(out)
 	case t.spread(out.train) == 0:
 		t.warnings = append(t.warnings, t.name+" is constant over the training samples")
 	case t.spread(out.train) > 20:
@@ -139,7 +142,7 @@ func (t *target) look(s split) split {
 	return out
 }
 
-func (t *target) lookAtClasses(s split) {
+func (t *target) checkClasses(s split) {
 	count := make([]int, t.classes)
 	for _, i := range s.train {
 		count[t.class[i]]++
@@ -158,7 +161,7 @@ func (t *target) lookAtClasses(s split) {
 	}
 }
 
-// mean is that of a number over some samples.
+// mean returns the mean over some samples.
 func (t *target) mean(rows []int) float64 {
 	var sum float64
 	for _, i := range rows {
@@ -167,7 +170,7 @@ func (t *target) mean(rows []int) float64 {
 	return sum / float64(len(rows))
 }
 
-// spread is the deviation of a number over some samples.
+// spread returns the standard deviation over some samples.
 func (t *target) spread(rows []int) float64 {
 	mean, sum := t.mean(rows), 0.0
 	for _, i := range rows {
@@ -176,8 +179,8 @@ func (t *target) spread(rows []int) float64 {
 	return math.Sqrt(sum / float64(len(rows)))
 }
 
-// most is the most frequent class among some samples.
-func (t *target) most(rows []int) int {
+// mostFrequent returns the most frequent class of some samples.
+func (t *target) mostFrequent(rows []int) int {
 	count := make([]int, t.classes)
 	for _, i := range rows {
 		count[t.class[i]]++

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// TestNamesAreClasses reads a factor whose values are names as classes, and one of numbers as a number.
+// TestNamesAreClasses reads a factor whose values are names as classes, and one of numbers as a
+// number.
 func TestNamesAreClasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// A Checker is a Procedure that can tell, before its job is run, that a setting names what the data do not have.
+// A Checker is a Procedure that can report, before its job runs, that a setting names something
+// that the data do not have.
 type Checker interface {
 	// Check returns an *Unknown, or nil. Like Skip it reads no samples.
 	Check(j *Job) error
 }
 
-// An Unknown is the error of a setting that names what is not there.
+// An Unknown is the error of a setting that names something that does not exist.
 type Unknown struct {
-	Key   []string // of the setting, and of what is within it: test, factor
-	What  string   // what is named: factor
-	Word  string
-	Known []string // what could be named
-	// Elsewhere says that the setting may be meant for other data of the study.
-	Elsewhere bool
+	Key   []string // path of the setting, such as test, factor
+	What  string   // the kind of name, such as factor
+	Name  string
+	Known []string // the valid names
+	// OtherData reports that the setting may be meant for other data of the study.
+	OtherData bool
 }
 
 func (e *Unknown) Error() string {
-	return fmt.Sprintf("%s: no %s %q: there are %s", strings.Join(e.Key, "."), e.What, e.Word, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("%s: no %s %q: there are %s", strings.Join(e.Key, "."), e.What, e.Name, strings.Join(e.Known, ", "))
 }

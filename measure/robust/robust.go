@@ -1,14 +1,20 @@
-// Package robust measures accuracy under attack: for which share of samples no image within a ball around x is found that the
-// model takes for another class.
+// Package robust measures accuracy under attack: the share of samples for which no image within a
+// ball around x is found that the model misclassifies.
 //
-// The attack is projected gradient descent on the cross-entropy (Madry et al. 2018), of which package invert keeps the
-// image with the smallest margin,
+// The attack is projected gradient descent on the cross-entropy (Madry et al. 2018). Of its steps,
+// package invert keeps the image with the smallest margin:
 //
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
-// from a random place in the ball, restarted for the samples that have held. u is the gradient of each sample divided by
-// its norm in an l2 ball, and its sign in an linf ball. An attack bounds robustness from above: a stronger one (more steps, more
-// restarts) can only find more.
+// where P projects onto the ball and u divides each sample's gradient by its norm (l2 ball) or
+// takes its sign (linf ball). It starts from a random point in the ball and is restarted for the
+// samples that have withstood it. The result is an upper bound: a stronger attack (more steps, more
+// restarts) can only lower it. The defaults are those of Table 2 of Nanda et al. 2022: l2, radius
+// 1.
+//
+// For example, as a measure of a study:
+//
+//	m, err := robust.New(robust.Defaults())
 package robust
 
 import (
@@ -30,7 +36,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings are those of the measure.
+// Settings are the settings of the measure.
 type Settings struct {
 	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"images at most: the first of the random order"`
 	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"the norm of the ball"`
@@ -42,12 +48,12 @@ type Settings struct {
 	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that go through the engine together; by the model's size where not given"`
 }
 
-// Defaults are those of the paper's Table 2: l2, radius 1.
+// Defaults returns the settings of the paper's Table 2: l2, radius 1.
 func Defaults() Settings {
 	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }
 
-// New returns the measure robust-accuracy: robust, clean.
+// New returns the measure robust-accuracy. Its statistics are robust and clean.
 func New(s Settings) (procedure.Procedure, error) {
 	switch {
 	case s.Images < 1:
@@ -103,7 +109,7 @@ func (m *robust) Work(j *procedure.Job) int64 {
 }
 
 func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	r, err := m.start(ctx, j)
+	r, err := m.newRun(ctx, j)
 	if err == nil {
 		err = r.attack(ctx)
 	}
@@ -120,19 +126,19 @@ func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 	return out, nil
 }
 
-// A run is the work on one job.
+// A run is one job in progress.
 type run struct {
 	*robust
-	job     *procedure.Job
-	samples []dataset.Sample
-	right   []bool // on x
-	holds   []bool // not yet fooled
-	dropped int
-	round   int // attacks that are done
-	now     []byte
+	job         *procedure.Job
+	samples     []dataset.Sample
+	correct     []bool // predictions on x that are correct
+	withstood   []bool // the attacks so far
+	dropped     int
+	round       int // attacks that are done
+	attackState []byte
 }
 
-func (m *robust) start(ctx context.Context, j *procedure.Job) (*run, error) {
+func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	places := make([]int, min(j.Data.Len(), m.settings.Images))
 	for i := range places {
 		places[i] = i
@@ -150,15 +156,15 @@ func (m *robust) start(ctx context.Context, j *procedure.Job) (*run, error) {
 	if len(r.samples) == 0 {
 		return nil, fmt.Errorf("%w: no sample carries a label", measure.ErrTooFew)
 	}
-	if r.right, err = predicted(ctx, j.A, r.samples); err != nil {
+	if r.correct, err = correctPredictions(ctx, j.A, r.samples); err != nil {
 		return nil, err
 	}
-	r.holds = append([]bool(nil), r.right...)
+	r.withstood = append([]bool(nil), r.correct...)
 	return r, r.restore()
 }
 
-// predicted reports for each sample whether the model is right.
-func predicted(ctx context.Context, s procedure.Subject, samples []dataset.Sample) ([]bool, error) {
+// correctPredictions reports for each sample whether the prediction is correct.
+func correctPredictions(ctx context.Context, s procedure.Subject, samples []dataset.Sample) ([]bool, error) {
 	session, err := s.Model.NewSession(nil, true)
 	if err != nil {
 		return nil, err
@@ -187,13 +193,13 @@ func predicted(ctx context.Context, s procedure.Subject, samples []dataset.Sampl
 			if row.Finite() >= 0 {
 				return nil, fmt.Errorf("model %s: the class scores of %s hold NaN or infinity", s.Name, samples[at+i].Name)
 			}
-			right[at+i] = isLargest(row.Data, samples[at+i].Label)
+			right[at+i] = isArgmax(row.Data, samples[at+i].Label)
 		}
 	}
 	return right, nil
 }
 
-func isLargest(v []float32, at int) bool {
+func isArgmax(v []float32, at int) bool {
 	if at < 0 || at >= len(v) {
 		return false
 	}
@@ -205,7 +211,7 @@ func isLargest(v []float32, at int) bool {
 	return true
 }
 
-// attack attacks the samples that hold, as often as the settings say.
+// attack attacks the samples that have withstood all attacks so far, Settings.Restarts times.
 func (r *run) attack(ctx context.Context) error {
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
 	if err != nil {
@@ -214,7 +220,7 @@ func (r *run) attack(ctx context.Context) error {
 	defer s.Close()
 	for ; r.round < r.settings.Restarts; r.round++ {
 		var rows []int
-		for i, holds := range r.holds {
+		for i, holds := range r.withstood {
 			if holds {
 				rows = append(rows, i)
 			}
@@ -228,11 +234,11 @@ func (r *run) attack(ctx context.Context) error {
 		}
 		for k, row := range rows {
 			if margin := found.Loss[k]; margin <= 0 {
-				r.holds[row] = false
+				r.withstood[row] = false
 			}
 		}
 		r.dropped = len(found.Dropped)
-		r.now = nil
+		r.attackState = nil
 	}
 	return nil
 }
@@ -240,7 +246,7 @@ func (r *run) attack(ctx context.Context) error {
 func (r *run) problem(rows []int) invert.Problem {
 	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.ImageShape()...)...)
 	start := tensor.New(x.Shape...)
-	p := invert.Problem{Images: x, Start: start, Checkpoint: checkpoint{r}}
+	p := invert.Problem{Images: x, Start: start, Checkpoint: attackCheckpoint{r}}
 	ball, k := r.settings.options().Ball, r.job.Key
 	for i, row := range rows {
 		sample := r.samples[row]
@@ -261,7 +267,7 @@ func (r *run) draw(k measure.Key, index int) *rand.Rand {
 	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
 
-// scores are the accuracies. A sample that the model gets wrong as it is is not robust.
+// scores returns the accuracies. A sample that is misclassified without an attack is not robust.
 func (r *run) scores() []measure.Score {
 	score := func(statistic string, yes []bool) measure.Score {
 		n, count := len(yes), 0
@@ -275,11 +281,11 @@ func (r *run) scores() []measure.Score {
 		s.Max = 1
 		return s
 	}
-	robust := score("robust", r.holds)
+	robust := score("robust", r.withstood)
 	if r.dropped > 0 {
 		robust.Warnings = append(robust.Warnings, fmt.Sprintf("the attack on %d samples ran into NaN or infinity: they count as robust", r.dropped))
 	}
-	return []measure.Score{robust, score("clean", r.right)}
+	return []measure.Score{robust, score("clean", r.correct)}
 }
 
 const (
@@ -287,25 +293,26 @@ const (
 	stateVersion = 1
 )
 
-// checkpoint keeps which samples hold, beside the state of the attack in hand.
-type checkpoint struct{ r *run }
+// An attackCheckpoint saves which samples have withstood the attacks, with the state of the current
+// attack.
+type attackCheckpoint struct{ r *run }
 
-func (c checkpoint) Load() (io.ReadCloser, error) {
-	if len(c.r.now) == 0 {
+func (c attackCheckpoint) Load() (io.ReadCloser, error) {
+	if len(c.r.attackState) == 0 {
 		return nil, nil
 	}
-	return io.NopCloser(bytes.NewReader(c.r.now)), nil
+	return io.NopCloser(bytes.NewReader(c.r.attackState)), nil
 }
 
-func (c checkpoint) Save(now func(io.Writer) error) error {
-	c.r.now = nil // it has been taken up
+func (c attackCheckpoint) Save(now func(io.Writer) error) error {
+	c.r.attackState = nil // it has been taken up
 	if c.r.job.Checkpoint == nil {
 		return nil
 	}
 	return c.r.job.Checkpoint.Save(func(to io.Writer) error {
 		w := state.Stream(to, stateKind, stateVersion)
-		w.Int(len(c.r.holds))
-		for _, holds := range c.r.holds {
+		w.Int(len(c.r.withstood))
+		for _, holds := range c.r.withstood {
 			w.Bool(holds)
 		}
 		w.Int(c.r.round)
@@ -320,13 +327,13 @@ func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	holds, round, now := make([]bool, len(r.holds)), -1, []byte(nil)
+	withstood, round, now := make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
-		if f.Int() != len(holds) {
+		if f.Int() != len(withstood) {
 			return false // of other samples: some could not be read then, or cannot now
 		}
-		for i := range holds {
-			holds[i] = f.Bool()
+		for i := range withstood {
+			withstood[i] = f.Bool()
 		}
 		round, now = f.Int(), f.Raw()
 		if round < 0 || round >= r.settings.Restarts {
@@ -335,7 +342,7 @@ func (r *run) restore() error {
 		return true
 	})
 	if err == nil && round >= 0 {
-		r.holds, r.round, r.now = holds, round, now
+		r.withstood, r.round, r.attackState = withstood, round, now
 	}
 	return err
 }

@@ -74,8 +74,8 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 	return scores[0].Score, scores[1].Score
 }
 
-// A linear classifier of two classes holds exactly where its margin is above radius |w0 - w1| (|w0 - w1|_1 in an linf ball), as
-// long as no pixel comes to 0 or 1.
+// A linear classifier of two classes holds exactly where its margin is above radius |w0 - w1| (|w0
+// - w1|_1 in an linf ball), as long as no pixel comes to 0 or 1.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -94,8 +94,10 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		s.Norm, s.Radius = norm, 0.2/slope // about the mean margin of what is right: half of those hold
-		s.Random = false                   // straight to the boundary; from elsewhere, steps along it come near the worst place
+		// about the mean margin of what is right: half of those hold
+		s.Norm, s.Radius = norm, 0.2/slope
+		// straight to the boundary; from elsewhere, steps along it come near the worst place
+		s.Random = false
 		robustScore, clean := run(t, s, job(m, source{x, labels}))
 		right, holds := 0, 0
 		for _, v := range margins {

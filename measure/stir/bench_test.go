@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// BenchmarkSTIR is a whole STIR of 100 images between a ResNet-20 and a ResNet-32, by the paper's 1,000 steps; with
-// NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS and
+// BenchmarkSTIR is a whole STIR of 100 images between a ResNet-20 and a ResNet-32, by the paper's
+// 1,000 steps; with NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS and
 // NOETHER_BENCH_IMAGES set other numbers.
 func BenchmarkSTIR(b *testing.B) {
 	images := 100
@@ -28,7 +28,7 @@ func BenchmarkSTIR(b *testing.B) {
 	}
 	before := processorTime(b)
 	for b.Loop() {
-		scores, err := stir.Between(b.Context(), one, other, x, s, 1)
+		scores, err := stir.Compare(b.Context(), one, other, x, s, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

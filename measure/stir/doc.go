@@ -1,20 +1,27 @@
-// Package stir asks which inputs are the same to a reference model, and whether they are the same to another one: shared
-// invariances.
+// Package stir measures shared invariances: which inputs a reference model represents alike, and
+// whether another model represents them alike too.
 //
-// For each image x a search (package invert) finds another one, x', that the reference model m1 maps to the same
-// representation, starting from noise. STIR, Similarity Through Inverted Representations (Nanda et al. 2022, equation 6), is how
-// similar the other model's representations of the two are:
+// For each image x a search (package invert) starts from noise and finds an image x' that the
+// reference model m1 maps to the same representation: an inverted representation. STIR, Similarity
+// Through Inverted Representations (Nanda et al. 2022, equation 6), is the similarity of the other
+// model's representations of the two:
 //
 //	STIR(m2 | m1) = S(m2(X), m2(X')),   m1(X') ~ m1(X),
 //
-// where S is a similarity of two sets of representations, linear CKA unless the settings say otherwise. It is 1 if m2 ignores all that
-// m1 ignores, and has a direction: a constant model shares every invariance of any other, and not the reverse.
+// where S is a similarity of two sets of representations, linear CKA unless the settings say
+// otherwise. STIR is 1 if m2 has all invariances of m1. It has a direction: a constant model shares
+// every invariance of any other model, and not the reverse.
 //
-// Adversarial inversion looks for the x' that m2 tells apart from x most (equation 7), which is the worst case;
-// controversial stimuli do the same from x itself, and how far they are from it says how hard the two models are to set at
-// variance (appendix C).
+// Adversarial inversion finds the x' whose representation by m2 differs most from that of x
+// (equation 7), the worst case. Controversial stimuli do the same starting from x. Their distance
+// from x says how hard it is to make the two models disagree (appendix C).
 //
-// Beside STIR stand the similarity of m1(X) and m2(X), which does not know of invariances; the agreement of the two models'
-// predictions on X'; how near m1(X') came to m1(X), relative to |m1(X)|, with the share of samples that missed the bound
-// delta (equation 2); and the distance between x and x' in the images' l2 norm.
+// Further statistics are the similarity of m1(X) and m2(X), which ignores invariances; the
+// agreement of the two models' predictions on X'; the distance of m1(X') from m1(X) relative to
+// |m1(X)|, with the share of samples that miss the bound delta (equation 2); and the l2 distance
+// between x and x'.
+//
+// For example, for two models and images x in memory:
+//
+//	scores, err := stir.Compare(ctx, a, b, x, stir.Defaults(), 1)
 package stir

@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// One model sees colour, the other only how bright an image is. What is the same in colour is as bright; what is as bright
-// may have any colour.
+// One model sees colour, the other only how bright an image is. What is the same in colour is as
+// bright; what is as bright may have any colour.
 func Example() {
 	dir, err := os.MkdirTemp("", "stir")
 	if err != nil {
@@ -38,7 +38,7 @@ func Example() {
 	settings := stir.Defaults()
 	settings.Optimiser = "adam"
 	for _, pair := range [][2]procedure.Subject{{colour, bright}, {bright, colour}} {
-		scores, err := stir.Between(context.Background(), pair[0], pair[1], x, settings, 1)
+		scores, err := stir.Compare(context.Background(), pair[0], pair[1], x, settings, 1)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func adam() stir.Settings {
 
 func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
 	t.Helper()
-	scores, err := stir.Between(t.Context(), a, b, x, s, 1)
+	scores, err := stir.Compare(t.Context(), a, b, x, s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// plainSimilarity is that of m1(X) and m2(X), which knows nothing of invariances.
-func (r *run) plainSimilarity(ctx context.Context) ([]measure.PairScore, error) {
+// modelSimilarity returns the similarity of m1(X) and m2(X), which ignores invariances.
+func (r *run) modelSimilarity(ctx context.Context) ([]measure.PairScore, error) {
 	var out []measure.PairScore
 	for _, p := range r.job.Pairs {
 		found, err := r.similarity(ctx, r.a.layers[p[0]], r.b.layers[p[1]])
@@ -48,30 +48,30 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 	return similarity.Compare(ctx, a, b, o)
 }
 
-// score looks at what an inversion has found with both models.
+// score runs both models on the images that an inversion has found, and returns the scores.
 func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
 		return nil, fmt.Errorf("%w: the loss of %d of %d images became NaN or infinite", measure.ErrTooFew, len(found.Dropped), len(r.samples))
 	}
-	a, b, err := r.look(ctx, pick(found.Images, rows))
+	a, b, err := r.runModels(ctx, selectRows(found.Images, rows))
 	if err != nil {
 		return nil, err
 	}
-	good, err := sound(len(rows), a, b)
+	good, err := finiteRows(len(rows), a, b)
 	if err != nil {
-		return nil, fmt.Errorf("on what was found: %w", err)
+		return nil, fmt.Errorf("on the inverted images: %w", err)
 	}
 	if bad := len(rows) - len(good); bad > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for what was found", bad, len(r.samples)))
-		a, b = a.pick(good), b.pick(good)
+		a, b = a.selectRows(good), b.selectRows(good)
 		kept := make([]int, len(good))
 		for i, g := range good {
 			kept[i] = rows[g]
 		}
 		rows = kept
 	}
-	common := r.common(v, rows, pick(found.Images, rows), a, b)
+	common := r.inversionScores(v, rows, selectRows(found.Images, rows), a, b)
 	for i := range common {
 		common[i].Warnings = append(common[i].Warnings, warnings...)
 	}
@@ -79,7 +79,7 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]me
 	var out []measure.PairScore
 	for _, p := range v.pairs {
 		if v.kind != Controversial {
-			similar, err := r.similarity(ctx, pick(r.b.layers[p[1]], rows), b.layers[p[1]])
+			similar, err := r.similarity(ctx, selectRows(r.b.layers[p[1]], rows), b.layers[p[1]])
 			if err != nil {
 				return nil, fmt.Errorf("similarity of layer %q of %s on x and x': %w", r.job.B.Layers[p[1]].Name, r.job.B.Name, err)
 			}
@@ -106,7 +106,7 @@ func statistic(kind string) string {
 	return "stir"
 }
 
-// rows are the samples that were not dropped, and a warning for those that were.
+// rows returns the samples that were not dropped, and a warning about those that were.
 func (r *run) rows(found *invert.Found) (rows []int, warnings []string) {
 	dropped := map[int]bool{}
 	for _, i := range found.Dropped {
@@ -118,13 +118,13 @@ func (r *run) rows(found *invert.Found) (rows []int, warnings []string) {
 		}
 	}
 	if n := len(found.Dropped); n > 0 {
-		warnings = append(warnings, leftOut("their loss became NaN or infinite", len(r.samples), n, r.samples[found.Dropped[0]].Name))
+		warnings = append(warnings, droppedWarning("their loss became NaN or infinite", len(r.samples), n, r.samples[found.Dropped[0]].Name))
 	}
 	return rows, warnings
 }
 
-// pick are some rows of a tensor.
-func pick(t tensor.Tensor, rows []int) tensor.Tensor {
+// selectRows returns some rows of a tensor.
+func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	if len(rows) == t.Shape[0] {
 		return t
 	}
@@ -135,8 +135,8 @@ func pick(t tensor.Tensor, rows []int) tensor.Tensor {
 	return out
 }
 
-// common are the scores that say how an inversion went.
-func (r *run) common(v inversion, rows []int, images tensor.Tensor, a, b *view) []measure.Score {
+// inversionScores returns the scores that say how well an inversion succeeded.
+func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := ""
 	if v.kind != Arbitrary {
 		variant = v.kind
@@ -145,17 +145,17 @@ func (r *run) common(v inversion, rows []int, images tensor.Tensor, a, b *view) 
 	for i, row := range rows {
 		relative[i] = ratio(distance(a.layers[v.a].At(i).Data, r.a.layers[v.a].At(row).Data), length(r.a.layers[v.a].At(row).Data))
 		input[i] = distance(images.At(i).Data, r.x.At(row).Data)
-		missed[i] = number(relative[i] > r.settings.Delta)
+		missed[i] = indicator(relative[i] > r.settings.Delta)
 	}
 	scores := []measure.Score{
 		mean("representation-distance", relative, math.Inf(1)),
 		proportion("missed", missed),
 		mean("input-distance", input, math.Inf(1)),
 	}
-	if r.comparable() {
+	if r.sameClasses() {
 		agree := make([]float64, len(rows))
 		for i := range agree {
-			agree[i] = number(a.class[i] == b.class[i])
+			agree[i] = indicator(a.class[i] == b.class[i])
 		}
 		scores = append(scores, proportion("agreement", agree))
 	}
@@ -165,8 +165,8 @@ func (r *run) common(v inversion, rows []int, images tensor.Tensor, a, b *view) 
 	return scores
 }
 
-// comparable reports whether the two models score the same number of classes.
-func (r *run) comparable() bool {
+// sameClasses reports whether the two models have the same number of classes.
+func (r *run) sameClasses() bool {
 	count := func(all int, kept []int) int {
 		if kept != nil {
 			return len(kept)
@@ -177,7 +177,7 @@ func (r *run) comparable() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missed is a warning where samples did not come under delta.
+// missed returns a warning if samples did not reach a distance of delta.
 func (r *run) missed(common []measure.Score) []string {
 	share := common[1].Value
 	if share == 0 {
@@ -190,14 +190,14 @@ func (r *run) missed(common []measure.Score) []string {
 	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*share, r.settings.Delta, remedy)}
 }
 
-func number(yes bool) float64 {
+func indicator(yes bool) float64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// ratio is d / of; a representation of zero is at no relative distance from itself, and infinitely far from any other.
+// ratio returns d / of, and 0 where both are 0.
 func ratio(d, of float64) float64 {
 	if d == 0 {
 		return 0
@@ -222,7 +222,7 @@ func distance(v, w []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// mean is a mean over samples from 0 to high, with a jackknife interval.
+// mean returns the mean over samples as a score between 0 and high, with a jackknife interval.
 func mean(statistic string, v []float64, high float64) measure.Score {
 	s := measure.Plain(statistic, average(v), len(v))
 	s.Min, s.Max = 0, high
@@ -231,14 +231,14 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 		s.Warnings = append(s.Warnings, "the representation of some image is zero, and no other is at a finite relative distance from it")
 		return s
 	}
-	s.Replicates = withoutGroups(v)
+	s.Replicates = leaveGroupsOut(v)
 	if low, top := resample.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, 0), min(top, high)
 	}
 	return s
 }
 
-// proportion is a mean of zeros and ones.
+// proportion returns the mean of zeros and ones as a score.
 func proportion(statistic string, v []float64) measure.Score {
 	s := mean(statistic, v, 1)
 	s.Low, s.High = resample.Wilson(s.Value, len(v))
@@ -253,8 +253,9 @@ func average(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// withoutGroups are the means without one group each. Samples come in random order, so runs of them are groups.
-func withoutGroups(v []float64) []measure.Replicate {
+// leaveGroupsOut returns the means without one group of samples each. Samples are in random order,
+// so runs of them are groups.
+func leaveGroupsOut(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate
 	total := average(v) * float64(len(v))

@@ -10,14 +10,15 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// How x' is found.
+// Kinds of inversions: how x' is found.
 const (
-	Arbitrary     = "arbitrary"     // from the start, at m1's representation of x
-	Adversarial   = "adversarial"   // from the start, and as far as can be from m2's representation of x
-	Controversial = "controversial" // the same, from x and a little noise
+	Arbitrary = "arbitrary" // from noise, with the same representation by m1
+	// from noise, and as far as possible from m2's representation of x
+	Adversarial   = "adversarial"
+	Controversial = "controversial" // as adversarial, from x with a little noise
 )
 
-// Settings are those of the measure.
+// Settings are the settings of the measure.
 type Settings struct {
 	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"images at most: the first of the random order"`
 	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`
@@ -34,7 +35,7 @@ type Settings struct {
 
 const defaultBeta = 0.1
 
-// Defaults are the paper's settings.
+// Defaults returns the paper's settings.
 func Defaults() Settings {
 	return Settings{Images: 1000, Inversions: []string{Arbitrary}, Similarity: []string{similarity.LinearCKA},
 		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: defaultBeta, Delta: 0.1}
@@ -79,7 +80,7 @@ func (s Settings) check() error {
 	return err
 }
 
-// options are those of the search.
+// options returns the options of the search.
 func (s Settings) options() invert.Options {
 	return invert.Options{Optimiser: invert.Optimiser(s.Optimiser), Steps: s.Steps, StepSize: s.StepSize, Batch: s.Batch}
 }

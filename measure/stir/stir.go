@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// New returns the measure stir. Its statistics are stir, stir-adversarial, cka (or similarity, for others than linear
-// CKA), agreement, representation-distance, missed and input-distance.
+// New returns the measure stir. Its statistics are stir, stir-adversarial, cka (similarity for
+// others than linear CKA), agreement, representation-distance, missed and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -47,15 +47,15 @@ func (m *stir) Skip(j *procedure.Job) string {
 		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.A.Name)
 	}
 	for _, kind := range m.settings.Inversions {
-		if why := contrasted(j); kind != Arbitrary && why != "" {
+		if why := contrastProblem(j); kind != Arbitrary && why != "" {
 			return kind + " inversion: " + why
 		}
 	}
 	return ""
 }
 
-// contrasted says why the two models cannot share a loss.
-func contrasted(j *procedure.Job) string {
+// contrastProblem returns why the two models cannot be in one loss, or "".
+func contrastProblem(j *procedure.Job) string {
 	a, b := j.A.Model, j.B.Model
 	switch {
 	case b.Input().Type == onnx.Uint8:
@@ -70,7 +70,7 @@ func contrasted(j *procedure.Job) string {
 	return ""
 }
 
-// gradientWork is what a step with a gradient counts, in forward passes.
+// gradientWork is the work of a step with a gradient, in forward passes.
 const gradientWork = 3
 
 func (m *stir) Work(j *procedure.Job) int64 {
@@ -85,23 +85,23 @@ func (m *stir) Work(j *procedure.Job) int64 {
 		if v.kind != Arbitrary {
 			models = 2
 		}
-		work += n * (models*gradientWork*int64(o.Steps+1) + 2) // and a look at what was found
+		work += n * (models*gradientWork*int64(o.Steps+1) + 2) // and both models on the result
 	}
 	return work + 2*n
 }
 
-// An inversion is a search for all images.
+// An inversion is one search for all images.
 type inversion struct {
 	kind  string
-	a, b  int      // layers; b is -1 where only the reference model's counts
-	pairs [][2]int // whose scores it serves
+	a, b  int      // layers; b is -1 where only the reference model is used
+	pairs [][2]int // of layers that are scored with the result
 }
 
-// name tells inversions of one job apart.
+// name identifies the inversions of a job.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
-// inversions are what the settings ask for: of each layer of the reference model, or of each pair of layers where the other
-// model takes part.
+// inversions returns the inversions of a job: one for each layer of the reference model, or for
+// each pair of layers where the other model is used.
 func (m *stir) inversions(j *procedure.Job) []inversion {
 	var list []inversion
 	for _, kind := range m.settings.Inversions {
@@ -130,11 +130,11 @@ func (m *stir) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 }
 
 func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	r, err := m.start(ctx, j)
+	r, err := m.newRun(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := r.plainSimilarity(ctx)
+	scores, err := r.modelSimilarity(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -155,21 +155,21 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 	return scores, nil
 }
 
-// A run is the work on one job.
+// A run is one job in progress.
 type run struct {
 	*stir
-	job     *procedure.Job
-	samples []dataset.Sample
-	x       tensor.Tensor // n x c x h x w, at A's frame
-	a, b    *view         // on x
-	kept    *kept
-	work    int64 // done
+	job        *procedure.Job
+	samples    []dataset.Sample
+	x          tensor.Tensor // n x c x h x w, at A's frame
+	a, b       *responses    // on x
+	checkpoint *jobCheckpoint
+	work       int64 // done
 
-	without  []int    // places of images that are left out, since a model gives NaN or infinity for them
+	dropped  []int    // places of images for which a model gives NaN or infinity
 	warnings []string // of every score
 }
 
-func (m *stir) start(ctx context.Context, j *procedure.Job) (*run, error) {
+func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	places := make([]int, min(j.Data.Len(), m.settings.Images))
 	for i := range places {
 		places[i] = i
@@ -185,25 +185,25 @@ func (m *stir) start(ctx context.Context, j *procedure.Job) (*run, error) {
 	for i, s := range samples {
 		copy(r.x.At(i).Data, s.Input.Data)
 	}
-	if err := r.leaveOut(ctx); err != nil {
+	if err := r.dropNonFinite(ctx); err != nil {
 		return nil, err
 	}
-	r.kept, err = readKept(j.Checkpoint, r.x.Shape)
+	r.checkpoint, err = loadCheckpoint(j.Checkpoint, r.x.Shape)
 	return r, err
 }
 
-// leaveOut looks at x with both models, and leaves out what one of them gives NaN or infinity for.
-func (r *run) leaveOut(ctx context.Context) error {
-	a, b, err := r.look(ctx, r.x)
+// dropNonFinite runs both models on x and drops the images for which one gives NaN or infinity.
+func (r *run) dropNonFinite(ctx context.Context) error {
+	a, b, err := r.runModels(ctx, r.x)
 	if err != nil {
 		return err
 	}
 	n := len(r.samples)
-	rows, err := sound(n, a, b)
+	rows, err := finiteRows(n, a, b)
 	if err != nil {
 		return err
 	}
-	r.x, r.a, r.b = pick(r.x, rows), a.pick(rows), b.pick(rows)
+	r.x, r.a, r.b = selectRows(r.x, rows), a.selectRows(rows), b.selectRows(rows)
 	if len(rows) == n {
 		return nil
 	}
@@ -213,20 +213,20 @@ func (r *run) leaveOut(ctx context.Context) error {
 		if slices.Contains(rows, i) {
 			r.samples = append(r.samples, s)
 		} else {
-			r.without = append(r.without, i)
+			r.dropped = append(r.dropped, i)
 		}
 	}
-	r.warnings = []string{leftOut("a model gives NaN or infinity for them", n, len(r.without), all[r.without[0]].Name)}
+	r.warnings = []string{droppedWarning("a model gives NaN or infinity for them", n, len(r.dropped), all[r.dropped[0]].Name)}
 	return nil
 }
 
-// leftOut is the warning of images that count no more.
-func leftOut(why string, of, n int, first string) string {
+// droppedWarning returns the warning about images that are left out.
+func droppedWarning(why string, of, n int, first string) string {
 	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, of, why, first)
 }
 
-// invert finds the images of one inversion, or takes those that an earlier run has found, or a job with the same reference
-// model.
+// invert runs an inversion, or loads the result of an earlier run or of another job with the same
+// reference model.
 func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
 	o, err := r.settings.options().Resolved()
 	if err != nil {
@@ -238,7 +238,7 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
 	}
 	before := r.work
 	r.work += factor * int64(o.Steps+1) * int64(len(r.samples))
-	if f := r.kept.done[v.name()]; f != nil {
+	if f := r.checkpoint.done[v.name()]; f != nil {
 		return f, nil
 	}
 	shared := r.shared(v, o)
@@ -256,24 +256,25 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found, r.kept.add(v.name(), found)
+	return found, r.checkpoint.add(v.name(), found)
 }
 
-// shared is where the inversion is kept for other jobs; nil where it depends on the second model.
+// shared returns the checkpoint that jobs share for an inversion, nil if it depends on the second
+// model.
 func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil
 	}
 	name := fmt.Sprintf("stir %d, layer %q, start %s, optimiser %s, %d steps of %v, %d images of data, batch %d",
 		r.Version(), r.job.A.Layers[v.a].Name, r.settings.Start, o.Optimiser, o.Steps, o.StepSize, len(r.samples), o.Batch)
-	if len(r.without) > 0 {
-		name += fmt.Sprintf(", without %v", r.without)
+	if len(r.dropped) > 0 {
+		name += fmt.Sprintf(", without %v", r.dropped)
 	}
 	return r.job.Shared(name)
 }
 
 func (r *run) search(ctx context.Context, v inversion, o invert.Options, progress func(invert.Progress)) (*invert.Found, error) {
-	start, err := r.begin(v.kind)
+	start, err := r.startImages(v.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +283,7 @@ func (r *run) search(ctx context.Context, v inversion, o invert.Options, progres
 		return nil, err
 	}
 	defer s.Close()
-	return s.Run(ctx, invert.Problem{Images: r.x, Start: start, Names: r.names(), Checkpoint: r.kept, Progress: progress})
+	return s.Run(ctx, invert.Problem{Images: r.x, Start: start, Names: r.names(), Checkpoint: r.checkpoint, Progress: progress})
 }
 
 func (r *run) names() []string {

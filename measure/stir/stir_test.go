@@ -71,8 +71,8 @@ func TestConstantModel(t *testing.T) {
 	}
 }
 
-// Models that look at different pixels share nothing; one that sees less shares the invariances of one that sees more, and not
-// the reverse.
+// Models that look at different pixels share nothing; one that sees less shares the invariances of
+// one that sees more, and not the reverse.
 func TestNestedInvariances(t *testing.T) {
 	t.Parallel()
 	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
@@ -89,8 +89,8 @@ func TestNestedInvariances(t *testing.T) {
 	}
 }
 
-// Adversarial inversion finds other images than arbitrary inversion, at the same distance from the reference model's
-// representation, and controversial stimuli are near x.
+// Adversarial inversion finds other images than arbitrary inversion, at the same distance from the
+// reference model's representation, and controversial stimuli are near x.
 func TestAdversarialInversion(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -168,13 +168,14 @@ func TestDroppedSamples(t *testing.T) {
 	}
 }
 
-// Images that one of the models gives NaN for are left out of every score, and the others' scores are as if those had not
-// been there.
+// Images that one of the models gives NaN for are left out of every score, and the others' scores
+// are as if those had not been there.
 func TestImagesWithoutRepresentation(t *testing.T) {
 	t.Parallel()
 	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
 	plain := build(t, "plain", flat)
-	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value { // NaN for images whose first value is below 0.3
+	// NaN for images whose first value is below 0.3
+	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Sqrt(b.Add(b.Slice(flat(b, x), 1, 0, 9, 1), b.Scalar(-0.3)))
 	})
 	x := random(30)
@@ -196,7 +197,7 @@ func TestImagesWithoutRepresentation(t *testing.T) {
 			t.Errorf("%s is %v, and %v without those images", name, v.Value, want.Value)
 		}
 	}
-	if _, err := stir.Between(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
+	if _, err := stir.Compare(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
 		t.Errorf("no image has a representation: %v", err)
 	}
 }
@@ -244,7 +245,8 @@ func TestGridOfLayers(t *testing.T) {
 	}
 }
 
-// A job that is stopped anywhere and done again gives the scores of one that was not, and does nothing twice.
+// A job that is stopped anywhere and done again gives the scores of one that was not, and does
+// nothing twice.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -367,28 +369,28 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
-	if _, err := stir.Between(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one image has no similarity") {
+	if _, err := stir.Compare(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one image has no similarity") {
 		t.Errorf("one picture: %v", err)
 	}
-	if _, err := stir.Between(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
+	if _, err := stir.Compare(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
 		t.Errorf("images of another shape: %v", err)
 	}
 	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
 	})
-	if _, err := stir.Between(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the image") {
+	if _, err := stir.Compare(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the image") {
 		t.Errorf("a layer without a gradient: %v", err)
 	}
 	old := buildOf(t, "old", 12, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, b.Flatten(x, 1)) })
 	s := adam()
 	s.Inversions = []string{stir.Adversarial}
-	if _, err := stir.Between(t.Context(), m, old, random(5), s, 1); err == nil || !strings.Contains(err.Error(), "opset 12, and node") {
+	if _, err := stir.Compare(t.Context(), m, old, random(5), s, 1); err == nil || !strings.Contains(err.Error(), "opset 12, and node") {
 		t.Errorf("two operator sets: %v", err)
 	}
 	infinite := build(t, "infinite", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})
-	if _, err := stir.Between(t.Context(), m, infinite, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), `model infinite, layer "z": NaN or infinity`) {
+	if _, err := stir.Compare(t.Context(), m, infinite, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), `model infinite, layer "z": NaN or infinity`) {
 		t.Errorf("NaN in a layer: %v", err)
 	}
 }

@@ -87,10 +87,10 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	if err == nil || !errors.As(err, &unknown) {
 		return err
 	}
-	if unknown.Elsewhere && slices.ContainsFunc(p.Data, func(d *Data) bool { return slices.Contains(d.Source.Factors(), unknown.Word) }) {
+	if unknown.OtherData && slices.ContainsFunc(p.Data, func(d *Data) bool { return slices.Contains(d.Source.Factors(), unknown.Name) }) {
 		return nil
 	}
-	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Word, config.Suggest(unknown.Word, unknown.Known))
+	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
 }
 
 // job describes the job of a cell on some data, but for what a run adds to it.

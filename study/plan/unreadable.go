@@ -71,7 +71,7 @@ type RedrawCounts struct {
 // AddJob counts what the samples of a procedure's job are drawn. Several measures move them by the same draws, and what they are kept as comes without
 // a draw, so that each transformation is counted once for a trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
-	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Law) }) {
+	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return
 	}
 	r.mu.Lock()

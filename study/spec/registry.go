@@ -56,12 +56,12 @@ func (m MeasureSpec) Position(u *procedure.Unknown) *config.Node {
 		}
 	}
 	for _, item := range at.Items {
-		if item.Text == u.Word {
+		if item.Text == u.Name {
 			return item
 		}
 	}
 	for _, p := range at.Pairs {
-		if p.Key.Text == u.Word {
+		if p.Key.Text == u.Name {
 			return p.Key
 		}
 	}

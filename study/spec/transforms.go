@@ -166,7 +166,7 @@ func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *t
 func (t *Transform) AllValues() *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
-		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Law: c.Law})
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Law})
 		if out.Range != nil && c.number != nil {
 			wide := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
 			out.Range = &wide

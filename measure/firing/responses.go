@@ -7,14 +7,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Responses are the values of some units on images, from wherever they come.
+// Responses are the activations of some units, from any source.
 type Responses struct {
-	Inputs tensor.Tensor     // n x units: on P(x)
-	Images tensor.Tensor     // m x units: on the images of trajectories
-	Steps  func(i int) []int // the images that input i becomes, itself among them; nil where one is missing. All have as many
+	Inputs tensor.Tensor // n x units: on P(x)
+	Images tensor.Tensor // m x units: on the images of trajectories
+	// the images that input i becomes, itself among them; nil where one is missing. All have as
+	// many
+	Steps func(i int) []int
 }
 
-// A Unit is what Along finds of one.
+// A Unit is the score of one unit.
 type Unit struct {
 	Sign      int     // s: 1 or -1
 	Threshold float64 // q: it fires where Sign h(x) >= q
@@ -25,9 +27,10 @@ type Unit struct {
 	Constant  bool    // on the inputs: it fires always, whatever the threshold
 }
 
-// Along scores units by their responses. Of the settings it minds Rate, References (10 where not given) and whether anything is
-// declared Sparse. The measure that studies name does the same without holding the responses.
-func Along(r Responses, s Settings) ([]Unit, error) {
+// ScoreUnits scores units by their responses. Of the settings it uses Rate, References (10 where
+// not set) and whether Sparse is empty. The measure computes the same without holding the responses
+// in memory.
+func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
 		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to images; they are inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
 	}
@@ -35,15 +38,15 @@ func Along(r Responses, s Settings) ([]Unit, error) {
 		return nil, fmt.Errorf("firing: %w", err)
 	}
 	n, units := r.Inputs.Shape[0], r.Inputs.Shape[1]
-	if n < s.minimum() {
-		return nil, fmt.Errorf("firing: %w: %d inputs, and a global rate of %v takes %d", measure.ErrTooFew, n, s.Rate, s.minimum())
+	if n < s.minInputs() {
+		return nil, fmt.Errorf("firing: %w: %d inputs, and a global rate of %v takes %d", measure.ErrTooFew, n, s.Rate, s.minInputs())
 	}
 	for _, t := range []tensor.Tensor{r.Inputs, r.Images} {
 		if i := t.Finite(); i >= 0 {
 			return nil, fmt.Errorf("firing: response %d of unit %d is NaN or infinite", i/units, i%units)
 		}
 	}
-	g := NewGlobal(GlobalOptions{Units: units, Rank: Rank(n, s.Rate), References: orTen(s.References), Sparse: len(s.Sparse) > 0})
+	g := NewThresholdEstimator(ThresholdOptions{Units: units, Rank: Rank(n, s.Rate), References: orTen(s.References), sparse: len(s.Sparse) > 0})
 	in := make([]Input, n)
 	for i := range in {
 		in[i] = Input{Index: i, Reference: r.Steps(i) != nil}
@@ -56,7 +59,7 @@ func Along(r Responses, s Settings) ([]Unit, error) {
 	}
 	out := make([]Unit, units)
 	for u := range out {
-		out[u] = r.better(g, u)
+		out[u] = r.score(g, u)
 	}
 	return out, nil
 }
@@ -68,8 +71,8 @@ func orTen(n int) int {
 	return n
 }
 
-// better is unit u with the sign of the better score.
-func (r Responses) better(g *Global, u int) Unit {
+// score returns the score of unit u for the sign with the better score.
+func (r Responses) score(g *ThresholdEstimator, u int) Unit {
 	var best Unit
 	constant := true
 	for side := range g.sides {
@@ -86,7 +89,7 @@ func (r Responses) better(g *Global, u int) Unit {
 	return best
 }
 
-// local is L: the share of the images around the references at which unit u fires.
+// local returns L: the share of images on the trajectories of the references at which unit u fires.
 func (r Responses) local(u int, sign, q float32, references []int) float64 {
 	fires, all := 0, 0
 	for _, z := range references {

@@ -45,7 +45,8 @@ var hard = map[string]func(r *rand.Rand, n int) []float32{
 	},
 }
 
-// shown are some units that see values of one kind each, and what the inputs are. Their numbers do not ascend.
+// shown are some units that see values of one kind each, and what the inputs are. Their numbers do
+// not ascend.
 func shown(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	kinds := maps.Clone(streams)
 	maps.Copy(kinds, hard)
@@ -65,7 +66,7 @@ func shown(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 }
 
 // showIn shows inputs in batches of sizes that are drawn.
-func showIn(t *rapid.T, g *Global, z tensor.Tensor, in []Input, most int) {
+func showIn(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most int) {
 	for at := 0; at < len(in); {
 		end := min(len(in), at+rapid.IntRange(1, most).Draw(t, "batch"))
 		if err := g.Update(z.Slice(at, end), in[at:end]); err != nil {
@@ -75,7 +76,7 @@ func showIn(t *rapid.T, g *Global, z tensor.Tensor, in []Input, most int) {
 	}
 }
 
-func stateOf(t *rapid.T, g *Global) []byte {
+func stateOf(t *rapid.T, g *ThresholdEstimator) []byte {
 	raw, err := g.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -83,15 +84,16 @@ func stateOf(t *rapid.T, g *Global) []byte {
 	return raw
 }
 
-// Whatever the values and however many tie, about k of them are above a threshold or at it, within four times the error; the strongest inputs are exact.
+// Whatever the values and however many tie, about k of them are above a threshold or at it, within
+// four times the error; the strongest inputs are exact.
 func TestSketchOfHardValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const relative = 0.1
 		n := rapid.IntRange(3_000, 9_000).Draw(t, "inputs")
 		z, in := shown(t, n)
-		o := GlobalOptions{Units: z.Shape[1], Rank: Rank(n, 0.05), References: 3, Error: relative}
-		g := NewGlobal(o)
+		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.05), References: 3, Error: relative}
+		g := NewThresholdEstimator(o)
 		showIn(t, g, z, in, 500)
 		for u := range o.Units {
 			for _, sign := range []int{1, -1} {
@@ -117,22 +119,23 @@ func TestSketchOfHardValues(t *testing.T) {
 	})
 }
 
-// What is kept does not depend on batches, nor on whether values are looked at one by one or by a whole block, nor on a stop in between.
+// What is kept does not depend on batches, nor on whether values are looked at one by one or by a
+// whole block, nor on a stop in between.
 func TestSketchIgnoresBatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2_000, 6_000).Draw(t, "inputs")
 		z, in := shown(t, n)
-		o := GlobalOptions{Units: z.Shape[1], Rank: Rank(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
-			Error: rapid.SampledFrom([]float64{0.3, 0.1, 0.05}).Draw(t, "error"), First: rapid.IntRange(0, 99).Draw(t, "first")}
-		whole := NewGlobal(o)
+		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
+			Error: rapid.SampledFrom([]float64{0.3, 0.1, 0.05}).Draw(t, "error"), first: rapid.IntRange(0, 99).Draw(t, "first")}
+		whole := NewThresholdEstimator(o)
 		showIn(t, whole, z, in, 300)
-		single := NewGlobal(o)
+		single := NewThresholdEstimator(o)
 		for i := range in {
 			for side, s := range single.sides {
 				for u := range o.Units {
-					if v := signs[side] * z.At(i).Data[u]; v >= s.gate[u] {
-						s.keep(u, v, s.n, s.eligible, int32(in[i].Index), in[i].Reference)
+					if v := signs[side] * z.At(i).Data[u]; v >= s.bound[u] {
+						s.add(u, v, s.n, s.eligible, int32(in[i].Index), in[i].Reference)
 					}
 				}
 			}
@@ -145,7 +148,7 @@ func TestSketchIgnoresBatches(t *testing.T) {
 		if !bytes.Equal(stateOf(t, whole), stateOf(t, single)) {
 			t.Fatal("values that are looked at one by one leave another state")
 		}
-		stopped := NewGlobal(o)
+		stopped := NewThresholdEstimator(o)
 		half := rapid.IntRange(0, n).Draw(t, "stop")
 		showIn(t, stopped, z.Slice(0, half), in[:half], 300)
 		stopped = reread(t, stopped, o)
@@ -159,8 +162,9 @@ func TestSketchIgnoresBatches(t *testing.T) {
 	})
 }
 
-// clearRest sorts what a sketch keeps, and clears the rest of its room, of which nothing is read, and the signs of zeros.
-func clearRest(g *Global) {
+// clearRest sorts what a sketch keeps, and clears the rest of its room, of which nothing is read,
+// and the signs of zeros.
+func clearRest(g *ThresholdEstimator) {
 	for _, t := range g.sides {
 		s := t.sketch
 		for u := range s.units {
@@ -173,8 +177,8 @@ func clearRest(g *Global) {
 				}
 			}
 		}
-		for i := range s.gate {
-			s.gate[i] += 0
+		for i := range s.bound {
+			s.bound[i] += 0
 		}
 	}
 }
@@ -183,8 +187,8 @@ func clearRest(g *Global) {
 func TestSketchLeavesNaNOut(t *testing.T) {
 	t.Parallel()
 	nan := float32(math.NaN())
-	o := GlobalOptions{Units: 1, Rank: 200, References: 1, Error: 0.1, Sparse: true}
-	g := NewGlobal(o)
+	o := ThresholdOptions{Units: 1, Rank: 200, References: 1, Error: 0.1, sparse: true}
+	g := NewThresholdEstimator(o)
 	for i := range 1000 {
 		z := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{float32(i)}}
 		if i%3 == 0 {

@@ -10,18 +10,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A view is what a model sees in images.
-type view struct {
-	layers []tensor.Tensor // n x d each
-	class  []int           // predicted; nil where the model scores no classes
-	bad    map[int]error   // images of which a layer holds NaN or infinity
+// responses are the activations and predictions of one model for some images.
+type responses struct {
+	layers    []tensor.Tensor // n x d each
+	class     []int           // predicted; nil where the model scores no classes
+	nonFinite map[int]error   // images for which a layer has NaN or infinity
 }
 
-// pick is the view of some of the images.
-func (v *view) pick(rows []int) *view {
-	some := &view{}
+// selectRows returns the responses to some of the images.
+func (v *responses) selectRows(rows []int) *responses {
+	some := &responses{}
 	for _, l := range v.layers {
-		some.layers = append(some.layers, pick(l, rows))
+		some.layers = append(some.layers, selectRows(l, rows))
 	}
 	if v.class != nil {
 		for _, row := range rows {
@@ -31,13 +31,13 @@ func (v *view) pick(rows []int) *view {
 	return some
 }
 
-// sound are the rows, out of n, of which no layer of the views holds NaN or infinity. Where fewer than two are left the error
-// says which layer does.
-func sound(n int, views ...*view) (rows []int, err error) {
+// finiteRows returns the rows, out of n, for which all layers are finite. If there are fewer than
+// two, the error names the layer.
+func finiteRows(n int, views ...*responses) (rows []int, err error) {
 	for i := range n {
 		good := true
 		for _, v := range views {
-			if e := v.bad[i]; e != nil {
+			if e := v.nonFinite[i]; e != nil {
 				good = false
 				if err == nil {
 					err = e
@@ -54,13 +54,13 @@ func sound(n int, views ...*view) (rows []int, err error) {
 	return rows, err
 }
 
-// look reads both models on images at A's frame. B gets them resized to its own.
-func (r *run) look(ctx context.Context, images tensor.Tensor) (a, b *view, err error) {
-	if a, err = see(ctx, r.job.A, images, measure.SideA); err != nil {
+// runModels runs both models on images at the frame of A. For B they are resized to its frame.
+func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *responses, err error) {
+	if a, err = runModel(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err
 	}
 	r.work += int64(images.Shape[0])
-	if b, err = see(ctx, r.job.B, images, measure.SideB); err != nil {
+	if b, err = runModel(ctx, r.job.B, images, measure.SideB); err != nil {
 		return nil, nil, err
 	}
 	r.work += int64(images.Shape[0])
@@ -70,10 +70,10 @@ func (r *run) look(ctx context.Context, images tensor.Tensor) (a, b *view, err e
 
 const batch = 32
 
-// see runs a model on n images with values in [0, 1].
-func see(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*view, error) {
+// runModel runs a model on n images with values in [0, 1].
+func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*responses, error) {
 	n := images.Shape[0]
-	v := &view{bad: map[int]error{}}
+	v := &responses{nonFinite: map[int]error{}}
 	for _, l := range s.Layers {
 		v.layers = append(v.layers, tensor.New(n, tensor.Size(l.Shape)))
 	}
@@ -100,8 +100,8 @@ func see(ctx context.Context, s procedure.Subject, images tensor.Tensor, side me
 			z := buf.Layer(k)
 			copy(v.layers[k].Slice(at, end).Data, z.Data)
 			for i := at; i < end && z.Finite() >= 0; i++ {
-				if v.layers[k].At(i).Finite() >= 0 && v.bad[i] == nil {
-					v.bad[i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
+				if v.layers[k].At(i).Finite() >= 0 && v.nonFinite[i] == nil {
+					v.nonFinite[i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
 				}
 			}
 		}
@@ -119,7 +119,7 @@ func see(ctx context.Context, s procedure.Subject, images tensor.Tensor, side me
 	return v, nil
 }
 
-// largest is the first index of the largest value.
+// largest returns the first index of the largest value.
 func largest(v []float32) int {
 	at := 0
 	for i, x := range v {

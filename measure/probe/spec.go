@@ -14,45 +14,46 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A problem is one probe to train.
-type problem struct {
-	name    string // tells it from all others of the job
-	kind    string
-	hidden  []int
-	seed    uint64
-	in      *probeInput
-	want    *target     // what is to come out, or
-	to      *probeInput // the vectors that are
-	partner []int       // the sample whose target stands for that of each sample: shuffled; nil: its own
+// A probeSpec describes one probe to train.
+type probeSpec struct {
+	name          string // unique in the job
+	kind          string
+	hidden        []int
+	seed          uint64
+	input         *probeInput
+	target        *target     // what is to come out, or
+	targetVectors *probeInput // the vectors that are
+	// the sample whose target stands for that of each sample: shuffled; nil: its own
+	targetSample []int
 
 	train, validation []int
 }
 
-// embedding is the number of dimensions that a parameter is embedded in.
+// embedding is the number of dimensions of an embedded parameter.
 const embedding = 32
 
-// outputs is how many numbers the probe gives.
-func (p *problem) outputs() int {
+// outputs returns the number of outputs of the probe.
+func (p *probeSpec) outputs() int {
 	switch {
-	case p.to != nil:
-		return p.to.dim()
-	case p.want.classes > 0:
-		return p.want.classes
+	case p.targetVectors != nil:
+		return p.targetVectors.dim()
+	case p.target.classes > 0:
+		return p.target.classes
 	}
 	return 1
 }
 
-// network is the probe with the weights that it starts from. Its input x is batch x width.
-func (p *problem) network() (*onnx.Model, error) {
+// network returns the untrained probe. Its input x is batch x width.
+func (p *probeSpec) network() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
 		hidden = p.hidden
 	}
 	sizes := func(in int) []int { return append(append([]int{in}, hidden...), p.outputs()) }
-	if p.in.condition == nil || p.kind == Ridge {
-		return train.MLP(p.seed, sizes(p.in.width())...)
+	if p.input.condition == nil || p.kind == Ridge {
+		return train.MLP(p.seed, sizes(p.input.width())...)
 	}
-	d := p.in.dim()
+	d := p.input.dim()
 	embed, err := train.MLP(p.seed+1, 1, embedding)
 	if err != nil {
 		return nil, err
@@ -69,48 +70,48 @@ func (p *problem) network() (*onnx.Model, error) {
 	return b.Model()
 }
 
-func (p *problem) loss() train.Loss {
-	if p.want != nil && p.want.classes > 0 {
+func (p *probeSpec) loss() train.Loss {
+	if p.target != nil && p.target.classes > 0 {
 		return train.CrossEntropy
 	}
 	return train.SquaredError
 }
 
-// targetOf is the sample whose target a sample has.
-func (p *problem) targetOf(i int) int {
-	if p.partner == nil {
+// targetOf returns the sample whose target a sample has.
+func (p *probeSpec) targetOf(i int) int {
+	if p.targetSample == nil {
 		return i
 	}
-	return p.partner[i]
+	return p.targetSample[i]
 }
 
-// identity hashes all that the trained probe depends on.
-func (p *problem) identity(t *Training) string {
+// identity returns a hash of everything that the trained probe depends on.
+func (p *probeSpec) identity(t *Training) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "probe 1\n%s\n%s %v %d %d\n%g %g %d %d %d\n", p.in.id, p.kind, p.hidden, p.seed, p.outputs(), t.Rate, t.Decay, t.Batch, t.Epochs, t.Patience)
+	fmt.Fprintf(h, "probe 1\n%s\n%s %v %d %d\n%g %g %d %d %d\n", p.input.id, p.kind, p.hidden, p.seed, p.outputs(), t.Rate, t.Decay, t.Batch, t.Epochs, t.Patience)
 	for _, part := range [][]int{p.train, p.validation} {
 		hashInts(h, part)
 		for _, i := range part {
 			p.hashTarget(h, p.targetOf(i))
-			if p.in.condition != nil {
-				hashFloat(h, float64(p.in.condition[i]))
+			if p.input.condition != nil {
+				hashFloat(h, float64(p.input.condition[i]))
 			}
 		}
 	}
-	if p.to != nil {
-		fmt.Fprintln(h, p.to.id)
+	if p.targetVectors != nil {
+		fmt.Fprintln(h, p.targetVectors.id)
 	}
 	return "probe " + hex.EncodeToString(h.Sum(nil))
 }
 
-func (p *problem) hashTarget(h hash.Hash, i int) {
+func (p *probeSpec) hashTarget(h hash.Hash, i int) {
 	switch {
-	case p.to != nil:
+	case p.targetVectors != nil:
 		hashFloat(h, float64(i))
-	case p.want.classes > 0:
-		hashFloat(h, float64(p.want.class[i]))
+	case p.target.classes > 0:
+		hashFloat(h, float64(p.target.class[i]))
 	default:
-		hashFloat(h, p.want.value[i])
+		hashFloat(h, p.target.value[i])
 	}
 }
 
@@ -124,9 +125,9 @@ func hashInts(h hash.Hash, v []int) {
 	}
 }
 
-// A source feeds some samples of a problem to its training.
+// A source feeds some samples of a probe to its training.
 type source struct {
-	*problem
+	*probeSpec
 	samples []int
 	batch   train.Batch
 }
@@ -136,28 +137,28 @@ func (s *source) Len() int { return len(s.samples) }
 // Batch implements train.Source.
 func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 	n := len(places)
-	s.batch.Inputs = []tensor.Tensor{resized(first(s.batch.Inputs), n, s.in.width())}
+	s.batch.Inputs = []tensor.Tensor{resized(first(s.batch.Inputs), n, s.input.width())}
 	x := s.batch.Inputs[0]
-	vectors := s.to != nil || s.want.classes == 0
+	vectors := s.targetVectors != nil || s.target.classes == 0
 	if vectors {
 		s.batch.Target = resized(s.batch.Target, n, s.outputs())
 	}
 	s.batch.Classes = s.batch.Classes[:0]
 	for k, place := range places {
 		i := s.samples[place]
-		if err := s.in.row(x.At(k).Data, i); err != nil {
+		if err := s.input.row(x.At(k).Data, i); err != nil {
 			return train.Batch{}, err
 		}
 		t := s.targetOf(i)
 		switch {
-		case s.to != nil:
-			if err := s.to.row(s.batch.Target.At(k).Data, t); err != nil {
+		case s.targetVectors != nil:
+			if err := s.targetVectors.row(s.batch.Target.At(k).Data, t); err != nil {
 				return train.Batch{}, err
 			}
 		case vectors:
-			s.batch.Target.Data[k] = float32(s.want.value[t])
+			s.batch.Target.Data[k] = float32(s.target.value[t])
 		default:
-			s.batch.Classes = append(s.batch.Classes, s.want.class[t])
+			s.batch.Classes = append(s.batch.Classes, s.target.class[t])
 		}
 	}
 	return s.batch, nil
@@ -170,7 +171,7 @@ func first(list []tensor.Tensor) tensor.Tensor {
 	return list[0]
 }
 
-// resized is a tensor of n x width that takes the memory of t where that is large enough.
+// resized returns a tensor of n x width. It uses the memory of t if that is large enough.
 func resized(t tensor.Tensor, n, width int) tensor.Tensor {
 	if cap(t.Data) < n*width {
 		return tensor.New(n, width)

@@ -11,10 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Between computes what the invariances of a are worth to b: the scores of each layer of a with each of b, on images in
-// memory, n x c x h x w with values in [0, 1] at the frame of a. The seed decides the noise that inversions start from. The
-// other direction is Between with a and b in each other's place; a study does both, repeats them and keeps checkpoints.
-func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
+// Compare computes STIR(b | a): the scores of each layer of a with each layer of b, on images x in
+// memory. x is n x c x h x w with values in [0, 1], at the frame of a. The seed decides the noise
+// from which inversions start. For the other direction swap a and b.
+func Compare(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
 	m, err := New(s)
 	if err != nil {
 		return nil, fmt.Errorf("stir: %w", err)
@@ -22,7 +22,7 @@ func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Set
 	if x.Rank() != 4 || !slices.Equal(x.Shape[1:], a.Model.ImageShape()) {
 		return nil, fmt.Errorf("stir: images of shape %v, and model %s takes n x %v", x.Shape, a.Name, a.Model.ImageShape())
 	}
-	source := images{x}
+	source := memorySource{x}
 	j := &procedure.Job{
 		A: a, B: b, Key: measure.Key{Seed: seed}, Data: source,
 		Progress: func(int64, string) {},
@@ -53,14 +53,14 @@ func Between(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Set
 	return scores, err
 }
 
-// images are samples in memory.
-type images struct{ x tensor.Tensor }
+// A memorySource is a source of images in memory.
+type memorySource struct{ x tensor.Tensor }
 
-func (p images) Len() int            { return p.x.Shape[0] }
-func (p images) Classes() []string   { return nil }
-func (p images) Factors() []string   { return nil }
-func (p images) Fingerprint() string { return "" }
+func (p memorySource) Len() int            { return p.x.Shape[0] }
+func (p memorySource) Classes() []string   { return nil }
+func (p memorySource) Factors() []string   { return nil }
+func (p memorySource) Fingerprint() string { return "" }
 
-func (p images) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (p memorySource) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	return dataset.Sample{Index: i, Name: fmt.Sprintf("image %d", i), Input: p.x.At(i), Label: dataset.NoLabel}, nil
 }

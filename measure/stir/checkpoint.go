@@ -13,61 +13,62 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// kept is the checkpoint of a job: the inversions that are done, and the checkpoint of the one in hand.
-type kept struct {
-	to    train.Checkpoint
-	shape []int                    // of the images
-	done  map[string]*invert.Found // by the names of inversions
-	now   []byte
+// A jobCheckpoint is the checkpoint of a job: finished inversions, and the state of the current
+// one. It is itself the checkpoint of the current search.
+type jobCheckpoint struct {
+	store   train.Checkpoint
+	shape   []int                    // shape of the images
+	done    map[string]*invert.Found // by name of the inversion
+	current []byte
 }
 
 const (
-	keptKind    = "stir"
-	keptVersion = 1
-	mostKept    = 1 << 16 // inversions of one job
+	stateKind     = "stir"
+	stateVersion  = 1
+	maxInversions = 1 << 16 // in one job
 )
 
-// readKept reads what an earlier run of the same job has saved.
-func readKept(from train.Checkpoint, shape []int) (*kept, error) {
-	k := &kept{to: from, shape: shape, done: map[string]*invert.Found{}}
+// loadCheckpoint reads what an earlier run of the same job has saved.
+func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) {
+	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Found{}}
 	if from == nil {
 		return k, nil
 	}
-	return k, state.Load(from, keptKind, keptVersion, func(r *state.Reader) bool {
+	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
 			return false // of other pictures: some could not be read then, or cannot now
 		}
-		for range min(r.Int(), mostKept) {
+		for range min(r.Int(), maxInversions) {
 			name := r.String()
 			k.done[name] = readFound(r, shape)
 		}
-		k.now = r.Raw()
+		k.current = r.Raw()
 		return true
 	})
 }
 
-// add keeps what an inversion has found.
-func (k *kept) add(name string, f *invert.Found) error {
+// add stores the result of an inversion.
+func (k *jobCheckpoint) add(name string, f *invert.Found) error {
 	k.done[name] = f
-	return k.Save(nothing)
+	return k.Save(noState)
 }
 
-// Load is the state of the inversion in hand.
-func (k *kept) Load() (io.ReadCloser, error) {
-	if len(k.now) == 0 {
+// Load returns the state of the current search.
+func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
+	if len(k.current) == 0 {
 		return nil, nil
 	}
-	return io.NopCloser(bytes.NewReader(k.now)), nil
+	return io.NopCloser(bytes.NewReader(k.current)), nil
 }
 
-// Save replaces the state of the inversion in hand.
-func (k *kept) Save(now func(io.Writer) error) error {
-	k.now = nil // it has been taken up
-	if k.to == nil {
+// Save replaces the state of the current search.
+func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
+	k.current = nil // it has been taken up
+	if k.store == nil {
 		return nil
 	}
-	return k.to.Save(func(to io.Writer) error {
-		w := state.Stream(to, keptKind, keptVersion)
+	return k.store.Save(func(to io.Writer) error {
+		w := state.Stream(to, stateKind, stateVersion)
 		w.Ints(k.shape)
 		w.Int(len(k.done))
 		for _, name := range slices.Sorted(maps.Keys(k.done)) {
@@ -81,10 +82,10 @@ func (k *kept) Save(now func(io.Writer) error) error {
 	})
 }
 
-// nothing is the state where no inversion is in hand.
-func nothing(io.Writer) error { return nil }
+// noState writes no state, between two searches.
+func noState(io.Writer) error { return nil }
 
-// readFound reads what an inversion of images of that shape has found.
+// readFound reads the result of an inversion of images of a shape.
 func readFound(r *state.Reader, shape []int) *invert.Found {
 	f := &invert.Found{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)
@@ -107,7 +108,8 @@ const (
 	sharedVersion = 1
 )
 
-// loadShared is an inversion that a job with another second model has saved, nil if there is none.
+// loadShared reads an inversion that a job with another second model has saved. It returns nil if
+// there is none.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Found, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {

@@ -16,10 +16,10 @@ func TestPlaces(t *testing.T) {
 			index[place] = unread
 		}
 	}
-	p := placesOf(index)
+	p := newPlaceIndex(index)
 	for place, i := range index {
-		if i != unread && p.of(i) != place {
-			t.Errorf("the sample %d stands at %d, not at %d", i, place, p.of(i))
+		if i != unread && p.place(i) != place {
+			t.Errorf("the sample %d stands at %d, not at %d", i, place, p.place(i))
 		}
 	}
 }

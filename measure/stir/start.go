@@ -8,9 +8,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// begin is where an inversion starts. The noise of an image depends on the key and the image alone, so that both directions and
-// all layers of a study start from the same.
-func (r *run) begin(kind string) (tensor.Tensor, error) {
+// startImages returns the images from which an inversion starts. The noise of an image depends on
+// the key and the image only, so that both directions and all layers of a study start from the same
+// images.
+func (r *run) startImages(kind string) (tensor.Tensor, error) {
 	start := invert.Kind(r.settings.Start)
 	if kind == Controversial {
 		start = invert.Near

@@ -12,46 +12,46 @@ import (
 
 func sortedKeys[V any](m map[float64]V) []float64 { return slices.Sorted(maps.Keys(m)) }
 
-// A reading is what probes make of a target from the vectors of a layer.
-type reading struct {
+// A probeSet is the probes of one kind for one target: one for each seed, and the null.
+type probeSet struct {
 	kind   string
 	target *target
-	test   []int // samples that they are judged on
-	seeds  []*problem
-	null   *problem
+	test   []int // test samples
+	seeds  []*probeSpec
+	null   *probeSpec
 }
 
-// readings are the probes of every kind for a target.
-func (r *run) readings(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, what string) []*reading {
-	var out []*reading
+// newProbeSets returns the probes of every kind for a target.
+func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, what string) []*probeSet {
+	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
 		return nil
 	}
 	for _, kind := range r.training.Probe {
-		p := problem{name: layer.Name + ", " + what, kind: kind, hidden: hidden, in: in, want: t, train: s.train, validation: s.validation}
-		one := &reading{kind: kind, target: t, test: s.test}
-		one.seeds, one.null = r.trials(p, what)
+		p := probeSpec{name: layer.Name + ", " + what, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
+		one := &probeSet{kind: kind, target: t, test: s.test}
+		one.seeds, one.null = r.seedsAndNull(p, what)
 		out = append(out, one)
 	}
 	return out
 }
 
-func (d *reading) problems() []*problem { return append(slices.Clone(d.seeds), d.null) }
+func (d *probeSet) specs() []*probeSpec { return append(slices.Clone(d.seeds), d.null) }
 
-// network is the name of one of the networks; -1 is the null.
-func (d *reading) network(s int) string {
+// probeName returns the name of a network; -1 is the null.
+func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.null.name
 	}
 	return d.seeds[s].name
 }
 
-// predictions is what a probe predicts of samples: the number, or the class.
-func (r *run) predictions(ctx context.Context, p *problem, net *onnx.Model, in *probeInput, samples []int) ([]float64, error) {
+// predictions returns what a probe predicts for samples: the number, or the class.
+func (r *run) predictions(ctx context.Context, p *probeSpec, net *onnx.Model, in *probeInput, samples []int) ([]float64, error) {
 	out := make([]float64, len(samples))
 	err := r.predict(ctx, net, in, samples, func(k int, y []float32) error {
 		out[k] = float64(y[0])
-		if p.want.classes > 0 {
+		if p.target.classes > 0 {
 			out[k] = float64(largest(y))
 		}
 		return nil
@@ -69,8 +69,8 @@ func largest(v []float32) int {
 	return at
 }
 
-// truth is the target of samples, as predictions has it.
-func (t *target) truth(samples []int) []float64 {
+// values returns the targets of samples, in the form of predictions.
+func (t *target) values(samples []int) []float64 {
 	out := make([]float64, len(samples))
 	for k, i := range samples {
 		if t.classes > 0 {
@@ -82,17 +82,18 @@ func (t *target) truth(samples []int) []float64 {
 	return out
 }
 
-// scores are those of a reading by what its networks predict of the test samples: the first list of each outcome.
-func (d *reading) scores(found map[string]outcome, factor string) []measure.Score {
-	want := d.target.truth(d.test)
+// scores returns the scores of the networks' predictions for the test samples: the first list of
+// each outcome.
+func (d *probeSet) scores(found map[string]outcome, factor string) []measure.Score {
+	want := d.target.values(d.test)
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {
 		return func(s int, samples []int) float64 {
-			return f(at(found[d.network(s)][0], samples), at(want, samples))
+			return f(take(found[d.probeName(s)][0], samples), take(want, samples))
 		}
 	}
 	estimates := []estimate{
 		{name: "rmse", of: statistic(RMSE), max: math.Inf(1)},
-		{name: "r2", of: statistic(R2), min: math.Inf(-1), max: 1, unless: d.target.name + " is constant over the test samples"},
+		{name: "r2", of: statistic(R2), min: math.Inf(-1), max: 1, undefined: d.target.name + " is constant over the test samples"},
 	}
 	if d.target.classes > 0 {
 		estimates = []estimate{{name: "accuracy", of: statistic(Accuracy), max: 1}, {name: "f1", of: statistic(F1), max: 1}}
@@ -108,22 +109,23 @@ func (d *reading) scores(found map[string]outcome, factor string) []measure.Scor
 	return out
 }
 
-// baseline is what predicting the same of every sample comes to: the mean of the training samples, or their most frequent class.
+// baseline returns the score of a constant prediction: the mean of the training samples, or their
+// most frequent class.
 func baseline(t *target, s split, factor string) measure.Score {
-	want := t.truth(s.test)
+	want := t.values(s.test)
 	same := make([]float64, len(want))
 	e := estimate{name: "baseline-rmse", n: len(want), seeds: 1, noNull: true, max: math.Inf(1)}
 	f, constant := RMSE, 0.0
 	if t.classes > 0 {
 		e.name, e.max, f = "baseline-accuracy", 1, Accuracy
-		constant = float64(t.most(s.train))
+		constant = float64(t.mostFrequent(s.train))
 	} else {
 		constant = t.mean(s.train)
 	}
 	for i := range same {
 		same[i] = constant
 	}
-	e.of = func(_ int, samples []int) float64 { return f(at(same, samples), at(want, samples)) }
+	e.of = func(_ int, samples []int) float64 { return f(take(same, samples), take(want, samples)) }
 	out := e.score()
 	out.Factor = factor
 	return out

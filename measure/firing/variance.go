@@ -6,22 +6,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// What follows are the measures of the library tmeasures (Quiroga et al., "Measuring (in)variances in convolutional networks", 2019,
-// and "Invariance and same-equivariance measures for convolutional neural networks", 2020). With a(x, t) a unit's value on t(x), for all
-// samples x and all steps t of their trajectories, the identity among them:
+// The statistics below are those of the library tmeasures (Quiroga et al., "Measuring (in)variances
+// in convolutional networks", 2019, and "Invariance and same-equivariance measures for
+// convolutional neural networks", 2020). a(x, t) is a unit's value on t(x), for all samples x and
+// all steps t of their trajectories, with the identity:
 //
 //	transformational variance  TV = mean over x of the deviation over t of a(x, t)
 //	sample variance            SV = mean over t of the deviation over x of a(x, t)
 //	normalised variance        TV / SV; 1 where both are 0, infinite where SV alone is
-//	same-equivariance          the same of t^-1 a(x, t), the feature map moved back
+//	same-equivariance          the same of t^-1 a(x, t): feature maps transformed back
 //
-// Deviations are standard deviations with n - 1 in the denominator: so the library computes what it calls variance.
+// Deviations are standard deviations with n - 1 in the denominator, which is what the library
+// computes as variance.
 
-// variances gathers the deviations of some units, fed trajectory by trajectory and step by step.
+// variances accumulates the deviations of some units, trajectory by trajectory and step by step.
 type variances struct {
 	units, steps int
 	mean, m2     []float64 // steps x units: over samples
-	within, w2   []float64 // by unit: over the steps so far of the trajectory in hand
+	within, w2   []float64 // by unit: over the steps of the current trajectory
 	sum          []float64 // by unit: of the deviations over steps
 }
 
@@ -31,10 +33,11 @@ func newVariances(units, steps int) *variances {
 		within: make([]float64, units), w2: make([]float64, units), sum: make([]float64, units)}
 }
 
-// variancesBytes is the memory that variances take for a unit.
+// variancesBytes returns the memory of variances for one unit.
 func variancesBytes(steps int) int64 { return int64(8 * (2*steps + 3)) }
 
-// add shows the units from lo on at a step of the trajectory of the sample-th sample: Welford's update over the samples, and over the steps.
+// add adds the units from lo on at a step of a sample's trajectory. It makes Welford's update over
+// samples and over steps.
 func (v *variances) add(row []float32, lo, sample, step int) {
 	mean := v.mean[step*v.units+lo:][:len(row)]
 	m2 := v.m2[step*v.units+lo:][:len(row)]
@@ -57,10 +60,10 @@ func (v *variances) add(row []float32, lo, sample, step int) {
 	}
 }
 
-// transformational is TV of a unit, after so many samples.
+// transformational returns TV of a unit after so many samples.
 func (v *variances) transformational(u, samples int) float64 { return v.sum[u] / float64(samples) }
 
-// sample is SV of a unit, after so many samples, two at least.
+// sample returns SV of a unit after so many samples, at least two.
 func (v *variances) sample(u, samples int) float64 {
 	var sum float64
 	for t := range v.steps {
@@ -69,8 +72,9 @@ func (v *variances) sample(u, samples int) float64 {
 	return sum / float64(v.steps)
 }
 
-// Quotient is a / b as tmeasures has it: 1 where both are 0, infinite where b alone is.
-func Quotient(a, b float64) float64 {
+// VarianceRatio returns a / b as tmeasures defines it: 1 where both are 0, infinite where only b
+// is.
+func VarianceRatio(a, b float64) float64 {
 	switch {
 	case b > 0:
 		return a / b
@@ -80,7 +84,7 @@ func Quotient(a, b float64) float64 {
 	return 1
 }
 
-// all is what variances hold, for a checkpoint.
+// all returns the state of the accumulator.
 func (v *variances) all() [][]float64 {
 	if v == nil {
 		return nil
@@ -88,7 +92,8 @@ func (v *variances) all() [][]float64 {
 	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
 }
 
-// moments are the mean and deviation of units over P(x), for a threshold from a normal distribution.
+// moments are the mean and deviation of units over P(x), for a threshold from a normal
+// distribution.
 type moments struct {
 	n        int
 	mean, m2 []float64
@@ -104,19 +109,20 @@ func (m *moments) add(row []float32, lo, n int) {
 	}
 }
 
-// threshold is the value that a normal variable of the unit's mean and deviation exceeds at the given rate; a unit fires above it.
+// threshold returns the value that a normal variable with the unit's mean and deviation exceeds at
+// the given rate. A unit fires above it.
 func (m *moments) threshold(u int, rate float64) float64 {
 	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16)
 	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
 }
 
-// wantsMatrix reports whether the whole trajectory of every sample is to be run.
-func (m *firing) wantsMatrix() bool {
+// needsFullTrajectories reports whether the trajectories of all samples are run.
+func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }
 
-// matrixBytes is the memory that a unit takes while whole trajectories are run.
-func (m *firing) matrixBytes(p path) int64 {
+// fullStatsBytes returns the memory for one unit while the trajectories of all samples are run.
+func (m *firing) fullStatsBytes(p trajectory) int64 {
 	var bytes int64
 	if m.settings.also(Variance) {
 		bytes += variancesBytes(len(p.amounts))

@@ -7,13 +7,14 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// hand gives what was found of single units to whoever keeps it.
-func (r *run) hand(ctx context.Context) error {
+// reportUnits passes the scores of single units and the tuning curves to the job.
+func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
-		for layer := range r.found {
-			for path := range r.paths {
-				for n, lo := r.found[layer].units.count(), 0; lo < n; lo += piece { // the rows of a million units would take 200 MB
-					if err := r.job.Units(r.table(layer, path, lo, min(n, lo+piece))); err != nil {
+		for layer := range r.results {
+			for path := range r.trajectories {
+				// the rows of a million units would take 200 MB
+				for n, lo := r.results[layer].units.count(), 0; lo < n; lo += maxPart {
+					if err := r.job.Units(r.table(layer, path, lo, min(n, lo+maxPart))); err != nil {
 						return err
 					}
 				}
@@ -23,7 +24,7 @@ func (r *run) hand(ctx context.Context) error {
 	if r.job.Curves == nil || r.settings.Curves == 0 {
 		return nil
 	}
-	for path := range r.paths {
+	for path := range r.trajectories {
 		rows, err := r.curves(ctx, path)
 		if err == nil {
 			err = r.job.Curves(rows)
@@ -35,30 +36,30 @@ func (r *run) hand(ctx context.Context) error {
 	return nil
 }
 
-// A curve is the tuning curve of a unit: its values along the trajectory around its strongest input.
+// A curve is the tuning curve of a unit: its values along the trajectory of its strongest input.
 type curve struct {
 	layer, unit, side int
 	rows              []measure.UnitResponse
 }
 
-// A point is a step of a curve.
+// A point is one step of a curve.
 type point struct{ curve, step int }
 
-// curves runs the trajectories of the best units once more, and keeps their values.
+// curves runs the trajectories of the best units once more and records their values.
 func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, error) {
-	p := r.paths[path]
+	p := r.trajectories[path]
 	var all []curve
 	var g group
 	at := map[int][]point{}
-	for layer, f := range r.found {
-		units := r.chosen(layer, path)
+	for layer, f := range r.results {
+		units := r.bestUnits(layer, path)
 		if len(units) > 0 {
 			g = append(g, chunk{layer, 0, f.units.count()})
 		}
 		for _, u := range units {
-			v := f.judge(u, path, len(r.readable), r.followed()*len(p.amounts))
+			v := f.score(u, path, len(r.readable), r.referenceCount()*len(p.amounts))
 			c := curve{layer: layer, unit: u, side: v.side, rows: make([]measure.UnitResponse, len(p.amounts))}
-			for step, number := range p.steps(r.places.of(f.best[v.side][u])) {
+			for step, number := range p.images(r.places.place(f.strongest[v.side][u])) {
 				at[number] = append(at[number], point{len(all), step})
 			}
 			all = append(all, c)
@@ -72,16 +73,16 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	e, err := openEye(r.job, g, r.units, r.batch)
+	e, err := newReader(r.job, g, r.units, r.batch)
 	if err != nil {
 		return nil, err
 	}
 	defer e.close()
-	err = e.walk(ctx, numbers, r.batch, p.read, func(s *sight, _ int) error {
+	err = e.forEach(ctx, numbers, r.batch, p.read, func(s *activations, _ int) error {
 		for i, image := range s.images {
 			for _, pt := range at[image.number] {
 				c := &all[pt.curve]
-				rows := s.rows[c.layer]
+				rows := s.values[c.layer]
 				c.rows[pt.step] = r.response(c, path, pt.step, rows.data[i*rows.n+c.unit])
 			}
 		}
@@ -95,8 +96,8 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 }
 
 func (r *run) response(c *curve, path, step int, value float32) measure.UnitResponse {
-	f := r.found[c.layer]
-	return measure.UnitResponse{Layer: c.layer, Factor: r.paths[path].factor, Unit: c.unit, Sign: int(signs[c.side]),
-		Threshold: float64(signs[c.side] * f.q[c.side][c.unit]), Strongest: int(f.best[c.side][c.unit]),
-		Step: step, Amount: r.paths[path].amounts[step], Value: float64(value)}
+	f := r.results[c.layer]
+	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[path].factor, Unit: c.unit, Sign: int(signs[c.side]),
+		Threshold: float64(signs[c.side] * f.q[c.side][c.unit]), Strongest: int(f.strongest[c.side][c.unit]),
+		Step: step, Amount: r.trajectories[path].amounts[step], Value: float64(value)}
 }

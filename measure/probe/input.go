@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// probeInput are what goes into a probe, or the vectors that it is to predict: for each sample the rows of one or two tables, laid end to
-// end, and perhaps a number that conditions them. Several goroutines may read them.
+// A probeInput is the input vectors of a probe, or its target vectors. The vector of a sample is
+// the concatenation of its rows in one or two tables, and optionally a parameter. It is safe for
+// concurrent reading.
 type probeInput struct {
 	id        string // tells them from all others
 	tables    []*features.Table
@@ -19,7 +20,7 @@ type probeInput struct {
 	scale     []float32
 }
 
-// newProbeInput finds the rows of n samples at places.
+// newProbeInput finds the rows of the samples at places.
 func newProbeInput(id string, places []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
@@ -39,7 +40,7 @@ func newProbeInput(id string, places []int, tables ...*features.Table) *probeInp
 	return f
 }
 
-// dim is the length of the vectors without what conditions them.
+// dim returns the length of the vectors without the parameter.
 func (f *probeInput) dim() int {
 	n := 0
 	for _, t := range f.tables {
@@ -48,7 +49,7 @@ func (f *probeInput) dim() int {
 	return n
 }
 
-// width is the length of the vectors.
+// width returns the length of the vectors.
 func (f *probeInput) width() int {
 	if f.condition != nil {
 		return f.dim() + 1
@@ -56,7 +57,7 @@ func (f *probeInput) width() int {
 	return f.dim()
 }
 
-// has reports whether there is a vector of sample i.
+// has reports whether sample i has a vector.
 func (f *probeInput) has(i int) bool {
 	for _, rows := range f.rows {
 		if rows[i] < 0 {
@@ -78,7 +79,7 @@ func (f *probeInput) row(dst []float32, i int) error {
 			return err
 		}
 		if f.unit {
-			toUnit(part)
+			normalise(part)
 		}
 		at += t.Dim
 	}
@@ -91,8 +92,8 @@ func (f *probeInput) row(dst []float32, i int) error {
 	return nil
 }
 
-// toUnit brings a vector to length 1; one of zeros stays.
-func toUnit(v []float32) {
+// normalise scales a vector to length 1. A zero vector stays.
+func normalise(v []float32) {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)
@@ -106,7 +107,8 @@ func toUnit(v []float32) {
 	}
 }
 
-// standardise sets mean and scale by some samples. A number that does not vary there is left as far from its mean as it is.
+// standardise sets mean and scale from some samples. A component that does not vary keeps its
+// scale.
 func (f *probeInput) standardise(rows []int) error {
 	d := f.dim()
 	sum, square := make([]float64, d), make([]float64, d)

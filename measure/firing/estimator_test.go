@@ -52,7 +52,7 @@ func TestNetwork(t *testing.T) {
 		{[]float64{1, 5, 3}, 1, 3},
 		{[]float64{1, 5, 3}, 0.01, 5},
 	} {
-		if got := Network(c.scores, c.p); got != c.want {
+		if got := NetworkScore(c.scores, c.p); got != c.want {
 			t.Errorf("the top %v of %v score %v, want %v", c.p, c.scores, got, c.want)
 		}
 	}
@@ -80,18 +80,19 @@ func seq(n int) []int {
 	return out
 }
 
-// A Global tells what sorting all values tells, whatever the batches, and in whatever parts it was merged.
+// A Global tells what sorting all values tells, whatever the batches, and in whatever parts it was
+// merged.
 func TestGlobalIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		z, in := inputs(t)
 		n, units := z.Shape[0], z.Shape[1]
 		rate := rapid.Float64Range(0.01, 1).Draw(t, "rate")
-		o := GlobalOptions{Units: units, Rank: Rank(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), Sparse: rapid.Bool().Draw(t, "sparse")}
-		whole := NewGlobal(o)
+		o := ThresholdOptions{Units: units, Rank: Rank(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), sparse: rapid.Bool().Draw(t, "sparse")}
+		whole := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(1, 9).Draw(t, "batch"))
-			part := NewGlobal(o)
+			part := NewThresholdEstimator(o)
 			if err := part.Update(z.Slice(at, end), in[at:end]); err != nil {
 				t.Fatal(err)
 			}
@@ -120,9 +121,9 @@ func TestGlobalIsExact(t *testing.T) {
 	})
 }
 
-func reread(t *rapid.T, g *Global, o GlobalOptions) *Global {
+func reread(t *rapid.T, g *ThresholdEstimator, o ThresholdOptions) *ThresholdEstimator {
 	raw, err := g.MarshalBinary()
-	back := NewGlobal(o)
+	back := NewThresholdEstimator(o)
 	if err == nil {
 		err = back.UnmarshalBinary(raw)
 	}
@@ -162,12 +163,12 @@ func strongestOf(values []float32, in []Input, most int) []int {
 
 func TestGlobalRefusesWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
-	o := GlobalOptions{Units: 3, Rank: 2, References: 1}
-	g := NewGlobal(o)
+	o := ThresholdOptions{Units: 3, Rank: 2, References: 1}
+	g := NewThresholdEstimator(o)
 	if err := g.Update(tensor.New(2, 4), make([]Input, 2)); err == nil {
 		t.Error("responses of other units are taken")
 	}
-	if err := g.Merge(NewGlobal(GlobalOptions{Units: 3, Rank: 3, References: 1})); err == nil {
+	if err := g.Merge(NewThresholdEstimator(ThresholdOptions{Units: 3, Rank: 3, References: 1})); err == nil {
 		t.Error("another rank is merged")
 	}
 	raw, err := g.MarshalBinary()
@@ -175,16 +176,17 @@ func TestGlobalRefusesWhatIsNotItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range raw {
-		if err := NewGlobal(o).UnmarshalBinary(raw[:i]); err == nil {
+		if err := NewThresholdEstimator(o).UnmarshalBinary(raw[:i]); err == nil {
 			t.Fatalf("a state cut at %d of %d bytes is read", i, len(raw))
 		}
 	}
-	if err := NewGlobal(GlobalOptions{Units: 4, Rank: 2, References: 1}).UnmarshalBinary(raw); err == nil {
+	if err := NewThresholdEstimator(ThresholdOptions{Units: 4, Rank: 2, References: 1}).UnmarshalBinary(raw); err == nil {
 		t.Error("the state of other units is read")
 	}
 }
 
-// A network in which no unit fires by chance scores 1 / G; one whose firing is unrelated to the trajectory scores about 1.
+// A network in which no unit fires by chance scores 1 / G; one whose firing is unrelated to the
+// trajectory scores about 1.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	if s := Score(1, 0.01); math.Abs(s-100) > 1e-12 {
@@ -197,8 +199,8 @@ func TestScore(t *testing.T) {
 
 // Any bytes are read as a state or are an error.
 func FuzzGlobalState(f *testing.F) {
-	o := GlobalOptions{Units: 3, Rank: 2, References: 2}
-	g := NewGlobal(o)
+	o := ThresholdOptions{Units: 3, Rank: 2, References: 2}
+	g := NewThresholdEstimator(o)
 	if err := g.Update(tensor.New(4, 3), []Input{{0, true}, {1, false}, {2, true}, {3, true}}); err != nil {
 		f.Fatal(err)
 	}
@@ -210,7 +212,7 @@ func FuzzGlobalState(f *testing.F) {
 	f.Add([]byte("noether\x01"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		back := NewGlobal(o)
+		back := NewThresholdEstimator(o)
 		if back.UnmarshalBinary(data) == nil {
 			back.Threshold(1, -1)
 			back.Strongest(2, 1)
@@ -218,7 +220,8 @@ func FuzzGlobalState(f *testing.F) {
 	})
 }
 
-// The units of a layer that do not fit the memory are dealt to groups, each within it, and none is lost.
+// The units of a layer that do not fit the memory are dealt to groups, each within it, and none is
+// lost.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,16 +10,17 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Probes that are trained side by side, by trainers that others have used before them, become what each becomes alone.
+// Probes that are trained side by side, by trainers that others have used before them, become what
+// each becomes alone.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
 	training.Epochs = 4
 	r, in, number, class := goldenRun(t, &training)
 	r.job.Threads = 2
-	var problems []*problem
+	var problems []*probeSpec
 	for k, want := range []*target{number, class, number, class, number, number} {
-		p := &problem{name: fmt.Sprint(k), kind: MLP, hidden: []int{16, 8}, seed: uint64(k), in: in, want: want, train: r.split.train[:200+20*k], validation: r.split.validation}
+		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{16, 8}, seed: uint64(k), input: in, target: want, train: r.split.train[:200+20*k], validation: r.split.validation}
 		if k%3 == 2 {
 			p.kind = SLP
 		}
@@ -27,7 +28,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	var mutex sync.Mutex
 	found := map[string]*onnx.Model{}
-	_, err := r.solve(t.Context(), problems, func(_ context.Context, p *problem, net *onnx.Model) (outcome, error) {
+	_, err := r.trainProbes(t.Context(), problems, func(_ context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		found[p.name] = net

@@ -13,19 +13,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An eye runs a model on images and reads the layers of a group.
-type eye struct {
+// A reader runs a model on batches of images and returns the activations of the layers of a group.
+type reader struct {
 	job     *procedure.Job
 	group   group
-	at      []int // indices of the layers read
+	layers  []int // indices of the layers that are read
 	session *model.Session
 	buffers *model.Buffers
 	units   map[int]*unitSet // by layer
 	scratch map[int][]float32
 }
 
-func openEye(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*eye, error) {
-	e := &eye{job: j, group: g, at: g.layers(), units: units, scratch: map[int][]float32{}}
+func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
+	e := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
 	if e.session, err = j.A.Model.NewSession(layersOf(j, g), false); err != nil {
 		return nil, err
@@ -37,27 +37,28 @@ func openEye(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*eye
 	return e, nil
 }
 
-func (e *eye) close() { e.session.Close() }
+func (e *reader) close() { e.session.Close() }
 
-// A sight is what the units of a group show of some images.
-type sight struct {
+// activations are the units of a group's layers on a batch of images.
+type activations struct {
 	images []image
-	rows   map[int]rows // by layer
+	values map[int]unitValues // by layer
 }
 
-// rows are the units of a layer on some pictures: one row for each, of all the layer's units.
-type rows struct {
+// unitValues are the values of all units of a layer on a batch: one row for each image.
+type unitValues struct {
 	data []float32
 	n    int           // units of the layer
 	z    tensor.Tensor // the whole layer: b x ...
 }
 
-// row is what image i gives of the units of a chunk.
-func (r rows) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
+// row returns the values of a chunk's units on image i.
+func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// see runs the model on at most a batch of images. A batch that is not full is filled up, so that the engine does the same for a
-// image whenever it comes: with another number of images it may round otherwise, and a unit at its threshold would not fire.
-func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
+// run runs the model on at most a batch of images. A smaller batch is padded with copies: the
+// engine may round differently for another batch size, and a unit whose value equals its threshold
+// would not fire.
+func (e *reader) run(ctx context.Context, images []image) (*activations, error) {
 	inputs := make([]tensor.Tensor, e.buffers.Cap())
 	for i := range inputs {
 		inputs[i] = images[min(i, len(images)-1)].input
@@ -65,8 +66,8 @@ func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
 	if err := e.session.Run(ctx, inputs, e.buffers); err != nil {
 		return nil, err
 	}
-	s := &sight{images: images, rows: map[int]rows{}}
-	for k, layer := range e.at {
+	s := &activations{images: images, values: map[int]unitValues{}}
+	for k, layer := range e.layers {
 		z := e.buffers.Layer(k).Slice(0, len(images))
 		if i := z.Finite(); i >= 0 {
 			p := images[i/(z.Len()/len(images))]
@@ -74,19 +75,19 @@ func (e *eye) see(ctx context.Context, images []image) (*sight, error) {
 		}
 		u := e.units[layer]
 		e.scratch[layer] = u.read(e.scratch[layer], z)
-		s.rows[layer] = rows{e.scratch[layer], u.count(), z}
+		s.values[layer] = unitValues{e.scratch[layer], u.count(), z}
 	}
 	return s, nil
 }
 
-// each hands every chunk of the group to work, some at a time side by side. A large chunk is cut into pieces, which must not depend
-// on each other.
-func (g group) each(work func(at int, c chunk)) {
+// forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
+// units, and parts must not depend on each other.
+func (g group) forEachPart(work func(at int, c chunk)) {
 	var eg errgroup.Group
 	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
 	for at, c := range g {
-		for lo := c.lo; lo < c.hi; lo += piece {
-			part := chunk{c.layer, lo, min(c.hi, lo+piece)}
+		for lo := c.lo; lo < c.hi; lo += maxPart {
+			part := chunk{c.layer, lo, min(c.hi, lo+maxPart)}
 			eg.Go(func() error {
 				work(at, part)
 				return nil
@@ -96,10 +97,10 @@ func (g group) each(work func(at int, c chunk)) {
 	eg.Wait()
 }
 
-const piece = 1 << 13
+const maxPart = 1 << 13
 
-// whole is each without cutting.
-func (g group) whole(work func(at int, c chunk)) {
+// forEachChunk calls work for every chunk of the group, in parallel.
+func (g group) forEachChunk(work func(at int, c chunk)) {
 	var eg errgroup.Group
 	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
 	for at, c := range g {
@@ -111,14 +112,15 @@ func (g group) whole(work func(at int, c chunk)) {
 	eg.Wait()
 }
 
-// A batch of images, or why there is none.
+// A batch is a batch of images that was read, or the error of reading it.
 type batch struct {
 	images []image
 	err    error
 }
 
-// walk shows the images of given numbers, ascending, to the model, and what it sees to each. They are read ahead while the model runs.
-func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *sight, seen int) error) error {
+// forEach runs the model on the images of the given numbers, ascending, in batches of size images,
+// and passes the activations to each. The next batch is read while the model runs.
+func (e *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)
 	go func() {
@@ -134,7 +136,7 @@ func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(conte
 			}
 		}
 	}()
-	defer func() { // nobody reads the data once this has returned
+	defer func() { // wait for the reading goroutine
 		cancel()
 		for range ahead {
 		}
@@ -148,7 +150,7 @@ func (e *eye) walk(ctx context.Context, numbers []int, size int, read func(conte
 		if len(b.images) == 0 {
 			continue
 		}
-		s, err := e.see(ctx, b.images)
+		s, err := e.run(ctx, b.images)
 		if err == nil {
 			err = each(s, seen)
 		}

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	keptKind    = "firing"
-	keptVersion = 2
-	saveEvery   = time.Minute
-	savingShare = 20 // a checkpoint takes one part in so many of the time at most
+	stateKind    = "firing"
+	stateVersion = 2
+	saveEvery    = time.Minute
+	saveShare    = 20 // saving takes at most one part in saveShare of the time
 )
 
-// keepIfDue saves a checkpoint once a minute, a large one less often.
-func (r *run) keepIfDue() error {
-	if time.Since(r.saved) < max(saveEvery, savingShare*r.saving) {
+// saveIfDue saves a checkpoint once a minute, or less often if it is large.
+func (r *run) saveIfDue() error {
+	if time.Since(r.lastSave) < max(saveEvery, saveShare*r.saveTime) {
 		return nil
 	}
-	return r.keep()
+	return r.save()
 }
 
-// manner changes when stages do other things than before, so that none goes on with what a program before this one has begun.
-const manner = 3
+// stageVersion changes when stages change, so that no run resumes a stage of another version of the
+// program.
+const stageVersion = 3
 
-// shape tells one division of the work from another: a checkpoint of another is of no use.
-func (r *run) shape() []int {
-	out := []int{manner, r.job.Data.Len(), len(r.paths), len(r.groups), r.rank, r.references}
+// division identifies how the work is divided. A checkpoint of another division cannot be used.
+func (r *run) division() []int {
+	out := []int{stageVersion, r.job.Data.Len(), len(r.trajectories), len(r.groups), r.rank, r.references}
 	for _, g := range r.groups {
 		for _, c := range g {
 			out = append(out, c.layer, c.lo, c.hi)
@@ -38,30 +39,30 @@ func (r *run) shape() []int {
 	return out
 }
 
-// keep saves all that the run can go on from.
-func (r *run) keep() error {
+// save saves a checkpoint.
+func (r *run) save() error {
 	if r.job.Checkpoint == nil {
-		r.saved = time.Now()
+		r.lastSave = time.Now()
 		return nil
 	}
 	started := time.Now()
 	err := r.job.Checkpoint.Save(r.write)
-	r.saved, r.saving = time.Now(), time.Since(started)
+	r.lastSave, r.saveTime = time.Now(), time.Since(started)
 	return err
 }
 
-// write writes all that the run can go on from.
+// write writes the state of the run.
 func (r *run) write(to io.Writer) error {
-	w := state.Stream(to, keptKind, keptVersion)
-	w.Ints(r.shape())
+	w := state.Stream(to, stateKind, stateVersion)
+	w.Ints(r.division())
 	w.Ints([]int{r.group, r.stage, r.seen, int(r.done)})
 	w.Int32s(r.index)
 	w.Int32s(r.label)
-	for _, f := range r.found {
+	for _, f := range r.results {
 		f.write(w)
 	}
-	w.Int(len(r.globals))
-	for _, g := range r.globals {
+	w.Int(len(r.estimators))
+	for _, g := range r.estimators {
 		g.write(w)
 	}
 	w.Int(len(r.moments))
@@ -70,15 +71,15 @@ func (r *run) write(to io.Writer) error {
 		w.Floats(m.mean)
 		w.Floats(m.m2)
 	}
-	w.Int(len(r.matrix))
-	for _, m := range r.matrix {
-		w.Int(m.fed)
+	w.Int(len(r.fullStats))
+	for _, m := range r.fullStats {
+		w.Int(m.images)
 		for _, f := range m.all() {
 			w.Floats(f)
 		}
 	}
-	w.Int(len(r.tables))
-	for _, t := range r.tables {
+	w.Int(len(r.classCounts))
+	for _, t := range r.classCounts {
 		for side := range t.fires {
 			w.Int32s(t.fires[side])
 			w.Int32s(t.null[side])
@@ -87,14 +88,14 @@ func (r *run) write(to io.Writer) error {
 	return w.Close()
 }
 
-// restore takes up what an earlier run of the same job has saved.
+// restore continues from the checkpoint of an earlier run of the same job.
 func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	return state.Load(r.job.Checkpoint, keptKind, keptVersion, func(f *state.Reader) bool {
-		if !slices.Equal(f.Ints(), r.shape()) {
-			return false // of another division of the work: its memory was another
+	return state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
+		if !slices.Equal(f.Ints(), r.division()) {
+			return false // divided in another way: the run had other memory
 		}
 		r.read(f)
 		return true
@@ -104,13 +105,13 @@ func (r *run) restore() error {
 func (r *run) read(f *state.Reader) {
 	where := f.Ints()
 	if len(where) != 4 || where[0] < 0 || where[0] > len(r.groups) || where[1] < 0 || where[2] < 0 {
-		f.Fail(fmt.Errorf("a place %v in the work that does not exist", where))
+		f.Fail(fmt.Errorf("position %v is out of range", where))
 		return
 	}
 	r.group, r.stage, r.seen, r.done = where[0], where[1], where[2], int64(where[3])
 	f.Int32sInto(r.index)
 	f.Int32sInto(r.label)
-	for _, found := range r.found {
+	for _, found := range r.results {
 		found.read(f)
 	}
 	var g group
@@ -119,17 +120,18 @@ func (r *run) read(f *state.Reader) {
 	}
 	r.readGathered(f, g)
 	if r.group > 0 || r.stage > 0 {
-		r.settle()
+		r.indexSamples()
 	}
 }
 
-// readGathered reads what the group in hand has gathered. Each list is empty, or has an entry for each chunk.
+// readGathered reads the accumulators of the current group. Each list is empty or has one entry for
+// each chunk.
 func (r *run) readGathered(f *state.Reader, g group) {
 	if r.sized(f, g) {
 		for _, c := range g {
-			global := r.newGlobal(c)
+			global := r.newEstimator(c)
 			global.read(f)
-			r.globals = append(r.globals, global)
+			r.estimators = append(r.estimators, global)
 		}
 	}
 	if r.sized(f, g) {
@@ -142,27 +144,28 @@ func (r *run) readGathered(f *state.Reader, g group) {
 	}
 	if r.sized(f, g) {
 		for at, c := range g {
-			m := r.newMatrix(c, at, r.paths[0])
-			m.fed = f.Int()
+			m := r.newFullStats(c, at, r.trajectories[0])
+			m.images = f.Int()
 			for _, v := range m.all() {
 				f.FloatsInto(v)
 			}
-			r.matrix = append(r.matrix, m)
+			r.fullStats = append(r.fullStats, m)
 		}
 	}
 	if r.sized(f, g) {
 		for _, c := range g {
-			t := newClasses(c.count(), len(r.job.Data.Classes()), r.found[c.layer].sides())
+			t := newClassCounts(c.count(), len(r.job.Data.Classes()), r.results[c.layer].sides())
 			for side := range t.fires {
 				f.Int32sInto(t.fires[side])
 				f.Int32sInto(t.null[side])
 			}
-			r.tables = append(r.tables, t)
+			r.classCounts = append(r.classCounts, t)
 		}
 	}
 }
 
-// sized reads the length of a list: none, or that of the group.
+// sized reads the length of a list and reports whether it is that of the group. It fails unless the
+// list is empty or complete.
 func (r *run) sized(f *state.Reader, g group) bool {
 	n := f.Int()
 	if n != 0 && n != len(g) {
@@ -173,19 +176,19 @@ func (r *run) sized(f *state.Reader, g group) bool {
 
 var alsoNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
-func (f *found) write(w *state.Writer) {
+func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
 		w.Float32s(f.q[side])
 		w.Int32s(f.fires[side])
-		w.Int32s(f.best[side])
-		for _, p := range f.paths {
+		w.Int32s(f.strongest[side])
+		for _, p := range f.trajectories {
 			w.Int32s(p.fires[side])
 			w.Int32s(p.null[side])
 		}
-		w.Bool(f.info[side] != nil)
-		if f.info[side] != nil {
-			w.Floats(f.info[side])
-			w.Floats(f.infoNull[side])
+		w.Bool(f.information[side] != nil)
+		if f.information[side] != nil {
+			w.Floats(f.information[side])
+			w.Floats(f.informationNull[side])
 		}
 	}
 	for _, name := range alsoNames {
@@ -196,24 +199,24 @@ func (f *found) write(w *state.Writer) {
 	}
 }
 
-func (f *found) read(r *state.Reader) {
+func (f *layerResult) read(r *state.Reader) {
 	for side := range f.sides() {
 		r.Float32sInto(f.q[side])
 		r.Int32sInto(f.fires[side])
-		r.Int32sInto(f.best[side])
-		for _, p := range f.paths {
+		r.Int32sInto(f.strongest[side])
+		for _, p := range f.trajectories {
 			r.Int32sInto(p.fires[side])
 			r.Int32sInto(p.null[side])
 		}
 		if r.Bool() {
-			f.info[side], f.infoNull[side] = make([]float64, f.units.count()), make([]float64, f.units.count())
-			r.FloatsInto(f.info[side])
-			r.FloatsInto(f.infoNull[side])
+			f.information[side], f.informationNull[side] = make([]float64, f.units.count()), make([]float64, f.units.count())
+			r.FloatsInto(f.information[side])
+			r.FloatsInto(f.informationNull[side])
 		}
 	}
 	for _, name := range alsoNames {
 		if r.Bool() {
-			r.FloatsInto(f.want(name))
+			r.FloatsInto(f.statistic(name))
 		}
 	}
 }

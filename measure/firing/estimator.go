@@ -1,0 +1,236 @@
+package firing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A ThresholdEstimator finds the thresholds and global firing rates of many units, and their
+// reference stimuli, in one pass over the inputs. It is exact: it keeps the k largest values for
+// each sign and counts ties. With an allowed Error it keeps a quantile sketch instead, whose size
+// grows with log k only, and returns thresholds alone.
+type ThresholdEstimator struct {
+	units int
+	sides []*topValues // for s = 1, then for s = -1 unless the units are sparse
+}
+
+// ThresholdOptions are the options of a ThresholdEstimator.
+type ThresholdOptions struct {
+	Units      int
+	Rank       int  // k, see Rank
+	References int  // how many of the strongest inputs to keep, one at least
+	sparse     bool // s = +1 alone
+	// Error is that of a threshold's rank, relative to Rank and in the root mean square, that a
+	// sketch may make; 0: none. Where the values themselves take no more room than their sketch,
+	// they are kept, and there is no error.
+	Error float64
+	// number of the first unit, where these are some of more: what a sketch draws depends on it
+	first int
+}
+
+// NewThresholdEstimator returns an empty ThresholdEstimator.
+func NewThresholdEstimator(o ThresholdOptions) *ThresholdEstimator {
+	g := &ThresholdEstimator{units: o.Units}
+	for range o.signs() {
+		g.sides = append(g.sides, newTopValues(o.Units, max(o.Rank, 1), max(o.References, 1), o.Error, o.first))
+	}
+	return g
+}
+
+// bytes is the memory that a Global takes.
+func (o ThresholdOptions) bytes() int64 {
+	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
+}
+
+func (o ThresholdOptions) signs() int {
+	if o.sparse {
+		return 1
+	}
+	return 2
+}
+
+// signs are the values of s, by index of a side.
+var signs = [2]float32{1, -1}
+
+// An Input describes one input of a ThresholdEstimator.
+type Input struct {
+	// it breaks ties between inputs that drive a unit equally: the lower one is the stronger
+	Index     int
+	Reference bool // it may stand as a reference: its trajectory is complete
+}
+
+// Update adds the responses of all units to some inputs: b x units, finite.
+func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) error {
+	if len(inputs) != responses.Shape[0] || responses.Len() != len(inputs)*g.units {
+		return fmt.Errorf("firing: responses of shape %v to %d inputs, for %d units", responses.Shape, len(inputs), g.units)
+	}
+	g.updateUnits(responses.Data, g.units, 0, g.units, inputs)
+	g.count(inputs)
+	return nil
+}
+
+// updateUnits adds the responses of units lo to hi to inputs. Row i of responses starts at i
+// stride, with the value of unit lo. Disjoint ranges of units may be updated in parallel; count is
+// called when all of them have been.
+func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
+	eligible := g.eligible(inputs)
+	block := g.blockSize()
+	for from := lo; from < hi; from += block {
+		to := min(hi, from+block)
+		for side, t := range g.sides {
+			for i, in := range inputs {
+				row := responses[i*stride+from-lo : i*stride+to-lo]
+				t.update(row, signs[side], from, g.Len()+i, eligible[i], in)
+			}
+		}
+	}
+}
+
+// blockSize returns a number of units whose values and thresholds stay in the processor's cache
+// from one input to the next.
+func (g *ThresholdEstimator) blockSize() int {
+	const cache = 256 << 10
+	return max(64, cache/(len(g.sides)*g.sides[0].bytes()))
+}
+
+// eligible returns, for each input, how many inputs before it may be references.
+func (g *ThresholdEstimator) eligible(inputs []Input) []int {
+	before := make([]int, len(inputs))
+	n := g.References()
+	for i, in := range inputs {
+		before[i] = n
+		if in.Reference {
+			n++
+		}
+	}
+	return before
+}
+
+// count adds the number of inputs after all units have been updated.
+func (g *ThresholdEstimator) count(inputs []Input) {
+	for _, t := range g.sides {
+		for _, in := range inputs {
+			t.n++
+			if in.Reference {
+				t.eligible++
+			}
+		}
+	}
+}
+
+// Len returns the number of inputs so far.
+func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
+
+// References returns the number of inputs so far that can be references.
+func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
+
+// Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit fires where sign h >=
+// q. global is the share of inputs at which it fires. With a sketch global is NaN: a second pass
+// over the inputs has to count it.
+func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
+	t := g.side(sign)
+	q, count := t.threshold(u)
+	if t.sketch != nil {
+		return q, math.NaN()
+	}
+	return q, float64(count) / float64(t.n)
+}
+
+// Strongest returns the indices of the reference stimuli of unit u, the strongest first.
+func (g *ThresholdEstimator) Strongest(u, sign int) []int {
+	var out []int
+	for _, i := range g.side(sign).strongest(u) {
+		out = append(out, int(i))
+	}
+	return out
+}
+
+func (g *ThresholdEstimator) side(sign int) *topValues {
+	if sign < 0 {
+		return g.sides[1]
+	}
+	return g.sides[0]
+}
+
+// Merge adds the inputs of another ThresholdEstimator with the same options.
+func (g *ThresholdEstimator) Merge(o *ThresholdEstimator) error {
+	if g.units != o.units || len(g.sides) != len(o.sides) || g.sides[0].rank != o.sides[0].rank || g.sides[0].references != o.sides[0].references || !g.sides[0].sameLayout(o.sides[0]) {
+		return fmt.Errorf("firing: cannot merge thresholds of %d units and of %d units, or with other options", g.units, o.units)
+	}
+	for i := range g.sides {
+		g.sides[i].merge(o.sides[i])
+	}
+	return nil
+}
+
+const (
+	estimatorKind    = "firing: global"
+	estimatorVersion = 2
+)
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (g *ThresholdEstimator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter(estimatorKind, estimatorVersion)
+	g.write(w)
+	return w.Bytes(), nil
+}
+
+func (g *ThresholdEstimator) write(w *state.Writer) {
+	w.Ints([]int{g.units, len(g.sides), g.sides[0].rank, g.sides[0].references, g.sides[0].n, g.sides[0].eligible})
+	for _, t := range g.sides {
+		t.write(w)
+	}
+}
+
+func (t *topValues) write(w *state.Writer) {
+	if t.sketch != nil {
+		t.sketch.write(w)
+	}
+	w.Float32s(t.heap)
+	w.Int32s(t.tied)
+	w.Float32s(t.strongestValue)
+	w.Int32s(t.strongestIndex)
+	w.Float32s(t.bound)
+}
+
+func (t *topValues) read(r *state.Reader) {
+	if t.sketch != nil {
+		t.sketch.read(r)
+	}
+	r.Float32sInto(t.heap)
+	r.Int32sInto(t.tied)
+	r.Float32sInto(t.strongestValue)
+	r.Int32sInto(t.strongestIndex)
+	r.Float32sInto(t.bound)
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. The receiver must have the options of the
+// estimator that was marshaled.
+func (g *ThresholdEstimator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, estimatorKind, estimatorVersion)
+	if err != nil {
+		return fmt.Errorf("reading thresholds: %w", err)
+	}
+	g.read(r)
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("reading thresholds: %w", err)
+	}
+	return nil
+}
+
+func (g *ThresholdEstimator) read(r *state.Reader) {
+	t := g.sides[0]
+	is := r.Ints()
+	if len(is) != 6 || !slices.Equal(is[:4], []int{g.units, len(g.sides), t.rank, t.references}) || is[4] < 0 || is[5] < 0 || is[5] > is[4] {
+		r.Fail(fmt.Errorf("the state has other units or ranks"))
+		return
+	}
+	for _, t := range g.sides {
+		t.read(r)
+		t.n, t.eligible = is[4], is[5]
+	}
+}

@@ -1,0 +1,183 @@
+package firing
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// fullStats accumulates statistics of a chunk over the trajectories of all samples: the samples and
+// steps of tmeasures.
+type fullStats struct {
+	images          int        // images, in the order of trajectories and of steps
+	plain, inverted *variances // of the units, and of the units moved back; nil unless wanted
+	threshold       []float64  // normal thresholds; nil unless wanted
+	// images at which a unit exceeds its own: among the samples, and along the trajectories
+	base, local []float64
+}
+
+func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
+	m := &fullStats{}
+	n := c.count()
+	if r.settings.also(Variance) {
+		m.plain = newVariances(n, len(p.amounts))
+	}
+	if r.settings.also(SameEquivariance) && p.inverse != nil && movable(r.job.A.Layers[c.layer].Axes) {
+		m.inverted = newVariances(n, len(p.amounts))
+	}
+	if r.settings.also(NormalThreshold) {
+		m.threshold, m.base, m.local = make([]float64, n), make([]float64, n), make([]float64, n)
+		for u := range m.threshold {
+			m.threshold[u] = r.moments[at].threshold(u, r.settings.Rate)
+		}
+	}
+	return m
+}
+
+// fullStage runs the trajectories of all samples that have one.
+func (r *run) fullStage(g group, p trajectory) stage {
+	return stage{
+		name: "whole trajectories",
+		prepare: func() {
+			if r.fullStats != nil {
+				return
+			}
+			for at, c := range g {
+				r.fullStats = append(r.fullStats, r.newFullStats(c, at, p))
+			}
+		},
+		numbers: func() []int {
+			var out []int
+			for _, place := range r.readable {
+				out = append(out, p.images(place)...)
+			}
+			return out
+		},
+		read: p.read,
+		each: func(s *activations) error {
+			r.updateFullStats(g, s, p)
+			return nil
+		},
+		finish: func() error {
+			err := r.storeFullStats(g, p)
+			r.fullStats = nil
+			return err
+		},
+	}
+}
+
+// updateFullStats adds images in the order of trajectories and steps.
+func (r *run) updateFullStats(g group, s *activations, p trajectory) {
+	back, steps := r.inverseValues(g, s, p), len(p.amounts)
+	g.forEachPart(func(at int, c chunk) {
+		m, lo := r.fullStats[at], c.lo-g[at].lo
+		for i := range s.images {
+			row := s.values[c.layer].row(i, c)
+			sample, step := (m.images+i)/steps, (m.images+i)%steps
+			if m.plain != nil {
+				m.plain.add(row, lo, sample, step)
+			}
+			if m.inverted != nil {
+				m.inverted.add(back[c.layer].row(i, c), lo, sample, step)
+			}
+			if m.threshold != nil {
+				m.countAbove(row, lo, step == p.centre)
+			}
+		}
+	})
+	for _, m := range r.fullStats {
+		m.images += len(s.images)
+	}
+}
+
+// countAbove counts the units above their normal threshold.
+func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
+	for i, v := range row {
+		if float64(v) > m.threshold[lo+i] {
+			m.local[lo+i]++
+			if centre {
+				m.base[lo+i]++
+			}
+		}
+	}
+}
+
+// inverseValues returns the units of each layer after the inverse transformation of its feature
+// maps, where it is needed.
+func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitValues {
+	out := map[int]unitValues{}
+	for at, c := range g {
+		if _, done := out[c.layer]; done || r.fullStats[at].inverted == nil {
+			continue
+		}
+		of := s.values[c.layer]
+		z := tensor.New(of.z.Shape...)
+		last := r.job.A.Layers[c.layer].Axes == "NHWC"
+		for i, image := range s.images {
+			undo(p.inverse(image), z.At(i), of.z.At(i), last)
+		}
+		u := r.units[c.layer]
+		out[c.layer] = unitValues{u.read(nil, z), u.count(), z}
+	}
+	return out
+}
+
+// movable reports whether a layer's values are feature maps that can be transformed.
+func movable[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
+
+// undo applies an Op to one sample's feature maps. A nil Op copies them.
+func undo(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
+	if op == nil {
+		copy(dst.Data, src.Data)
+		return
+	}
+	if !channelsLast {
+		op.Apply(dst, src)
+		return
+	}
+	h, w, c := src.Shape[0], src.Shape[1], src.Shape[2]
+	first, moved := tensor.New(c, h, w), tensor.New(c, h, w)
+	for p := range h * w {
+		for k := range c {
+			first.Data[k*h*w+p] = src.Data[p*c+k]
+		}
+	}
+	op.Apply(moved, first)
+	for p := range h * w {
+		for k := range c {
+			dst.Data[p*c+k] = moved.Data[k*h*w+p]
+		}
+	}
+}
+
+// storeFullStats copies the statistics of a group to the results.
+func (r *run) storeFullStats(g group, p trajectory) error {
+	for at, c := range g {
+		m, f := r.fullStats[at], r.results[c.layer]
+		n := m.images / len(p.amounts)
+		if n < 2 {
+			return fmt.Errorf("%w: variances over samples take two, and %d have a complete trajectory", measure.ErrTooFew, n)
+		}
+		for u := range c.count() {
+			i := c.lo + u
+			if m.plain != nil {
+				tv, sv := m.plain.transformational(u, n), m.plain.sample(u, n)
+				f.statistic(statTransformational)[i], f.statistic(statSample)[i], f.statistic(statNormalised)[i] = tv, sv, VarianceRatio(tv, sv)
+			}
+			if m.inverted != nil {
+				f.statistic(statSame)[i] = VarianceRatio(m.inverted.transformational(u, n), m.inverted.sample(u, n))
+			}
+			if m.threshold != nil {
+				f.statistic(statNormal)[i] = VarianceRatio(m.local[u]/float64(m.images), m.base[u]/float64(n))
+			}
+		}
+	}
+	return nil
+}
+
+// all returns the state of the accumulators without the thresholds.
+func (m *fullStats) all() [][]float64 {
+	return append(append(m.plain.all(), m.inverted.all()...), m.base, m.local)
+}

@@ -1,0 +1,191 @@
+package firing
+
+import "slices"
+
+// A placeIndex finds the place of a sample by its index.
+type placeIndex struct {
+	index []int32 // sample index by place; unread where there is none
+	order []int32 // places, sorted by sample index
+}
+
+func newPlaceIndex(index []int32) placeIndex {
+	p := placeIndex{index: index, order: make([]int32, len(index))}
+	for place := range p.order {
+		p.order[place] = int32(place)
+	}
+	slices.SortFunc(p.order, func(a, b int32) int { return int(index[a]) - int(index[b]) })
+	return p
+}
+
+// place returns the place of the sample with the given index, which must exist.
+func (p placeIndex) place(index int32) int {
+	at, _ := slices.BinarySearchFunc(p.order, index, func(place, index int32) int { return int(p.index[place]) - int(index) })
+	return int(p.order[at])
+}
+
+// referenceUnits maps reference stimuli to units: for each chunk of a group and each reference, the
+// units that have it as a reference, and those that have it as a random one.
+type referenceUnits struct {
+	places []int // places of the references, ascending
+	chunks []unitsByReference
+}
+
+// unitsByReference are the units of one chunk, sorted by reference. Those of reference r are
+// units[start[r]:start[r+1]].
+type unitsByReference struct {
+	start []int32
+	units []assignment
+}
+
+// An assignment is a unit, counted from the first of its chunk, with its sign in bit 0 and whether
+// it is for the null in bit 1.
+type assignment uint32
+
+func newAssignment(unit, side int, null bool) assignment {
+	f := assignment(unit<<2 | side)
+	if null {
+		f |= 2
+	}
+	return f
+}
+
+func (f assignment) unit() int  { return int(f >> 2) }
+func (f assignment) side() int  { return int(f & 1) }
+func (f assignment) null() bool { return f&2 != 0 }
+
+// newReferenceUnits assigns the units of a group to references. nulls are the places of random
+// references.
+func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
+	f := &referenceUnits{}
+	used := make([]bool, len(where.index)) // by place
+	for _, global := range globals {
+		for _, t := range global.sides {
+			for u := range t.units {
+				for _, index := range t.strongest(u) {
+					used[where.place(index)] = true
+				}
+			}
+		}
+	}
+	for _, p := range nulls {
+		used[p] = true
+	}
+	at := make([]int32, len(used)) // index of a place in f.places
+	for p, isReference := range used {
+		if isReference {
+			at[p] = int32(len(f.places))
+			f.places = append(f.places, p)
+		}
+	}
+	for i, c := range g {
+		f.chunks = append(f.chunks, assignUnits(len(f.places), c, globals[i], func(index int32) int32 { return at[where.place(index)] }, func(unit, slot int) int32 {
+			return at[nulls[nullOf(unit, slot, len(nulls))]]
+		}))
+	}
+	return f
+}
+
+// assignUnits sorts the units of a chunk by reference. It counts first and fills then.
+func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
+	out := unitsByReference{start: make([]int32, references+1)}
+	visit := func(each func(r int32, w assignment)) {
+		for u := range c.count() {
+			for side, t := range g.sides {
+				for slot, index := range t.strongest(u) {
+					each(of(index), newAssignment(u, side, false))
+					each(null(c.lo+u, slot), newAssignment(u, side, true))
+				}
+			}
+		}
+	}
+	visit(func(r int32, _ assignment) { out.start[r+1]++ })
+	for r := range references {
+		out.start[r+1] += out.start[r]
+	}
+	out.units = make([]assignment, out.start[references])
+	next := slices.Clone(out.start)
+	visit(func(r int32, w assignment) {
+		out.units[next[r]] = w
+		next[r]++
+	})
+	return out
+}
+
+// A membership is a reference on whose trajectory an image lies, and how many times it lies there.
+type membership struct {
+	reference, times int32
+	// the image is the reference: the threshold stage has counted its units' firing
+	itself bool
+}
+
+// trajectoryImages are the images on the trajectories of references, ascending, with the references
+// of each image.
+type trajectoryImages struct {
+	numbers     []int
+	memberships func(number int) []membership
+}
+
+func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
+	if p.exclusive {
+		return exclusiveImages(p, places, nulls)
+	}
+	var t trajectoryImages
+	all := map[int][]membership{}
+	for r, place := range places {
+		for _, number := range p.images(place) {
+			v := all[number]
+			if k := len(v) - 1; k >= 0 && v[k].reference == int32(r) {
+				v[k].times++
+				continue
+			}
+			if v == nil {
+				t.numbers = append(t.numbers, number)
+			}
+			all[number] = append(v, membership{reference: int32(r), times: 1})
+		}
+	}
+	slices.Sort(t.numbers)
+	t.memberships = func(number int) []membership { return all[number] }
+	return t
+}
+
+// exclusiveImages returns the images of trajectories that share none. The references themselves are
+// needed for the null only.
+func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
+	isNull := map[int]bool{}
+	for _, place := range nulls {
+		isNull[place] = true
+	}
+	var t trajectoryImages
+	for _, place := range places { // ascending
+		for step, number := range p.images(place) {
+			if step != p.centre || isNull[place] {
+				t.numbers = append(t.numbers, number)
+			}
+		}
+	}
+	n := len(p.amounts)
+	t.memberships = func(number int) []membership {
+		r, _ := slices.BinarySearch(places, number/n)
+		return []membership{{reference: int32(r), times: 1, itself: number%n == p.centre}}
+	}
+	return t
+}
+
+// countFiring counts the units that fire at an image, among the units of the references to which
+// the image belongs.
+func (f unitsByReference) countFiring(row []float32, visits []membership, c chunk, to *layerResult, path int) {
+	q, t := to.q, &to.trajectories[path]
+	for _, v := range visits {
+		for _, w := range f.units[f.start[v.reference]:f.start[v.reference+1]] {
+			unit, side := w.unit(), w.side()
+			switch {
+			case row[unit]*signs[side] < q[side][c.lo+unit]:
+			case w.null():
+				t.null[side][c.lo+unit] += v.times
+			case !v.itself:
+				t.fires[side][c.lo+unit] += v.times
+			}
+		}
+	}
+}

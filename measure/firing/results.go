@@ -1,0 +1,94 @@
+package firing
+
+import "math"
+
+// A layerResult holds the results for the units of a layer. Slices are indexed by unit, pairs by
+// sign: s = 1, then s = -1.
+type layerResult struct {
+	units           *unitSet
+	q               [2][]float32 // thresholds of s h
+	fires           [2][]int32   // inputs at which a unit fires
+	strongest       [2][]int32   // index of the strongest input
+	trajectories    []trajectoryCounts
+	also            map[string][]float64 // what Settings.Also names, NaN where it is not defined
+	information     [2][]float64         // mutual information of firing and class, nats
+	informationNull [2][]float64
+}
+
+// trajectoryCounts are firing counts on one kind of trajectory.
+type trajectoryCounts struct {
+	fires [2][]int32 // images of the trajectories at which a unit fires
+	null  [2][]int32 // the same around inputs drawn at random
+}
+
+func newLayerResult(u *unitSet, sides, paths int) *layerResult {
+	f := &layerResult{units: u, also: map[string][]float64{}}
+	n := u.count()
+	f.trajectories = make([]trajectoryCounts, paths)
+	for s := range sides {
+		f.q[s], f.fires[s], f.strongest[s] = make([]float32, n), make([]int32, n), make([]int32, n)
+		for p := range f.trajectories {
+			f.trajectories[p].fires[s], f.trajectories[p].null[s] = make([]int32, n), make([]int32, n)
+		}
+	}
+	return f
+}
+
+// count adds the units of a chunk that fire at one input.
+func (f *layerResult) count(row []float32, c chunk) {
+	for side := range f.sides() {
+		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
+		for u, v := range row {
+			if sign*v >= q[u] {
+				fires[u]++
+			}
+		}
+	}
+}
+
+// sides returns the number of signs: 1 for sparse units, else 2.
+func (f *layerResult) sides() int {
+	if f.q[1] == nil {
+		return 1
+	}
+	return 2
+}
+
+// statistic returns the values of an additional statistic by unit, NaN where it is not defined.
+func (f *layerResult) statistic(name string) []float64 {
+	if f.also[name] == nil {
+		f.also[name] = nans(f.units.count())
+	}
+	return f.also[name]
+}
+
+func nans(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.NaN()
+	}
+	return out
+}
+
+// A unitScore is the score of a unit on one kind of trajectory, for the better sign.
+type unitScore struct {
+	side                       int
+	global, local, score, null float64
+	constant                   bool // on P(x): it fires at every input
+}
+
+// score scores unit u on a kind of trajectory. inputs is N; images is the number of images on the
+// unit's trajectories.
+func (f *layerResult) score(u, path, inputs, images int) unitScore {
+	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), constant: true}
+	for side := range f.sides() {
+		global := float64(f.fires[side][u]) / float64(inputs)
+		local := float64(f.trajectories[path].fires[side][u]) / float64(images)
+		best.constant = best.constant && int(f.fires[side][u]) == inputs
+		best.null = math.Max(best.null, Score(float64(f.trajectories[path].null[side][u])/float64(images), global))
+		if s := Score(local, global); s > best.score {
+			best.side, best.global, best.local, best.score = side, global, local, s
+		}
+	}
+	return best
+}

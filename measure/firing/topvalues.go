@@ -1,0 +1,238 @@
+package firing
+
+import "math"
+
+// topValues keeps, for each unit, the k largest values (or a sketch of them), how many more values
+// equal the smallest of them, and the inputs with the largest values. All units see the same
+// inputs.
+type topValues struct {
+	units, rank, references int
+	n                       int // inputs seen
+	eligible                int // inputs so far that can be references
+
+	sketch *sketch // nil: heaps
+
+	heap []float32 // units x rank: min-heaps; in order of arrival until they are full
+	tied []int32   // by unit: values outside a full heap that equal its smallest
+	// units x z: the strongest values, descending; of equal ones that of the lower index first;
+	// -inf where there are fewer
+	strongestValue []float32
+	strongestIndex []int32   // units x z: indices of their inputs
+	bound          []float32 // by unit: smaller values change nothing
+}
+
+// newTopValues returns an empty topValues. relative is the relative error allowed for the rank of
+// the threshold; 0 is exact.
+func newTopValues(units, k, z int, relative float64, first int) *topValues {
+	t := &topValues{units: units, rank: k, references: z, strongestValue: make([]float32, units*z), strongestIndex: make([]int32, units*z), bound: make([]float32, units)}
+	if sketched(k, relative) {
+		t.sketch = newSketch(units, k, relative, first)
+	} else {
+		t.heap, t.tied = make([]float32, units*k), make([]int32, units)
+	}
+	for _, list := range [][]float32{t.bound, t.strongestValue} {
+		for i := range list {
+			list[i] = float32(math.Inf(-1))
+		}
+	}
+	return t
+}
+
+// topValuesBytes returns the memory of one unit.
+func topValuesBytes(k, z int, relative float64) int64 {
+	if sketched(k, relative) {
+		return sketchBytes(k, relative) + int64(8*z+4)
+	}
+	return int64(4*k + 8*z + 8)
+}
+
+// bytes returns the size of the data of one unit.
+func (t *topValues) bytes() int {
+	if t.sketch != nil {
+		return 4*t.sketch.offsets[t.sketch.levels()] + 4*t.sketch.levels() + 4 + 8*t.references + 4
+	}
+	return 4*t.rank + 8*t.references + 8
+}
+
+// update adds the responses of the units from first on to the n-th input. Most are below the bound.
+func (t *topValues) update(row []float32, sign float32, first, n, eligible int, in Input) {
+	gate := t.bound[first:][:len(row)]
+	for i, v := range row {
+		if v *= sign; v >= gate[i] {
+			t.add(first+i, v, n, eligible, int32(in.Index), in.Reference)
+		}
+	}
+}
+
+// add adds the n-th value of unit u. eligible is the number of earlier inputs that can be
+// references.
+func (t *topValues) add(u int, v float32, n, eligible int, index int32, reference bool) {
+	if t.sketch != nil {
+		t.addSketched(u, v, eligible, index, reference)
+		return
+	}
+	floor := t.addToHeap(u, v, n)
+	if reference {
+		t.insertStrongest(u, v, eligible, index)
+		eligible++
+	}
+	if n >= t.rank-1 && eligible >= t.references {
+		t.bound[u] = min(floor, t.strongestValue[(u+1)*t.references-1])
+	}
+}
+
+// addSketched is add for a sketch. Most values change the sketch alone, and not the bound.
+func (t *topValues) addSketched(u int, v float32, eligible int, index int32, reference bool) {
+	changed := t.sketch.add(u, v)
+	if reference && v >= t.strongestValue[(u+1)*t.references-1] {
+		t.insertStrongest(u, v, eligible, index)
+		changed = true
+	}
+	if changed {
+		t.bound[u] = t.sketchedBound(u)
+	}
+}
+
+// sketchedBound returns the smallest value that can change the sketch of a unit or its strongest
+// inputs.
+func (t *topValues) sketchedBound(u int) float32 {
+	gate, last := t.sketch.bound[u], t.strongestValue[(u+1)*t.references-1]
+	if gate < last {
+		return math.Nextafter32(gate, last)
+	}
+	return last
+}
+
+// addToHeap adds the n-th value of unit u. Once there are k values, the k-th largest is at least
+// floor.
+func (t *topValues) addToHeap(u int, v float32, n int) (floor float32) {
+	heap := t.heap[u*t.rank : (u+1)*t.rank]
+	switch {
+	case n < t.rank:
+		heap[n] = v
+		if n == t.rank-1 {
+			heapify(heap)
+		}
+	case v == heap[0]:
+		t.tied[u]++
+	case v > heap[0]:
+		t.replaceLeast(u, heap, v)
+	}
+	return heap[0]
+}
+
+// replaceLeast replaces the smallest value of a full heap.
+func (t *topValues) replaceLeast(u int, heap []float32, v float32) {
+	old := heap[0]
+	heap[0] = v
+	siftDown(heap, 0)
+	if heap[0] == old {
+		t.tied[u]++ // the removed value equals the new smallest
+	} else {
+		t.tied[u] = 0
+	}
+}
+
+// insertStrongest adds a value to the largest values, of which there are min(eligible, references).
+func (t *topValues) insertStrongest(u int, v float32, eligible int, index int32) {
+	best, at := t.strongestValue[u*t.references:(u+1)*t.references], t.strongestIndex[u*t.references:(u+1)*t.references]
+	end := min(eligible, t.references)
+	p := end
+	for p > 0 && (v > best[p-1] || v == best[p-1] && index < at[p-1]) {
+		p--
+	}
+	if p == t.references {
+		return
+	}
+	end = min(end+1, t.references)
+	copy(best[p+1:end], best[p:end-1])
+	copy(at[p+1:end], at[p:end-1])
+	best[p], at[p] = v, index
+}
+
+func heapify(h []float32) {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
+}
+
+// siftDown moves the value at i down until its children are no smaller.
+func siftDown(h []float32, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1] < h[child] {
+			child++
+		}
+		if h[i] <= h[child] {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// threshold returns the k-th largest value of unit u and the number of values that are at least as
+// large. A sketch returns a count of 0. There must be k inputs.
+func (t *topValues) threshold(u int) (q float32, count int) {
+	if t.sketch != nil {
+		return t.sketch.threshold(u), 0
+	}
+	return t.heap[u*t.rank], t.rank + int(t.tied[u])
+}
+
+// strongest returns the indices of the inputs with the largest values of unit u, in descending
+// order.
+func (t *topValues) strongest(u int) []int32 {
+	return t.strongestIndex[u*t.references : u*t.references+min(t.eligible, t.references)]
+}
+
+// firesAtStrongest returns the number of its strongest inputs at which unit u fires.
+func (t *topValues) firesAtStrongest(u int, q float32) (fires int32) {
+	for _, v := range t.strongestValue[u*t.references : u*t.references+min(t.eligible, t.references)] {
+		if v >= q {
+			fires++
+		}
+	}
+	return fires
+}
+
+// merge adds the values of other inputs.
+func (t *topValues) merge(o *topValues) {
+	if t.sketch != nil {
+		t.sketch.merge(o.sketch)
+	}
+	for u := range t.units {
+		if t.sketch == nil {
+			t.mergeHeap(u, o)
+		}
+		eligible := t.eligible
+		for i, index := range o.strongest(u) {
+			t.insertStrongest(u, o.strongestValue[u*o.references+i], eligible, index)
+			eligible++
+		}
+	}
+	t.n += o.n
+	t.eligible += o.eligible
+	for u := range t.units {
+		t.bound[u] = float32(math.Inf(-1))
+		switch {
+		case t.sketch != nil:
+			t.bound[u] = t.sketchedBound(u)
+		case t.n >= t.rank && t.eligible >= t.references:
+			t.bound[u] = min(t.heap[u*t.rank], t.strongestValue[(u+1)*t.references-1])
+		}
+	}
+}
+
+// mergeHeap adds the values that o holds of unit u, then the values that o only counts.
+func (t *topValues) mergeHeap(u int, o *topValues) {
+	for i, v := range o.heap[u*o.rank : u*o.rank+min(o.n, o.rank)] {
+		t.addToHeap(u, v, t.n+i)
+	}
+	if o.n >= o.rank && o.tied[u] > 0 && t.heap[u*t.rank] == o.heap[u*o.rank] {
+		t.tied[u] += o.tied[u] // the heap is full here
+	}
+}

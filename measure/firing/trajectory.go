@@ -1,0 +1,304 @@
+package firing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A trajectory is one kind of trajectory on which the samples of a job lie.
+type trajectory struct {
+	factor  string    // what varies, as in scores; "" where the data or the transformation say
+	amounts []float64 // gamma of each step; the reference itself has 0
+	centre  int       // the step that is the reference itself
+
+	// images returns the numbers of the images on the trajectory of a place, one for each amount.
+	// It returns nil if one is missing.
+	images func(place int) []int
+	// read reads images by number, ascending.
+	read func(ctx context.Context, images []int) ([]image, error)
+	// total is the number of images on all trajectories.
+	total int
+	// inverse returns the inverse of an image's transformation, nil for the reference itself. It is
+	// nil where there is no inverse.
+	inverse func(p image) transform.Op
+	// tmeasures reports whether the variances of tmeasures apply. They do not for gratings, whose
+	// trajectories share images.
+	tmeasures bool
+	// exclusive reports whether each image lies on one trajectory only.
+	exclusive bool
+}
+
+// An image is one input of the model. Its number identifies it among the images of a kind of
+// trajectory.
+type image struct {
+	number int
+	index  int // of the sample
+	label  int
+	name   string
+	input  tensor.Tensor
+	sound  *dataset.Waveform // the waveform of the input; nil for images
+}
+
+func newImage(number int, s dataset.Sample) image {
+	return image{number, s.Index, s.Label, s.Name, s.Input, s.Waveform}
+}
+
+// transformed returns the input transformed by an Op.
+func (p image) transformed(op transform.Op) (tensor.Tensor, error) {
+	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.sound}.Apply(op)
+}
+
+// trajectoriesOf returns the trajectories of a job: those of its transformation or, without one,
+// those of the data.
+func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
+	if j.Transform != nil {
+		return []trajectory{m.transformTrajectory(j)}
+	}
+	if g := dataset.AsGratings(j.Data); g != nil {
+		return []trajectory{gratingTrajectory(j, "phase", g.AlongPhase()), gratingTrajectory(j, "orientation", g.AlongOrientation())}
+	}
+	if amounts := dataset.Amounts(j.Data); amounts != nil {
+		return []trajectory{videoTrajectory(j, amounts)}
+	}
+	return nil
+}
+
+// gratingTrajectory returns the trajectory of a walk through gratings. Places of the job's data
+// differ from places of the walk, which are sample indices.
+func gratingTrajectory(j *procedure.Job, factor string, walk *dataset.GratingTrajectories) trajectory {
+	index := sampleIndex(j.Data)
+	return trajectory{
+		factor: factor, amounts: walk.Amounts(), centre: len(walk.Amounts()) / 2, total: walk.Len(),
+		images: func(place int) []int { return walk.Trajectory(index(place)) },
+		read: func(ctx context.Context, numbers []int) ([]image, error) {
+			var out []image
+			for s, err := range dataset.Read(ctx, walk, numbers, j.A.Model.Frame(), dataset.ReadOptions{}) {
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, newImage(numbers[len(out)], s))
+			}
+			return out, nil
+		},
+	}
+}
+
+// sampleIndex returns a function from places to sample indices, for data whose samples can be
+// described without reading them.
+func sampleIndex(data dataset.Source) func(place int) int {
+	return func(place int) int {
+		s, err := dataset.Describe(context.Background(), data, place)
+		if err != nil {
+			return -1
+		}
+		return s.Index
+	}
+}
+
+// videoTrajectory returns the trajectory of data whose samples lie on trajectories, such as video.
+func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
+	return trajectory{
+		amounts: amounts, centre: slices.Index(amounts, 0), total: j.Data.Len(), tmeasures: true,
+		images: func(place int) []int { return dataset.Trajectory(j.Data, place) },
+		read:   func(ctx context.Context, places []int) ([]image, error) { return readSamples(ctx, j, places) },
+	}
+}
+
+// readSamples reads samples of the job's data. All of them must be readable: they were read before,
+// or are parts of a trajectory.
+func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
+	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	if err != nil {
+		return nil, err
+	}
+	if len(samples) != len(places) {
+		return nil, fmt.Errorf("%d of the samples %v of a trajectory cannot be read", len(places)-len(samples), places)
+	}
+	out := make([]image, len(samples))
+	for i, s := range samples {
+		out[i] = newImage(places[i], s)
+	}
+	return out, nil
+}
+
+// transformTrajectory returns the trajectory of the job's transformation: the reference itself and
+// its transformed versions. Version v of place p has number p*n + v, where n is the number of
+// versions with the reference.
+func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
+	list := m.stepsOf(j)
+	n := len(list) + 1
+	p := trajectory{amounts: make([]float64, n), total: j.Data.Len() * n, exclusive: true, tmeasures: true, inverse: inverses(list)}
+	for i, member := range list {
+		p.amounts[i+1] = member.amount
+	}
+	p.images = func(place int) []int {
+		out := make([]int, n)
+		for v := range out {
+			out[v] = place*n + v
+		}
+		return out
+	}
+	p.read = func(ctx context.Context, numbers []int) ([]image, error) {
+		var places []int
+		for _, number := range numbers {
+			if len(places) == 0 || places[len(places)-1] != number/n {
+				places = append(places, number/n)
+			}
+		}
+		samples, err := readSamples(ctx, j, places)
+		if err != nil {
+			return nil, err
+		}
+		var out []image
+		at := 0
+		for _, number := range numbers {
+			for samples[at].number != number/n {
+				at++
+			}
+			moved := samples[at]
+			moved.number = number
+			if v := number % n; v > 0 {
+				if moved.input, err = samples[at].transformed(list[v-1].op(moved.index)); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, moved)
+		}
+		return out, nil
+	}
+	return p
+}
+
+// inverses returns a function from images to the inverse of their transformation. It returns nil if
+// some step has no inverse.
+func inverses(list []step) func(image) transform.Op {
+	for _, m := range list {
+		if _, ok := transform.Inverse(m.op(0)); !ok {
+			return nil
+		}
+	}
+	return func(p image) transform.Op {
+		v := p.number % (len(list) + 1)
+		if v == 0 {
+			return nil
+		}
+		op, _ := transform.Inverse(list[v-1].op(p.index))
+		return op
+	}
+}
+
+// A step is one step of a trajectory by a transformation: an Op for each sample.
+type step struct {
+	amount float64 // parameter of the transformation, such as an angle, or the number of the step
+	op     func(index int) transform.Op
+}
+
+// stepsOf returns the values of the job's transformation without the identity, or Settings.Steps
+// draws of one with a range.
+func (m *firing) stepsOf(j *procedure.Job) []step {
+	var out []step
+	for v, value := range j.Transform.Values {
+		if transform.Random(value.Transform) {
+			for draw := range m.settings.Steps {
+				op := func(index int) transform.Op { return m.draw(j, v, draw, index) }
+				out = append(out, step{stepAmount(op(0), len(out)+1, false), op})
+			}
+			continue
+		}
+		op := func(index int) transform.Op { return j.Transform.Draw(j.Key, v, index) }
+		if first := op(0); !isIdentity(first, j.A.Model) {
+			out = append(out, step{stepAmount(first, len(out)+1, true), op})
+		}
+	}
+	return out
+}
+
+// draw returns a draw of a value for a step and a sample. With per: trial all samples have the same
+// parameters and their own noise.
+func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
+	k := j.Key
+	k.Trial = k.Trial*maxSteps + step // draws of other steps and of other trials are independent
+	return j.Transform.Draw(k, value, index)
+}
+
+func stepAmount(op transform.Op, number int, fixed bool) float64 {
+	if v, ok := transform.Parameter(op); ok && fixed {
+		return v
+	}
+	return float64(number)
+}
+
+// isIdentity reports whether an Op leaves noise unchanged.
+func isIdentity(op transform.Op, m *model.Model) bool {
+	noise := tensor.New(m.ImageShape()...)
+	r := seed.Rand(1, "firing: noise")
+	for i := range noise.Data {
+		noise.Data[i] = r.Float32()
+	}
+	p := image{input: noise}
+	if m.Sound() {
+		p.sound = &dataset.Waveform{Rate: noiseRate, Data: noise.Data}
+	}
+	after, err := p.transformed(op)
+	return err == nil && slices.Equal(noise.Data, after.Data)
+}
+
+// noiseRate is the sampling rate of the noise in samples per second.
+const noiseRate = 8000
+
+var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories of their own, as gratings and video have")
+
+// eligible reports whether the sample at a place can be a reference: its trajectories are complete.
+func eligible(paths []trajectory, place int) bool {
+	for _, p := range paths {
+		if p.images(place) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// referencesOf returns the number of reference stimuli of each unit.
+func (m *firing) referencesOf(j *procedure.Job) int {
+	switch {
+	case m.settings.References > 0:
+		return m.settings.References
+	case j.Transform == nil && dataset.AsGratings(j.Data) != nil:
+		return 1 // the optimal grating
+	}
+	return 10
+}
+
+// nullReferences draws at most most places whose trajectories are unrelated to any unit.
+func nullReferences(places []int, most int, k measure.Key) []int {
+	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
+	out := make([]int, min(most, len(places)))
+	for i := range out {
+		out[i] = places[order[i]]
+	}
+	return out
+}
+
+// nullOf returns which of n random references replaces a reference (slot) of a unit. It is a hash,
+// uniform over the n.
+func nullOf(unit, slot, n int) int {
+	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
+}
+
+// hash mixes two numbers (SplitMix64).
+func hash(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,167 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/train"
+)
+
+// A jobCheckpoint is the checkpoint of a job: the outcomes of finished probes, and the training
+// states of the others.
+type jobCheckpoint struct {
+	mutex sync.Mutex
+	store train.Checkpoint // may be nil
+	// what the job depends on besides its cell; the checkpoint of another job is ignored
+	job      string
+	done     map[string]outcome
+	training map[string][]byte
+	saved    time.Time
+	dirty    bool
+}
+
+const (
+	stateKind     = "probe: job"
+	stateVersion  = 1
+	maxProbes     = 1 << 20 // in one job
+	saveInterval  = time.Minute
+	stateInterval = 10 * time.Second // of one probe
+)
+
+// loadCheckpoint reads what an earlier run of the same job has saved.
+func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
+	k := &jobCheckpoint{store: from, job: job, done: map[string]outcome{}, training: map[string][]byte{}, saved: time.Now()}
+	if from == nil {
+		return k, nil
+	}
+	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
+		if r.String() != job {
+			return false // other samples: not the same ones could be read
+		}
+		for range min(r.Int(), maxProbes) {
+			name := r.String()
+			found := make(outcome, min(r.Int(), 1<<16))
+			for i := range found {
+				found[i] = r.Floats()
+			}
+			k.done[name] = found
+		}
+		for range min(r.Int(), maxProbes) {
+			name := r.String()
+			k.training[name] = r.Raw()
+		}
+		return true
+	})
+}
+
+func (k *jobCheckpoint) outcome(name string) outcome {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.done[name]
+}
+
+// finish stores the outcome of a probe.
+func (k *jobCheckpoint) finish(name string, found outcome) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.done[name], k.dirty = found, true
+	delete(k.training, name)
+	return k.saveIfDue()
+}
+
+// flush saves what has not been saved.
+func (k *jobCheckpoint) flush() error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if !k.dirty {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *jobCheckpoint) saveIfDue() error {
+	if time.Since(k.saved) < saveInterval {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *jobCheckpoint) save() error {
+	k.saved, k.dirty = time.Now(), false
+	if k.store == nil {
+		return nil
+	}
+	return k.store.Save(k.write)
+}
+
+func (k *jobCheckpoint) write(to io.Writer) error {
+	w := state.Stream(to, stateKind, stateVersion)
+	w.String(k.job)
+	w.Int(len(k.done))
+	for _, name := range slices.Sorted(maps.Keys(k.done)) {
+		w.String(name)
+		w.Int(len(k.done[name]))
+		for _, list := range k.done[name] {
+			w.Floats(list)
+		}
+	}
+	w.Int(len(k.training))
+	for _, name := range slices.Sorted(maps.Keys(k.training)) {
+		w.String(name)
+		if err := w.Nested(func(to io.Writer) error {
+			_, err := to.Write(k.training[name])
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// probe returns the checkpoint of one probe's training.
+func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint {
+	return &probeCheckpoint{k, ctx, name, time.Now()}
+}
+
+// A probeCheckpoint is a train.Checkpoint. Saving a state takes much longer than an epoch of a few
+// steps, so it saves one now and then, and the last one before the work is stopped.
+type probeCheckpoint struct {
+	*jobCheckpoint
+	ctx  context.Context
+	name string
+	last time.Time
+}
+
+// Due implements train.Sparing.
+func (k *probeCheckpoint) Due() bool {
+	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
+}
+
+// Load implements train.Checkpoint.
+func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	now, ok := k.training[k.name]
+	if !ok {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(now)), nil
+}
+
+// Save implements train.Checkpoint.
+func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
+	var now bytes.Buffer
+	if err := write(&now); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.training[k.name], k.dirty, k.last = now.Bytes(), true, time.Now()
+	return k.saveIfDue()
+}

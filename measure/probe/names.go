@@ -1,0 +1,87 @@
+package probe
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/measure/procedure"
+)
+
+// factorNames returns the names of the factors of a job's data, with label if there are classes.
+func factorNames(j *procedure.Job) []string {
+	names := slices.Clone(j.Data.Factors())
+	if j.Data.Classes() != nil && !slices.Contains(names, Label) {
+		names = append(names, Label)
+	}
+	return names
+}
+
+// checkFactors returns an error for the first name that is not a factor of a job's data.
+func checkFactors(j *procedure.Job, words []string, elsewhere bool, key ...string) error {
+	names := factorNames(j)
+	for _, w := range words {
+		if !slices.Contains(names, w) {
+			return &procedure.Unknown{Key: key, What: "factor", Name: w, Known: names, OtherData: elsewhere}
+		}
+	}
+	return nil
+}
+
+// checkNames checks the factors that the targets name.
+func (t *Targets) checkNames(j *procedure.Job) error {
+	if err := checkFactors(j, t.Factors, false, "factors"); err != nil {
+		return err
+	}
+	if err := checkFactors(j, t.Classes, true, "classes"); err != nil {
+		return err
+	}
+	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), true, "scale")
+}
+
+// checkNames checks the factors that select test and validation samples.
+func (t *Training) checkNames(j *procedure.Job) error {
+	if err := t.Test.checkNames(j, "test"); err != nil {
+		return err
+	}
+	return t.Validation.checkNames(j, "validation")
+}
+
+// checkNames checks the factor of a part and the names of its values.
+func (p *Part) checkNames(j *procedure.Job, key string) error {
+	if p.Factor == "" {
+		return nil
+	}
+	if err := checkFactors(j, []string{p.Factor}, false, key, "factor"); err != nil {
+		return err
+	}
+	names := p.categories(j.Data)
+	for _, name := range p.Names {
+		if !slices.Contains(names, name) {
+			return &procedure.Unknown{Key: []string{key, "names"}, What: p.Factor, Name: name, Known: names}
+		}
+	}
+	return nil
+}
+
+// Check implements procedure.Checker.
+func (m *informativeness) Check(j *procedure.Job) error {
+	if err := m.settings.Targets.checkNames(j); err != nil {
+		return err
+	}
+	return m.settings.Training.checkNames(j)
+}
+
+// Check implements procedure.Checker.
+func (m *disentanglement) Check(j *procedure.Job) error {
+	return (&informativeness{m.settings}).Check(j)
+}
+
+// Check implements procedure.Checker.
+func (m *parameterEquivariance) Check(j *procedure.Job) error {
+	return m.settings.Training.checkNames(j)
+}
+
+// Check implements procedure.Checker.
+func (m *representationEquivariance) Check(j *procedure.Job) error {
+	return m.settings.Training.checkNames(j)
+}

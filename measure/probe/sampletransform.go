@@ -1,0 +1,106 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A sampleTransform transforms every sample. The zero value leaves them as they are.
+type sampleTransform struct {
+	id string
+	op func(dataset.Sample) transform.Op
+}
+
+// drawnTransform transforms each sample by one draw of the transformation. With a list of values
+// each sample gets one of them.
+func (r *run) drawnTransform() sampleTransform {
+	j := r.job
+	return sampleTransform{id: r.transformID("drawn"), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, r.value(s.Index), s.Index) }}
+}
+
+// valueTransform transforms each sample by one value of a list.
+func (r *run) valueTransform(value int) sampleTransform {
+	j := r.job
+	return sampleTransform{id: r.transformID(fmt.Sprintf("value %d", value)), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, value, s.Index) }}
+}
+
+func (r *run) transformID(what string) string {
+	t, k := r.job.Transform, r.job.Key
+	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, what)
+}
+
+// value returns the index of the value for the sample with an index.
+func (r *run) value(index int) int {
+	n := len(r.job.Transform.Values)
+	if n == 1 {
+		return 0
+	}
+	k := r.job.Key
+	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
+}
+
+// parameters returns the parameters of the draws of all samples, scaled to [0, 1] over their range.
+func (r *run) parameters() []float64 {
+	j := r.job
+	width := j.Transform.Range.High - j.Transform.Range.Low
+	out := make([]float64, r.samples.Len())
+	for i, index := range r.samples.Index {
+		p, ok := transform.Parameter(j.Transform.Draw(j.Key, r.value(index), index))
+		if out[i] = (p - j.Transform.Range.Low) / width; !ok {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// ranged reports whether the draws have a numeric parameter with a range.
+func ranged(t *procedure.Transform) bool { return t.Range != nil && t.Range.Low < t.Range.High }
+
+// listed reports whether the transformation has a list of values.
+func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
+
+// A parameterBin is the samples with one value of the transformation, or with parameters in one
+// part of its range.
+type parameterBin struct {
+	// as in scores: the value, or the middle of the part; "" where there is neither
+	parameter string
+	contains  func(i int) bool
+}
+
+// parameterBins divides the samples by the values of a list, or by parts of the range.
+func (r *run) parameterBins(parts int) []parameterBin {
+	t := r.job.Transform
+	var out []parameterBin
+	switch {
+	case listed(t):
+		for v, value := range t.Values {
+			out = append(out, parameterBin{value.Parameter, func(i int) bool { return r.value(r.samples.Index[i]) == v }})
+		}
+	case ranged(t):
+		share := r.parameters()
+		for k := range parts {
+			low, high := float64(k)/float64(parts), float64(k+1)/float64(parts)
+			middle := t.Range.Low + (low+high)/2*(t.Range.High-t.Range.Low)
+			out = append(out, parameterBin{strconv.FormatFloat(rounded(middle), 'g', -1, 64),
+				func(i int) bool { return share[i] >= low && (share[i] < high || k == parts-1) }})
+		}
+	default:
+		out = append(out, parameterBin{"", func(int) bool { return true }})
+	}
+	return out
+}
+
+// rounded rounds to nine digits, so that 0.15000000000000002 becomes 0.15.
+func rounded(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
