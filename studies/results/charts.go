@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
@@ -23,7 +24,16 @@ type chart struct {
 var charts = []chart{
 	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Panel: "data", Colour: "statistic"}, stirLayers},
+	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
+}
+
+// performance describes the ratios of benchmarks to charts.
+var performance = measure.Descriptor{
+	Name: "performance", Title: "Performance", Level: measure.ModelLevel,
+	Statistics: []measure.StatisticDescriptor{
+		{Name: "ratio", Title: "images/s relative to PyTorch", Range: measure.NotNegative, Direction: measure.Higher},
+	},
 }
 
 // draw returns the chart as SVG.
@@ -37,7 +47,7 @@ func (c chart) draw(root string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	options := c.options
-	options.Measures = spec.Descriptors()
+	options.Measures = append(spec.Descriptors(), performance)
 	f, err := figure.Draw(rows, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -82,6 +92,22 @@ func stirLayers(t *table) ([]scores.Row, error) {
 		cka.Statistic = "cka"
 		for _, row := range []scores.Row{stir, cka} {
 			row.Model, row.Layer, row.Depth, row.Measure = "resnet20", r[0], i+1, "stir"
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// networks has a model for each row of the table, and two ratios of images per second.
+func networks(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	for _, r := range t.rows {
+		for i, read := range []string{"every tensor", "ReLUs or blocks"} {
+			row, err := scored(r[3+3*i], "")
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Variant, row.Measure, row.Statistic = r[0], read, performance.Name, "ratio"
 			rows = append(rows, row)
 		}
 	}
