@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/internal/steady"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
@@ -31,35 +29,24 @@ type gradientModel struct {
 	Added     int               `json:"added"` // more than the model has
 	Inputs    []port            `json:"inputs"`
 	Outputs   []port            `json:"outputs"`
-	Forward   string            `json:"forward,omitempty"` // float64 where the model itself is computed so
-
-	Tried map[string]steady.Report `json:"tried,omitempty"` // by what the gradient is by
 }
 
 const gradLong = `Differentiates a model: writes an ONNX model that computes what MODEL does and, as further outputs, the
 gradients of a tensor by inputs, weights or any tensor between. It runs wherever the model does.
 
 Unless the tensor is a single number, the new model has one more input, the cotangent: the derivative of
-some loss by each element of the tensor. --sum takes ones instead.
+some loss by each element of the tensor. --sum takes ones instead.`
 
---try computes the gradients at arrays of yours and at others that differ from them by rounding, and tells how they move:
-where a relu's input is within rounding of 0, engines differ. --against holds them against what another program has
-computed, and fails if the difference is more than rounding explains.
-
---forward float64 computes what MODEL does in float64, and with it on which side of its kink each unit is; the gradients
-stay in float32. It takes several times as long, and needs opset 11 or later.`
-
-func gradCommand(engine *engineFlags) *cobra.Command {
-	var out, forward string
+func gradCommand() *cobra.Command {
+	var out string
 	var o grad.Options
-	var trial gradTrial
 	var sum, asJSON bool
 	c := &cobra.Command{
 		Use:   "grad MODEL",
 		Short: "Write a model that also computes its gradients",
 		Long:  gradLong,
-		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n  noether grad model.onnx -o out.onnx --forward float64\n  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight\n" +
-			"  noether grad model.onnx -o out.onnx --cotangent r --try x=x.npy --try r=r.npy --against dx.npy",
+		Example: "  noether grad resnet18.onnx -o resnet18-grad.onnx\n" +
+			"  noether grad model.onnx -o out.onnx --of loss --by x,conv1.weight",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
@@ -68,28 +55,14 @@ func gradCommand(engine *engineFlags) *cobra.Command {
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
 			}
-			if err := trial.check(); err != nil {
-				return usagef(c, "%v", err)
-			}
-			if forward != "float32" && forward != "float64" {
-				return usagef(c, "--forward is float32 or float64, not %q", forward)
-			}
-			o.Double = forward == "float64"
-			written, g, err := differentiate(args[0], out, o, sum)
+			written, err := differentiate(args[0], out, o, sum)
 			if err != nil {
 				return err
 			}
-			if len(trial.at) > 0 {
-				if err := trial.run(c.Context(), engine, g, written); err != nil {
-					return err
-				}
-			}
 			if asJSON {
-				err = printJSON(written)
-			} else {
-				err = printGradients(os.Stdout, written)
+				return printJSON(written)
 			}
-			return errors.Join(err, written.judge())
+			return printGradients(os.Stdout, written)
 		},
 	}
 	f := c.Flags()
@@ -98,24 +71,21 @@ func gradCommand(engine *engineFlags) *cobra.Command {
 	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, tensors between (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `the input, or a tensor of the model, that weighs the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
-	f.StringVar(&forward, "forward", "float32", "the precision in which the model itself is computed: float32 or float64")
-	f.StringArrayVar(&trial.at, "try", nil, "compute the gradients at INPUT=FILE.npy (one for each input), and tell how rounding moves them")
-	f.StringArrayVar(&trial.against, "against", nil, "with --try: hold the gradient by TENSOR=FILE.npy against an array")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// differentiate writes the model with gradients, and returns it.
-func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, *onnx.Model, error) {
+// differentiate writes the model with gradients, and describes it.
+func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, error) {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := besideWeights(m, path, out); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o, err = o.Defaults(m); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if o.Cotangent == "" && !sum && !isNumber(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
@@ -128,26 +98,23 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	}
 	g, err := grad.Add(m, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	raw, err := g.Bytes()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := atomicfile.Write(out, raw); err != nil {
-		return nil, nil, fmt.Errorf("writing the model: %w", err)
+		return nil, fmt.Errorf("writing the model: %w", err)
 	}
 	written := &gradientModel{
 		Path: out, Of: o.Of, Cotangent: o.Cotangent, Gradients: map[string]string{}, Nodes: len(g.Nodes()),
 		By: o.By, Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
 	}
-	if o.Double {
-		written.Forward = "float64"
-	}
 	for _, by := range o.By {
 		written.Gradients[by] = o.Name(by)
 	}
-	return written, g, nil
+	return written, nil
 }
 
 // freeNames are names for gradients whose usual name the model has already, as one that computes
@@ -213,11 +180,7 @@ func isNumber(m *onnx.Model, name string) bool {
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {
-	if m.Forward == "" {
-		fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
-	} else {
-		fmt.Fprintf(w, "wrote %s: %d nodes, those of the model itself in %s\n\n", m.Path, m.Nodes, m.Forward)
-	}
+	fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {
@@ -233,8 +196,5 @@ func printGradients(w io.Writer, m *gradientModel) error {
 	for _, p := range m.Outputs {
 		fmt.Fprintf(t, "output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
 	}
-	if err := t.Flush(); err != nil || m.Tried == nil {
-		return err
-	}
-	return printTrials(w, m)
+	return t.Flush()
 }

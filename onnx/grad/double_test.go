@@ -8,8 +8,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
@@ -111,7 +111,7 @@ func TestDoubleForward(t *testing.T) {
 		t.Run(c.op, func(t *testing.T) {
 			t.Parallel()
 			for _, opset := range c.opsets {
-				if opset < double.MinOpset {
+				if opset < oracle.MinOpset {
 					continue
 				}
 				for i := range trials() {
@@ -125,7 +125,7 @@ func TestDoubleForward(t *testing.T) {
 					}
 					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 					m := tr.gradients(t, c.op, opset, []tensor.Tensor{dy})
-					wide, err := double.Decide(m, "y")
+					wide, err := oracle.InFloat64(m, "y")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
@@ -24,9 +23,6 @@ type Options struct {
 	By []string
 	// Names are the names of the gradients among the outputs, by the tensor; "grad/" and the tensor's name by default.
 	Names map[string]string
-	// Double computes the model, and on which side of its kinks it is, in float64, and the gradients in float32: see package double. It needs
-	// opset 11 or later.
-	Double bool
 }
 
 // Add returns a model that computes what m does and, as further outputs in the order of By, the gradients of Of.
@@ -56,16 +52,6 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	}
 	g, err := b.Model()
 	if err != nil {
-		return nil, fmt.Errorf("adding gradients: %w", err)
-	}
-	if !o.Double {
-		return g, nil
-	}
-	of := []string{o.Of}
-	for _, out := range m.Outputs() {
-		of = append(of, out.Name)
-	}
-	if g, err = double.Decide(g, of...); err != nil {
 		return nil, fmt.Errorf("adding gradients: %w", err)
 	}
 	return g, nil

@@ -1,4 +1,4 @@
-package double_test
+package oracle_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package double
+package oracle
 
 import (
 	"github.com/noether-ml/noether/onnx"

@@ -1,16 +1,16 @@
-package double_test
+package oracle_test
 
 import (
 	"fmt"
 
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/double"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
 // A relu and its mask are computed in float64, and the product with the mask in float32.
-func ExampleDecide() {
+func ExampleInFloat64() {
 	b := onnx.NewBuilder(17)
 	b.Output("y", b.Relu(b.Sub(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
 	m, err := b.Model()
@@ -21,7 +21,7 @@ func ExampleDecide() {
 	if err != nil {
 		panic(err)
 	}
-	if g, err = double.Decide(g, "y"); err != nil {
+	if g, err = oracle.InFloat64(g, "y"); err != nil {
 		panic(err)
 	}
 	s := infer.Analyze(g)

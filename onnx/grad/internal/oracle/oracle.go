@@ -1,16 +1,18 @@
-// Package double rewrites graphs of float32 so that they compute in float64 where that decides something.
+// Package oracle rewrites graphs of float32 so that they compute in float64 where rounding could change the result much.
+// It is test support: the gradients of package grad are compared with those that it gives.
 //
-// A relu whose input is within rounding of 0 is on or off as it happens, and a gradient jumps with it. Of the model that Decide
-// returns, what decides (comparisons, signs, the places of maxima) is computed in float64, and so is all that it is
-// computed from, from the inputs on; everything else stays in float32 and reads float32 casts:
+// A relu whose input is within rounding of 0 is on or off by chance, and a gradient jumps with it. In the model that
+// InFloat64 returns, everything that decides (comparisons, signs, the places of maxima) is computed in float64, and so
+// is all that it is computed from. Everything else stays in float32 and reads float32 casts:
 //
-//	g, err := grad.Add(m, grad.Options{})   // activations, and gradients
-//	g, err = double.Decide(g, "y")          // activations in float64, gradients in float32
+//	g, err := grad.Add(m, grad.Options{})      // activations and gradients
+//	g, err = oracle.InFloat64(g, "y")          // activations in float64, gradients in float32
 //
-// The result has the inputs and outputs of the old model, with their types, and consists of standard operators. ONNX Runtime lacks float64 kernels for
-// many on the processor: convolutions are written as matrix products, pools as sums, activations by what they are made of,
-// recurrent layers step by step. An operator for which there is neither is computed in float32 on float32 casts.
-package double
+// The result has the inputs and outputs of the given model, with their types, and consists of standard operators. ONNX
+// Runtime lacks CPU kernels in float64 for many of them. So convolutions are written as matrix products, pools as sums,
+// activations by what they are made of, and recurrent layers step by step. An operator for which there is neither is
+// computed in float32.
+package oracle
 
 import (
 	"encoding/binary"
@@ -27,8 +29,9 @@ import (
 // MinOpset is the oldest operator set that can be rewritten.
 const MinOpset = 11
 
-// Decide returns a model that computes in float64 the tensors of, whatever decides, and all that these are computed from.
-func Decide(m *onnx.Model, of ...string) (*onnx.Model, error) {
+// InFloat64 returns a model that computes in float64 the named tensors, everything that decides, and all that these are
+// computed from.
+func InFloat64(m *onnx.Model, of ...string) (*onnx.Model, error) {
 	if m.Opset() < MinOpset {
 		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
 	}

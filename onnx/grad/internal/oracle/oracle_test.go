@@ -1,4 +1,4 @@
-package double_test
+package oracle_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/double"
+	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -93,7 +93,7 @@ func errorsOf(t *testing.T, opset int, x tensor.Tensor, free bool, write func(b 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := double.Decide(m, "y")
+	d, err := oracle.InFloat64(m, "y")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestDecisions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := double.Decide(m); err != nil {
+			if d, err := oracle.InFloat64(m); err != nil {
 				t.Error(err)
 			} else if got := run(t, d, tiny); !slices.Equal(got.Data, c.want) {
 				t.Errorf("%v, want %v", got.Data, c.want)
@@ -290,7 +290,7 @@ func TestDecisions(t *testing.T) {
 }
 
 // What decides nothing stays in float32, and types and names of inputs and outputs stay as they are.
-func TestDecideLeavesTheRest(t *testing.T) {
+func TestInFloat64LeavesTheRest(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 4)
@@ -302,7 +302,7 @@ func TestDecideLeavesTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := double.Decide(m)
+	d, err := oracle.InFloat64(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestDecideLeavesTheRest(t *testing.T) {
 	}
 }
 
-func TestDecideErrors(t *testing.T) {
+func TestInFloat64Errors(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(10)
 	b.Output("y", b.Relu(b.Input("x", onnx.Float, 2)))
@@ -331,7 +331,7 @@ func TestDecideErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := double.Decide(m); err == nil || !strings.Contains(err.Error(), "opset 11") {
+	if _, err := oracle.InFloat64(m); err == nil || !strings.Contains(err.Error(), "opset 11") {
 		t.Errorf("an old model: %v", err)
 	}
 }
