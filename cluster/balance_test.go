@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noether-ml/noether/study"
-
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/study"
 )
 
 func drawCosts(t *rapid.T) []Cost {

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/google/go-cmp/cmp"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/noether-ml/noether/study"
 )
 
 func kubernetesSubmission(t *testing.T) *Submission {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/study"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

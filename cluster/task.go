@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/study"
 )
 
 // States of a task, as the task itself writes them.

@@ -4,6 +4,7 @@ package docs
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,11 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train/recipe"
 	"github.com/noether-ml/noether/transform"
@@ -222,7 +222,10 @@ func TestKeysOfStudyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var schema struct{ Properties map[string]any }
+	var schema struct {
+		Properties map[string]any
+		Defs       map[string]any `json:"$defs"`
+	}
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +236,12 @@ func TestKeysOfStudyFiles(t *testing.T) {
 		}
 	}
 	n := 0
-	for key := range keys(schema.Properties) {
+	found := keys(schema.Properties)
+	for _, definition := range schema.Defs {
+		maps.Copy(found, keys(map[string]any{"": definition}))
+	}
+	delete(found, "")
+	for key := range found {
 		n++
 		inCode := regexp.MustCompile("`[^`\n]*\\b" + regexp.QuoteMeta(key) + "\\b[^`\n]*`")
 		if !inCode.MatchString(text) {

@@ -5,9 +5,9 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/study"
 )
 
 func checkCommand(engine *engineFlags) *cobra.Command {

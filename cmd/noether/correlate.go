@@ -11,14 +11,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
+	"github.com/noether-ml/noether/study"
 )
 
 func correlateCommand() *cobra.Command {

@@ -8,14 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/browse"
 	"github.com/noether-ml/noether/internal/demo"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 )
 
 func demoCommand(engine *engineFlags) *cobra.Command {

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 )
 
 func diffCommand(engine *engineFlags) *cobra.Command {

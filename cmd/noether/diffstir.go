@@ -11,12 +11,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 )
 

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 )
 
 // engineFlags are the flags of the commands that run models.

@@ -13,14 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/mlflow"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
 )
 
 // log logs a run folder to MLflow: a run with the study and its figures, and a nested run with the

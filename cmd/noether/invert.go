@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
@@ -23,6 +21,7 @@ import (
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )

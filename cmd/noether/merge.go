@@ -10,9 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/study"
 )
 
 func mergeCommand(engine *engineFlags) *cobra.Command {

@@ -8,11 +8,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/observe"
+	"github.com/noether-ml/noether/study"
 )
 
 // observeFlags are the flags for logs, metrics and traces of a run.

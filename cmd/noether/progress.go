@@ -6,11 +6,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/noether-ml/noether/study"
 )
 
 // watch shows the progress of a run: a bar with rate and remaining time on a terminal, plain lines

@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 	"github.com/noether-ml/noether/train/recipe"

@@ -83,9 +83,11 @@ func (f field) schema() map[string]any {
 	}
 	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
 		s["minimum"] = lo
+		delete(s, "title") // which names the schema without bounds
 	}
 	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
 		s["maximum"] = hi
+		delete(s, "title")
 	}
 	return s
 }
@@ -94,11 +96,11 @@ func (f field) schema() map[string]any {
 func Words(words []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": words},
-		map[string]any{"type": "string", "pattern": oneVariable.String()},
+		map[string]any{"title": "variable", "type": "string", "pattern": oneVariable.String()},
 	}}
 }
 
 // orVariable is a scalar of a type, or a variable that stands for one.
 func orVariable(kind string) map[string]any {
-	return map[string]any{"type": []string{kind, "string"}, "pattern": oneVariable.String()}
+	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariable.String()}
 }

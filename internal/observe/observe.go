@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/study"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -28,6 +26,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/noether-ml/noether/internal/webguard"
+	"github.com/noether-ml/noether/study"
 )
 
 // Formats are the formats of a log.

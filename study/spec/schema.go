@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"encoding/json"
 	"reflect"
 
 	"github.com/noether-ml/noether/internal/config"
@@ -14,7 +13,7 @@ func Schema() ([]byte, error) {
 	s := config.Schema(reflect.TypeFor[Study]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether study file"
-	return json.MarshalIndent(s, "", " ")
+	return config.EncodeSchema(s)
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

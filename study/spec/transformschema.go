@@ -38,8 +38,8 @@ func kindSchema(k transform.Kind) map[string]any {
 }
 
 var (
-	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "description": "drawn evenly between two ends"}
-	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "description": "a cell for each"}
+	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "title": "range", "description": "drawn evenly between two ends"}
+	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "title": "values", "description": "a cell for each"}
 )
 
 func paramSchema(p transform.Param) map[string]any {
@@ -47,9 +47,9 @@ func paramSchema(p transform.Param) map[string]any {
 	if p.Unit != "" {
 		doc += " (" + p.Unit + ")"
 	}
-	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}
+	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1, "title": "values-or-range"}
 	if p.Options != nil {
 		return map[string]any{"description": doc, "anyOf": []any{map[string]any{"enum": p.Options}, values}}
 	}
-	return map[string]any{"description": doc, "anyOf": []any{map[string]any{"type": "number"}, rangeOfNumbers, values}}
+	return map[string]any{"title": "number-range-or-values", "description": doc, "anyOf": []any{map[string]any{"type": "number"}, rangeOfNumbers, values}}
 }

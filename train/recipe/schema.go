@@ -1,8 +1,6 @@
 package recipe
 
 import (
-	"encoding/json"
-
 	"github.com/noether-ml/noether/internal/config"
 )
 
@@ -12,5 +10,5 @@ func Schema() ([]byte, error) {
 	s["properties"].(map[string]any)["test"] = map[string]any{"$ref": "#/properties/data"}
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether training file"
-	return json.MarshalIndent(s, "", " ")
+	return config.EncodeSchema(s)
 }

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// minShared is the length of the text from which a repeated schema is worth a definition.
+const minShared = 80
+
+// maxLine is the length up to which a value of an encoded schema stands on one line.
+const maxLine = 120
+
+// EncodeSchema returns a schema as text, with each schema that it repeats defined once under $defs. A definition has the title
+// of the schema for its name, or the key where the schema first occurs.
+func EncodeSchema(schema map[string]any) ([]byte, error) {
+	s := &sharer{count: map[string]int{}, names: map[string]string{}, defs: map[string]any{}}
+	s.visit(schema)
+	out := s.children(schema, "")
+	if len(s.defs) > 0 {
+		out["$defs"] = s.defs
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(layOut(raw, "")), nil
+}
+
+// layOut breaks JSON into lines: a value that fits stands on one.
+func layOut(raw json.RawMessage, indent string) string {
+	if len(raw)+len(indent) <= maxLine || raw[0] != '{' && raw[0] != '[' {
+		return string(raw)
+	}
+	inner := indent + " "
+	var parts []string
+	if raw[0] == '[' {
+		var items []json.RawMessage
+		if err := json.Unmarshal(raw, &items); err != nil {
+			panic(err) // raw is by json.Marshal
+		}
+		for _, item := range items {
+			parts = append(parts, layOut(item, inner))
+		}
+	} else {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &members); err != nil {
+			panic(err)
+		}
+		for _, k := range slices.Sorted(maps.Keys(members)) {
+			parts = append(parts, strconv.Quote(k)+": "+layOut(members[k], inner))
+		}
+	}
+	last := len(raw) - 1
+	return string(raw[0]) + "\n" + inner + strings.Join(parts, ",\n"+inner) + "\n" + indent + string(raw[last])
+}
+
+// A sharer finds the schemas that occur more than once.
+type sharer struct {
+	count map[string]int    // by text
+	names map[string]string // of definitions, by text
+	defs  map[string]any
+}
+
+// textOf returns the text by which equal schemas are found. Descriptions may differ.
+func textOf(schema map[string]any) string {
+	raw, err := json.Marshal(without(schema, "description", "title"))
+	if err != nil {
+		panic(err) // schemas are plain values
+	}
+	return string(raw)
+}
+
+func without(schema map[string]any, keys ...string) map[string]any {
+	out := map[string]any{}
+	for k, v := range schema {
+		out[k] = v
+	}
+	for _, k := range keys {
+		delete(out, k)
+	}
+	return out
+}
+
+// visit counts a schema and, the first time that it occurs, the schemas within it.
+func (s *sharer) visit(schema map[string]any) {
+	text := textOf(schema)
+	if s.count[text]++; s.count[text] == 1 {
+		mapChildren(schema, "", func(child map[string]any, _ string) any { s.visit(child); return child })
+	}
+}
+
+// rewrite returns a reference to a schema that is repeated, or the schema with references within it.
+func (s *sharer) rewrite(schema map[string]any, key string) any {
+	text := textOf(schema)
+	if s.count[text] < 2 || len(text) < minShared {
+		return s.children(without(schema, "title"), key)
+	}
+	name, ok := s.names[text]
+	if !ok {
+		if title, ok := schema["title"].(string); ok {
+			key = title
+		}
+		name = key
+		for n := 2; s.defs[name] != nil; n++ {
+			name = fmt.Sprintf("%s-%d", key, n)
+		}
+		s.names[text], s.defs[name] = name, true // so that what it contains takes another name
+		s.defs[name] = s.children(without(schema, "description", "title"), name)
+	}
+	out := map[string]any{"$ref": "#/$defs/" + name}
+	if about, ok := schema["description"]; ok {
+		out["description"] = about
+	}
+	return out
+}
+
+func (s *sharer) children(schema map[string]any, key string) map[string]any {
+	return mapChildren(schema, key, s.rewrite)
+}
+
+// mapChildren returns a schema with f applied to each schema directly within it. key is that of the schema.
+func mapChildren(schema map[string]any, key string, f func(child map[string]any, key string) any) map[string]any {
+	out := map[string]any{}
+	for _, k := range slices.Sorted(maps.Keys(schema)) { // in order, since the first occurrence names a definition
+		switch v := schema[k].(type) {
+		case map[string]any:
+			switch k {
+			case "properties":
+				properties := map[string]any{}
+				for _, name := range slices.Sorted(maps.Keys(v)) {
+					properties[name] = f(v[name].(map[string]any), name)
+				}
+				out[k] = properties
+				continue
+			case "items", "additionalProperties":
+				out[k] = f(v, key)
+				continue
+			}
+		case []any:
+			if k == "anyOf" {
+				forms := make([]any, len(v))
+				for i, form := range v {
+					forms[i] = f(form.(map[string]any), key)
+				}
+				out[k] = forms
+				continue
+			}
+		}
+		out[k] = schema[k]
+	}
+	return out
+}

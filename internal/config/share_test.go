@@ -1,0 +1,38 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A schema that is repeated is defined once, and descriptions stay where they are.
+func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
+	t.Parallel()
+	long := func(about string) map[string]any {
+		return map[string]any{"type": "string", "description": about, "pattern": strings.Repeat("x", minShared)}
+	}
+	list := map[string]any{"type": "array", "items": long("one")}
+	raw, err := EncodeSchema(map[string]any{"type": "object", "properties": map[string]any{
+		"a": map[string]any{"anyOf": []any{list, long("one")}}, "b": long("other"), "c": map[string]any{"type": "number"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(raw), strings.Repeat("x", minShared)); n != 1 {
+		t.Errorf("the schema stands %d times:\n%s", n, raw)
+	}
+	var schema struct {
+		Properties map[string]map[string]any
+		Defs       map[string]map[string]any `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if b := schema.Properties["b"]; b["$ref"] != "#/$defs/a" || b["description"] != "other" {
+		t.Errorf("the property is %v", b)
+	}
+	if len(schema.Defs) != 1 || schema.Defs["a"]["type"] != "string" {
+		t.Errorf("the definitions are %v", schema.Defs)
+	}
+}
