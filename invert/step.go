@@ -62,18 +62,9 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 		return nil, nil, err
 	}
 	s.writeShortcuts()
-	// Convolutions of our own are the processor's.
-	ours := slices.Contains([]string{"", "cpu"}, m.EngineOptions().Device)
-	differentiate := grad.Pullback
-	if ours {
-		differentiate = grad.Convolved
-	}
-	gradients, err := differentiate(s.b, l.of, l.cotangents, s.x)
+	gradients, err := grad.Pullback(s.b, l.of, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
-	}
-	if ours {
-		grad.Convolve(s.b)
 	}
 	direction, slope := s.normalise(gradients[0])
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/internal/channelslast"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
@@ -109,7 +108,7 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	return nil
 }
 
-// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank, with convolutions of our own on the processor.
+// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank.
 func (m *Model) cut(s *Session) (*onnx.Model, error) {
 	whole, err := m.whole()
 	if err != nil {
@@ -128,10 +127,7 @@ func (m *Model) cut(s *Session) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if graph, err = rewrite.WithOutputs(graph, names); err != nil || !m.onProcessor() {
-		return graph, err
-	}
-	return channelslast.Forward(graph)
+	return rewrite.WithOutputs(graph, names)
 }
 
 // Close frees the session and its buffers. The activations, being in Go's memory, stay with whoever has them.

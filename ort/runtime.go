@@ -10,15 +10,16 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
-	"github.com/noether-ml/noether/internal/kernels"
+	"github.com/noether-ml/noether/ort/accel"
 )
 
 // A Runtime is the loaded ONNX Runtime library.
 type Runtime struct {
 	path, version string
 	providers     []string
-	entering      sync.Mutex  // is held while the first session is made
-	entered       atomic.Bool // a session has been made
+	starting      sync.Mutex  // held while the first session is made
+	started       atomic.Bool // a session has been made
+	plain         atomic.Bool // sessions use no native operators
 }
 
 // loaded is the one library of the process. The library itself allows for no more: its environment is global.
@@ -54,7 +55,7 @@ func Load(path string) (*Runtime, error) {
 	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
-	if err := kernels.Load(api); err != nil {
+	if err := accel.Load(api); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
 	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and nothing is lost.
@@ -62,6 +63,9 @@ func Load(path string) (*Runtime, error) {
 	loaded.runtime = &Runtime{path: path, version: version, providers: providers}
 	return loaded.runtime, nil
 }
+
+// DisableAcceleration lets the sessions made from now on use standard operators alone, as Options.NoAcceleration does.
+func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
 
 // Path is where the library was loaded from.
 func (r *Runtime) Path() string { return r.path }

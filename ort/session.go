@@ -11,8 +11,8 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
-	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/accel"
 )
 
 // Options say how a session executes its graph. The zero Options are good ones.
@@ -26,6 +26,9 @@ type Options struct {
 	// Verbatim executes every node as the graph has it; otherwise nodes are folded, fused and dropped where the
 	// outputs stay the same. Slower, but what cannot be computed fails.
 	Verbatim bool
+	// NoAcceleration leaves standard operators where the native ones of package accel would be faster. These run on the
+	// processor alone, for graphs that NewSession is given, and are not used with Verbatim.
+	NoAcceleration bool
 	// Spin lets the engine's threads wait busily for the next operator: some per cent faster where runs follow each other
 	// without a pause, and slower than not where the caller computes on the same cores between them.
 	Spin bool
@@ -39,12 +42,18 @@ type Session struct {
 
 // NewSession returns a session for a graph in memory or read from a file; its inputs and outputs are the graph's, in order.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
+	if o.ExternalDir == "" {
+		o.ExternalDir = m.ExternalDir()
+	}
+	var err error
+	if (o.Device == "" || o.Device == "cpu") && !o.Verbatim && !o.NoAcceleration && !r.plain.Load() {
+		if m, err = accel.Rewrite(m); err != nil {
+			return nil, fmt.Errorf("making a session: %w", err)
+		}
+	}
 	data, err := m.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
-	}
-	if o.ExternalDir == "" {
-		o.ExternalDir = m.ExternalDir()
 	}
 	return r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
 }
@@ -92,18 +101,18 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
 }
 
-// first calls open, one call at a time until one has succeeded: with the first session the engine enters the domain of our
-// operators into a table of the process. It looks first whether the domain is there, but holds no lock between the two, so
-// that of sessions made at once the second fails.
+// first calls open, one call at a time until one has succeeded. The first session enters the domain of the native operators
+// into a table of the process. The engine looks whether the domain is there, but holds no lock between the two, so that of
+// two sessions made at once the second would fail.
 func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
-	if r.entered.Load() {
+	if r.started.Load() {
 		return open()
 	}
-	r.entering.Lock()
-	defer r.entering.Unlock()
+	r.starting.Lock()
+	defer r.starting.Unlock()
 	session, err := open()
 	if err == nil {
-		r.entered.Store(true)
+		r.started.Store(true)
 	}
 	return session, err
 }
@@ -123,7 +132,7 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 		err = r.useDevice(options, o.Device)
 	}
 	if err == nil {
-		err = kernels.Add(handleOf(options))
+		err = accel.Register(handleOf(options))
 	}
 	if err != nil {
 		_ = options.Destroy()

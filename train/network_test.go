@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -51,7 +52,7 @@ func goldenNetworkOf(t *testing.T, name string, widths []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spec := range []Spec{{Together: 1}, {Together: 4}, {Together: 4, plain: true}} {
+	for _, spec := range []Spec{{Together: 1}, {Together: 4}, {Together: 4, Engine: ort.Options{NoAcceleration: true}}} {
 		spec.Model, spec.Loss, spec.TrainingMode, spec.Optimiser = m, CrossEntropy, true, SGD{Rate: 0.05, Momentum: 0.9, WeightDecay: 5e-3}
 		tr, err := New(orttest.Load(t), spec)
 		if err != nil {

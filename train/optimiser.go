@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -23,7 +22,6 @@ type Optimiser interface {
 // slots is what an optimiser writes into: the graph, its memory of one parameter, and the rates that all share.
 type slots struct {
 	b      *onnx.Builder
-	fused  bool // one node for an update, which goes once over memory, rather than a chain of the standard ones
 	rate   func(i int) onnx.Value
 	memory func(name string) (now onnx.Value, becomes func(onnx.Value))
 }
@@ -73,9 +71,6 @@ func (o SGD) rates(_ int, rate float64) []float64 { return []float64{rate} }
 
 func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
 	b := s.b
-	if s.fused && o.Momentum > 0 {
-		return o.fused(s, p, g)
-	}
 	g = decayed(b, g, p, o.WeightDecay)
 	if o.Momentum > 0 {
 		v, becomes := s.memory("velocity")
@@ -87,19 +82,6 @@ func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
 		g = now
 	}
 	return b.Sub(p, b.Mul(g, s.rate(0)))
-}
-
-// fused is update in one node.
-func (o SGD) fused(s *slots, p, g onnx.Value) onnx.Value {
-	v, becomes := s.memory("velocity")
-	attrs := onnx.Attrs{"momentum": o.Momentum, "decay": o.WeightDecay, "nesterov": 0.0}
-	if o.Nesterov {
-		attrs["nesterov"] = 1.0
-	}
-	s.b.NeedDomain(kernels.Domain, 1)
-	next := s.b.Node(kernels.Domain, kernels.Momentum, 2, attrs, p, g, v, s.rate(0))
-	becomes(next[1])
-	return next[0]
 }
 
 func (o Adam) complete() Adam {
@@ -148,18 +130,6 @@ func (o Adam) adamMove(s *slots, p, g onnx.Value) onnx.Value {
 	return b.Sub(p, b.Mul(b.Div(mean, b.Add(b.Sqrt(square), s.rate(1))), s.rate(0)))
 }
 
-// fusedMove is adamMove in one node, which multiplies p by keep first.
-func (o Adam) fusedMove(s *slots, p, g, keep onnx.Value) onnx.Value {
-	m, mBecomes := s.memory("mean")
-	v, vBecomes := s.memory("square")
-	s.b.NeedDomain(kernels.Domain, 1)
-	attrs := onnx.Attrs{"beta1": o.Beta1, "beta2": o.Beta2, "decay": o.WeightDecay}
-	next := s.b.Node(kernels.Domain, kernels.Adam, 3, attrs, p, g, m, v, s.rate(0), s.rate(1), keep)
-	mBecomes(next[1])
-	vBecomes(next[2])
-	return next[0]
-}
-
 func (o Adam) adamRates(t int, rate float64) []float64 {
 	o = o.complete()
 	c := math.Sqrt((1 - o.Beta2) / (1 - math.Pow(o.Beta2, float64(t))))
@@ -169,9 +139,6 @@ func (o Adam) adamRates(t int, rate float64) []float64 {
 func (o Adam) rates(t int, rate float64) []float64 { return o.adamRates(t, rate) }
 
 func (o Adam) update(s *slots, p, g onnx.Value) onnx.Value {
-	if s.fused {
-		return o.complete().fusedMove(s, p, g, s.b.Scalar(1))
-	}
 	return o.complete().adamMove(s, p, g)
 }
 
@@ -182,9 +149,6 @@ func (o AdamW) rates(t int, rate float64) []float64 {
 func (o AdamW) update(s *slots, p, g onnx.Value) onnx.Value {
 	decay := o.WeightDecay
 	o.WeightDecay = 0
-	if s.fused {
-		return Adam(o).complete().fusedMove(s, p, g, s.rate(2))
-	}
 	if decay > 0 {
 		p = s.b.Mul(p, s.rate(2))
 	}

@@ -35,8 +35,6 @@ type Spec struct {
 	Together int
 	// Engine says how the graphs are executed.
 	Engine ort.Options
-
-	plain bool // standard operators alone, as devices other than the processor have them
 }
 
 // A Batch is some samples: what the model's inputs are fed, in order, each b x ..., and what the loss compares with.

@@ -177,7 +177,6 @@ func (p *program) evaluation() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.ours(b)
 	b.Output(lossName, losses)
 	outputs := []string{lossName}
 	if hits != "" {
@@ -210,11 +209,7 @@ func (p *program) step() (*onnx.Model, error) {
 	for _, s := range p.parameters {
 		by = append(by, onnx.Value(s.name))
 	}
-	differentiate := grad.Of
-	if p.fused() {
-		differentiate = grad.Fused
-	}
-	gradients, err := differentiate(b, loss, "", by...)
+	gradients, err := grad.Of(b, loss, "", by...)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +223,7 @@ func (p *program) step() (*onnx.Model, error) {
 	p.memory = nil
 	outputs := []string{marksName}
 	for i, s := range p.parameters {
-		slots := &slots{b: b, fused: p.fused(), rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
+		slots := &slots{b: b, rate: func(i int) onnx.Value { return rates[i] }, memory: func(name string) (onnx.Value, func(onnx.Value)) {
 			m := slot{prefix + name + " " + s.name, s.shape}
 			p.memory = append(p.memory, m)
 			now := b.Input(m.name, onnx.Float, m.shape...)
@@ -249,17 +244,11 @@ func (p *program) step() (*onnx.Model, error) {
 	for _, s := range p.slots() {
 		outputs = append(outputs, nextName(s.name))
 	}
-	p.ours(b)
 	m, err := b.Model()
 	if err != nil {
 		return nil, err
 	}
 	return rewrite.WithOutputs(m, outputs)
-}
-
-// fused reports whether the processor computes the graph, for which there are operators of our own.
-func (p *program) fused() bool {
-	return (p.spec.Engine.Device == "" || p.spec.Engine.Device == "cpu") && !p.spec.plain
 }
 
 // slots are all that lives from step to step.

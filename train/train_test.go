@@ -14,6 +14,8 @@ import (
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/accel"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -92,7 +94,7 @@ func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	return trainer
 }
 
-// Optimisers, losses and clipping are those of PyTorch, one step a run or several, the update in one node or a chain.
+// Optimisers, losses and clipping are those of PyTorch, one step a run or several, with native operators or without.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -107,7 +109,7 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("%d cases", len(cases))
 	}
 	for _, c := range cases {
-		for _, how := range []Spec{{Together: 1}, {Together: 3}, {Together: 3, plain: true}} {
+		for _, how := range []Spec{{Together: 1}, {Together: 3}, {Together: 3, Engine: ort.Options{NoAcceleration: true}}} {
 			how.Loss, how.Optimiser, how.Clip = lossOf(t, c.Loss), optimisers[c.Optimiser], c.Clip
 			tr := newMLP(t, how, 5, 7, 3)
 			if err := tr.SetWeights(c.weights(c.Start)); err != nil {
@@ -127,7 +129,7 @@ func TestGolden(t *testing.T) {
 			for key, w := range want {
 				for i, v := range w.Data {
 					if d := math.Abs(float64(got[key].Data[i] - v)); !(d < 5e-5) {
-						t.Fatalf("%s, %d together, plain %v: %s[%d] is off by %g", name, how.Together, how.plain, key, i, d)
+						t.Fatalf("%s, %d together, no acceleration %v: %s[%d] is off by %g", name, how.Together, how.Engine.NoAcceleration, key, i, d)
 					}
 				}
 			}
@@ -412,5 +414,45 @@ func TestBadInput(t *testing.T) {
 	}
 	if _, err := rewrite.WithWeights(m, map[string]tensor.Tensor{"layer1.bias": tensor.New(2)}); err == nil {
 		t.Error("weights of another shape: no error")
+	}
+}
+
+// The gradients of convolutions and the updates of Adam in a step are those that native operators replace.
+func TestStepIsAccelerated(t *testing.T) {
+	if accel.Width() == 0 {
+		t.Skip("the native operators are left out, or slow on this processor")
+	}
+	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: 1, Seed: 1}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newProgram(Spec{Model: m, Loss: CrossEntropy, TrainingMode: true, Optimiser: Adam{Rate: 1e-3, WeightDecay: 1e-3}, Schedule: Constant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := p.step()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, convolutions := map[string]int{}, 0
+	for _, n := range m.Nodes() {
+		if n.GetOpType() == "Conv" {
+			convolutions++
+		}
+	}
+	if step, err = accel.Rewrite(step); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range step.Nodes() {
+		nodes[n.GetDomain()+"."+n.GetOpType()]++
+	}
+	// The first convolution has no gradient by its input.
+	for op, want := range map[string]int{
+		"noether.Conv": convolutions, "noether.ConvTranspose": convolutions - 1, "noether.ConvKernelGradient": convolutions,
+		"noether.Adam": len(p.parameters), ".Conv": 0, ".ConvTranspose": 0, ".Sqrt": 0,
+	} {
+		if nodes[op] != want {
+			t.Errorf("%d nodes %s, want %d", nodes[op], op, want)
+		}
 	}
 }

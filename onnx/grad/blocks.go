@@ -67,7 +67,7 @@ func (t *tape) toBlocks(g, v onnx.Value) onnx.Value {
 
 // together puts the other one of two terms of the gradient of v into blocks, where one is.
 func (t *tape) together(v, a, b onnx.Value) (onnx.Value, onnx.Value) {
-	if t.blockwise[a] != t.blockwise[b] && !t.chosen[string(v)] {
+	if t.blockwise[a] != t.blockwise[b] {
 		return t.toBlocks(a, v), t.toBlocks(b, v)
 	}
 	return a, b

@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -119,7 +120,7 @@ func (d *maps) grow() {
 }
 
 // drawMaps draws a network, and the gradient of a sum of what it ends in by its input x.
-func drawMaps(t *testing.T, i int, constant bool, differentiate func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)) (*onnx.Model, map[string]operand) {
+func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
 	d := &maps{gen: &gen{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
 	shape := []int{2, []int{3, 16, 32}[d.IntN(3)], d.between(5, 12), d.between(5, 12)}
@@ -140,7 +141,7 @@ func drawMaps(t *testing.T, i int, constant bool, differentiate func(b *onnx.Bui
 			y = d.b.Add(y, s)
 		}
 	}
-	dx, err := differentiate(d.b, []onnx.Value{y}, []onnx.Value{""}, "x")
+	dx, err := grad.Pullback(d.b, []onnx.Value{y}, []onnx.Value{""}, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +156,9 @@ func TestBlocks(t *testing.T) {
 	for i := range 8 * trials() {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			m, feed := drawMaps(t, i, true, grad.Pullback)
+			m, feed := drawMaps(t, i, true)
 			got := compile(t, m).run(t, feed)[0]
-			m, feed = drawMaps(t, i, false, grad.Pullback)
+			m, feed = drawMaps(t, i, false)
 			alikeMostly(t, got, compile(t, m).run(t, feed)[0])
 		})
 	}
@@ -175,5 +176,17 @@ func alikeMostly(t *testing.T, got, want tensor.Tensor) {
 	}
 	if e := math.Sqrt(off / size); !(e < 0.02) {
 		t.Errorf("the gradient is off by %.2g of its norm, %g", e, math.Sqrt(size))
+	}
+}
+
+// Random networks of feature maps have the same gradient with native operators and without.
+func TestAccelerated(t *testing.T) {
+	t.Parallel()
+	for i := range 8 * trials() {
+		for _, constant := range []bool{true, false} {
+			m, feed := drawMaps(t, i, constant)
+			got := compile(t, m).run(t, feed)[0]
+			alikeMostly(t, got, compileWith(t, m, ort.Options{Threads: 1, NoAcceleration: true}).run(t, feed)[0])
+		}
 	}
 }

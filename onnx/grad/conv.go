@@ -3,7 +3,6 @@ package grad
 import (
 	"slices"
 
-	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -18,31 +17,9 @@ func conv(c *call) {
 	if !ok {
 		return
 	}
-	if attrs, ok := c.convolves(f); ok {
-		ours := func(op string, inputs ...onnx.Value) func() onnx.Value {
-			return func() onnx.Value { return c.Node(kernels.Domain, op, 1, attrs, inputs...)[0] }
-		}
-		c.give(0, ours(kernels.ConvolutionInputGradient, c.dy(0), c.x(1), c.x(0)))
-		c.give(1, ours(kernels.ConvolutionKernelGradient, c.x(0), c.dy(0), c.x(1)))
-	} else {
-		c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
-		c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
-	}
+	c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
+	c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
 	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
-}
-
-// convolves reports whether package kernels has faster gradients of a convolution, and with which attributes: its geometry is known.
-func (c *call) convolves(f filter) (onnx.Attrs, bool) {
-	n := len(f.kernel)
-	if !c.ours || !kernels.Convolves() || n < 1 || n > 2 || f.group != 1 || f.lead != "" || !c.single(c.x(0)) {
-		return nil, false
-	}
-	pads, w := slices.Concat(f.before, f.after), c.x(1)
-	constant := c.static.Constant(string(w))
-	if slices.Min(pads) < 0 || constant && !c.chosen[string(c.y(0))] && !quick(c.shape(w), f.strides, f.dilations, constant) {
-		return nil, false
-	}
-	return onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": pads}, true
 }
 
 // convTranspose is what spreads the gradient of a convolution with the same kernel, so its own gradient is that
@@ -200,9 +177,6 @@ func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 		return c.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)
-	if c.fused && group == 1 && c.single(v) {
-		return c.Reshape(c.Node(kernels.Domain, kernels.Mirror, 1, nil, v)[0], append([]int{in, out}, kernel...)...)
-	}
 	g := c.Transpose(c.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
 	g = c.reversed(c.Reshape(g, group*in, out, taps), 2, taps)
 	return c.Reshape(g, append([]int{group * in, out}, kernel...)...)

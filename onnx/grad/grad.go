@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/channelslast"
-	"github.com/noether-ml/noether/internal/kernels"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -107,35 +105,8 @@ func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, erro
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
-// Fused is Of with operators of package kernels where chains of standard ones would go many times over memory. What it writes runs in ONNX
-// Runtime as package ort loads it, on the processor, and its new nodes cannot be differentiated again.
-func Fused(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
-	b.NeedDomain(kernels.Domain, 1)
-	return pullback(b, &tape{ours: true, fused: true}, []onnx.Value{y}, []onnx.Value{dy}, by...)
-}
-
 // Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted by dy[i].
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
-	return pullback(b, &tape{}, y, dy, by...)
-}
-
-// Convolved is Pullback with operators of package kernels for convolutions with constant weights, and their gradients, that are faster by them, with the conditions
-// of Fused. Where tensors of the graph are then computed with their channels last it leaves nodes that nobody needs: outputs are to be chosen by onnx.Model.WithOutputs.
-func Convolved(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
-	if b.Apply(rewrite.Inline); b.Err() != nil {
-		return nil, b.Err()
-	}
-	b.NeedDomain(kernels.Domain, 1)
-	before := infer.Analyze(b.Snapshot())
-	chosen := channelslast.Groups(b, before)
-	gradients, err := pullback(b, &tape{ours: true, chosen: chosen}, y, dy, by...)
-	if err == nil {
-		channelslast.Lay(b, before, chosen)
-	}
-	return gradients, err
-}
-
-func pullback(b *onnx.Builder, may *tape, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))
 	}
@@ -146,7 +117,7 @@ func pullback(b *onnx.Builder, may *tape, y, dy []onnx.Value, by ...onnx.Value) 
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	t.pullback, t.ours, t.fused, t.chosen = Pullback, may.ours, may.fused, may.chosen
+	t.pullback = Pullback
 	for i := range y {
 		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)

@@ -93,25 +93,8 @@ func TestNets(t *testing.T) {
 					return oracle.InFloat64(g, "y")
 				})
 			})
-			t.Run("ours", func(t *testing.T) { checkNet(t, dir, convolved) })
 		})
 	}
-}
-
-// convolved is a model with the gradient of y, weighed by r, by x, as searches compute it.
-func convolved(m *onnx.Model) (*onnx.Model, error) {
-	b := onnx.Extend(m)
-	r := infer.InputLike(b, "r", "y")
-	g, err := grad.Convolved(b, []onnx.Value{"y"}, []onnx.Value{r}, "x")
-	if err != nil {
-		return nil, err
-	}
-	b.Output("dx", g[0])
-	all, err := b.Model()
-	if err != nil {
-		return nil, err
-	}
-	return rewrite.WithOutputs(all, []string{"y", "dx"})
 }
 
 func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.Model, error)) {

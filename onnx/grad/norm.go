@@ -1,9 +1,6 @@
 package grad
 
-import (
-	"github.com/noether-ml/noether/internal/kernels"
-	"github.com/noether-ml/noether/onnx"
-)
+import "github.com/noether-ml/noether/onnx"
 
 // standardised is x less its mean and divided by its deviation over some axes, and the inverse of that deviation.
 func (c *call) standardised(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
@@ -112,13 +109,6 @@ func batchNormalizationTraining(c *call, rank int) {
 // of which all but the first term is one affine function of x, and so a node of this kind.
 func (c *call) batchNormalizationGiven(mean, variance onnx.Value, rank int) {
 	x, scale, dy := c.x(0), c.x(1), c.dy(0)
-	if c.fused && rank >= 2 && c.single(x) {
-		g := c.Node(kernels.Domain, kernels.BatchNormalizationGradient, 3, onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, x, dy, scale, mean, variance)
-		for i := range g {
-			c.give(i, func() onnx.Value { return g[i] })
-		}
-		return
-	}
 	inverse := c.inverseDeviation(variance)
 	sum := c.channelSums(dy, rank)
 	along := c.channelSums(c.Mul(dy, c.Sub(x, c.perChannel(mean, rank))), rank)

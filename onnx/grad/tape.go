@@ -29,10 +29,6 @@ type tape struct {
 
 	blockwise map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocks.go
 
-	ours   bool            // operators of package kernels may be used for convolutions
-	fused  bool            // and for all else
-	chosen map[string]bool // outputs of nodes that will have channels last: see last.go
-
 	// pullback is Pullback, for rules that write a node out and differentiate that.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }

@@ -1,0 +1,123 @@
+package accel
+
+import (
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// An adamUpdate is the update of one parameter by Adam, as package train writes it:
+//
+//	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - m' / (sqrt v' + e) s
+type adamUpdate struct {
+	p, g, m, v   string
+	s, e, k      string // of one element; k is empty for 1
+	beta1, beta2 float64
+	nextM, nextV string
+}
+
+// rewriteAdam replaces the updates of Adam. It reports whether there are any.
+func rewriteAdam(b *onnx.Builder) bool {
+	g := newGraph(b)
+	values, updates := map[string]onnx.Value{}, map[string]adamUpdate{}
+	for i, n := range b.Nodes() {
+		if u, ok := g.adamOf(n); ok {
+			first := u.nextM
+			if g.index[u.nextV] < g.index[first] {
+				first = u.nextV
+			}
+			if g.ready(g.index[first], u.p, u.g, u.m, u.v, u.s, u.e, u.k) && g.index[first] < i {
+				u.p, values[n.Output[0]] = n.Output[0], onnx.Value(u.p)
+				updates[first] = u
+			}
+		}
+	}
+	if len(updates) == 0 {
+		return false
+	}
+	parameters := values
+	values = map[string]onnx.Value{}
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		if len(n.Output) != 1 {
+			return nil
+		}
+		if u, ok := updates[n.Output[0]]; ok {
+			k := onnx.Value(u.k)
+			if k == "" {
+				k = b.Scalar(1)
+			}
+			next := b.Node(domain, adam, 3, onnx.Attrs{"beta1": u.beta1, "beta2": u.beta2},
+				parameters[u.p], onnx.Value(u.g), onnx.Value(u.m), onnx.Value(u.v), onnx.Value(u.s), onnx.Value(u.e), k)
+			values[u.p], values[u.nextM], values[u.nextV] = next[0], next[1], next[2]
+		}
+		if v, ok := values[n.Output[0]]; ok {
+			return []onnx.Value{v}
+		}
+		return nil
+	})
+	return true
+}
+
+// ready reports whether tensors exist before the node at an index.
+func (g *graph) ready(index int, tensors ...string) bool {
+	for _, t := range tensors {
+		if i, made := g.index[t]; made && i >= index {
+			return false
+		}
+	}
+	return true
+}
+
+// adamOf matches the last node of an update.
+func (g *graph) adamOf(n *pb.NodeProto) (adamUpdate, bool) {
+	var u adamUpdate
+	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {
+		return u, false
+	}
+	u.p = n.Input[0]
+	if p, k, ok := g.product(u.p); ok && !g.static.Constant(k) {
+		u.p, u.k = p, k
+	}
+	move, s, ok := g.product(n.Input[1])
+	if !ok {
+		return u, false
+	}
+	u.s = s
+	div, ok := g.maker(move, "Div")
+	if !ok {
+		return u, false
+	}
+	u.nextM = div.Input[0]
+	root, e, ok := g.operands(div.Input[1], "Add", g.isScalar)
+	if !ok {
+		return u, false
+	}
+	u.e = e
+	sqrt, ok := g.maker(root, "Sqrt")
+	if !ok {
+		return u, false
+	}
+	u.nextV = sqrt.Input[0]
+	if u.m, u.g, u.beta1, ok = g.decayedSum(u.nextM); !ok {
+		return u, false
+	}
+	var square string
+	if u.v, square, u.beta2, ok = g.decayedSum(u.nextV); !ok {
+		return u, false
+	}
+	mul, ok := g.maker(square, "Mul")
+	return u, ok && mul.Input[0] == u.g && mul.Input[1] == u.g
+}
+
+// decayedSum matches beta x + y with a constant beta.
+func (g *graph) decayedSum(sum string) (x, y string, beta float64, ok bool) {
+	n, ok := g.maker(sum, "Add")
+	if !ok {
+		return "", "", 0, false
+	}
+	x, factor, ok := g.product(n.Input[0])
+	if !ok {
+		return "", "", 0, false
+	}
+	beta, ok = g.number(factor)
+	return x, n.Input[1], beta, ok
+}

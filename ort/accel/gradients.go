@@ -1,0 +1,221 @@
+package accel
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// minOutputs is the fewest output channels of a convolution with variable weights for which the native one is faster.
+const minOutputs = 4
+
+// rewriteGradients replaces convolutions with variable weights, and the gradients that package grad writes for them. It
+// reports whether there are any.
+func rewriteGradients(b *onnx.Builder) bool {
+	g, found := newGraph(b), false
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		for _, match := range []func(*pb.NodeProto) (nativeNode, bool){g.kernelGradient, g.mirroredConv, g.variableConvTranspose, g.variableConv} {
+			if c, ok := match(n); ok {
+				found = true
+				return c.write(b)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// A nativeNode is a native operator with one output that is to be written.
+type nativeNode struct {
+	op     string
+	attrs  onnx.Attrs
+	inputs []string
+}
+
+func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
+	inputs := make([]onnx.Value, len(c.inputs))
+	for i, name := range c.inputs {
+		inputs[i] = onnx.Value(name)
+	}
+	return b.Node(domain, c.op, 1, c.attrs, inputs...)
+}
+
+// variable reports whether weights change from run to run, and their shape is known.
+func (g *graph) variable(w string) bool {
+	shape := g.static.Shape(w)
+	return len(shape) >= 3 && len(shape) <= 4 && slices.Min(shape) >= 1 && g.static.Type(w) == onnx.Float && !g.static.Constant(w)
+}
+
+func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
+	if !isOp(n, "Conv") || !g.variable(n.Input[1]) || g.static.Shape(n.Input[1])[0] < minOutputs {
+		return nativeNode{}, false
+	}
+	w, ok := windowOf(g.static, n)
+	return nativeNode{conv, w.attrs(), n.Input}, ok
+}
+
+// variableConvTranspose matches the gradient of a convolution with strides by its input.
+func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
+	if !isOp(n, "ConvTranspose") || !g.variable(n.Input[1]) {
+		return nativeNode{}, false
+	}
+	w, ok := windowOf(g.static, n)
+	return nativeNode{convTranspose, w.attrs(), n.Input}, ok
+}
+
+// mirroredConv matches the gradient of a convolution without strides by its input: a convolution whose kernel is the
+// transposed and reversed weights.
+func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
+	if !isOp(n, "Conv") || len(n.Input) != 2 {
+		return nativeNode{}, false
+	}
+	weights, ok := g.mirrored(n.Input[1])
+	if !ok || !g.variable(weights) {
+		return nativeNode{}, false
+	}
+	w, ok := windowOf(g.static, n)
+	if !ok || slices.Max(w.strides) > 1 {
+		return nativeNode{}, false
+	}
+	axes := len(w.strides)
+	for i := range w.pads {
+		w.pads[i] = w.dilations[i%axes]*(g.static.Shape(weights)[2+i%axes]-1) - w.pads[i]
+		if w.pads[i] < 0 {
+			return nativeNode{}, false
+		}
+	}
+	return nativeNode{convTranspose, w.attrs(), []string{n.Input[0], weights}}, true
+}
+
+// mirrored returns the weights, out x in x kernel, of which a tensor is the reversed kernels, in x out x kernel.
+func (g *graph) mirrored(kernel string) (weights string, ok bool) {
+	shape := g.static.Shape(kernel)
+	x, ok := g.reshaped(kernel)
+	if !ok || len(shape) < 3 || slices.Min(shape) < 1 {
+		return "", false
+	}
+	taps := elements(shape[2:])
+	if taps > 1 {
+		if x, ok = g.reversed(x, taps); !ok {
+			return "", false
+		}
+	}
+	if x, ok = g.reshaped(x); !ok {
+		return "", false
+	}
+	if x, ok = g.transposed(x, 0, 2, 1, 3); !ok || !slices.Equal(g.static.Shape(x), []int{1, shape[1], shape[0], taps}) {
+		return "", false
+	}
+	if x, ok = g.reshaped(x); !ok || !slices.Equal(g.static.Shape(x), slices.Concat([]int{shape[1], shape[0]}, shape[2:])) {
+		return "", false
+	}
+	return x, true
+}
+
+// reversed returns the tensor, in x out x taps, that x is with its last axis reversed.
+func (g *graph) reversed(x string, taps int) (string, bool) {
+	n, ok := g.maker(x, "Slice")
+	if !ok {
+		return "", false
+	}
+	starts, ends, axes, steps, ok := g.slice(n)
+	if !ok || len(axes) != 1 || axes[0] != 2 || steps[0] != -1 || starts[0] != -1 || ends[0] > -taps-1 {
+		return "", false
+	}
+	return n.Input[0], true
+}
+
+// slice returns the constant inputs of a Slice.
+func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool) {
+	if len(n.Input) != 5 {
+		return nil, nil, nil, nil, false
+	}
+	lists := make([][]int, 4)
+	for i := range lists {
+		if lists[i], ok = g.static.Ints(n.Input[1+i]); !ok || len(lists[i]) != len(lists[0]) {
+			return nil, nil, nil, nil, false
+		}
+	}
+	return lists[0], lists[1], lists[2], lists[3], true
+}
+
+// uncropped returns the tensor that x is the beginning of, along any axes.
+func (g *graph) uncropped(x string) (string, bool) {
+	for {
+		n, ok := g.maker(x, "Slice")
+		if !ok {
+			return x, true
+		}
+		starts, _, _, steps, ok := g.slice(n)
+		if !ok || slices.Max(starts) != 0 || slices.Min(starts) != 0 || slices.Min(steps) != 1 || slices.Max(steps) != 1 {
+			return "", false
+		}
+		x = n.Input[0]
+	}
+}
+
+// kernelGradient matches the gradient of a convolution by its kernel. Package grad writes it as a convolution of one image,
+// n x height x (width channels), with the gradient of the result as its kernel.
+func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
+	no := nativeNode{}
+	if !isOp(n, "Transpose") {
+		return no, false
+	}
+	shape := g.static.Shape(n.Output[0]) // out x in x kernel
+	axes := len(shape) - 2
+	if axes < 1 || axes > 2 || slices.Min(shape[1:]) < 1 || g.static.Type(n.Output[0]) != onnx.Float {
+		return no, false
+	}
+	space := []int{2, 3}[:axes]
+	y, ok := g.transposed(n.Output[0], slices.Concat([]int{0, axes + 1}, []int{1, 2}[:axes])...)
+	if !ok {
+		return no, false
+	}
+	if y, ok = g.reshaped(y); !ok {
+		return no, false
+	}
+	if y, ok = g.uncropped(y); !ok {
+		return no, false
+	}
+	c, ok := g.maker(y, "Conv")
+	if !ok || len(c.Input) != 2 || onnx.AttrInt(c, "group", 1) != 1 {
+		return no, false
+	}
+	x, ok := g.reshaped(c.Input[0])
+	if !ok {
+		return no, false
+	}
+	if x, ok = g.transposed(x, slices.Concat([]int{0}, space, []int{1})...); !ok {
+		return no, false
+	}
+	dy, ok := g.transposed(c.Input[1], slices.Concat([]int{1, 0}, space)...)
+	if !ok {
+		return no, false
+	}
+	w, ok := g.unfolded(c, x, shape[1])
+	w.kernel = shape[2:]
+	return nativeNode{convKernelGradient, w.attrs(), []string{x, dy}}, ok
+}
+
+// unfolded returns the window of the convolution whose kernel gradient a convolution computes, with the channels of x along
+// its last axis.
+func (g *graph) unfolded(c *pb.NodeProto, x string, channels int) (window, bool) {
+	shape, folded := g.static.Shape(x), g.static.Shape(c.Input[0])
+	axes := len(shape) - 2
+	if axes < 1 || len(folded) != len(shape) || shape[1] != channels || folded[0] != 1 || folded[axes+1] != shape[axes+1]*channels {
+		return window{}, false
+	}
+	w := window{strides: onnx.AttrInts(c, "dilations"), dilations: onnx.AttrInts(c, "strides"), pads: onnx.AttrInts(c, "pads")}
+	if len(w.strides) != axes || len(w.dilations) != axes || len(w.pads) != 2*axes {
+		return window{}, false
+	}
+	w.strides, w.pads = slices.Clone(w.strides), slices.Clone(w.pads)
+	for _, v := range []*int{&w.strides[axes-1], &w.pads[axes-1], &w.pads[2*axes-1]} {
+		if *v%channels != 0 || *v < 0 {
+			return window{}, false
+		}
+		*v /= channels
+	}
+	return w, w.dilations[axes-1] == 1
+}

@@ -1,0 +1,301 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A window is a geometry along two axes, of which an image with one has only the second.
+type window struct {
+	axes                                          int
+	size, kernel, stride, dilation, before, after [2]int
+}
+
+func (w *window) places(axis int) int {
+	return (w.size[axis]+w.before[axis]+w.after[axis]-w.dilation[axis]*(w.kernel[axis]-1)-1)/w.stride[axis] + 1
+}
+
+// last are the entries of the axes that there are.
+func (w *window) last(list [2]int) []int { return list[2-w.axes:] }
+
+func (w *window) attrs(lanes int) onnx.Attrs {
+	return onnx.Attrs{"strides": w.last(w.stride), "dilations": w.last(w.dilation), "pads": slices.Concat(w.last(w.before), w.last(w.after)), "lanes": lanes,
+		"output_padding": w.last(w.outputPadding()), "kernel_shape": w.last(w.kernel)}
+}
+
+// outputPadding is the part of the image that no place of the result reads.
+func (w *window) outputPadding() (extra [2]int) {
+	for i := range 2 {
+		extra[i] = (w.size[i] + w.before[i] + w.after[i] - w.dilation[i]*(w.kernel[i]-1) - 1) % w.stride[i]
+	}
+	return extra
+}
+
+func drawWindow(r *rapid.T) window {
+	w := window{axes: rapid.IntRange(1, 2).Draw(r, "axes"), size: [2]int{1, 1}, kernel: [2]int{1, 1}, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
+	for i := 2 - w.axes; i < 2; i++ {
+		w.kernel[i] = rapid.IntRange(1, 4).Draw(r, "kernel")
+		w.dilation[i] = rapid.IntRange(1, 3).Draw(r, "dilation")
+		w.stride[i] = rapid.IntRange(1, 4).Draw(r, "stride")
+		w.before[i], w.after[i] = rapid.IntRange(0, 4).Draw(r, "before"), rapid.IntRange(0, 4).Draw(r, "after")
+		least := max(1, w.dilation[i]*(w.kernel[i]-1)+1-w.before[i]-w.after[i])
+		w.size[i] = rapid.IntRange(least, least+9).Draw(r, "size")
+	}
+	return w
+}
+
+func drawNear(r *rapid.T) window {
+	w := window{axes: 2, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
+	for i := range 2 {
+		w.before[i], w.after[i] = rapid.IntRange(0, 3).Draw(r, "before"), rapid.IntRange(0, 3).Draw(r, "after")
+		least := max(1, 3-w.before[i]-w.after[i])
+		w.size[i] = rapid.IntRange(least, least+9).Draw(r, "size")
+	}
+	return w
+}
+
+// pairs calls f for each place of the result and each tap that reads a place of the image there.
+func (w *window) pairs(f func(result, place, tap int)) {
+	for y := range w.places(0) {
+		for x := range w.places(1) {
+			for i := range w.kernel[0] {
+				for j := range w.kernel[1] {
+					row, column := y*w.stride[0]+i*w.dilation[0]-w.before[0], x*w.stride[1]+j*w.dilation[1]-w.before[1]
+					if row >= 0 && row < w.size[0] && column >= 0 && column < w.size[1] {
+						f(y*w.places(1)+x, row*w.size[1]+column, i*w.kernel[1]+j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// alike compares with numbers in float64 that are sums of so many products of normal numbers.
+func alike(t *rapid.T, what string, got tensor.Tensor, shape []int, want []float64, terms int) {
+	if !slices.Equal(got.Shape, shape) {
+		t.Fatalf("%s has the shape %v, not %v", what, got.Shape, shape)
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got.Data[i]) - v); !(d <= 2e-6*math.Sqrt(float64(terms))*max(1, math.Abs(v))) {
+			t.Fatalf("%s %d is %g, not %g", what, i, got.Data[i], v)
+		}
+	}
+}
+
+// A convolution and its gradients are the sums of the package comment, whatever the geometry, the channels and the width of vectors.
+func TestConvolution(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := drawWindow(r)
+		n, in, out := rapid.IntRange(1, 4).Draw(r, "samples"), rapid.IntRange(1, 20).Draw(r, "in"), rapid.IntRange(1, 40).Draw(r, "out")
+		if rapid.Bool().Draw(r, "near") { // 3 x 3 places next to one another
+			w = drawNear(r)
+			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
+		}
+		lanes := rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes")
+		size, places, taps := w.size[0]*w.size[1], w.places(0)*w.places(1), w.kernel[0]*w.kernel[1]
+		results := append([]int{n, out}, w.last([2]int{w.places(0), w.places(1)})...)
+		x, dy := filled(1, append([]int{n, in}, w.last(w.size)...)...), filled(2, results...)
+		kernel, bias := filled(3, append([]int{out, in}, w.last(w.kernel)...)...), filled(4, out)
+		y, dx, dw := make([]float64, n*out*places), make([]float64, n*in*size), make([]float64, out*in*taps)
+		for i := range y {
+			y[i] = float64(bias.Data[i/places%out])
+		}
+		for s := range n {
+			for o := range out {
+				for c := range in {
+					w.pairs(func(result, place, tap int) {
+						result, place, tap = (s*out+o)*places+result, (s*in+c)*size+place, (o*in+c)*taps+tap
+						y[result] += float64(kernel.Data[tap]) * float64(x.Data[place])
+						dx[place] += float64(kernel.Data[tap]) * float64(dy.Data[result])
+						dw[tap] += float64(x.Data[place]) * float64(dy.Data[result])
+					})
+				}
+			}
+		}
+		for _, c := range []struct {
+			op    string
+			in    []tensor.Tensor
+			shape []int
+			want  []float64
+			terms int
+		}{
+			{"Conv", []tensor.Tensor{x, kernel, bias}, results, y, in*taps + 1},
+			{"ConvTranspose", []tensor.Tensor{dy, kernel}, x.Shape, dx, out * taps},
+			{"ConvKernelGradient", []tensor.Tensor{x, dy}, kernel.Shape, dw, n * places},
+		} {
+			got, err := run(t, c.op, w.attrs(lanes), 2, 1, c.in...)
+			if err != nil {
+				r.Fatal(err)
+			}
+			alike(r, c.op, got[0], c.shape, c.want, c.terms)
+		}
+	})
+}
+
+// Many channels and places go through panels in several pieces; threads share them, and every number comes to the same bits.
+func TestConvolutionInPieces(t *testing.T) {
+	x, dy, w := filled(1, 5, 70, 9, 13), filled(2, 5, 50, 9, 13), filled(3, 50, 70, 3, 3)
+	for _, apart := range []int{1, 2} {
+		inPieces(t, onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{apart, apart}, "pads": []int{apart, apart, apart, apart}, "kernel_shape": []int{3, 3}}, x, dy, w)
+	}
+}
+
+func inPieces(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
+	t.Helper()
+	inner := func(a, b []float32) (sum float64) {
+		for i := range a {
+			sum += float64(a[i]) * float64(b[i])
+		}
+		return sum
+	}
+	var sums []float64
+	for _, c := range []struct {
+		op   string
+		in   []tensor.Tensor
+		with tensor.Tensor
+	}{
+		{"Conv", []tensor.Tensor{x, w}, dy}, {"ConvTranspose", []tensor.Tensor{dy, w}, x}, {"ConvKernelGradient", []tensor.Tensor{x, dy}, w},
+	} {
+		one, err1 := run(t, c.op, attrs, 1, 1, c.in...)
+		two, err2 := run(t, c.op, attrs, 2, 1, c.in...)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		if !slices.Equal(one[0].Data, two[0].Data) {
+			t.Errorf("%s differs between one thread and two", c.op)
+		}
+		sums = append(sums, inner(one[0].Data, c.with.Data))
+	}
+	for _, v := range sums[1:] { // <dy, y> = <dx, x> = <dw, w>, as y is linear in x and in w
+		if math.Abs(v-sums[0]) > 1e-3*math.Sqrt(float64(len(dy.Data))) {
+			t.Errorf("the sums are %v", sums)
+		}
+	}
+}
+
+func TestConvolutionWrong(t *testing.T) {
+	attrs := func(strides, dilations, pads []int) onnx.Attrs {
+		return onnx.Attrs{"strides": strides, "dilations": dilations, "pads": pads}
+	}
+	plain := attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, 0, 0})
+	x, w := filled(1, 2, 3, 5, 5), filled(2, 4, 3, 3, 3)
+	for _, c := range []struct {
+		op    string
+		attrs onnx.Attrs
+		in    []tensor.Tensor
+		want  string
+	}{
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "other channels"},
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different axes"},
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the image"},
+		{"Conv", plain, []tensor.Tensor{x, w, filled(3, 5)}, "bias"},
+		{"Conv", nil, []tensor.Tensor{x, w}, "different axes"},
+		{"Conv", attrs([]int{1, 0}, []int{1, 1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "at least 1"},
+		{"Conv", attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, -1, 0}), []tensor.Tensor{x, w}, "at least 0"},
+		{"Conv", attrs([]int{1, 1}, []int{1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "differ in number"},
+		{"Conv", attrs([]int{1, 1, 1}, []int{1, 1, 1}, make([]int, 6)), []tensor.Tensor{x, w}, "more than two axes"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{x, w}, "other channels"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "not as large"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "not as large"},
+		{"ConvTranspose", plain, []tensor.Tensor{filled(3, 2, 4, 5), w}, "different axes"},
+		{"ConvTranspose", attrs([]int{1, 1}, []int{1, 1}, []int{9, 9, 9, 9}), []tensor.Tensor{filled(3, 2, 4, 5, 5), w}, "negative size"},
+		{"ConvKernelGradient", plain, []tensor.Tensor{x, filled(3, 2, 4, 3, 4)}, "kernel"},
+	} {
+		_, err := run(t, c.op, c.attrs, 1, 1, c.in...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, not %q", c.op, err, c.want)
+		}
+	}
+	// No samples, no result.
+	got, err := run(t, "Conv", plain, 1, 1, filled(1, 0, 3, 5, 5), w)
+	if err != nil || !slices.Equal(got[0].Shape, []int{0, 4, 3, 3}) {
+		t.Error(got, err)
+	}
+}
+
+// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-20 and a ResNet-18 for images of 32 x 32.
+func BenchmarkConvolution(b *testing.B) {
+	for _, c := range []struct{ channels, size int }{{16, 32}, {32, 16}, {64, 8}, {64, 32}, {128, 16}, {256, 8}, {512, 4}} {
+		x, w := filled(1, 32, c.channels, c.size, c.size), filled(2, c.channels, c.channels, 3, 3)
+		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "side": 4, "kernel_shape": []int{3, 3}}
+		for _, op := range []struct {
+			domain, name string
+			in           []tensor.Tensor
+		}{
+			{"noether", "ConvChannelsLast", []tensor.Tensor{lastOf(x), w}}, {"", "Conv", []tensor.Tensor{x, w}}, {"noether", "Conv", []tensor.Tensor{x, w}},
+			{"noether", "ConvTranspose", []tensor.Tensor{x, w}}, {"noether", "ConvKernelGradient", []tensor.Tensor{x, x}},
+		} {
+			b.Run(fmt.Sprintf("%s/%dx%d", op.name, c.channels, c.size), func(b *testing.B) {
+				n := newNode(b, op.domain, op.name, attrs, 1, 1, op.in...)
+				defer n.close()
+				before := machine.CPUTime()
+				for b.Loop() {
+					if err := n.session.Run(b.Context(), n.in, n.out); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(2*float64(len(x.Data)*c.channels*9*b.N)/(machine.CPUTime()-before).Seconds()/1e9, "GFLOP/cpu-s")
+			})
+		}
+	}
+}
+
+// Constant weights, which are transformed once, come to the same bits as those that are fed.
+func TestConvolutionPrepared(t *testing.T) {
+	x, dy, w := filled(1, 2, 70, 9, 13), filled(2, 2, 50, 9, 13), filled(3, 50, 70, 3, 3)
+	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
+	b := onnx.NewBuilder(16)
+	b.NeedDomain("noether", 1)
+	px, pdy, constant := b.Input("x", onnx.Float, x.Shape...), b.Input("dy", onnx.Float, dy.Shape...), b.Const("", w)
+	b.Output("y", b.Node("noether", "Conv", 1, attrs, px, constant)[0])
+	b.Output("dx", b.Node("noether", "ConvTranspose", 1, attrs, pdy, constant)[0])
+	graph, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := orttest.Load(t)
+	session, err := rt.NewSession(graph, ort.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	feed := map[string]tensor.Tensor{"x": x, "dy": dy}
+	var in []*ort.Value
+	for _, name := range session.Inputs() {
+		v, err := ort.Wrap(rt, feed[name].Data, feed[name].Shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		in = append(in, v)
+	}
+	out := make([]*ort.Value, 2)
+	if err := session.Run(t.Context(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	y, err1 := run(t, "Conv", attrs, 2, 1, x, w)
+	dx, err2 := run(t, "ConvTranspose", attrs, 2, 1, dy, w)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	want := map[string]tensor.Tensor{"y": y[0], "dx": dx[0]}
+	for i, name := range session.Outputs() {
+		if !slices.Equal(out[i].Tensor().Data, want[name].Data) {
+			t.Errorf("%s differs where the weights are constant", name)
+		}
+		if err := out[i].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+#include "operators.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channels.h"
+#include "problem.h"
+
+static OrtCustomOpDomain *domain;
+
+// Elements of an update in one block. Blocks do not depend on the number of threads, so neither do the results.
+enum { BLOCK = 1 << 14 };
+
+typedef struct AdamWork {
+	AdamUpdate update;
+	const AdamConstants *constants;
+	AdamArrays arrays;
+	size_t count;
+} AdamWork;
+
+static void adam_block(void *data, size_t block) {
+	const AdamWork *w = data;
+	const size_t from = block * BLOCK, to = from + BLOCK;
+	w->update(w->constants, &w->arrays, from, to < w->count ? to : w->count);
+}
+
+static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *context) {
+	AdamWork w = {.update = adam_update(), .constants = &((const Kernel *)kernel)->adam};
+	Tensor p, other;
+	TRY(read_tensor(context, 0, &p));
+	w.arrays.p = p.data;
+	w.count = p.count;
+	const float **arrays[] = {&w.arrays.g, &w.arrays.m, &w.arrays.v};
+	for (int i = 0; i < 3; i++) {
+		TRY(read_tensor(context, 1 + i, &other));
+		if (other.count != w.count)
+			return invalid_argument("a gradient or a moment differs in size from its parameter");
+		*arrays[i] = other.data;
+	}
+	for (int i = 0; i < 3; i++) {
+		TRY(read_tensor(context, 4 + i, &other));
+		if (other.count != 1)
+			return invalid_argument("a rate has more than one element");
+		w.arrays.rates[i] = *other.data;
+	}
+	float **results[] = {&w.arrays.next_p, &w.arrays.next_m, &w.arrays.next_v};
+	for (int i = 0; i < 3; i++)
+		TRY(output(context, i, p.dims, p.axes, results[i]));
+	return parallel(context, adam_block, (w.count + BLOCK - 1) / BLOCK, &w);
+}
+
+static OrtStatus *ORT_API_CALL compute_transpose(void *kernel, OrtKernelContext *context) {
+	const int last = ((const Kernel *)kernel)->kind->last;
+	Tensor x;
+	TRY(read_tensor(context, 0, &x));
+	if (x.axes < 2)
+		return invalid_argument("a tensor with channels has fewer than two axes");
+	int64_t dims[AXES];
+	ChannelTranspose t = {.x = x.data, .rows = 1, .columns = 1};
+	for (size_t i = 0; i < x.axes; i++)
+		dims[i] = i == 0 ? x.dims[0] : x.dims[last ? i % (x.axes - 1) + 1 : (i + x.axes - 3) % (x.axes - 1) + 1];
+	for (size_t i = 1; i < x.axes; i++)
+		*((last ? i == 1 : i < x.axes - 1) ? &t.rows : &t.columns) *= x.dims[i];
+	TRY(output(context, 0, dims, x.axes, &t.y));
+	return x.count == 0 ? NULL : parallel(context, transpose_part, x.dims[0] * transpose_parts(&t), &t);
+}
+
+static void ORT_API_CALL destroy(void *kernel) {
+	Kernel *k = kernel;
+	if (k->prepared != NULL) {
+		OrtStatus *s = api->AllocatorFree(k->memory, k->prepared);
+		if (s != NULL)
+			api->ReleaseStatus(s);
+	}
+	api->ReleaseAllocator(k->memory);
+	free(k);
+}
+
+// read_int returns an integer attribute, 0 where it is absent.
+static int64_t read_int(const OrtKernelInfo *info, const char *name) {
+	int64_t value = 0;
+	OrtStatus *s = api->KernelInfoGetAttribute_int64(info, name, &value);
+	if (s != NULL)
+		api->ReleaseStatus(s);
+	return value;
+}
+
+// read_float returns an attribute, 0 where it is absent.
+static float read_float(const OrtKernelInfo *info, const char *name) {
+	float value = 0;
+	OrtStatus *s = api->KernelInfoGetAttribute_float(info, name, &value);
+	if (s != NULL)
+		api->ReleaseStatus(s);
+	return value;
+}
+
+static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, const OrtKernelInfo *info, void **kernel) {
+	(void)a;
+	Kernel *k = calloc(1, sizeof *k);
+	if (k == NULL)
+		return invalid_argument("out of memory for an operator");
+	k->kind = (const Kind *)op;
+	k->adam = (AdamConstants){read_float(info, "beta1"), read_float(info, "beta2")};
+	OrtStatus *s = read_window(info, &k->window);
+	k->relu = read_int(info, "relu") != 0;
+	k->side = k->kind->last && read_int(info, "side") == 4 ? 4 : 2;
+	if (s == NULL)
+		s = api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &k->memory);
+	if (s != NULL) {
+		free(k);
+		return s;
+	}
+	if (k->kind->prepare != NULL && (s = k->kind->prepare(info, k)) != NULL) {
+		destroy(k);
+		return s;
+	}
+	*kernel = k;
+	return NULL;
+}
+
+// infer_adam gives the results the shapes of the parameter and of its moments.
+static OrtStatus *ORT_API_CALL infer_adam(const OrtCustomOp *op, OrtShapeInferContext *context) {
+	(void)op;
+	for (size_t i = 0; i < 3; i++) {
+		OrtTensorTypeAndShapeInfo *shape; // owned by the context
+		TRY(api->ShapeInferContext_GetInputTypeShape(context, 0, &shape));
+		size_t axes;
+		TRY(api->GetDimensionsCount(shape, &axes));
+		if (axes > 0) // 0: the shape is unknown
+			TRY(api->ShapeInferContext_SetOutputTypeShape(context, i, shape));
+	}
+	return NULL;
+}
+
+static const char *ORT_API_CALL name_of(const OrtCustomOp *op) { return ((const Kind *)op)->name; }
+static const char *ORT_API_CALL provider(const OrtCustomOp *op) {
+	(void)op;
+	return "CPUExecutionProvider";
+}
+static ONNXTensorElementDataType ORT_API_CALL element(const OrtCustomOp *op, size_t i) {
+	(void)op, (void)i;
+	return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+}
+static size_t ORT_API_CALL inputs(const OrtCustomOp *op) { return ((const Kind *)op)->inputs; }
+static size_t ORT_API_CALL outputs(const OrtCustomOp *op) { return ((const Kind *)op)->outputs; }
+static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_need(const OrtCustomOp *op, size_t i) {
+	return i < (size_t)((const Kind *)op)->needed ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+}
+static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_need(const OrtCustomOp *op, size_t i) {
+	(void)i;
+	return ((const Kind *)op)->optional ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+}
+static OrtMemType ORT_API_CALL memory_type(const OrtCustomOp *op, size_t i) {
+	(void)op, (void)i;
+	return OrtMemTypeDefault;
+}
+static int ORT_API_CALL one(const OrtCustomOp *op) {
+	(void)op;
+	return 1;
+}
+static int ORT_API_CALL latest(const OrtCustomOp *op) {
+	(void)op;
+	return INT_MAX;
+}
+
+// adam_in_place lets the results overwrite the parameter and its moments: inputs 0, 2 and 3.
+static size_t ORT_API_CALL adam_in_place(int **from, int **to) {
+	*from = malloc(3 * sizeof **from);
+	*to = malloc(3 * sizeof **to);
+	if (*from == NULL || *to == NULL)
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		(*from)[i] = i == 0 ? 0 : 1 + i;
+		(*to)[i] = i;
+	}
+	return 3;
+}
+static void ORT_API_CALL release(int *from, int *to) {
+	free(from);
+	free(to);
+}
+
+#define OPERATOR                                                                                                                \
+	.version = ORT_API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element,          \
+	.GetInputTypeCount = inputs, .GetOutputType = element, .GetOutputTypeCount = outputs, .KernelDestroy = destroy,         \
+	.GetInputCharacteristic = input_need, .GetOutputCharacteristic = output_need, .GetInputMemoryType = memory_type,        \
+	.GetVariadicInputMinArity = one, .GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one,                  \
+	.GetVariadicOutputHomogeneity = one, .CreateKernelV2 = create, .GetStartVersion = one, .GetEndVersion = latest
+
+// Each operator with its name, its inputs, of which so many are needed, and its outputs.
+static const Kind kinds[] = {
+	{{OPERATOR, .KernelComputeV2 = compute_adam, .InferOutputShapeFn = infer_adam, .GetMayInplace = adam_in_place,
+		.ReleaseMayInplace = release}, "Adam", 7, 7, 3},
+	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Conv", 3, 2, 1, .prepare = prepare_convolution},
+	{{OPERATOR, .KernelComputeV2 = compute_input_gradient}, "ConvTranspose", 2, 2, 1, .prepare = prepare_input_gradient},
+	{{OPERATOR, .KernelComputeV2 = compute_kernel_gradient}, "ConvKernelGradient", 2, 2, 1},
+	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "ConvChannelsLast", 5, 2, 4, .last = 1, .optional = 1,
+		.prepare = prepare_convolution},
+	{{OPERATOR, .KernelComputeV2 = compute_input_gradient}, "ConvTransposeChannelsLast", 5, 2, 1, .last = 1,
+		.prepare = prepare_input_gradient},
+	{{OPERATOR, .KernelComputeV2 = compute_transpose}, "ChannelsLast", 1, 1, 1, .last = 1},
+	{{OPERATOR, .KernelComputeV2 = compute_transpose}, "ChannelsFirst", 1, 1, 1},
+};
+
+// message returns the text of an error, NULL for none, and releases the error.
+static char *message(OrtStatus *s) {
+	if (s == NULL)
+		return NULL;
+	char *text = strdup(api->GetErrorMessage(s));
+	api->ReleaseStatus(s);
+	return text;
+}
+
+char *kernels_load(const void *table) {
+	api = table;
+	OrtStatus *s = api->CreateCustomOpDomain("noether", &domain);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && s == NULL; i++)
+		s = api->CustomOpDomain_Add(domain, &kinds[i].op);
+	return message(s);
+}
+
+char *kernels_register(void *options) { return message(api->AddCustomOpDomain(options, domain)); }

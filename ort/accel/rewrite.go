@@ -1,0 +1,52 @@
+package accel
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// The domain of the native operators, and their names.
+const (
+	domain                    = "noether"
+	adam                      = "Adam"
+	conv                      = "Conv"
+	convTranspose             = "ConvTranspose"
+	convKernelGradient        = "ConvKernelGradient"
+	convChannelsLast          = "ConvChannelsLast"
+	convTransposeChannelsLast = "ConvTransposeChannelsLast"
+	channelsLast              = "ChannelsLast"
+	channelsFirst             = "ChannelsFirst"
+)
+
+// Rewrite returns a model that computes what m does, with native operators. It returns m itself where there is nothing to
+// gain, or the operators are left out or slow on this processor. The result runs only on the processor.
+func Rewrite(m *onnx.Model) (*onnx.Model, error) {
+	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
+		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt")
+	}) {
+		return m, nil
+	}
+	b := onnx.Extend(m)
+	rewritten := rewriteGradients(b)
+	rewritten = rewriteAdam(b) || rewritten
+	var outputs []string
+	for _, p := range m.Outputs() {
+		outputs = append(outputs, p.Name)
+	}
+	grouped := rewriteGroups(b, outputs)
+	if err := b.Err(); err != nil || !rewritten && !grouped {
+		return m, err
+	}
+	b.NeedDomain(domain, 1)
+	r, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	if r, err = r.WithOutputs(outputs); err != nil || !grouped {
+		return r, err
+	}
+	writeOutputs(r, outputs)
+	return r.WithOutputs(outputs)
+}

@@ -1,0 +1,90 @@
+package accel
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A window is the geometry of a convolution, a number for each axis; pads has those before all axes, then those after.
+type window struct {
+	strides, dilations, pads []int
+	outputPadding            []int // of a ConvTranspose
+	kernel                   []int // of a kernel gradient
+}
+
+// windowOf returns the window of a Conv or ConvTranspose that the native operators can compute: without groups, along one or
+// two axes, with weights of known shape.
+func windowOf(static *onnx.Static, n *pb.NodeProto) (window, bool) {
+	shape := static.Shape(n.Input[1])
+	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(n.Input[1]) != onnx.Float {
+		return window{}, false
+	}
+	if onnx.AttrInt(n, "group", 1) != 1 || onnx.AttrString(n, "auto_pad", "NOTSET") != "NOTSET" || onnx.AttrInts(n, "output_shape") != nil {
+		return window{}, false
+	}
+	axes := len(shape) - 2
+	list := func(name string, count, otherwise int) []int {
+		if v := onnx.AttrInts(n, name); v != nil {
+			return slices.Clone(v)
+		}
+		return slices.Repeat([]int{otherwise}, count)
+	}
+	w := window{strides: list("strides", axes, 1), dilations: list("dilations", axes, 1), pads: list("pads", 2*axes, 0)}
+	if n.GetOpType() == "ConvTranspose" {
+		w.outputPadding = list("output_padding", axes, 0)
+		if len(n.Input) > 2 && n.Input[2] != "" {
+			return w, false // a bias
+		}
+	}
+	return w, slices.Min(w.pads) >= 0
+}
+
+func (w window) attrs() onnx.Attrs {
+	attrs := onnx.Attrs{"strides": w.strides, "dilations": w.dilations, "pads": w.pads}
+	if w.outputPadding != nil {
+		attrs["output_padding"] = w.outputPadding
+	}
+	if w.kernel != nil {
+		attrs["kernel_shape"] = w.kernel
+	}
+	return attrs
+}
+
+// usesWinograd reports whether a convolution uses Winograd's algorithm, with enough channels to gain by it.
+func usesWinograd(static *onnx.Static, n *pb.NodeProto) bool {
+	w, ok := windowOf(static, n)
+	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
+	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
+}
+
+// maxTileWeights is the most weights for which the larger transformed ones stay in the caches.
+const maxTileWeights = 1 << 17
+
+// tileSide returns the side of the tiles of a result. A tile of 4 x 4 takes 36 products where four of 2 x 2 take 64, but its
+// transformed weights are 4 times as large as the weights, not 16/9.
+func tileSide(result, w []int) int {
+	products := func(side int) int {
+		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
+	}
+	if len(result) == 4 && products(4) < products(2) && w[0]*w[1] <= maxTileWeights {
+		return 4
+	}
+	return 2
+}
+
+// transformedWeights is the number of weights of a convolution by Winograd's algorithm.
+func transformedWeights(result, w []int) int {
+	side := tileSide(result, w)
+	return (side + 2) * (side + 2) * w[0] * w[1]
+}
+
+// elements is the size of a shape, with 1 for unknown axes.
+func elements(shape []int) int {
+	size := 1
+	for _, d := range shape {
+		size *= max(1, d)
+	}
+	return size
+}
