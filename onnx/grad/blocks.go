@@ -37,6 +37,11 @@ func (c *call) blocked() bool {
 			return steps > 0
 		}
 		v = onnx.Value(maker.Input[0])
+		for _, x := range maker.Input[1:] { // of a sum
+			if op := c.makers[onnx.Value(x)].GetOpType(); op == "Conv" || op == "BatchNormalization" {
+				v = onnx.Value(x)
+			}
+		}
 	}
 	return true
 }

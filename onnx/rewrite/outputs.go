@@ -43,6 +43,19 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
+// Prune returns the model without the nodes and weights that no output needs. It keeps all inputs.
+func Prune(m *onnx.Model) *onnx.Model {
+	g := pbutil.Shallow(m.Proto().Graph)
+	weights := map[string]bool{}
+	for _, w := range g.Initializer {
+		weights[w.GetName()] = true
+	}
+	inputs := slices.DeleteFunc(slices.Clone(g.Input), func(p *pb.ValueInfoProto) bool { return weights[p.GetName()] })
+	prune(g)
+	g.Input = inputs
+	return m.WithGraph(g)
+}
+
 // prune removes from a graph what its outputs do not need.
 func prune(g *pb.GraphProto) {
 	needed := map[string]bool{}

@@ -44,9 +44,10 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, err = r.WithOutputs(outputs); err != nil || !grouped {
-		return r, err
+	r = r.Prune()
+	if !grouped {
+		return r, nil
 	}
 	writeOutputs(r, outputs)
-	return r.WithOutputs(outputs)
+	return r.Prune(), nil
 }
