@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/accel"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train/recipe"
 )
@@ -57,6 +58,7 @@ func examine(engine *engineFlags) []finding {
 	return []finding{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		examineRuntime(engine),
+		examineAcceleration(engine),
 		examineBLAS(),
 		{What: "cores", Found: fmt.Sprint(machine.Cores())},
 		{What: "memory", Found: examineMemory()},
@@ -85,6 +87,19 @@ func examineRuntime(engine *engineFlags) finding {
 	}
 	f.Found = fmt.Sprintf("%s at %s, devices: %s", rt.Version(), path, strings.Join(rt.Devices(), ", "))
 	return f
+}
+
+func examineAcceleration(engine *engineFlags) finding {
+	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
+	switch {
+	case !accel.Included:
+		state = "not in this program (built with the tag noaccel)"
+	case accel.Width() == 0:
+		state = "off: this processor lacks AVX2"
+	case !engine.accelerate:
+		state = "off (--accelerate=false)"
+	}
+	return finding{What: "acceleration", Found: state}
 }
 
 func examineBLAS() finding {

@@ -19,10 +19,11 @@ import (
 
 // engineFlags are the flags of the commands that run models.
 type engineFlags struct {
-	command *cobra.Command // that they belong to
-	library string
-	device  string
-	threads int
+	command    *cobra.Command // that they belong to
+	library    string
+	device     string
+	threads    int
+	accelerate bool
 }
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
@@ -31,6 +32,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	f.StringVar(&e.library, "onnxruntime", "", "the ONNX Runtime library, where it is not found by itself")
 	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
 	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or a container grants)")
+	f.BoolVar(&e.accelerate, "accelerate", true, "native operators where these are faster on the processor; the scores are the same to rounding")
 	return e
 }
 
@@ -70,7 +72,11 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ort.Load(path)
+	rt, err := ort.Load(path)
+	if err == nil && !e.accelerate {
+		rt.DisableAcceleration()
+	}
+	return rt, err
 }
 
 // note prints a remark that is not an error.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
-	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // Options say which gradients Add computes.

@@ -14,8 +14,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
-	"github.com/noether-ml/noether/onnx/infer"
-	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 )
 

@@ -4,18 +4,19 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
 // A graph is what is known of a builder's nodes before they are rewritten.
 type graph struct {
-	static *onnx.Static
+	static *infer.Info
 	makers map[string]*pb.NodeProto // the node that makes a tensor
 	index  map[string]int           // the position of that node
 }
 
 func newGraph(b *onnx.Builder) *graph {
-	g := &graph{static: b.Static(), makers: map[string]*pb.NodeProto{}, index: map[string]int{}}
+	g := &graph{static: infer.Analyze(b.Snapshot()), makers: map[string]*pb.NodeProto{}, index: map[string]int{}}
 	for i, n := range b.Nodes() {
 		for _, out := range n.Output {
 			g.makers[out], g.index[out] = n, i

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -139,7 +140,7 @@ func (g *grouping) pays(of *group, t terms) bool {
 }
 
 // add counts the products of a convolution of a group.
-func (of *group) add(static *onnx.Static, n *pb.NodeProto) {
+func (of *group) add(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" || onnx.AttrInt(n, "group", 1) != 1 {
 		return
 	}

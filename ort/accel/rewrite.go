@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // The domain of the native operators, and their names.
@@ -44,10 +45,10 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	r = r.Prune()
+	r = rewrite.Prune(r)
 	if !grouped {
 		return r, nil
 	}
 	writeOutputs(r, outputs)
-	return r.Prune(), nil
+	return rewrite.Prune(r), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/accel"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -44,7 +45,7 @@ func TestResNet(t *testing.T) {
 			layers = append(layers, l.Name)
 		}
 	}
-	read, err := m.WithOutputs(layers)
+	read, err := rewrite.WithOutputs(m, layers)
 	if err != nil {
 		t.Fatal(err)
 	}

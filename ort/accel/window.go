@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -16,7 +17,7 @@ type window struct {
 
 // windowOf returns the window of a Conv or ConvTranspose that the native operators can compute: without groups, along one or
 // two axes, with weights of known shape.
-func windowOf(static *onnx.Static, n *pb.NodeProto) (window, bool) {
+func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	shape := static.Shape(n.Input[1])
 	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(n.Input[1]) != onnx.Float {
 		return window{}, false
@@ -53,7 +54,7 @@ func (w window) attrs() onnx.Attrs {
 }
 
 // usesWinograd reports whether a convolution uses Winograd's algorithm, with enough channels to gain by it.
-func usesWinograd(static *onnx.Static, n *pb.NodeProto) bool {
+func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	w, ok := windowOf(static, n)
 	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
 	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
