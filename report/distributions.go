@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -151,4 +152,59 @@ func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) e
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
+}
+
+// Quantile returns the value below which a share of the values lies, as near as the bins tell.
+func (d *Distribution) Quantile(share float64) float64 {
+	step := (d.High - d.Low) / float64(len(d.Counts))
+	left := share * float64(d.n())
+	for i, c := range d.Counts {
+		if c > 0 && left <= float64(c) {
+			return d.Low + (float64(i)+left/float64(c))*step
+		}
+		left -= float64(c)
+	}
+	return d.High
+}
+
+// Sentence says where the values of a distribution lie.
+func (d *Distribution) Sentence() string {
+	name := strings.Join(nonEmpty(d.Model, d.Transform), " under ")
+	return fmt.Sprintf("%s has its mean at %s, and half of its %ss lie between %s and %s.", Shorten(name, longestName), Number(d.Mean), d.Of,
+		Number(d.Quantile(0.25)), Number(d.Quantile(0.75)))
+}
+
+// MiddleUnits says, for each distribution over the units of a layer, at which layer of its model the middle unit is highest and lowest.
+// It is "" for others.
+func MiddleUnits(all []Distribution) []string {
+	out := make([]string, len(all))
+	var units []int
+	for i, d := range all {
+		if d.Of == "unit" {
+			units = append(units, i)
+		}
+	}
+	subject := func(i int) string {
+		s := all[i].Subject
+		s.Layer = ""
+		return fmt.Sprint(s)
+	}
+	for _, group := range groupedBy(units, subject) {
+		high, low := group[0], group[0]
+		for _, i := range group {
+			if all[i].Quantile(0.5) > all[high].Quantile(0.5) {
+				high = i
+			}
+			if all[i].Quantile(0.5) < all[low].Quantile(0.5) {
+				low = i
+			}
+		}
+		at := func(i int) string {
+			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exported), longestName), Number(all[i].Quantile(0.5)))
+		}
+		for _, i := range group {
+			out[i] = fmt.Sprintf("The middle unit is highest at %s and lowest at %s.", at(high), at(low))
+		}
+	}
+	return out
 }

@@ -94,7 +94,13 @@ func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 }
 
 // wording says which names a sentence must hold for a reader to know what it is about.
-type wording struct{ models, data bool }
+type wording struct {
+	models, data bool
+	places       string // of a curve: "layers", the default, or "values" of a parameter
+}
+
+// along names the places of a curve.
+func (w wording) along() string { return cmp.Or(w.places, "layers") }
 
 // where writes "for hue of resnet20 under quarter on cifar10", as far as needed.
 func (w wording) where(s Series) string {
@@ -140,22 +146,27 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
+	depths := make(map[int]bool)
+	for _, r := range s.Rows {
+		depths[r.Depth] = true
+	}
+	joined := len(s.Rows) < 2*len(depths) // layers beside each other, several at a depth, make no line
 	var said string
 	switch rho := s.trend(); {
 	case len(s.Rows) == 1:
 		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
-		said = fmt.Sprintf("is %s at all %d layers", Number(low.Value), len(s.Rows))
+		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.along())
 	case span <= steady*width(about, high.Value):
-		said = fmt.Sprintf("stays between %s and %s at all %d layers", Number(low.Value), Number(high.Value), len(s.Rows))
-	case rho <= -trend && first.Value > last.Value:
+		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.along())
+	case joined && rho <= -trend && first.Value > last.Value:
 		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
-	case rho >= trend && first.Value < last.Value:
+	case joined && rho >= trend && first.Value < last.Value:
 		said = fmt.Sprintf("rises from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	default:
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: span / width(about, high.Value)}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: span / width(about, high.Value)}
 }
 
 // width is the length of a statistic's range, from 0 where only the highest value is known, or the size of a typical value where it has none.
@@ -171,7 +182,7 @@ func width(s measure.StatisticDescriptor, typical float64) float64 {
 
 // chance says at how many layers a score is no better than that of shuffled pairs: the null lies within its interval
 // or beyond, or beyond the value where there is no interval.
-func chance(s Series, d measure.Direction) string {
+func chance(s Series, d measure.Direction, what string) string {
 	var at, with int
 	for _, r := range s.Rows {
 		if math.IsNaN(r.Null) || d == measure.Neutral {
@@ -190,7 +201,6 @@ func chance(s Series, d measure.Direction) string {
 	case at == len(s.Rows):
 		return "; none of them does better than chance"
 	default:
-		what := "layers"
 		if s.IsGrid() {
 			what = "pairs"
 		}

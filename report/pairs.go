@@ -57,7 +57,7 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	if isOwn(high) {
 		weight /= 2 // how the layers of one model differ is seldom what was asked
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction) + ".", weight: weight}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: weight}
 }
 
 // pairOf names the two layers of a row in a sentence.

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -102,4 +104,35 @@ func transformsOf(rows []scores.Row, name string) []string {
 		}
 	}
 	return distinct(of, byTransform)
+}
+
+// Sentence says how to read the points of a relation, and how well the score tells accuracy.
+func (r Relation) Sentence() string {
+	points := "model"
+	if r.By == correlation.ByData {
+		points = "data set"
+	}
+	read := fmt.Sprintf("A point for each %s; right: %s is higher, up: more accurate.", points, r.Title)
+	switch {
+	case r.Fit == nil && len(r.Points) < 4:
+		return read + " A line wants at least four points."
+	case r.Fit == nil:
+		return read + " No line is drawn through these points."
+	}
+	tells := "says little of accuracy here"
+	switch rho := math.Abs(r.Fit.Spearman.Value); {
+	case rho >= 0.9:
+		tells = "nearly orders them by accuracy"
+	case rho >= 0.6:
+		tells = "goes with accuracy, with exceptions"
+	}
+	of := func(c correlation.Coefficient) string {
+		return strings.Join(nonEmpty(Number(c.Value), Interval(c.Low, c.High)), " ")
+	}
+	text := fmt.Sprintf("%s Over %s the score %s: Spearman %s, Pearson %s on the logit scale.", read, Plural(len(r.Points), "point"), tells,
+		of(r.Fit.Spearman), of(r.Fit.Pearson))
+	if e := r.Fit.MeanAbsoluteError(); finite(e) {
+		text += fmt.Sprintf(" A line through all others misses a point by %.1f percentage points of accuracy on average.", 100*e)
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -115,4 +116,19 @@ func Fold(text string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// ByNumber orders numbers by size, before what is no number.
+func ByNumber(a, b string) int {
+	x, badX := strconv.ParseFloat(a, 64)
+	y, badY := strconv.ParseFloat(b, 64)
+	switch {
+	case badX == nil && badY == nil:
+		return cmp.Compare(x, y)
+	case badX == nil:
+		return -1
+	case badY == nil:
+		return 1
+	}
+	return 0
 }

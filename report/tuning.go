@@ -52,3 +52,23 @@ func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) 
 	})
 	return found, notes, err
 }
+
+// Firing returns the share of the trajectory on which the unit fires.
+func (c *TuningCurve) Firing() float64 {
+	steps, fires := 0, 0
+	for _, v := range c.Values {
+		if !finite(v) {
+			continue
+		}
+		steps++
+		if float64(c.Sign)*v >= float64(c.Sign)*c.Threshold {
+			fires++
+		}
+	}
+	return float64(fires) / float64(max(1, steps))
+}
+
+// Sentence says on how much of its trajectory the unit fires.
+func (c *TuningCurve) Sentence() string {
+	return fmt.Sprintf("Unit %d fires on %.0f %% of the steps of its trajectory.", c.Unit, 100*c.Firing())
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -29,7 +30,7 @@ func inParts(rows []scores.Row) []scores.Row {
 		}
 	}
 	for _, parts := range known {
-		slices.SortStableFunc(parts, byNumber)
+		slices.SortStableFunc(parts, report.ByNumber)
 	}
 	place := func(r scores.Row) int { return slices.Index(known[r.Transform], r.Parameter) }
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(place(a), place(b)) })
@@ -41,19 +42,4 @@ func inParts(rows []scores.Row) []scores.Row {
 		}
 	}
 	return rows
-}
-
-// byNumber orders numbers by size, before what is no number.
-func byNumber(a, b string) int {
-	x, badX := strconv.ParseFloat(a, 64)
-	y, badY := strconv.ParseFloat(b, 64)
-	switch {
-	case badX == nil && badY == nil:
-		return cmp.Compare(x, y)
-	case badX == nil:
-		return -1
-	case badY == nil:
-		return 1
-	}
-	return 0
 }

@@ -22,14 +22,17 @@ type packedDistribution struct {
 	Ends      numbers `json:"ends"`
 	Counts    []int   `json:"counts"`
 	Mean      numbers `json:"mean"`
+	Text      string  `json:"text"`
+	Units     string  `json:"units"`
 }
 
 func packDistributions(all []report.Distribution, models []scores.ModelRecord) []packedDistribution {
 	depth := depths(models)
-	out := make([]packedDistribution, len(all))
+	out, units := make([]packedDistribution, len(all)), report.MiddleUnits(all)
 	for i, d := range all {
 		out[i] = packedDistribution{d.Of, report.Printable(d.Model), report.Printable(d.Layer), depth(d.Model, d.Layer), report.Printable(d.Data), report.Printable(d.Transform), report.Printable(d.Parameter),
-			report.Printable(d.Measure), report.Printable(d.Factor), report.Printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean}}
+			report.Printable(d.Measure), report.Printable(d.Factor), report.Printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean},
+			report.Printable(d.Sentence()), report.Printable(units[i])}
 	}
 	return out
 }
@@ -47,6 +50,8 @@ type packedCurve struct {
 	Sign      int     `json:"sign"`
 	Amounts   numbers `json:"amounts"`
 	Values    numbers `json:"values"`
+	Text      string  `json:"text"`
+	Firing    numbers `json:"firing"`
 }
 
 func packCurves(all []report.TuningCurve, models []scores.ModelRecord) []packedCurve {
@@ -54,7 +59,7 @@ func packCurves(all []report.TuningCurve, models []scores.ModelRecord) []packedC
 	out := make([]packedCurve, len(all))
 	for i, c := range all {
 		out[i] = packedCurve{report.Printable(c.Model), report.Printable(c.Layer), depth(c.Model, c.Layer), report.Printable(c.Data), report.Printable(c.Transform), report.Printable(c.Measure), report.Printable(c.Factor),
-			c.Unit, numbers{c.Threshold}, c.Sign, c.Amounts, c.Values}
+			c.Unit, numbers{c.Threshold}, c.Sign, c.Amounts, c.Values, c.Sentence(), numbers{c.Firing()}}
 	}
 	return out
 }

@@ -66,12 +66,12 @@ func TestOneFactorAtATime(t *testing.T) {
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
-	said := v.texts(t, "figure .says")
+	said := v.texts(t, "figure .sentences")
 	if len(said) != 1 || !strings.Contains(said[0], "33 % of the steps") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
-	if said = v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
+	if said = v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
 		t.Errorf("%q", said)
 	}
 	v.quiet(t)
@@ -115,7 +115,7 @@ func TestLayersBesideEachOther(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-line").length`); n != 0 {
 		t.Errorf("%d lines join layers that lie beside each other", n)
 	}
-	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") ||
+	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") ||
 		!strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
 		t.Errorf("%q", said)
 	}

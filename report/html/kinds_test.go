@@ -22,7 +22,7 @@ func TestEachKindOfChart(t *testing.T) {
 			v.do(t, script(fmt.Sprintf("document.querySelector(%q)?.click()", section+".segments input[value="+kind+"]")),
 				until("document.documentElement.dataset.complete === 'true'"))
 			figures := evaluate[int](t, v, fmt.Sprintf("document.querySelectorAll(%q).length", section+"figure"))
-			said := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelector(".says").textContent.length > 40 && f.querySelector("figcaption span").textContent && f.querySelectorAll(".role-mark path, .role-mark text").length > 2).length`, section+"figure"))
+			said := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelector(".sentences").textContent.length > 40 && f.querySelector("figcaption span").textContent && f.querySelectorAll(".role-mark path, .role-mark text").length > 2).length`, section+"figure"))
 			if figures == 0 || said != figures {
 				t.Errorf("measure %d, %s: %d of %d figures have marks, a title and a sentence", m, kind, said, figures)
 			}
@@ -57,7 +57,7 @@ func TestFactorsByTransformations(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 6 {
 		t.Errorf("%d tiles", n)
 	}
-	if said := v.texts(t, "figure .says"); len(said) != 1 || said[0] != "Orange is above 0, blue below. It is highest for size with shift (0.200) and lowest for hue with stretch (-0.150)." {
+	if said := v.texts(t, "figure .sentences"); len(said) != 1 || said[0] != "Orange is above 0, blue below. It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
 		t.Errorf("%q", said)
 	}
 	if kinds := v.texts(t, ".segments:first-child label"); !slices.Equal(kinds, []string{"Heat map", "Bars"}) {

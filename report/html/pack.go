@@ -26,10 +26,12 @@ type packed struct {
 	Measures []packedMeasure       `json:"measures"`
 	Models   []packedModel         `json:"models"`
 
-	Relations     []packedRelation     `json:"relations"`
-	Distributions []packedDistribution `json:"distributions"`
-	Curves        []packedCurve        `json:"curves"`
-	Images        []packedImage        `json:"pictures"`
+	Statements    []report.Statement              `json:"statements"`
+	Readings      map[string][]report.ReadingPart `json:"readings"`
+	Relations     []packedRelation                `json:"relations"`
+	Distributions []packedDistribution            `json:"distributions"`
+	Curves        []packedCurve                   `json:"curves"`
+	Images        []packedImage                   `json:"pictures"`
 }
 
 // A packedModel is what the page groups models by.
@@ -47,7 +49,8 @@ type textColumn struct {
 // A packedMeasure is what the page needs to know of a measure to draw it.
 type packedMeasure struct {
 	measure.Descriptor
-	Layered bool `json:"layered"`
+	Layered bool              `json:"layered"`
+	Toward  map[string]string `json:"toward"` // by statistic: what a higher or a lower value means
 }
 
 // numbers encode with six significant digits, integers whole, and as null where they are not finite.
@@ -72,14 +75,34 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 func pack(rows []scores.Row, rec scores.Record) packed {
 	measures := report.Describe(rows, rec.Measures)
 	p := packed{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows, measures), Numbers: packNumbers(rows, rec.Models),
-		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models)}
+		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models),
+		Statements: packStatements(report.Statements(rows, rec.Measures)), Readings: report.Readings}
 	for i, level := range report.Levels(rows) {
 		p.Shown[i] = int(level)
 	}
 	for _, m := range measures {
-		p.Measures = append(p.Measures, packedMeasure{m, report.Layered(rows, m.Name)})
+		p.Measures = append(p.Measures, packedMeasure{m, report.Layered(rows, m.Name), toward(m)})
 	}
 	return p
+}
+
+// packStatements writes the rows of statements as the first and the steps from each to the next, which compress well.
+func packStatements(all []report.Statement) []report.Statement {
+	for i, s := range all {
+		all[i].Text = report.Printable(s.Text)
+		for k := len(s.Rows) - 1; k > 0; k-- {
+			s.Rows[k] -= s.Rows[k-1]
+		}
+	}
+	return all
+}
+
+func toward(m measure.Descriptor) map[string]string {
+	out := make(map[string]string)
+	for _, s := range m.Statistics {
+		out[s.Name] = report.Toward(m, s)
+	}
+	return out
 }
 
 func packModels(models []scores.ModelRecord) []packedModel {

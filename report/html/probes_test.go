@@ -69,13 +69,13 @@ func TestProbeCharts(t *testing.T) {
 	for _, c := range []struct {
 		measure, titles, legend string
 		marks                   int // of the first chart
-		says                    string
+		text                    string
 	}{
 		{"informativeness", "hue,saturation,value", "slp,mlp,a tick alone: the null, what chance gives", 6,
 			"It is highest for mlp, large (0.650) and lowest for slp, small (0.300). mlp is above the other in 3 of 3, in 3 by more than their intervals allow."},
 		{"parameter-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "mlp is above the other in 3 of 3"},
 		{"representation-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "Higher: more is kept. It is highest for mlp, large"},
-		{"invariance", "jpeg", "small,middle,large,dotted: the null, what chance gives", 15, "of small rises from 0.700 to 0.860 from 10 to 90"},
+		{"invariance", "jpeg", "small,middle,large,dotted: the null, what chance gives", 15, "of small under jpeg rises from 0.700 at 10 to 0.860 at 90"},
 		{"disentanglement", "small,middle,large", "", 24,
 			"It is highest for value under hue-shift at -0.375 (0.220) and lowest for hue under hue-shift at 0.375 (-0.100). In 18 of 24 tiles the interval leaves out what chance gives."},
 	} {
@@ -93,8 +93,8 @@ func TestProbeCharts(t *testing.T) {
 		if got := evaluate[int](t, v, fmt.Sprintf("document.querySelectorAll(%q).length", section+"figure:first-child .mark-"+marks+".role-mark path")); got != c.marks {
 			t.Errorf("%s has %d marks, not %d", c.measure, got, c.marks)
 		}
-		if said := v.texts(t, section+".says"); len(said) == 0 || !strings.Contains(said[0], c.says) {
-			t.Errorf("%s says %q", c.measure, said)
+		if said := v.texts(t, section+".sentences"); len(said) == 0 || !strings.Contains(said[0], c.text) {
+			t.Errorf("%s has the sentences %q", c.measure, said)
 		}
 	}
 	labels := strings.Join(v.texts(t, probeSection("disentanglement")+"figure:first-child .role-axis-label text"), ",")
@@ -123,7 +123,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 		strings.Count(got, " under ") != 6 {
 		t.Errorf("curves over quarters: %q", got)
 	}
-	if said := v.texts(t, probeSection("parameter-equivariance")+".says"); len(said) != 2 {
+	if said := v.texts(t, probeSection("parameter-equivariance")+".sentences"); len(said) != 2 {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(fmt.Sprintf(`{ const s = document.querySelector(%q); s.value = "hue"; s.dispatchEvent(new Event("change")) }`, probeSection("disentanglement")+"select[name=factor]")), until(complete))
@@ -133,7 +133,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 	for _, m := range []string{"informativeness", "disentanglement"} {
 		for _, kind := range v.values(t, probeSection(m)+".segments:first-child input") {
 			v.do(t, script(fmt.Sprintf("document.querySelector(%q).click()", probeSection(m)+".segments input[value="+kind+"]")), until(complete))
-			if n := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelectorAll(".role-mark path").length === 0 || !f.querySelector(".says").textContent).length`, probeSection(m)+"figure")); n > 0 {
+			if n := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelectorAll(".role-mark path").length === 0 || !f.querySelector(".sentences").textContent).length`, probeSection(m)+"figure")); n > 0 {
 				t.Errorf("%s, %s: %d figures without marks or a sentence", m, kind, n)
 			}
 		}

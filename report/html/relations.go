@@ -14,6 +14,7 @@ type packedRelation struct {
 	Of     string         `json:"of"`
 	Points []packedPoint  `json:"points"`
 	Fit    *packedFit     `json:"fit"` // null where there is no line
+	Text   string         `json:"text"`
 }
 
 type packedAxis struct {
@@ -31,10 +32,7 @@ type packedPoint struct {
 }
 
 type packedFit struct {
-	Pearson  numbers   `json:"pearson"` // value, low, high
-	Spearman numbers   `json:"spearman"`
-	Error    numbers   `json:"error"` // mean absolute leave-one-out error, in accuracy
-	Line     []numbers `json:"line"`  // x, y, low, high; y as a proportion
+	Line []numbers `json:"line"` // x, y, low, high; y as a proportion
 }
 
 const linePoints = 25
@@ -42,7 +40,7 @@ const linePoints = 25
 func packRelations(rows []scores.Row, known []measure.Descriptor) []packedRelation {
 	var out []packedRelation
 	for _, r := range report.Relations(rows, known) {
-		p := packedRelation{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: packFit(r)}
+		p := packedRelation{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: packFit(r), Text: report.Printable(r.Sentence())}
 		for _, at := range r.Points {
 			p.Points = append(p.Points, packedPoint{report.Printable(at.Label), at.X, at.Y, at.N})
 		}
@@ -60,7 +58,7 @@ func packFit(r report.Relation) *packedFit {
 	for _, p := range r.Points {
 		low, high = min(low, p.X), max(high, p.X)
 	}
-	out := &packedFit{Pearson: packCoefficient(r.Fit.Pearson), Spearman: packCoefficient(r.Fit.Spearman), Error: numbers{r.Fit.MeanAbsoluteError()}}
+	out := &packedFit{}
 	for i := range linePoints {
 		x := low + (high-low)*float64(i)/(linePoints-1)
 		y := r.Fit.At(x)
@@ -68,5 +66,3 @@ func packFit(r report.Relation) *packedFit {
 	}
 	return out
 }
-
-func packCoefficient(c correlation.Coefficient) numbers { return numbers{c.Value, c.Low, c.High} }

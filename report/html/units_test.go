@@ -71,18 +71,18 @@ func TestUnitsOfARun(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles", n)
 	}
-	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
+	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
-	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
+	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-symbol.role-mark path").length`); n != 9 {
 		t.Errorf("%d points of the curve", n)
 	}
-	if said := v.texts(t, "figure .says"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires along the longest part of its trajectory, 56 % of the steps.") {
+	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
 		t.Errorf("%q", said)
 	}
 	v.quiet(t)

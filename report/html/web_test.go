@@ -298,10 +298,10 @@ func TestMissingNumbers(t *testing.T) {
 		}
 	}
 	v := open(t, rows, rec, 1280, 900)
-	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure")].filter(f => !f.querySelector(".says").textContent).length`); n > 0 {
+	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure")].filter(f => !f.querySelector(".sentences").textContent).length`); n > 0 {
 		t.Errorf("%d figures without a sentence", n)
 	}
-	if said := strings.Join(v.texts(t, "section.measure[data-measure='4'] .says"), " "); !strings.Contains(said, "There is no number to show.") {
+	if said := strings.Join(v.texts(t, "section.measure[data-measure='4'] .sentences"), " "); !strings.Contains(said, "There is no number to show.") {
 		t.Errorf("a measure without a number says %q", said)
 	}
 	if text := evaluate[string](t, v, "document.body.innerText"); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") {

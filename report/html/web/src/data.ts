@@ -19,6 +19,7 @@ export type Direction = 'higher' | 'lower';
 export interface Measure {
   name: string;
   layered: boolean;
+  toward: Record<string, string>; // by statistic: what a higher or a lower value means
   chart?: string; // the kind of chart to show first, where the rows suit it
   probes?: boolean; // by probes, which its variants are; its factors stand side by side
   statistics: Statistic[];
@@ -44,6 +45,8 @@ export interface Distribution {
   ends: [number, number];
   counts: number[];
   mean: [number | null];
+  text: string; // what it shows
+  units: string; // what it shows with the other layers of its model
 }
 
 /** How a unit answers along the trajectory around the input that drives it most. */
@@ -60,6 +63,8 @@ export interface TuningCurve {
   sign: number;
   amounts: (number | null)[];
   values: (number | null)[];
+  text: string;
+  firing: [number | null]; // the share of the trajectory on which the unit fires
 }
 
 /** Points of a score against accuracy, with the line through them. */
@@ -68,12 +73,18 @@ export interface Relation {
   by: 'model' | 'data';
   of: string;
   points: { label: string; x: number; y: number; n: number }[];
+  text: string;
   fit: {
-    pearson: [number, number | null, number | null];
-    spearman: [number, number | null, number | null];
-    error: [number | null];
     line: [number, number, number | null, number | null][]; // x, y, low, high
   } | null;
+}
+
+/** A sentence about some rows, for beneath a chart that shows them. */
+export interface Statement {
+  kind: 'curve' | 'gap' | 'extremes';
+  text: string;
+  weight: number; // how much happens in it
+  rows: number[]; // the first, then the steps from each to the next, until unpacked
 }
 
 export interface Picture {
@@ -95,6 +106,8 @@ export interface Packed {
   shown: number[];
   measures: Measure[];
   models: Model[];
+  statements: Statement[] | null;
+  readings: Record<string, { text: string; when?: string }[]>;
   relations: Relation[] | null;
   distributions: Distribution[] | null;
   curves: TuningCurve[] | null;
@@ -114,7 +127,9 @@ export class Scores {
   private deepest?: Map<string, number>;
   private tags?: Map<string, Map<string, string>>;
 
-  constructor(readonly packed: Packed) {}
+  constructor(readonly packed: Packed) {
+    for (const s of packed.statements ?? []) for (let i = 1; i < s.rows.length; i++) s.rows[i] += s.rows[i - 1];
+  }
 
   get length(): number {
     return this.packed.rows;

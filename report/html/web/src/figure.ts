@@ -13,7 +13,7 @@ export interface Content {
   title: string;
   description: string; // for those who do not see the chart
   wide?: boolean;
-  build: () => { spec?: Spec; says: string }; // no chart where there is no number
+  build: () => { spec?: Spec; text: string }; // no chart where there is no number
   describe: Describe;
   data: () => Source;
 }
@@ -21,7 +21,7 @@ export interface Content {
 export class Figure {
   readonly root: HTMLElement;
   private readonly chart = element('div', { class: 'chart' });
-  private readonly says = element('p', { class: 'says' });
+  private readonly text = element('p', { class: 'sentences' });
   private readonly tools: HTMLElement;
   private view?: View;
   private data?: HTMLElement;
@@ -32,7 +32,7 @@ export class Figure {
       this.button('PNG', `Save as PNG: ${content.title}`, () => this.view && void savePNG(this.view, this.name)),
       this.toggle());
     this.root = element('figure', content.wide ? { class: 'wide' } : {},
-      element('figcaption', {}, element('span', {}, content.title), this.tools), this.chart, this.says);
+      element('figcaption', {}, element('span', {}, content.title), this.tools), this.chart, this.text);
     queue.add(this.root, () => this.draw().catch((problem: unknown) => this.fail(problem)));
   }
 
@@ -47,8 +47,8 @@ export class Figure {
   }
 
   private async draw(): Promise<void> {
-    const { spec, says } = this.content.build();
-    this.says.textContent = says;
+    const { spec, text } = this.content.build();
+    this.text.textContent = text;
     if (!spec) {
       this.chart.classList.add('drawn', 'empty');
       return;
@@ -60,7 +60,7 @@ export class Figure {
   // fail says that there is no chart, and lets the others be drawn.
   private fail(problem: unknown): void {
     console.error(problem);
-    this.says.textContent = `This chart cannot be drawn: ${problem instanceof Error ? problem.message : String(problem)}. Its data can be shown.`;
+    this.text.textContent = `This chart cannot be drawn: ${problem instanceof Error ? problem.message : String(problem)}. Its data can be shown.`;
     this.chart.classList.add('drawn', 'empty');
   }
 

@@ -17,5 +17,5 @@ function sheet(p: Picture): HTMLElement {
   const image = element('img', { src: `data:image/png;base64,${p.png}`, alt: p.alt, width: String(p.width), height: String(p.height), loading: 'lazy', decoding: 'async' });
   const about = [p.model, p.measure].filter(Boolean).join(', ');
   return element('figure', { class: 'sheet' }, element('figcaption', {}, element('span', {}, p.title)),
-    image, ...(p.caption ? [element('p', { class: 'says' }, p.caption)] : []), ...(about ? [element('p', { class: 'says' }, about)] : []));
+    image, ...(p.caption ? [element('p', { class: 'sentences' }, p.caption)] : []), ...(about ? [element('p', { class: 'sentences' }, about)] : []));
 }

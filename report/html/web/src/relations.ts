@@ -63,7 +63,7 @@ export class Relations {
     const title = `${relation.x.title[0].toUpperCase()}${relation.x.title.slice(1)}${relation.x.transform ? ` under ${relation.x.transform}` : ''} against accuracy, ${relation.by === 'model' ? `models on ${relation.of}` : `data sets for ${relation.of}`}`;
     this.figure = new Figure({
       title, description: title, wide: true,
-      build: () => ({ spec: shown.length === 0 ? undefined : scatter(relation, shown, series, plain, group), says: says(relation, shown.length) }),
+      build: () => ({ spec: shown.length === 0 ? undefined : scatter(relation, shown, series, plain, group), text: relation.text }),
       describe: (id) => {
         const p = shown[id];
         return [[relation.by === 'model' ? 'model' : 'data', p.label], [plain ? '' : series.dimension.slice(4), group(p.label)], [relation.x.statistic, number(p.x)], ['accuracy', number(p.y)], ['n', count(p.n)]];
@@ -136,17 +136,6 @@ function scatter(r: Relation, shown: Relation['points'], series: Series, plain: 
       { data: { values: points }, mark: { type: 'point', filled: true, size: 75, opacity: 0.9 }, encoding: { x, y, color: colour(series), shape: shape(series), tooltip: tip } },
     ],
   } as unknown as Spec;
-}
-
-function says(r: Relation, shown: number): string {
-  const read = `A point for each ${r.by === 'model' ? 'model' : 'data set'}; right: ${r.x.title} is higher, up: more accurate.`;
-  if (!r.fit) return `${read} ${r.points.length < 4 ? 'A line wants at least four points.' : 'No line is drawn through these points.'}`;
-  const of = (v: [number, number | null, number | null]) => `${number(v[0])}${v[1] === null || v[2] === null ? '' : ` [${number(v[1])}, ${number(v[2])}]`}`;
-  const rho = Math.abs(r.fit.spearman[0]);
-  const tells = rho >= 0.9 ? 'nearly orders them by accuracy' : rho >= 0.6 ? 'goes with accuracy, with exceptions' : 'says little of accuracy here';
-  const { pearson, spearman, error } = r.fit;
-  return `${read} Over ${count(r.points.length)} points${shown < r.points.length ? `, ${count(shown)} of them shown,` : ''} the score ${tells}: Spearman ${of(spearman)}, Pearson ${of(pearson)} on the logit scale.` +
-    (error[0] === null ? '' : ` A line through all others misses a point by ${(100 * error[0]).toFixed(1)} percentage points of accuracy on average.`);
 }
 
 function sourceOf(title: string, r: Relation, shown: Relation['points'], group: (label: string) => string): Source {

@@ -2,7 +2,7 @@
 
 import { grouped, type Measure, type Scores } from '../data';
 import { capital } from '../format';
-import { saysOfBars } from '../says';
+import { joined, nothing, ofExtremes, reading } from '../sentences';
 import { dimensionTitle, type Dimension } from '../series';
 import { colour, isUnit, shape, tip, valueAxis, type Spec } from '../vega';
 import { chosen, named, panelsBy, points, varies, type Axis, type Context, type Kind, type Point } from './kind';
@@ -27,11 +27,16 @@ export const bars: Kind = {
       wide: !c.measure.probes || panels.length === 1,
       build: () => {
         const drawn = points(c, rows, (row) => labelled(c, along, row));
-        return { spec: drawn.length > 0 ? sideBySide(c, drawn, domain) : undefined, says: saysOfBars(c, drawn) };
+        return { spec: drawn.length > 0 ? sideBySide(c, drawn, domain) : undefined, text: textOf(c, drawn) };
       },
     }));
   },
 };
+
+function textOf(c: Context, drawn: Point[]): string {
+  const has = [...(drawn.some((p) => p.low !== null) ? ['interval'] : []), ...(drawn.some((p) => p.null !== null) ? ['null'] : [])];
+  return joined(reading(c, 'bars', has), drawn.length === 0 ? nothing : ofExtremes(c, drawn.map((p) => p.id)));
+}
 
 // common is an axis for panels that are to be compared; none for numbers without an upper bound, whose units may differ from factor to factor.
 function common(c: Context, rows: number[]): [number, number] | undefined {

@@ -1,8 +1,8 @@
 // Curves: a statistic against the depth of the layer or the value of the transformation's parameter.
 
-import { capital, shorten } from '../format';
+import { capital } from '../format';
 import { byNumber, parameter } from '../series';
-import { saysOfCurves } from '../says';
+import { joined, nothing, ofCurves, reading } from '../sentences';
 import { colour, dash, shape, tip, valueAxis, type Spec } from '../vega';
 import { isGrid } from './heat';
 import { chosen, isJoined, panelsBy, points, varies, type Context, type Kind, type Panel, type Point } from './kind';
@@ -20,9 +20,8 @@ export const depth: Kind = {
   panels: (c) => {
     const relative = c.choice('x') === 'relative';
     const x = relative ? (row: number) => c.scores.relativeDepth(row) : (row: number) => c.scores.number('depth', row) ?? 0;
-    const at = (p: Point) => shorten(c.scores.text('layer', p.id).replace(/_output_0$/, ''), 40);
     return panelsBy(c, chosen(c, ['layer']), ['layer']).map(([title, rows]) =>
-      panel(c, title, rows, x, at, 'over depth', relative ? 'depth, as a share of the deepest layer’s' : 'depth of the layer', relative));
+      panel(c, title, rows, x, relative ? 'depth, as a share of the deepest layer’s' : 'depth of the layer', relative));
   },
 };
 
@@ -37,22 +36,28 @@ export const byParameter: Kind = {
   spread: () => ['parameter'],
   panels: (c) => {
     const x = (row: number) => parameter(c.scores.text('parameter', row));
-    const at = (p: Point) => String(p.x);
     return panelsBy(c, chosen(c, ['parameter']), ['parameter'])
       .filter(([, rows]) => new Set(rows.map(x)).size > 1)
-      .map(([title, rows]) => panel(c, title, rows.sort((a, b) => byNumber(String(x(a)), String(x(b)))), x, at, `from ${x(rows[0])} to ${x(rows[rows.length - 1])}`, 'value of the parameter', false));
+      .map(([title, rows]) => panel(c, title, rows.sort((a, b) => byNumber(String(x(a)), String(x(b)))), x, 'value of the parameter', false));
   },
 };
 
-function panel(c: Context, title: string, rows: number[], x: (row: number) => number | string, at: (p: Point) => string, over: string, xTitle: string, relative: boolean): Panel {
+function panel(c: Context, title: string, rows: number[], x: (row: number) => number | string, xTitle: string, relative: boolean): Panel {
   return {
     title: title || capital(c.statistic.title),
     rows,
     build: () => {
       const drawn = points(c, rows, x);
-      return { spec: drawn.length > 0 ? curves(c, drawn, xTitle, relative) : undefined, says: saysOfCurves(c, drawn, at, over, bandsUpTo) };
+      return { spec: drawn.length > 0 ? curves(c, drawn, xTitle, relative) : undefined, text: textOf(c, drawn) };
     },
   };
+}
+
+function textOf(c: Context, drawn: Point[]): string {
+  const has = [isJoined(drawn) ? 'lines' : 'points'];
+  if (drawn.some((p) => p.null !== null)) has.push('null');
+  if (new Set(drawn.map((p) => p.line)).size <= bandsUpTo && drawn.some((p) => p.low !== null)) has.push('interval');
+  return joined(reading(c, 'depth', has), drawn.length === 0 ? nothing : ofCurves(c, drawn.map((p) => p.id)));
 }
 
 /**

@@ -1,7 +1,8 @@
 // Distributions: how a statistic is spread over the samples of a data set, or over the units of a layer.
 
 import { grouped, type Distribution } from '../data';
-import { count, number, shorten } from '../format';
+import { count, number } from '../format';
+import { joined, reading } from '../sentences';
 import type { Source } from '../table';
 import { colour, dash, tip, type Spec } from '../vega';
 import { atLayer, fitting, type Context, type Kind, type Panel } from './kind';
@@ -77,7 +78,7 @@ function panel(c: Context, title: string, found: Distribution[]): Panel {
       return [['model', b.of.model], ['layer', b.of.layer], ['data', b.of.data], ['transformation', b.of.transform], ['parameter', b.of.parameter], ['factor', b.of.factor],
         [c.statistic.name, `${number(b.low)} to ${number(b.high)}`], [`${b.of.of}s`, `${count(b.count)} (${(100 * b.share).toFixed(1)} %)`], ['mean', number(b.of.mean[0])]];
     },
-    build: () => ({ spec: histogram(c, drawn, found[0]?.of ?? 'sample'), says: says(c, found, series) }),
+    build: () => ({ spec: histogram(c, drawn, found[0]?.of ?? 'sample'), text: joined(reading(c, 'distribution', [], found[0]?.of ?? 'sample'), ...found.slice(0, 3).map((d) => d.text)) }),
   };
 }
 
@@ -112,14 +113,4 @@ function histogram(c: Context, drawn: Bin[], of: string): Spec {
       { mark: { type: 'rect', opacity: 0 }, encoding: { x, x2: { field: 'x2' }, y, y2: { datum: 0 }, detail, tooltip: tip } },
     ],
   } as unknown as Spec;
-}
-
-function says(c: Context, found: Distribution[], series: (d: Distribution) => string): string {
-  const of = found[0]?.of ?? 'sample';
-  const read = `How many ${of}s have which value: a narrow hill is ${of}s that are alike, two hills are two kinds.`;
-  const parts = found.slice(0, 3).map((d) => {
-    const name = shorten(c.series.label(series(d)), 40);
-    return `${name} has its mean at ${number(d.mean[0])}, and half of its ${of}s lie between ${number(quantile(d, 0.25))} and ${number(quantile(d, 0.75))}`;
-  });
-  return `${read} ${parts.join('; ')}.`;
 }

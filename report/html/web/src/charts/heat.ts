@@ -3,11 +3,11 @@
 // the second (Figure 8 of Plachouras et al. 2025).
 
 import type { Measure, Scores } from '../data';
-import { capital, number, shorten } from '../format';
-import { saysOfHeat } from '../says';
+import { capital, number } from '../format';
+import { joined, nothing, ofExtremes, reading } from '../sentences';
 import { byNumber } from '../series';
 import { isUnit, tip, type Spec } from '../vega';
-import { chosen, named, panelsBy, under, varies, type Axis, type Context, type Kind } from './kind';
+import { chosen, named, panelsBy, varies, type Axis, type Context, type Kind } from './kind';
 
 type Side = Axis | 'pair' | 'part';
 
@@ -113,23 +113,9 @@ function partsOf(c: Context): (row: number) => string {
 
 const quarters = ['– –', '–', '+', '+ +'];
 
-// namesOf names a tile in a sentence.
-function namesOf(c: Context, [down, across]: [Side, Side], row: number): string[] {
-  const s = c.scores, text = (a: Axis) => shorten(named(a, s.text(a, row)), 40);
-  if (down === 'pair') return [`${under(text('factor'), text('transform'))} at ${s.text('parameter', row)}`];
-  return [text(down as Axis), text(across as Axis)];
-}
-
-// besideChance counts the scores whose intervals leave out what chance gives.
-function besideChance(s: Scores, rows: number[]): string {
-  const with_ = rows.filter((row) => (['null', 'low', 'high'] as const).every((name) => s.number(name, row) !== null));
-  const beyond = with_.filter((row) => s.number('null', row)! < s.number('low', row)! || s.number('null', row)! > s.number('high', row)!);
-  return with_.length === 0 ? '' : ` In ${beyond.length} of ${with_.length} tiles the interval leaves out what chance gives.`;
-}
-
 // tiles draws rows of pairs. Layers lie in order of depth, the first at the bottom as in a network's picture; their axes show depths,
 // since names of layers are too long for them, and the tooltip has the names. Colours on both sides of 0 reach as far in every map: furthest.
-function tiles(c: Context, [down, across]: [Side, Side], rows: number[], furthest: number): { spec?: Spec; says: string } {
+function tiles(c: Context, [down, across]: [Side, Side], rows: number[], furthest: number): { spec?: Spec; text: string } {
   const s = c.scores, part = across === 'part' ? partsOf(c) : () => '';
   const key = (axis: Side, row: number) => {
     if (axis === 'part') return part(row);
@@ -139,13 +125,13 @@ function tiles(c: Context, [down, across]: [Side, Side], rows: number[], furthes
     return `${depth < 0 ? '·' : depth} ${s.text(axis, row)}`; // tells layers of the same depth apart; what stands before the blank is shown
   };
   const drawn = rows.filter((row) => s.number('value', row) !== null).map((row) => ({
-    id: row, y: key(down, row), x: key(across, row), value: s.number('value', row)!, text: number(s.number('value', row)),
+    id: row, y: key(down, row), x: key(across, row), value: s.number('value', row)!, label: number(s.number('value', row)),
   }));
   const values = drawn.map((t) => t.value), low = Math.min(...values), high = Math.max(...values);
   const unit = isUnit(c.statistic) || (c.statistic.range[1] === 1 && low >= 0); // debiased statistics may fall below 0
   const signed = !unit && low < 0 && high > 0;
-  const says = saysOfHeat(c, drawn, (row) => namesOf(c, [down, across], row), signed) + (down === 'pair' ? besideChance(s, drawn.map((t) => t.id)) : '');
-  if (drawn.length === 0) return { says };
+  const text = joined(reading(c, 'heat', [signed ? 'signed' : 'unsigned']), drawn.length === 0 ? nothing : ofExtremes(c, drawn.map((t) => t.id)));
+  if (drawn.length === 0) return { text };
   const ys = sorted(down, drawn.map((t) => t.y)), xs = sorted(across, drawn.map((t) => t.x));
   if (down === 'layer') ys.reverse();
   const height = down === 'pair' ? pairSide * ys.length : side(ys.length);
@@ -168,13 +154,13 @@ function tiles(c: Context, [down, across]: [Side, Side], rows: number[], furthes
         ...(written ? [{
           mark: { type: 'text', fontSize: 11 },
           encoding: {
-            ...encoding, text: { field: 'text', type: 'nominal' }, tooltip: tip,
+            ...encoding, text: { field: 'label', type: 'nominal' }, tooltip: tip,
             color: signed ? { condition: { test: `abs(datum.value) > ${0.75 * furthest}`, value: '#fff' }, value: '#111' } : { condition: { test: `datum.value > ${middle}`, value: '#111' }, value: '#fff' },
           },
         }] : []),
       ],
     } as unknown as Spec,
-    says,
+    text,
   };
 }
 

@@ -27,7 +27,7 @@ export interface Panel {
   source?: Source; // its table, where what it shows are no rows
   describe?: Describe; // its tooltip, likewise
   wide?: boolean;
-  build: () => { spec?: Spec; says: string };
+  build: () => { spec?: Spec; text: string };
 }
 
 export interface Kind {

@@ -3,6 +3,7 @@
 import { grouped, type TuningCurve } from '../data';
 import { number, shorten } from '../format';
 import { look } from '../palette';
+import { joined, nothing, reading } from '../sentences';
 import { tip, type Spec } from '../vega';
 import { atLayer, fitting, type Context, type Kind, type Panel } from './kind';
 
@@ -16,7 +17,7 @@ export const tuning: Kind = {
   list: (c) => curvesOf(c),
   panels: (c) => {
     const all = fitting(c, curvesOf(c));
-    return grouped(atLayer(all, c.choice('layer'), (u) => u), (u) => [u.model, u.transform, u.factor].filter(Boolean).join(', ')).map(([title, found]) => panel(title, found));
+    return grouped(atLayer(all, c.choice('layer'), (u) => u), (u) => [u.model, u.transform, u.factor].filter(Boolean).join(', ')).map(([title, found]) => panel(c, title, found));
   },
 };
 
@@ -31,7 +32,7 @@ interface Step {
   value: number;
 }
 
-function panel(title: string, found: TuningCurve[]): Panel {
+function panel(c: Context, title: string, found: TuningCurve[]): Panel {
   const steps: Step[] = found.flatMap((of) => of.amounts.flatMap((amount, i) => (amount === null || of.values[i] === null ? [] : [{ of, amount, value: of.values[i] }])));
   steps.sort((a, b) => a.of.unit - b.of.unit || a.amount - b.amount);
   const fires = (s: Step) => s.of.threshold[0] !== null && s.of.sign * s.value >= s.of.sign * s.of.threshold[0];
@@ -48,7 +49,7 @@ function panel(title: string, found: TuningCurve[]): Panel {
     },
     describe: (id) => [['layer', steps[id].of.layer], ['unit', String(steps[id].of.unit)], ['amount', number(steps[id].amount)], ['value', number(steps[id].value)],
       ['threshold', number(steps[id].of.threshold[0])], ['fires', fires(steps[id]) ? 'yes' : 'no']],
-    build: () => ({ spec: steps.length === 0 ? undefined : spec(steps, fires), says: says(found, steps, fires) }),
+    build: () => ({ spec: steps.length === 0 ? undefined : spec(steps, fires), text: joined(reading(c, 'tuning'), steps.length === 0 ? nothing : widest(found).text) }),
   };
 }
 
@@ -69,10 +70,7 @@ function spec(steps: Step[], fires: (s: Step) => boolean): Spec {
   } as unknown as Spec;
 }
 
-function says(found: TuningCurve[], steps: Step[], fires: (s: Step) => boolean): string {
-  const read = 'A line for each of the best units; it fires where the points are large. A broad top is invariance, a narrow one selectivity.';
-  if (steps.length === 0) return `${read} There is no number to show.`;
-  const share = (of: TuningCurve) => { const own = steps.filter((s) => s.of === of); return own.filter(fires).length / own.length; };
-  const widest = found.reduce((a, b) => (share(b) > share(a) ? b : a));
-  return `${read} Unit ${widest.unit} fires along the longest part of its trajectory, ${(100 * share(widest)).toFixed(0)} % of the steps.`;
+// widest is the curve of the unit that fires along the largest share of its trajectory.
+function widest(found: TuningCurve[]): TuningCurve {
+  return found.reduce((a, b) => ((b.firing[0] ?? 0) > (a.firing[0] ?? 0) ? b : a));
 }

@@ -1,7 +1,8 @@
 // Units by layer: a column for each layer, its units ordered by their score from bottom to top.
 
 import { grouped, type Distribution } from '../data';
-import { count, number, shorten } from '../format';
+import { count, number } from '../format';
+import { joined, reading } from '../sentences';
 import { isUnit, tip, type Spec } from '../vega';
 import { distributionsOf, quantile, total } from './distribution';
 import { fitting, type Context, type Kind, type Panel } from './kind';
@@ -51,7 +52,7 @@ function panel(c: Context, title: string, found: Distribution[]): Panel {
       csv: (rows) => [['model', 'layer', 'depth', 'from', 'to', c.statistic.name], ...rows.map((i) => [tiles[i].of.model, tiles[i].of.layer, tiles[i].of.depth, tiles[i].rank, tiles[i].rank + 1 / steps, tiles[i].value])],
     },
     describe: (id) => [['model', tiles[id].of.model], ['layer', tiles[id].of.layer], ['units', `${ranks(tiles[id])} of ${count(total(tiles[id].of))}, the lowest first`], [c.statistic.name, number(tiles[id].value)]],
-    build: () => ({ spec: spec(c, tiles, layers), says: says(c, layers) }),
+    build: () => ({ spec: spec(c, tiles, layers), text: joined(reading(c, 'units'), layers[0]?.units ?? '') }),
   };
 }
 
@@ -72,12 +73,4 @@ function spec(c: Context, tiles: Tile[], layers: Distribution[]): Spec {
       tooltip: tip,
     },
   } as unknown as Spec;
-}
-
-function says(c: Context, layers: Distribution[]): string {
-  const read = `A column for each layer, its units from the lowest to the highest; the brighter, the higher their ${c.statistic.title}.`;
-  const middle = layers.map((d) => ({ d, value: quantile(d, 0.5) }));
-  const high = middle.reduce((a, b) => (b.value > a.value ? b : a)), low = middle.reduce((a, b) => (b.value < a.value ? b : a));
-  const name = (d: Distribution) => shorten(d.layer.replace(/_output_0$/, ''), 40);
-  return `${read} The middle unit is highest at ${name(high.d)} (${number(high.value)}) and lowest at ${name(low.d)} (${number(low.value)}).`;
 }

@@ -1,0 +1,28 @@
+package report
+
+// A ReadingPart is a piece of the sentence that says how to read a chart. It holds where the chart has all that When names, words with
+// blanks between: lines or points, intervals, nulls, values of both signs. In braces stand what the series, the items and the statistic
+// are called.
+type ReadingPart struct {
+	Text string `json:"text"`
+	When string `json:"when,omitempty"`
+}
+
+var curveReading = []ReadingPart{
+	{"A point for each layer", "points"}, {", a tick for what chance gives", "points null"},
+	{"A line for each {series}", "lines"}, {", with its 95 % interval", "lines interval"}, {", dotted: what chance gives", "lines null"},
+	{".", ""},
+}
+
+// Readings say how to read each kind of chart.
+var Readings = map[string][]ReadingPart{
+	"depth":     curveReading,
+	"parameter": curveReading,
+	"bars": {{"A bar for each {series}", ""}, {", with its 95 % interval", "interval"},
+		{"; the tick alone is what chance gives", "null"}, {".", ""}},
+	"heat":         {{"Orange is above 0, blue below.", "signed"}, {"The brighter, the higher.", "unsigned"}},
+	"distribution": {{"How many {item}s have which value: a narrow hill is {item}s that are alike, two hills are two kinds.", ""}},
+	"units":        {{"A column for each layer, its units from the lowest to the highest; the brighter, the higher their {statistic}.", ""}},
+	"tuning": {{"A line for each of the best units; it fires where the points are large. " +
+		"A broad top is invariance, a narrow one selectivity.", ""}},
+}

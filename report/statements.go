@@ -1,0 +1,416 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Statement is a sentence about some rows, for beneath a chart that shows them.
+type Statement struct {
+	Kind   string  `json:"kind"`   // CurveStatement, GapStatement or ExtremesStatement
+	Text   string  `json:"text"`   // one or two sentences
+	Weight float64 `json:"weight"` // how much happens in it, in units of the statistic's range
+	Rows   []int   `json:"rows"`   // places of the rows
+}
+
+// The kinds of statements.
+const (
+	CurveStatement    = "curve"    // how one curve runs: for charts that draw all of its rows
+	GapStatement      = "gap"      // where two curves differ most: for charts that draw these two alone
+	ExtremesStatement = "extremes" // which of the rows is highest and lowest: for charts that draw these rows alone
+)
+
+// mostStatementRows bounds the rows that the statements of a run are about, and so the size of a page. Each measure has its share.
+const mostStatementRows = 200_000
+
+// Statements returns what there is to say beneath charts of the rows, by fixed rules.
+func Statements(rows []scores.Row, known []measure.Descriptor) []Statement {
+	b := statementBuilder{rows: rows, levels: Levels(rows)}
+	all := Describe(rows, known)
+	for i, m := range all {
+		b.most = mostStatementRows * (i + 1) / len(all)
+		b.measure(m)
+	}
+	return b.out
+}
+
+type statementBuilder struct {
+	rows   []scores.Row
+	levels []Level
+	names  wording
+	out    []Statement
+	used   int // rows that the statements are about
+	most   int // of them
+}
+
+func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
+	if b.used+len(at) <= b.most {
+		b.out = append(b.out, Statement{kind, text, weight, at})
+		b.used += len(at)
+	}
+}
+
+func (b *statementBuilder) measure(m measure.Descriptor) {
+	label := Measures{m}.ModelLabel
+	b.names = wording{models: len(distinct(b.rows, label)) > 1, data: len(distinct(b.rows, byData)) > 1}
+	layers := Layered(b.rows, m.Name)
+	for _, s := range m.Statistics {
+		var at []int
+		for i := range b.rows {
+			r := &b.rows[i]
+			if b.levels[i] >= OverTrial && r.Measure == m.Name && r.Statistic == s.Name && finite(r.Value) {
+				at = append(at, i)
+			}
+		}
+		if layers {
+			b.curves(at, m, s, "layers")
+		}
+		b.curves(at, m, s, "values")
+		b.extremes(at, m, s, layers)
+	}
+}
+
+// curves adds a statement for each curve over the depth of layers or over the values of a parameter, and for each two of them.
+func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
+	type curve struct {
+		series Series
+		at     []int
+	}
+	names := b.names
+	names.places = over
+	label := Measures{m}.ModelLabel
+	key := func(i int) string {
+		r := &b.rows[i]
+		place := r.Parameter
+		if over == "values" {
+			place = r.Layer + "\x00" + r.OtherLayer
+		}
+		return strings.Join([]string{label(r), r.Data, r.Transform, r.Factor, r.Variant, place}, "\x00")
+	}
+	var curves []curve
+	for _, group := range groupedBy(at, key) {
+		if over == "values" {
+			group = slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[i].Parameter == "" })
+			slices.SortStableFunc(group, func(i, j int) int { return ByNumber(b.rows[i].Parameter, b.rows[j].Parameter) })
+			if len(group) < 2 {
+				continue
+			}
+		} else {
+			slices.SortStableFunc(group, func(i, j int) int { return b.rows[i].Depth - b.rows[j].Depth })
+		}
+		first := &b.rows[group[0]]
+		c := curve{Series{Model: label(first), Data: first.Data, Transform: transformLabel(first), Factor: first.Factor, Variant: first.Variant}, group}
+		for k, i := range group {
+			r := b.rows[i]
+			if over == "values" {
+				c.series.Transform = r.Transform
+				r.Layer, r.OtherLayer, r.Depth = r.Parameter, "", k
+			}
+			c.series.Rows = append(c.series.Rows, r)
+		}
+		f := names.depth(c.series, s)
+		b.add(CurveStatement, f.text, f.weight, group)
+		curves = append(curves, c)
+	}
+	byCase := func(c curve) string {
+		return strings.Join([]string{c.series.Transform, c.series.Factor, c.series.Variant, c.series.Data}, "\x00")
+	}
+	for _, pair := range groupedBy(curves, byCase) {
+		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
+			if text := gap(pair[0].series, pair[1].series); text != "" {
+				b.add(GapStatement, text, 0, slices.Concat(pair[0].at, pair[1].at))
+			}
+		}
+	}
+}
+
+// gap says at which place two curves differ most, "" where they have too few places in common.
+func gap(a, b Series) string {
+	at := make(map[int]scores.Row)
+	for _, r := range b.Rows {
+		at[r.Depth] = r
+	}
+	common, widest := 0, [2]scores.Row{}
+	for _, r := range a.Rows {
+		other, ok := at[r.Depth]
+		if !ok {
+			continue
+		}
+		common++
+		if common == 1 || math.Abs(r.Value-other.Value) > math.Abs(widest[0].Value-widest[1].Value) {
+			widest = [2]scores.Row{r, other}
+		}
+	}
+	if common == 0 || 2*common < min(len(a.Rows), len(b.Rows)) {
+		return ""
+	}
+	p, q := widest[0], widest[1]
+	where := layer(p)
+	if layer(q) != where {
+		where += " and " + layer(q)
+	}
+	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, longestName), Number(p.Value), Shorten(b.Model, longestName), Number(q.Value))
+	if finite(p.High-p.Low) && finite(q.High-q.Low) && !beyond(p, q) {
+		text += ", which is within their intervals"
+	}
+	return text + "."
+}
+
+// A dimension is a field in which the rows of a chart differ.
+type dimension struct {
+	name string
+	of   func(*scores.Row) string
+}
+
+func dimensionsOf(m measure.Descriptor) []dimension {
+	return []dimension{
+		{"variant", func(r *scores.Row) string { return r.Variant }},
+		{"model", Measures{m}.ModelLabel},
+		{"layer", func(r *scores.Row) string { return r.Layer }},
+		{"other layer", func(r *scores.Row) string { return r.OtherLayer }},
+		{"data", byData},
+		{"factor", func(r *scores.Row) string { return r.Factor }},
+		{"transform", byTransform},
+		{"parameter", func(r *scores.Row) string { return r.Parameter }},
+	}
+}
+
+// besideLayers are the fields that charts show layers by.
+var besideLayers = []string{"other layer", "model", "factor", "transform", "parameter"}
+
+// extremes adds a statement for all rows that differ in one or two fields, as those of bars and of heat maps do. Of layers the deepest of
+// each model is meant where they are not one of the fields. The parts of the ranges of several transformations are a field of three.
+func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
+	if len(at) == 0 {
+		return
+	}
+	var varying []dimension
+	for _, d := range dimensionsOf(m) {
+		if slices.ContainsFunc(at, func(i int) bool { return d.of(&b.rows[i]) != d.of(&b.rows[at[0]]) }) {
+			varying = append(varying, d)
+		}
+	}
+	summarised := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.levels[i] != OverValues })
+	deepest := summarised
+	if layers {
+		deepest = b.deepest(summarised)
+	}
+	sets := [][]dimension{nil}
+	for i, d := range varying {
+		if d.name != "layer" || m.Probes {
+			sets = append(sets, []dimension{d})
+		}
+		for _, e := range varying[i+1:] {
+			if d.name != "layer" && e.name != "layer" || m.Probes || slices.Contains(besideLayers, d.name) || slices.Contains(besideLayers, e.name) {
+				sets = append(sets, []dimension{d, e})
+			}
+		}
+	}
+	has := func(set []dimension, name string) bool {
+		return slices.ContainsFunc(set, func(d dimension) bool { return d.name == name })
+	}
+	parts := slices.DeleteFunc(slices.Clone(varying), func(d dimension) bool { return d.name != "factor" && d.name != "transform" && d.name != "parameter" })
+	if len(parts) == 3 {
+		sets = append(sets, parts)
+	}
+	for _, set := range sets {
+		from := summarised
+		switch {
+		case has(set, "parameter"):
+			from = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Parameter == "" })
+		case has(set, "layer"):
+		default:
+			from = deepest
+		}
+		if has(set, "parameter") && layers && !has(set, "layer") {
+			from = b.deepest(from)
+		}
+		fixed := slices.DeleteFunc(slices.Clone(varying), func(d dimension) bool {
+			return has(set, d.name) || d.name == "layer" || d.name == "parameter"
+		})
+		key := func(i int) string {
+			var out []string
+			for _, d := range fixed {
+				out = append(out, d.of(&b.rows[i]))
+			}
+			return strings.Join(out, "\x00")
+		}
+		for _, group := range groupedBy(from, key) {
+			b.add(ExtremesStatement, b.highestAndLowest(group, set, s), 0, group)
+		}
+	}
+}
+
+// deepest returns the rows of the deepest layer of each model; of several at that depth, of the last.
+func (b *statementBuilder) deepest(at []int) []int {
+	type pair struct{ model, other string }
+	of := func(i int) pair { return pair{b.rows[i].Model, b.rows[i].OtherModel} }
+	last := make(map[pair]*scores.Row)
+	for _, i := range at {
+		if known := last[of(i)]; known == nil || b.rows[i].Depth >= known.Depth {
+			last[of(i)] = &b.rows[i]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
+}
+
+// highestAndLowest says which of some rows has the highest value and which the lowest, and how two series compare.
+func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure.StatisticDescriptor) string {
+	compared := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return isSelf(b.rows[i]) })
+	if len(compared) == 0 {
+		compared = at
+	}
+	high, low := compared[0], compared[0]
+	for _, i := range compared {
+		if b.rows[i].Value > b.rows[high].Value {
+			high = i
+		}
+		if b.rows[i].Value < b.rows[low].Value {
+			low = i
+		}
+	}
+	name := func(i int) string { return nameIn(&b.rows[i], set) }
+	if len(at) == 1 {
+		if name(high) == "" {
+			return fmt.Sprintf("It is %s.", Number(b.rows[high].Value))
+		}
+		return fmt.Sprintf("It is %s for %s.", Number(b.rows[high].Value), name(high))
+	}
+	text := fmt.Sprintf("It is highest for %s (%s) and lowest for %s (%s).", name(high), Number(b.rows[high].Value), name(low), Number(b.rows[low].Value))
+	if len(set) == 3 {
+		return text + b.beyondChance(at)
+	}
+	if len(set) == 2 && set[0].name != "layer" {
+		text += b.wins(at, set[0], set[1])
+	}
+	return text
+}
+
+// nameIn names a row by the fields in which it differs from others: "hue under shift at 0.5".
+func nameIn(r *scores.Row, set []dimension) string {
+	text := ""
+	for _, d := range set {
+		value := d.of(r)
+		if d.name == "factor" {
+			value = strings.TrimPrefix(value, "class=")
+		}
+		if d.name == "transform" && !slices.ContainsFunc(set, func(o dimension) bool { return o.name == "parameter" }) {
+			value = transformLabel(r)
+		}
+		value = Shorten(strings.TrimSuffix(value, exported), longestName)
+		switch {
+		case value == "":
+		case text == "":
+			text = value
+		case d.name == "transform" && slices.ContainsFunc(set, func(o dimension) bool { return o.name == "factor" }):
+			text += " under " + value
+		case d.name == "parameter":
+			text += " at " + value
+		default:
+			text += ", " + value
+		}
+	}
+	return text
+}
+
+// wins counts where one of two series is above the other, and where by more than their intervals allow; "" where there are not two.
+func (b *statementBuilder) wins(at []int, series, along dimension) string {
+	values := distinctOf(at, func(i int) string { return series.of(&b.rows[i]) })
+	if len(values) != 2 {
+		return ""
+	}
+	both, ahead := 0, 0
+	var sure [2]int
+	for _, group := range groupedBy(at, func(i int) string { return along.of(&b.rows[i]) }) {
+		if len(group) != 2 {
+			continue
+		}
+		p, q := b.rows[group[0]], b.rows[group[1]]
+		if series.of(&p) != values[0] {
+			p, q = q, p
+		}
+		both++
+		side := 1
+		if p.Value > q.Value {
+			ahead++
+			side = 0
+		}
+		if beyond(p, q) {
+			sure[side]++
+		}
+	}
+	if both == 0 {
+		return ""
+	}
+	name, won, certain := values[0], ahead, sure[0]
+	if 2*ahead < both {
+		name, won, certain = values[1], both-ahead, sure[1]
+	}
+	return fmt.Sprintf(" %s is above the other in %d of %d, in %d by more than their intervals allow.", Shorten(name, longestName), won, both, certain)
+}
+
+// beyondChance counts the rows whose interval leaves out the null.
+func (b *statementBuilder) beyondChance(at []int) string {
+	with, outside := 0, 0
+	for _, i := range at {
+		r := b.rows[i]
+		if !finite(r.Null) || !finite(r.Low) || !finite(r.High) {
+			continue
+		}
+		with++
+		if r.Null < r.Low || r.Null > r.High {
+			outside++
+		}
+	}
+	if with == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" In %d of %d tiles the interval leaves out what chance gives.", outside, with)
+}
+
+// groupedBy brings the items of the same key together, in order of appearance.
+func groupedBy[T any](items []T, key func(T) string) [][]T {
+	place := make(map[string]int)
+	var groups [][]T
+	for _, item := range items {
+		k := key(item)
+		i, seen := place[k]
+		if !seen {
+			i = len(groups)
+			place[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], item)
+	}
+	return groups
+}
+
+func distinctOf[T any](items []T, of func(T) string) []string {
+	var out []string
+	for _, item := range items {
+		if v := of(item); !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Toward says what a higher or a lower value of a statistic means: "Higher: more is kept.", "" where neither is better.
+func Toward(m measure.Descriptor, s measure.StatisticDescriptor) string {
+	better := "more is kept"
+	if m.Level == measure.PairLevel {
+		better = "more alike"
+	}
+	switch s.Direction {
+	case measure.Higher:
+		return "Higher: " + better + "."
+	case measure.Lower:
+		return "Lower: " + better + "."
+	}
+	return ""
+}
