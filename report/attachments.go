@@ -2,7 +2,8 @@ package report
 
 import "os"
 
-// Attachments are what a run folder holds for the eye besides its scores. A page does without any of them.
+// Attachments are what a run folder holds for the eye besides its scores. A page does without any
+// of them.
 type Attachments struct {
 	Distributions []Distribution
 	Curves        []TuningCurve
@@ -10,7 +11,8 @@ type Attachments struct {
 	Notes         []string // what is left out and why; they stand among the warnings of the page
 }
 
-// ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not held up by a damaged image.
+// ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not
+// held up by a damaged image.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -20,7 +22,8 @@ func ReadAttachments(dir string) Attachments {
 	return AttachmentsIn(root)
 }
 
-// AttachmentsIn reads those of an open run folder. A link in the folder leads to nothing outside of it.
+// AttachmentsIn reads those of an open run folder. A link in the folder leads to nothing outside of
+// it.
 func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
 	note := func(notes []string, err error) {

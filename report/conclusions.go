@@ -11,18 +11,20 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Conclusions returns sentences on what people come with: which model is the more invariant, and is that beyond doubt; where in depth
-// do models lose equivariance; which layer to take for a task of localisation. Like Findings they follow from the scores
-// by fixed rules.
+// Conclusions returns sentences on what people come with: which model is the more invariant, and is
+// that beyond doubt; where in depth do models lose equivariance; which layer to take for a task of
+// localisation. Like Findings they follow from the scores by fixed rules.
 func Conclusions(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
 	return nonEmpty(ranking(shown, Describe(shown, known)), lost(shown), localising(shown))
 }
 
-// rankedBy are the statistics that tell which of several models is the more invariant, by measure. The first that rows have counts.
+// rankedBy are the statistics that tell which of several models is the more invariant, by measure.
+// The first that rows have counts.
 var rankedBy = [][2]string{{"effective-invariance", "ei"}, {"prediction-divergence", "js"}, {"accuracy", "drop"}}
 
-// An advantage is how far the best model of a case, a transformation on a data set, is ahead of the next.
+// An advantage is how far the best model of a case, a transformation on a data set, is ahead of the
+// next.
 type advantage struct {
 	best, next Series
 	sure       bool // by more than their intervals allow
@@ -61,8 +63,9 @@ func leadOf(group []Series, d measure.Direction) advantage {
 	return l
 }
 
-// beyond reports whether two scores differ by more than their intervals allow, taken as independent: half widths add by their
-// squares. On the same samples that is on the safe side; noether diff pairs them. Without intervals it does not know, and says no.
+// beyond reports whether two scores differ by more than their intervals allow, taken as
+// independent: half widths add by their squares. On the same samples that is on the safe side;
+// noether diff pairs them. Without intervals it does not know, and says no.
 func beyond(a, b scores.Row) bool {
 	return math.Abs(a.Value-b.Value) > math.Hypot((a.High-a.Low)/2, (b.High-b.Low)/2)
 }
@@ -114,7 +117,8 @@ const (
 	someLoss  = 0.1 // of equivariance, from which on it is spoken of
 )
 
-// lost says by which layer each model has lost half of the equivariance that it loses, under the transformation that costs most.
+// lost says by which layer each model has lost half of the equivariance that it loses, under the
+// transformation that costs most.
 func lost(shown []scores.Row) string {
 	var worst []loss
 	for _, models := range byCase(SeriesOf(shown, measure.Descriptor{Name: "seis"}, "equivariance")) {
@@ -175,8 +179,8 @@ func lossOf(s Series) (loss, bool) {
 	return l, true
 }
 
-// localising names the layer of each model whose equivariance is furthest above its invariance, on average over
-// transformations: it knows where things are.
+// localising names the layer of each model whose equivariance is furthest above its invariance, on
+// average over transformations: it knows where things are.
 func localising(shown []scores.Row) string {
 	best := make(map[string]*candidate)
 	layers := make(map[string]int)

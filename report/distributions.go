@@ -12,11 +12,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Distribution says how the values of a statistic are spread over samples or over the units of a layer: a histogram.
+// A Distribution says how the values of a statistic are spread over samples or over the units of a
+// layer: a histogram.
 type Distribution struct {
 	Subject
-	Low, High float64 // ends of the bins; the same for all models and transformations, so that they can be laid over each other
-	Counts    []int   // of bins of equal width; what lies at the upper end belongs to the last one
+	// Ends of the bins; the same for all models and transformations, so that they can be laid over
+	// each other.
+	Low, High float64
+	Counts    []int // of bins of equal width; what lies at the upper end belongs to the last one
 	Mean      float64
 }
 
@@ -41,8 +44,9 @@ const (
 // A Values hands over values one by one, each with what it belongs to.
 type Values func(each func(Subject, float64)) error
 
-// Distribute counts values, which it walks through twice: to find the ends of the bins, and to count. Values that are not
-// finite are left out. It keeps the first subjects where there are more than a page can hold, and says so.
+// Distribute counts values, which it walks through twice: to find the ends of the bins, and to
+// count. Values that are not finite are left out. It keeps the first subjects where there are more
+// than a page can hold, and says so.
 func Distribute(values Values) (found []Distribution, notes []string, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
@@ -88,7 +92,8 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 	return found, notes, err
 }
 
-// widened gives bins a width where all values are the same, and the interval from 0 to 1 to what nearly fills it.
+// widened gives bins a width where all values are the same, and the interval from 0 to 1 to what
+// nearly fills it.
 func widened(low, high float64) (float64, float64) {
 	if low >= 0 && high <= 1 && high > 0.5 {
 		return 0, 1
@@ -113,8 +118,8 @@ func (d *Distribution) n() int {
 	return n
 }
 
-// readSamples reads how the per-sample values of a run are spread, from samples.parquet in its folder; none where there is no such
-// file.
+// readSamples reads how the per-sample values of a run are spread, from samples.parquet in its
+// folder; none where there is no such file.
 func readSamples(root *os.Root) ([]Distribution, []string, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
@@ -174,8 +179,8 @@ func (d *Distribution) Sentence() string {
 		Number(d.Quantile(0.25)), Number(d.Quantile(0.75)))
 }
 
-// MiddleUnits says, for each distribution over the units of a layer, at which layer of its model the middle unit is highest and lowest.
-// It is "" for others.
+// MiddleUnits says, for each distribution over the units of a layer, at which layer of its model
+// the middle unit is highest and lowest. It is "" for others.
 func MiddleUnits(all []Distribution) []string {
 	out := make([]string, len(all))
 	var units []int

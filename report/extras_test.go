@@ -18,7 +18,8 @@ func TestDistribute(t *testing.T) {
 	}
 	found, notes, err := Distribute(func(each func(Subject, float64)) error {
 		for i := range 81 {
-			each(subject("a"), float64(i)/2) // 0, 0.5, ... 40: two in each bin of width 1, three in the last
+			// 0, 0.5, ... 40: two in each bin of width 1, three in the last
+			each(subject("a"), float64(i)/2)
 		}
 		each(subject("b"), 10)
 		each(subject("b"), nan)
@@ -142,7 +143,8 @@ func TestSamplesOfARun(t *testing.T) {
 	}
 }
 
-// TestRelations checks that the page's relations are those of package correlation, over models that accuracy orders exactly.
+// TestRelations checks that the page's relations are those of package correlation, over models that
+// accuracy orders exactly.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

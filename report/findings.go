@@ -26,8 +26,9 @@ type finding struct {
 	rank   int     // by weight, among those of one statistic
 }
 
-// Findings returns what stands out in the scores, in sentences: for each measure the curve or the comparison in which
-// most happens. The rules are fixed, so the same scores give the same sentences.
+// Findings returns what stands out in the scores, in sentences: for each measure the curve or the
+// comparison in which most happens. The rules are fixed, so the same scores give the same
+// sentences.
 func Findings(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
 	var key []string
@@ -39,7 +40,8 @@ func Findings(rows []scores.Row, known []measure.Descriptor) []string {
 	return key
 }
 
-// FindingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are of an overview.
+// FindingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are
+// of an overview.
 func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
 	var found []finding
@@ -78,8 +80,9 @@ func ranked(found []finding) []finding {
 	return found
 }
 
-// acrossLayers returns the statistics that compare across layers. One without an upper bound has the scale of each layer's
-// activations, so its curve over depth is of those; it is spoken of only where there is nothing else. Baselines are what others are read against.
+// acrossLayers returns the statistics that compare across layers. One without an upper bound has
+// the scale of each layer's activations, so its curve over depth is of those; it is spoken of only
+// where there is nothing else. Baselines are what others are read against.
 func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var bounded []measure.StatisticDescriptor
 	for _, s := range all {
@@ -123,7 +126,8 @@ func (w wording) where(s Series) string {
 	return strings.Join(parts, " ")
 }
 
-// steepest describes the model whose curve over depth has most happening in it, or compares models of a single layer each.
+// steepest describes the model whose curve over depth has most happening in it, or compares models
+// of a single layer each.
 func (w wording) steepest(models []Series, about measure.StatisticDescriptor) finding {
 	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
@@ -150,7 +154,8 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	for _, r := range s.Rows {
 		depths[r.Depth] = true
 	}
-	joined := len(s.Rows) < 2*len(depths) // layers beside each other, several at a depth, make no line
+	// Layers beside each other, several at a depth, make no line.
+	joined := len(s.Rows) < 2*len(depths)
 	var said string
 	switch rho := s.trend(); {
 	case len(s.Rows) == 1:
@@ -169,7 +174,8 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: span / width(about, high.Value)}
 }
 
-// width is the length of a statistic's range, from 0 where only the highest value is known, or the size of a typical value where it has none.
+// width is the length of a statistic's range, from 0 where only the highest value is known, or the
+// size of a typical value where it has none.
 func width(s measure.StatisticDescriptor, typical float64) float64 {
 	switch {
 	case s.Range.Bounded():
@@ -180,8 +186,8 @@ func width(s measure.StatisticDescriptor, typical float64) float64 {
 	return max(math.Abs(typical), math.SmallestNonzeroFloat64)
 }
 
-// chance says at how many layers a score is no better than that of shuffled pairs: the null lies within its interval
-// or beyond, or beyond the value where there is no interval.
+// chance says at how many layers a score is no better than that of shuffled pairs: the null lies
+// within its interval or beyond, or beyond the value where there is no interval.
 func chance(s Series, d measure.Direction, what string) string {
 	var at, with int
 	for _, r := range s.Rows {
@@ -222,8 +228,8 @@ func atChance(r scores.Row, d measure.Direction) bool {
 	return r.Null <= near
 }
 
-// accuracy describes what the transformations cost: for one model from what to what accuracy goes, for several the one
-// that loses most and the one that loses least.
+// accuracy describes what the transformations cost: for one model from what to what accuracy goes,
+// for several the one that loses most and the one that loses least.
 func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	subject := func(s Series) [3]string { return [3]string{s.Model, s.Data, s.Factor} }
 	clean := make(map[[3]string]float64)
@@ -267,8 +273,8 @@ func change(from, to float64) string {
 	}
 }
 
-// predictions describes one statistic of the predictions: under each transformation the models against each other, or
-// the transformations against each other where there is one model.
+// predictions describes one statistic of the predictions: under each transformation the models
+// against each other, or the transformations against each other where there is one model.
 func (w wording) predictions(all []Series, about measure.StatisticDescriptor) []finding {
 	groups := byCase(all)
 	if !w.models {

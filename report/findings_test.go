@@ -89,8 +89,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestChanceHasADirection checks the side of the null: a distance is no better than chance where it is as large as
-// that of unrelated samples.
+// TestChanceHasADirection checks the side of the null: a distance is no better than chance where it
+// is as large as that of unrelated samples.
 func TestChanceHasADirection(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{Value: 0.5, Low: 0.4, High: 0.6}
@@ -125,8 +125,9 @@ func TestOverviewPrefersWhatIsDerived(t *testing.T) {
 	}
 }
 
-// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: of what probes read by the statistic that has an upper
-// bound, and of single units along each movement of gratings.
+// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: of what probes
+// read by the statistic that has an upper bound, and of single units along each movement of
+// gratings.
 func TestFindingsOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, measure, statistic, factor string, value float64) scores.Row {
@@ -163,7 +164,8 @@ func TestFindingsOfFactors(t *testing.T) {
 	}
 }
 
-// TestFindingsOfSingleLayers compares models that have one layer each, and describes the curve where one of them has more.
+// TestFindingsOfSingleLayers compares models that have one layer each, and describes the curve
+// where one of them has more.
 func TestFindingsOfSingleLayers(t *testing.T) {
 	t.Parallel()
 	row := func(model, layer string, depth int, value float64) scores.Row {

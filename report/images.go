@@ -12,14 +12,16 @@ import (
 	"strings"
 )
 
-// An Image is a contact sheet for a report: inputs beside their transforms, inversions, filters, gratings.
+// An Image is a contact sheet for a report: inputs beside their transforms, inversions, filters,
+// gratings.
 type Image struct {
 	ImageText
 	Width, Height int
 	PNG           []byte
 }
 
-// A ImageText is what the file NAME.json beside an image NAME.png says of it. All of it may be absent.
+// A ImageText is what the file NAME.json beside an image NAME.png says of it. All of it may be
+// absent.
 type ImageText struct {
 	Title   string `json:"title"`
 	Caption string `json:"caption"` // one or two sentences: what is to be seen
@@ -36,8 +38,8 @@ const (
 	mostPixels     = 50e6     // of one
 )
 
-// readImages reads the images of a run folder, pictures/*.png and pictures/*/*.png, in the order of their names. What is
-// no image, or is too large for a page, is left out, with a line that says so.
+// readImages reads the images of a run folder, pictures/*.png and pictures/*/*.png, in the order of
+// their names. What is no image, or is too large for a page, is left out, with a line that says so.
 func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// What compares two representations has rows for pairs of layers. Where each layer has one partner they make a curve over depth
-// like any other; where layers are compared with several they make a grid, drawn as a heat map.
+// What compares two representations has rows for pairs of layers. Where each layer has one partner
+// they make a curve over depth like any other; where layers are compared with several they make a
+// grid, drawn as a heat map.
 
 // IsGrid reports whether some layer of the series is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }

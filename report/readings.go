@@ -1,8 +1,8 @@
 package report
 
-// A ReadingPart is a piece of the sentence that says how to read a chart. It holds where the chart has all that When names, words with
-// blanks between: lines or points, intervals, nulls, values of both signs. In braces stand what the series, the items and the statistic
-// are called.
+// A ReadingPart is a piece of the sentence that says how to read a chart. It holds where the chart
+// has all that When names, words with blanks between: lines or points, intervals, nulls, values of
+// both signs. In braces stand what the series, the items and the statistic are called.
 type ReadingPart struct {
 	Text string `json:"text"`
 	When string `json:"when,omitempty"`

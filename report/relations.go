@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Relation is a cloud of points, models or data sets, of a score of the prediction against accuracy: the studies of Deng et
-// al. 2022. Everything is derived by package correlation, with the defaults of `noether correlate`.
+// A Relation is a cloud of points, models or data sets, of a score of the prediction against
+// accuracy: the studies of Deng et al. 2022. Everything is derived by package correlation, with the
+// defaults of `noether correlate`.
 type Relation struct {
 	Measure   string
 	Statistic string
@@ -28,8 +29,8 @@ const (
 	mostFits    = 32 // lines with bands; the relations beyond have their points alone
 )
 
-// Relations gathers what there is to relate: the first statistic of each measure of the prediction under each transformation,
-// against the accuracy on clean data.
+// Relations gathers what there is to relate: the first statistic of each measure of the prediction
+// under each transformation, against the accuracy on clean data.
 func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 	var out []Relation
 	fits := 0
@@ -48,7 +49,8 @@ func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 	return out
 }
 
-// relate returns the relations of one score. One that names no single score of each model and data set has none.
+// relate returns the relations of one score. One that names no single score of each model and data
+// set has none.
 func (r Relation) relate(rows []scores.Row, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By}

@@ -1,13 +1,14 @@
-// Package report shows scores to people: a table in the terminal, and a page for the browser that is one file and
-// works without a network.
+// Package report shows scores to people: a table in the terminal, and a page for the browser that
+// is one file and works without a network.
 //
-// It needs nothing but score rows and the record of the run. Most rows are details: a row for each value of a
-// transformation's parameter, for each trial, for each class. What is shown first are the rows that summarise them,
-// the mean over the values and what is derived over trials; the page keeps the details within reach.
+// It needs nothing but score rows and the record of the run. Most rows are details: a row for each
+// value of a transformation's parameter, for each trial, for each class. What is shown first are
+// the rows that summarise them, the mean over the values and what is derived over trials; the page
+// keeps the details within reach.
 //
-// Names of models, layers and transforms come from other people's files. They are shown as text and nothing else:
-// escaped in the page, where a content security policy also forbids every script but the report's own and every
-// request, and stripped of control characters in the terminal.
+// Names of models, layers and transforms come from other people's files. They are shown as text and
+// nothing else: escaped in the page, where a content security policy also forbids every script but
+// the report's own and every request, and stripped of control characters in the terminal.
 package report
 
 import (
@@ -34,8 +35,8 @@ func identify(r *scores.Row) identity {
 	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic}
 }
 
-// Levels returns the level of each row. The row for all trials is what is derived over them, or the first trial. The row for all
-// values is their mean, or each value where there is no mean.
+// Levels returns the level of each row. The row for all trials is what is derived over them, or the
+// first trial. The row for all values is their mean, or each value where there is no mean.
 func Levels(rows []scores.Row) []Level {
 	type value struct {
 		id        identity
@@ -63,9 +64,10 @@ func Levels(rows []scores.Row) []Level {
 	return levels
 }
 
-// Overview returns the rows to show first, in the order of the study: a mean over values stands where the first of its values does, which
-// comes before the means in a run's scores. Rows of single classes and factors are among them where no row of all samples
-// stands for them: what a probe reads of a hue, or firing rates along the phase of gratings.
+// Overview returns the rows to show first, in the order of the study: a mean over values stands
+// where the first of its values does, which comes before the means in a run's scores. Rows of
+// single classes and factors are among them where no row of all samples stands for them: what a
+// probe reads of a hue, or firing rates along the phase of gratings.
 func Overview(rows []scores.Row) []scores.Row {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {
@@ -115,8 +117,8 @@ func byData(r *scores.Row) string      { return r.Data }
 func byTransform(r *scores.Row) string { return r.Transform }
 func byMeasure(r *scores.Row) string   { return r.Measure }
 
-// OverTrials returns the rows that stand for their trials, in their order: what is derived over them, or the first. Each value of a
-// parameter has its own.
+// OverTrials returns the rows that stand for their trials, in their order: what is derived over
+// them, or the first. Each value of a parameter has its own.
 func OverTrials(rows []scores.Row) []scores.Row {
 	var kept []scores.Row
 	for i, level := range Levels(rows) {

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Series is one statistic of one model under one transformation: its layers by depth, or a single row for the
-// prediction.
+// A Series is one statistic of one model under one transformation: its layers by depth, or a single
+// row for the prediction.
 type Series struct {
 	Model     string // with the other model, where there is one
 	Data      string
@@ -21,7 +21,8 @@ type Series struct {
 	Rows      []scores.Row
 }
 
-// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite number are left out.
+// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite
+// number are left out.
 func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
@@ -48,7 +49,8 @@ func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Serie
 // finite reports whether a value can be said of: a divergence may be infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// byCase groups series by transformation, factor, variant and data: what the series of a group differ in is the model.
+// byCase groups series by transformation, factor, variant and data: what the series of a group
+// differ in is the model.
 func byCase(all []Series) [][]Series {
 	return grouped(all, func(s Series) string { return strings.Join([]string{s.Transform, s.Factor, s.Variant, s.Data}, "\x00") })
 }
@@ -76,8 +78,8 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// Layered reports whether a measure says how layers differ. One that compares models at a single layer of each, the
-// penultimate one, does not.
+// Layered reports whether a measure says how layers differ. One that compares models at a single
+// layer of each, the penultimate one, does not.
 func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
 	at := make(map[pair][2]string)
@@ -113,12 +115,13 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// meaningless reports whether a high score, where higher is better, is no higher than shuffled pairs make it, or within rounding: a layer with fewer
-// observations than patterns reaches 1 whatever the data are, and is not the best of anything.
+// meaningless reports whether a high score, where higher is better, is no higher than shuffled
+// pairs make it, or within rounding: a layer with fewer observations than patterns reaches 1
+// whatever the data are, and is not the best of anything.
 func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// Best and worst are the most and the least invariant layers; for a statistic without a direction, the highest and
-// the lowest.
+// Best and worst are the most and the least invariant layers; for a statistic without a direction,
+// the highest and the lowest.
 func (s Series) Best(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.lowest()
@@ -133,8 +136,8 @@ func (s Series) Worst(d measure.Direction) scores.Row {
 	return s.lowest()
 }
 
-// trend is Spearman's correlation between depth and value, ties sharing their mean rank; 0 for fewer than three
-// layers or where all values are equal.
+// trend is Spearman's correlation between depth and value, ties sharing their mean rank; 0 for
+// fewer than three layers or where all values are equal.
 func (s Series) trend() float64 {
 	if len(s.Rows) < 3 {
 		return 0

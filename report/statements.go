@@ -20,12 +20,15 @@ type Statement struct {
 
 // The kinds of statements.
 const (
-	CurveStatement    = "curve"    // how one curve runs: for charts that draw all of its rows
-	GapStatement      = "gap"      // where two curves differ most: for charts that draw these two alone
-	ExtremesStatement = "extremes" // which of the rows is highest and lowest: for charts that draw these rows alone
+	CurveStatement = "curve" // how one curve runs: for charts that draw all of its rows
+	// Where two curves differ most: for charts that draw these two alone.
+	GapStatement = "gap"
+	// Which of the rows is highest and lowest: for charts that draw these rows alone.
+	ExtremesStatement = "extremes"
 )
 
-// mostStatementRows bounds the rows that the statements of a run are about, and so the size of a page. Each measure has its share.
+// mostStatementRows bounds the rows that the statements of a run are about, and so the size of a
+// page. Each measure has its share.
 const mostStatementRows = 200_000
 
 // Statements returns what there is to say beneath charts of the rows, by fixed rules.
@@ -75,7 +78,8 @@ func (b *statementBuilder) measure(m measure.Descriptor) {
 	}
 }
 
-// curves adds a statement for each curve over the depth of layers or over the values of a parameter, and for each two of them.
+// curves adds a statement for each curve over the depth of layers or over the values of a
+// parameter, and for each two of them.
 func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
 	type curve struct {
 		series Series
@@ -183,8 +187,9 @@ func dimensionsOf(m measure.Descriptor) []dimension {
 // besideLayers are the fields that charts show layers by.
 var besideLayers = []string{"other layer", "model", "factor", "transform", "parameter"}
 
-// extremes adds a statement for all rows that differ in one or two fields, as those of bars and of heat maps do. Of layers the deepest of
-// each model is meant where they are not one of the fields. The parts of the ranges of several transformations are a field of three.
+// extremes adds a statement for all rows that differ in one or two fields, as those of bars and of
+// heat maps do. Of layers the deepest of each model is meant where they are not one of the fields.
+// The parts of the ranges of several transformations are a field of three.
 func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(at) == 0 {
 		return
@@ -246,7 +251,8 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 	}
 }
 
-// deepest returns the rows of the deepest layer of each model; of several at that depth, of the last.
+// deepest returns the rows of the deepest layer of each model; of several at that depth, of the
+// last.
 func (b *statementBuilder) deepest(at []int) []int {
 	type pair struct{ model, other string }
 	of := func(i int) pair { return pair{b.rows[i].Model, b.rows[i].OtherModel} }
@@ -259,7 +265,8 @@ func (b *statementBuilder) deepest(at []int) []int {
 	return slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
-// highestAndLowest says which of some rows has the highest value and which the lowest, and how two series compare.
+// highestAndLowest says which of some rows has the highest value and which the lowest, and how two
+// series compare.
 func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure.StatisticDescriptor) string {
 	compared := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
@@ -318,7 +325,8 @@ func nameIn(r *scores.Row, set []dimension) string {
 	return text
 }
 
-// wins counts where one of two series is above the other, and where by more than their intervals allow; "" where there are not two.
+// wins counts where one of two series is above the other, and where by more than their intervals
+// allow; "" where there are not two.
 func (b *statementBuilder) wins(at []int, series, along dimension) string {
 	values := distinctOf(at, func(i int) string { return series.of(&b.rows[i]) })
 	if len(values) != 2 {
@@ -400,7 +408,8 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 	return out
 }
 
-// Toward says what a higher or a lower value of a statistic means: "Higher: more is kept.", "" where neither is better.
+// Toward says what a higher or a lower value of a statistic means: "Higher: more is kept.", ""
+// where neither is better.
 func Toward(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "more is kept"
 	if m.Level == measure.PairLevel {

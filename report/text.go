@@ -11,7 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Number writes a value with three decimals; large and whole ones with fewer, and "–" for no number.
+// Number writes a value with three decimals; large and whole ones with fewer, and "–" for no
+// number.
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -60,8 +61,8 @@ func Plural(n int, noun string) string {
 // Mebibytes writes "12 MiB".
 func Mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// Printable replaces what would steer a terminal or hide in a page (control characters, and the marks that reverse
-// the direction of text) by "?".
+// Printable replaces what would steer a terminal or hide in a page (control characters, and the
+// marks that reverse the direction of text) by "?".
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -74,8 +75,8 @@ func Printable(s string) string {
 // exported ends the name of nearly every tensor that PyTorch exports, so it tells nothing.
 const exported = "_output_0"
 
-// Shorten brings a name to width cells. It gives up the suffix of exported tensors, then the middle, since names of
-// layers tell themselves apart at both ends: "/layer1/…/Relu_1".
+// Shorten brings a name to width cells. It gives up the suffix of exported tensors, then the
+// middle, since names of layers tell themselves apart at both ends: "/layer1/…/Relu_1".
 func Shorten(s string, width int) string {
 	s = Printable(s)
 	if ansi.StringWidth(s) <= width {
@@ -87,15 +88,16 @@ func Shorten(s string, width int) string {
 		return s
 	}
 	head := ansi.Truncate(s, (width-1)/2, "")
-	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ { // a character of two cells may sit across the cut, or one that joins its neighbour
+	// A character of two cells may sit across the cut, or one that joins its neighbour.
+	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ {
 		if short := head + "…" + ansi.TruncateLeft(s, cut, ""); cut >= w || ansi.StringWidth(short) <= width {
 			return short
 		}
 	}
 }
 
-// Fold breaks a text between its words into lines of at most width cells. Names stay whole, hyphens and all, but for those that are
-// longer than a line.
+// Fold breaks a text between its words into lines of at most width cells. Names stay whole, hyphens
+// and all, but for those that are longer than a line.
 func Fold(text string, width int) []string {
 	var lines []string
 	line := ""

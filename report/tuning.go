@@ -22,7 +22,8 @@ type TuningCurve struct {
 // mostCurvePoints bounds the points of all curves in a page.
 const mostCurvePoints = 100_000
 
-// readCurves reads the tuning curves of a run, from curves.parquet in its folder; none where there is no such file.
+// readCurves reads the tuning curves of a run, from curves.parquet in its folder; none where there
+// is no such file.
 func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) {
 	err = readFile(root, "curves.parquet", func(f io.ReaderAt, size int64) error {
 		type unit struct {

@@ -8,19 +8,23 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Cell is the finished work of one measure for a model, some data, one value of a transformation's parameter and one
-// trial. A study keeps each in a file of its own (see WriteCell); rows are made from cells, and so are means over values
-// and trials (see Table), since cells still have the replicates that an interval of a mean needs.
+// A Cell is the finished work of one measure for a model, some data, one value of a
+// transformation's parameter and one trial. A study keeps each in a file of its own (see
+// WriteCell); rows are made from cells, and so are means over values and trials (see Table), since
+// cells still have the replicates that an interval of a mean needs.
 type Cell struct {
 	Model      string
 	OtherModel string // "" where the measure concerns one model
 	Data       string
 	Transform  string
-	Parameter  string // "" where the transformation has one value or a range, and for the mean over values
-	Trial      int    // 0, 1, ...; MeanOverTrials for what is derived over trials
-	Measure    string
-	Layers     []Layer // one with no name for scores of the whole model
-	PeakMemory int64   // bytes that the process held at most while it worked at the cell and what shared its pass; 0: not known
+	// "" where the transformation has one value or a range, and for the mean over values
+	Parameter string
+	Trial     int // 0, 1, ...; MeanOverTrials for what is derived over trials
+	Measure   string
+	Layers    []Layer // one with no name for scores of the whole model
+	// Bytes that the process held at most while it worked at the cell and what shared its pass; 0:
+	// not known.
+	PeakMemory int64
 }
 
 // MeanOverTrials is the trial of what is derived over trials.
@@ -66,9 +70,10 @@ func Table(study string, cells []Cell, failed ...Failure) []Row {
 	return rows
 }
 
-// Derived returns the cells, then their means over values, then the means over trials of both. Within each the order is
-// that of the cells, so models, layers and values stay as the study has them. A mean that a failed cell belongs to is left out: over
-// the others alone it would be another number under the same name.
+// Derived returns the cells, then their means over values, then the means over trials of both.
+// Within each the order is that of the cells, so models, layers and values stay as the study has
+// them. A mean that a failed cell belongs to is left out: over the others alone it would be another
+// number under the same name.
 func Derived(cells []Cell, failed ...Failure) []Cell {
 	values := OverValues(cells)
 	trials := append(OverTrials(cells), OverTrials(values)...)

@@ -25,7 +25,8 @@ func WriteCell(path string, c Cell) error {
 	return atomicfile.Write(path, seal(data))
 }
 
-// ReadCell reads a cell that WriteCell wrote. A file that is cut short, altered or of another format is an error.
+// ReadCell reads a cell that WriteCell wrote. A file that is cut short, altered or of another
+// format is an error.
 func ReadCell(path string) (Cell, error) {
 	var c Cell
 	data, err := os.ReadFile(path)
@@ -51,7 +52,8 @@ func ParseCell(data []byte) (Cell, error) {
 	return c, nil
 }
 
-// seal ends a JSON object by the checksum of what stands before it, so that a digit that has changed on a disk is found.
+// seal ends a JSON object by the checksum of what stands before it, so that a digit that has
+// changed on a disk is found.
 func seal(object []byte) []byte {
 	before := object[:len(object)-1]
 	return fmt.Appendf(bytes.Clone(before), `,"crc32c":"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
@@ -59,13 +61,15 @@ func seal(object []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealed reports whether an object has the checksum that seal gave it. One without a checksum, of an older program, passes.
+// sealed reports whether an object has the checksum that seal gave it. One without a checksum, of
+// an older program, passes.
 func sealed(data []byte) bool {
 	end := bytes.LastIndex(data, []byte(`,"crc32c":`))
 	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(seal(append(bytes.Clone(data[:end]), '}'))))
 }
 
-// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. Being absent is told apart from null.
+// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. Being absent is
+// told apart from null.
 type number struct {
 	value float64
 	given bool

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes rows as CSV with a line of column names. Numbers have the fewest digits that read back as the same
-// float64; NaN, and a depth or trial that does not apply, are empty.
+// WriteCSV writes rows as CSV with a line of column names. Numbers have the fewest digits that read
+// back as the same float64; NaN, and a depth or trial that does not apply, are empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	c.Write(Columns)

@@ -11,12 +11,14 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// OverValues returns, for every transformation with a list of values, a cell with the means over those values and an
-// empty parameter: with rotations of 90, 180 and 270 degrees, the rotation invariance of Deng et al. 2022.
+// OverValues returns, for every transformation with a list of values, a cell with the means over
+// those values and an empty parameter: with rotations of 90, 180 and 270 degrees, the rotation
+// invariance of Deng et al. 2022.
 //
-// All values are measured on the same samples, so they are no independent observations: n is that of one value, and the
-// interval is the jackknife's from the means of the replicates, group by group. A score has a mean if every value's cell has it;
-// the cells given should therefore be complete.
+// All values are measured on the same samples, so they are no independent observations: n is that
+// of one value, and the interval is the jackknife's from the means of the replicates, group by
+// group. A score has a mean if every value's cell has it; the cells given should therefore be
+// complete.
 func OverValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Parameter != ""
@@ -25,9 +27,10 @@ func OverValues(cells []Cell) []Cell {
 	}, meanOverValues)
 }
 
-// OverTrials returns, for everything that was repeated, a cell with the means over the trials and trial MeanOverTrials. The
-// interval is Student's t over trials, mean +- t_{T-1} s / sqrt T: it speaks of the random draws of the transformation, on
-// samples that are the same in every trial. N is that of one trial.
+// OverTrials returns, for everything that was repeated, a cell with the means over the trials and
+// trial MeanOverTrials. The interval is Student's t over trials, mean +- t_{T-1} s / sqrt T: it
+// speaks of the random draws of the transformation, on samples that are the same in every trial. N
+// is that of one trial.
 func OverTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Trial != MeanOverTrials
@@ -36,8 +39,9 @@ func OverTrials(cells []Cell) []Cell {
 	}, meanOverTrials)
 }
 
-// derive groups the cells by what project makes of their identity, leaving out those that project refuses, and returns
-// the mean cell of each group of several, in the order of the groups' first cells.
+// derive groups the cells by what project makes of their identity, leaving out those that project
+// refuses, and returns the mean cell of each group of several, in the order of the groups' first
+// cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	groups := map[string][]Cell{}
 	var order []string
@@ -137,9 +141,10 @@ func meanScore(scores []measure.Score) measure.Score {
 	return m
 }
 
-// setInterval gives m the computed interval, within the range of the statistic. Where what it is computed from does not vary
-// at all (a proportion that is 1 everywhere, a transformation that draws nothing) it would have no width, which
-// says more than is known; the mean of the intervals of the single scores, which is never too narrow, takes its place.
+// setInterval gives m the computed interval, within the range of the statistic. Where what it is
+// computed from does not vary at all (a proportion that is 1 everywhere, a transformation that
+// draws nothing) it would have no width, which says more than is known; the mean of the intervals
+// of the single scores, which is never too narrow, takes its place.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	m.Low, m.High = compute()
 	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // no more than rounding
@@ -151,7 +156,8 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 }
 
-// meanReplicates averages the replicates group by group; nil unless the same observations are left out in all.
+// meanReplicates averages the replicates group by group; nil unless the same observations are left
+// out in all.
 func meanReplicates(scores []measure.Score) []measure.Replicate {
 	out := slices.Clone(scores[0].Replicates)
 	for _, s := range scores[1:] {

@@ -39,8 +39,8 @@ func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	}
 }
 
-// The mean over values of a statistic that is a mean over samples is the mean, over samples, of the mean over
-// values; so its interval must be the jackknife's of those.
+// The mean over values of a statistic that is a mean over samples is the mean, over samples, of the
+// mean over values; so its interval must be the jackknife's of those.
 func TestMeanOverValuesKnowsOfCorrelation(t *testing.T) {
 	t.Parallel()
 	const n, groups = 203, 20
@@ -75,7 +75,8 @@ func TestMeanOverValuesKnowsOfCorrelation(t *testing.T) {
 	}
 }
 
-// Five values with mean 0.5 and deviation sqrt(0.025): scipy.stats.t.interval(0.95, 4, 0.5, sqrt(0.005)).
+// Five values with mean 0.5 and deviation sqrt(0.025): scipy.stats.t.interval(0.95, 4, 0.5,
+// sqrt(0.005)).
 func TestMeanOverTrials(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
@@ -146,8 +147,8 @@ func TestOnlyWhatIsSharedIsAveraged(t *testing.T) {
 	}
 }
 
-// The table keeps the study's order and holds cells, means over values of each trial, means over trials of each value, and
-// the mean over both.
+// The table keeps the study's order and holds cells, means over values of each trial, means over
+// trials of each value, and the mean over both.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
@@ -182,7 +183,8 @@ func TestTable(t *testing.T) {
 
 func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
 	t.Parallel()
-	// Twenty groups of 25 of 500 samples, all right: the jackknife finds no spread but that of rounding.
+	// Twenty groups of 25 of 500 samples, all right: the jackknife finds no spread but that of
+	// rounding.
 	var cells []scores.Cell
 	for _, p := range []string{"90", "180", "270"} {
 		s := measure.Score{Statistic: "clean", Value: 1, Low: 0.992, High: 1, Null: math.NaN(), N: 500, Max: 1}

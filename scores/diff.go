@@ -21,18 +21,18 @@ type Difference struct {
 	Paired bool // the interval knows that both were measured on the same samples
 }
 
-// Rounding is what two computations of one score may differ by, relative to the score or to 1: the order in which samples are
-// added depends on batches, cores and shards.
+// Rounding is what two computations of one score may differ by, relative to the score or to 1: the
+// order in which samples are added depends on batches, cores and shards.
 const Rounding = 1e-6
 
-// Beyond reports whether the difference is more than chance, and more than rounding: its interval does not hold 0, and it is
-// larger than Rounding.
+// Beyond reports whether the difference is more than chance, and more than rounding: its interval
+// does not hold 0, and it is larger than Rounding.
 func (d Difference) Beyond() bool {
 	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > Rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
-// ByChance is how many of the differences would lie beyond their 95 % intervals if nothing differed: one in twenty of those that
-// have one.
+// ByChance is how many of the differences would lie beyond their 95 % intervals if nothing
+// differed: one in twenty of those that have one.
 func ByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
@@ -47,17 +47,18 @@ func ByChance(differences []Difference) float64 {
 type Comparison struct {
 	// Models renames the models of the first run to those of the second; nil: by name.
 	Models map[string]string
-	// SameSamples reports whether a data set of that name holds the same samples in the same order in both runs, so that
-	// scores can be compared sample group by sample group.
+	// SameSamples reports whether a data set of that name holds the same samples in the same order
+	// in both runs, so that scores can be compared sample group by sample group.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs, those that are derived included (see Derived), and returns a difference for every
-// score that both have, in the order of the first run.
+// Diff compares the cells of two runs, those that are derived included (see Derived), and returns a
+// difference for every score that both have, in the order of the first run.
 //
-// Where both were measured on the same samples the interval is the jackknife's of the difference: what a sample does to both
-// scores cancels, so differences show that two separate intervals would hide. Elsewhere the two intervals are
-// added as independent ones are, half widths by their squares.
+// Where both were measured on the same samples the interval is the jackknife's of the difference:
+// what a sample does to both scores cancels, so differences show that two separate intervals would
+// hide. Elsewhere the two intervals are added as independent ones are, half widths by their
+// squares.
 func (c Comparison) Diff(a, b []Cell) []Difference {
 	type key struct {
 		cell  string
@@ -139,8 +140,9 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is what a difference must not be, as a user writes it: `effective-invariance.ei < -0.02`, a selector, a
-// comparison and a bound on B - A. Only differences beyond chance count, unless it ends in an exclamation mark.
+// A Condition is what a difference must not be, as a user writes it: `effective-invariance.ei <
+// -0.02`, a selector, a comparison and a bound on B - A. Only differences beyond chance count,
+// unless it ends in an exclamation mark.
 type Condition struct {
 	Selector Selector
 	Less     bool // the difference is below the bound; else above
@@ -180,8 +182,9 @@ func (c Condition) String() string {
 	return text
 }
 
-// FailingValues returns the rows whose values, in place of differences, meet the condition: with their whole interval, where they
-// have one and chance is not to count; the worst first. It fails where the selector names none, as Failing does.
+// FailingValues returns the rows whose values, in place of differences, meet the condition: with
+// their whole interval, where they have one and chance is not to count; the worst first. It fails
+// where the selector names none, as Failing does.
 func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	named := c.Selector.matching(rows)
 	if len(named) == 0 {
@@ -206,8 +209,8 @@ func (c Condition) met(r Row) bool {
 	return c.Less && high < c.Bound || !c.Less && low > c.Bound
 }
 
-// Failing returns the differences that meet the condition. It fails where the selector names none, lest a slip in a
-// name pass every gate.
+// Failing returns the differences that meet the condition. It fails where the selector names none,
+// lest a slip in a name pass every gate.
 func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 	var out []Difference
 	named := false

@@ -27,8 +27,9 @@ func cellOf(model string, groups ...float64) Cell {
 		Layers: []Layer{{Depth: NoDepth, Scores: []measure.Score{s}}}}
 }
 
-// Two models whose scores vary much from group to group, and always by the same amount from each other: only the paired
-// interval shows it. By hand, differences 0.01, 0.02, 0.03 have the mean 0.02 and the standard error 0.01 / sqrt 3, with t = 4.3027.
+// Two models whose scores vary much from group to group, and always by the same amount from each
+// other: only the paired interval shows it. By hand, differences 0.01, 0.02, 0.03 have the mean
+// 0.02 and the standard error 0.01 / sqrt 3, with t = 4.3027.
 func TestDiffIsPaired(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
@@ -47,7 +48,8 @@ func TestDiffIsPaired(t *testing.T) {
 	}
 }
 
-// Runs of one study on two machines differ in the last digits; an interval as narrow as that is no finding.
+// Runs of one study on two machines differ in the last digits; an interval as narrow as that is no
+// finding.
 func TestRoundingIsNoDifference(t *testing.T) {
 	row := func(v float64) Row { return Row{Value: v} }
 	for _, c := range []struct {

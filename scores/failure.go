@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Failure is work of a study that could not be done: a cell, or all cells of a model or of a data set that could not
-// be opened. A run folder keeps each in a file of its own until the work succeeds.
+// A Failure is work of a study that could not be done: a cell, or all cells of a model or of a data
+// set that could not be opened. A run folder keeps each in a file of its own until the work
+// succeeds.
 type Failure struct {
 	Key       string    `json:"key"` // of the cell; "model-..." and "data-..." where no cell is known
 	Model     string    `json:"model,omitempty"`

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// A Filter chooses rows. Each list names what is kept, by names or patterns such as "resnet*"; an empty list keeps all. In a pattern *
-// stands for any text, / among it.
+// A Filter chooses rows. Each list names what is kept, by names or patterns such as "resnet*"; an
+// empty list keeps all. In a pattern * stands for any text, / among it.
 type Filter struct {
 	Measure, Statistic, Model, Data, Transform, Parameter, Layer, Variant, Factor []string
 }
 
-// Rows returns the rows that the filter keeps. A name that no row bears is an error, lest a slip pass for an empty run.
+// Rows returns the rows that the filter keeps. A name that no row bears is an error, lest a slip
+// pass for an empty run.
 func (f Filter) Rows(rows []Row) ([]Row, error) {
 	for _, c := range f.criteria() {
 		for _, pattern := range c.patterns {

@@ -2,7 +2,8 @@ package scores
 
 import "encoding/json"
 
-// MarshalJSON writes a row as an object with the names of the columns. What a CSV leaves empty is left out.
+// MarshalJSON writes a row as an object with the names of the columns. What a CSV leaves empty is
+// left out.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Study      string  `json:"study"`

@@ -11,7 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// parquetRow is a Row as Parquet holds it: columns as in scores.csv, with nulls for what does not apply.
+// parquetRow is a Row as Parquet holds it: columns as in scores.csv, with nulls for what does not
+// apply.
 type parquetRow struct {
 	Study      string   `parquet:"study,dict"`
 	Model      string   `parquet:"model,dict"`
@@ -35,8 +36,8 @@ type parquetRow struct {
 	Warning    string   `parquet:"warning,dict"`
 }
 
-// WriteParquet writes rows as Parquet (zstd), with the columns of scores.csv; NaN, and a depth or trial that does not
-// apply, are null.
+// WriteParquet writes rows as Parquet (zstd), with the columns of scores.csv; NaN, and a depth or
+// trial that does not apply, are null.
 func WriteParquet(w io.Writer, rows []Row) error {
 	p := newParquetWriter[parquetRow](w)
 	for _, r := range rows {
@@ -66,7 +67,8 @@ func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 	return rows, err
 }
 
-// readParquet hands the rows of a Parquet file to each, some at a time. The file must have the given columns.
+// readParquet hands the rows of a Parquet file to each, some at a time. The file must have the
+// given columns.
 func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([]T)) (err error) {
 	defer func() {
 		// The library panics on some damaged files; for us those are bad input like any other.
@@ -108,8 +110,9 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 	}
 }
 
-// checkRow checks that a row has one value of each column, of the column's type: where the head of a page lies about how many
-// values it holds, columns fall out of step, and the library would take a number for the address of a text.
+// checkRow checks that a row has one value of each column, of the column's type: where the head of
+// a page lies about how many values it holds, columns fall out of step, and the library would take
+// a number for the address of a text.
 func checkRow(row parquet.Row, fields []parquet.Field) error {
 	if len(row) != len(fields) {
 		return fmt.Errorf("its %d columns are out of step: a row has %d values", len(fields), len(row))
@@ -127,8 +130,8 @@ func checkRow(row parquet.Row, fields []parquet.Field) error {
 	return nil
 }
 
-// openParquet opens a file whose footer fits into it: the library makes room for what the footer is said to take before it
-// reads it. Indexes and filters, which nobody here asks for, are left alone.
+// openParquet opens a file whose footer fits into it: the library makes room for what the footer is
+// said to take before it reads it. Indexes and filters, which nobody here asks for, are left alone.
 func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	var end [8]byte // length of the footer, magic number
 	if size < int64(len(end)) {
@@ -146,7 +149,8 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	}
 	for _, group := range file.Metadata().RowGroups {
 		for _, chunk := range group.Columns {
-			if got := chunk.MetaData.Codec; got != compression.CompressionCodec() { // that of LZ4 asks for ever more memory where it is the wrong one
+			// That of LZ4 asks for ever more memory where it is the wrong one.
+			if got := chunk.MetaData.Codec; got != compression.CompressionCodec() {
 				return nil, fmt.Errorf("the Parquet file is compressed by %v, not %v", got, compression)
 			}
 		}
@@ -154,8 +158,8 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	return file, nil
 }
 
-// sameColumns checks that the columns of a file that are wanted have the types with which they were written: the library takes the
-// values of one type for those of another.
+// sameColumns checks that the columns of a file that are wanted have the types with which they were
+// written: the library takes the values of one type for those of another.
 func sameColumns(have, want *parquet.Schema, columns []string) error {
 	for _, c := range columns {
 		got, ok := have.Lookup(c)

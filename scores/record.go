@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Record is what a run folder says of itself besides its scores (run.json): what was run, with which versions, on
-// which bytes, and what was left out. A report is made from rows and a record alone.
+// A Record is what a run folder says of itself besides its scores (run.json): what was run, with
+// which versions, on which bytes, and what was left out. A report is made from rows and a record
+// alone.
 type Record struct {
 	Study    string     `json:"study"`
 	Seed     uint64     `json:"seed"`
@@ -36,15 +37,16 @@ type Record struct {
 	Resolved string               `json:"-"`                // the text of study.yaml as resolved
 }
 
-// Resources are what a run has used: the process that wrote the record, not those before it or beside it.
+// Resources are what a run has used: the process that wrote the record, not those before it or
+// beside it.
 type Resources struct {
 	Seconds    float64 `json:"seconds"` // from the start of the run
 	Stages     []Stage `json:"stages"`
 	PeakMemory int64   `json:"peak_memory"` // bytes in memory at most
 }
 
-// A Stage is the time that a run has spent on one kind of work. Samples are decoded and transformed beside the engine, so
-// that stages add up to more than the whole.
+// A Stage is the time that a run has spent on one kind of work. Samples are decoded and transformed
+// beside the engine, so that stages add up to more than the whole.
 type Stage struct {
 	Name    string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
@@ -113,7 +115,8 @@ func WriteRecord(path string, r Record) error {
 	return atomicfile.Write(path, append(data, '\n'))
 }
 
-// ReadRecord reads a record that WriteRecord wrote. A file that is cut short or has other fields is an error.
+// ReadRecord reads a record that WriteRecord wrote. A file that is cut short or has other fields is
+// an error.
 func ReadRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -138,8 +141,8 @@ func ParseRecord(data []byte) (Record, error) {
 	return r, nil
 }
 
-// SameSamples returns what a Comparison of two runs wants to know: whether a data set of a name holds the same samples in the same
-// order in both.
+// SameSamples returns what a Comparison of two runs wants to know: whether a data set of a name
+// holds the same samples in the same order in both.
 func SameSamples(a, b Record) func(data string) bool {
 	print := func(r Record, name string) string {
 		for _, d := range r.Data {

@@ -22,7 +22,8 @@ type SampleRow struct {
 	Value     float64
 }
 
-// SampleColumns are the names of the columns in samples.parquet, in order. They are a public contract.
+// SampleColumns are the names of the columns in samples.parquet, in order. They are a public
+// contract.
 var SampleColumns = []string{
 	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value",
 }
@@ -43,7 +44,8 @@ type parquetSample struct {
 	Value     *float64 `parquet:"value"`
 }
 
-// A SampleWriter writes per-sample values as Parquet, some rows at a time: a study may have many millions.
+// A SampleWriter writes per-sample values as Parquet, some rows at a time: a study may have many
+// millions.
 type SampleWriter struct{ rows parquetWriter[parquetSample] }
 
 // NewSampleWriter starts a file.

@@ -11,9 +11,10 @@ import (
 //
 //	MEASURE.STATISTIC[@TRANSFORM[=PARAMETER]][/LAYER]
 //
-// for instance effective-invariance.ei@rotation, accuracy.clean, seis.equivariance@shift=0.25/relu3. What is left out
-// matches everything, as long as that leaves one score; where a score was repeated or has several values of a parameter,
-// the mean over them is meant.
+// for instance effective-invariance.ei@rotation, accuracy.clean,
+// seis.equivariance@shift=0.25/relu3. What is left out matches everything, as long as that leaves
+// one score; where a score was repeated or has several values of a parameter, the mean over them is
+// meant.
 type Selector struct {
 	Measure, Statistic   string
 	Transform, Parameter string // "": any
@@ -48,9 +49,10 @@ func (s Selector) String() string {
 	return text
 }
 
-// Select returns the rows that the selector names, at most one for each model and data set, in the order of the rows. Rows that
-// concern a class or a factor are passed over. It fails where nothing matches, saying what there is, and where a model
-// and a data set have several different matches, saying which.
+// Select returns the rows that the selector names, at most one for each model and data set, in the
+// order of the rows. Rows that concern a class or a factor are passed over. It fails where nothing
+// matches, saying what there is, and where a model and a data set have several different matches,
+// saying which.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {
@@ -86,7 +88,8 @@ func (s Selector) matching(rows []Row) []Row {
 	return out
 }
 
-// prefer keeps, of the rows on one subject and transformation, those that are good, if there are any.
+// prefer keeps, of the rows on one subject and transformation, those that are good, if there are
+// any.
 func prefer(rows []Row, good func(Row) bool) []Row {
 	type group struct{ model, other, data, transform, layer string }
 	of := func(r Row) group { return group{r.Model, r.OtherModel, r.Data, r.Transform, r.Layer} }

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow is what was found of one unit of a layer: a row of units.parquet. The Layer and the Factor of the UnitScore are Layer and Factor of
-// the row.
+// A UnitRow is what was found of one unit of a layer: a row of units.parquet. The Layer and the
+// Factor of the UnitScore are Layer and Factor of the row.
 type UnitRow struct {
 	Study     string
 	Model     string
@@ -112,7 +112,8 @@ type CurveRow struct {
 	measure.UnitResponse
 }
 
-// CurveColumns are the names of the columns in curves.parquet, in order. They are a public contract.
+// CurveColumns are the names of the columns in curves.parquet, in order. They are a public
+// contract.
 var CurveColumns = []string{
 	"study", "model", "layer", "depth", "data", "transform", "trial", "measure", "factor",
 	"unit", "sign", "threshold", "strongest", "step", "amount", "value",

@@ -17,8 +17,8 @@ const (
 	mostBars  = 200
 )
 
-// drawBars draws a bar for each row, beside each other by what the categories are: the first field that differs, or factors where
-// there are some.
+// drawBars draws a bar for each row, beside each other by what the categories are: the first field
+// that differs, or factors where there are some.
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {
@@ -62,7 +62,8 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// summary are the rows of an overview, and those of classes and factors where a run has been filtered down to them.
+// summary are the rows of an overview, and those of classes and factors where a run has been
+// filtered down to them.
 func summary(rows []scores.Row) []scores.Row {
 	if kept := report.Overview(rows); len(kept) > 0 {
 		return kept
@@ -70,7 +71,8 @@ func summary(rows []scores.Row) []scores.Row {
 	return report.OverTrials(rows)
 }
 
-// category is what the bars stand for: the field asked for, the factors, or the first field that differs.
+// category is what the bars stand for: the field asked for, the factors, or the first field that
+// differs.
 func category(rows []scores.Row, o Options) Field {
 	if o.Across != "" {
 		return o.Across

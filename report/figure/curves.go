@@ -122,8 +122,8 @@ func (s style) valueTitle(g group, room vg.Length) string {
 // upright is the room of a value axis that stands.
 func upright(o Options, panels int) vg.Length { return panelHeight(panels, o) - 11*vg.Millimeter }
 
-// span sets the value axis to the whole range of the statistic where that is 0 to 1, so that figures compare at a glance; else it
-// holds 0 and all that is drawn.
+// span sets the value axis to the whole range of the statistic where that is 0 to 1, so that
+// figures compare at a glance; else it holds 0 and all that is drawn.
 func (s style) span(p *plot.Plot, g group, o Options) {
 	low, high := extent(g)
 	switch {
@@ -202,7 +202,8 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	return nil
 }
 
-// addNull draws what chance gives: a shaded floor where higher is more invariant, else a dotted line.
+// addNull draws what chance gives: a shaded floor where higher is more invariant, else a dotted
+// line.
 func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDescriptor) error {
 	if len(null) == 0 {
 		return nil

@@ -11,10 +11,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// bins of a histogram. Effective invariance and its like pile up at their bounds, and finer bins would only make their peaks narrower.
+// bins of a histogram. Effective invariance and its like pile up at their bounds, and finer bins
+// would only make their peaks narrower.
 const bins = 25
 
-// drawDistribution draws a histogram of the rows' values for each series: which share of them lies in which bin.
+// drawDistribution draws a histogram of the rows' values for each series: which share of them lies
+// in which bin.
 func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.Clone(rows))
 	if !o.Every {

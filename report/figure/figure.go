@@ -1,12 +1,14 @@
-// Package figure draws figures for papers from the rows of scores: as PDF, SVG or PNG, without a browser, in the widths of one
-// and of two columns.
+// Package figure draws figures for papers from the rows of scores: as PDF, SVG or PNG, without a
+// browser, in the widths of one and of two columns.
 //
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
-// The rows that are left by a filter (scores.Filter) are divided among panels and colours: the first field in which they differ (model,
-// transformation, statistic, data, ...) is told by colour, the others by panels, unless the options say otherwise. Bands and bars with
-// caps are the rows' 95 % intervals; the null is a shaded floor where higher values are the more invariant ones, else a dotted line.
+// The rows that are left by a filter (scores.Filter) are divided among panels and colours: the
+// first field in which they differ (model, transformation, statistic, data, ...) is told by colour,
+// the others by panels, unless the options say otherwise. Bands and bars with caps are the rows' 95
+// % intervals; the null is a shaded floor where higher values are the more invariant ones, else a
+// dotted line.
 package figure
 
 import (
@@ -38,7 +40,8 @@ const (
 	Bars         Chart = "bars"         // a bar for each model, transformation or class
 	Heat         Chart = "heat"         // a matrix in colours
 	Distribution Chart = "distribution" // histograms of the rows' values: rows of samples, say
-	Scatter      Chart = "scatter"      // one score against another with a line and its band; see DrawScatter
+	// One score against another with a line and its band; see DrawScatter.
+	Scatter Chart = "scatter"
 )
 
 // Charts are the kinds that Draw draws, and Scatter.
@@ -52,15 +55,17 @@ type Options struct {
 	Height   float64 // in mm; 0: from the width and the number of panels
 	Serif    bool    // letters with serifs, for papers set in Times
 	Title    string
-	Relative bool                 // depth from 0, the first layer measured, to 1, the last
-	Zoom     bool                 // axes span the values, rather than the statistic's whole range
-	Colour   Field                // told by colour; "": the first field that differs
-	Panel    Field                // told by panels; "": all others that differ
-	Across   Field                // columns of a heat map; "": chosen by the rows
-	Down     Field                // rows of a heat map
-	Labels   bool                 // a scatter's points bear their names
-	Measures []measure.Descriptor // of the rows' measures; a measure without one is shown by its name
-	Every    bool                 // draw every statistic that the rows hold, not just those worth a first look
+	Relative bool  // depth from 0, the first layer measured, to 1, the last
+	Zoom     bool  // axes span the values, rather than the statistic's whole range
+	Colour   Field // told by colour; "": the first field that differs
+	Panel    Field // told by panels; "": all others that differ
+	Across   Field // columns of a heat map; "": chosen by the rows
+	Down     Field // rows of a heat map
+	Labels   bool  // a scatter's points bear their names
+	// Of the rows' measures; a measure without one is shown by its name.
+	Measures []measure.Descriptor
+	// Draw every statistic that the rows hold, not just those worth a first look.
+	Every bool
 
 	measures report.Measures // of the rows that are drawn
 	across   int             // panels beside each other at most; 0: as many as fit
@@ -83,7 +88,8 @@ type Figure struct {
 	width, height vg.Length
 }
 
-// Draw draws a chart of rows. Rows that stand for others (means over values and trials) are preferred to what they stand for.
+// Draw draws a chart of rows. Rows that stand for others (means over values and trials) are
+// preferred to what they stand for.
 func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	if o.Columns != 0 && o.Columns != 1 && o.Columns != 2 {
 		return nil, fmt.Errorf("a figure spans 1 or 2 columns, not %d", o.Columns)
@@ -212,8 +218,8 @@ func (f *Figure) draw(c draw.Canvas) {
 	f.drawPanels(c)
 }
 
-// drawPanels draws the panels in tiles. Their data areas are of one size, whatever their labels take: each tile is cropped until
-// its margins are those of the panel that needs the most.
+// drawPanels draws the panels in tiles. Their data areas are of one size, whatever their labels
+// take: each tile is cropped until its margins are those of the panel that needs the most.
 func (f *Figure) drawPanels(c draw.Canvas) {
 	gap := 2.5 * vg.Millimeter
 	tiles := draw.Tiles{Rows: f.down(), Cols: f.across, PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 3, PadLeft: gap / 3, PadRight: gap / 2}

@@ -20,7 +20,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// study makes the rows of a small study: two models with layers, two transformations, one of them with values.
+// study makes the rows of a small study: two models with layers, two transformations, one of them
+// with values.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row

@@ -19,8 +19,8 @@ import (
 // mostCells is how many columns or rows a heat map has at most.
 const mostCells = 400
 
-// drawHeat draws matrices in colours: layers by layers where layers are compared, models by models where models are, else layers
-// or transformations by models.
+// drawHeat draws matrices in colours: layers by layers where layers are compared, models by models
+// where models are, else layers or transformations by models.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	rows = matrixRows(rows, &o)
 	if len(rows) == 0 {
@@ -71,8 +71,8 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows are the rows that a heat map shows. Scores in parts, such as those by the quarters of a range, settle what is across and down
-// where nobody has said.
+// matrixRows are the rows that a heat map shows. Scores in parts, such as those by the quarters of
+// a range, settle what is across and down where nobody has said.
 func matrixRows(rows []scores.Row, o *Options) []scores.Row {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" && areInParts(all) {
@@ -212,7 +212,8 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	return m, nil
 }
 
-// orderLike puts names in the order that others have, where they are the same: a model compared with itself has one order.
+// orderLike puts names in the order that others have, where they are the same: a model compared
+// with itself has one order.
 func (m *matrix) orderLike(order, names []string) []string {
 	out := slices.Clone(names)
 	slices.SortStableFunc(out, func(a, b string) int {

@@ -19,7 +19,8 @@ const (
 	legendRow = 3.6 * vg.Millimeter
 )
 
-// legendRows lays the entries out from left to right in as many rows as they take. One entry alone tells nothing apart.
+// legendRows lays the entries out from left to right in as many rows as they take. One entry alone
+// tells nothing apart.
 func (f *Figure) legendRows() [][]entry {
 	if len(f.legend) < 2 {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// disturbed are what probes for two factors lose in the quarters of two transformations' ranges, and over all of each.
+// disturbed are what probes for two factors lose in the quarters of two transformations' ranges,
+// and over all of each.
 func disturbed() []scores.Row {
 	var rows []scores.Row
 	for f, factor := range []string{"hue", "value"} {
@@ -24,7 +25,8 @@ func disturbed() []scores.Row {
 	return rows
 }
 
-// A matrix of factors under transformations has the quarters of each one's own range side by side, in order of their numbers.
+// A matrix of factors under transformations has the quarters of each one's own range side by side,
+// in order of their numbers.
 func TestMatrixOfQuarters(t *testing.T) {
 	t.Parallel()
 	text := words(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))

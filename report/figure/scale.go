@@ -12,8 +12,8 @@ import (
 
 var grey = color.RGBA{0x60, 0x60, 0x60, 255}
 
-// viridis at eighths: dark to light in equal steps of lightness, for colour-blind eyes and for grey printers (Smith and van der Walt
-// 2015).
+// viridis at eighths: dark to light in equal steps of lightness, for colour-blind eyes and for grey
+// printers (Smith and van der Walt 2015).
 var viridis = []color.RGBA{
 	{68, 1, 84, 255}, {71, 45, 123, 255}, {59, 82, 139, 255}, {44, 114, 142, 255}, {33, 145, 140, 255},
 	{40, 174, 128, 255}, {94, 201, 98, 255}, {173, 220, 48, 255}, {253, 231, 37, 255},

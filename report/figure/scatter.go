@@ -20,8 +20,9 @@ type Cloud struct {
 	Fit   *correlation.Fit
 }
 
-// DrawScatter draws points with their robust line, the band that holds 95 % of the lines through resampled points, and what
-// correlates. Colours are the points' groups. logit says that the fits are on the logit scale; so is the axis then.
+// DrawScatter draws points with their robust line, the band that holds 95 % of the lines through
+// resampled points, and what correlates. Colours are the points' groups. logit says that the fits
+// are on the logit scale; so is the axis then.
 func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err

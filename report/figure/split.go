@@ -32,7 +32,8 @@ var fields = map[Field]func(*scores.Row) string{
 	"part":      func(r *scores.Row) string { return r.Parameter }, // see inParts
 }
 
-// of returns the value of a row's field. The measures say how two models that are compared are named.
+// of returns the value of a row's field. The measures say how two models that are compared are
+// named.
 func (f Field) of(measures report.Measures, r *scores.Row) string {
 	if f == "model" {
 		return measures.ModelLabel(r)
@@ -88,7 +89,8 @@ type split struct {
 	groups   []group
 }
 
-// divide divides rows by the fields in which they differ, the first of them by colour. keep are fields that the chart's axes tell.
+// divide divides rows by the fields in which they differ, the first of them by colour. keep are
+// fields that the chart's axes tell.
 func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split, error) {
 	if len(rows) == 0 {
 		return nil, errEmpty
@@ -102,7 +104,8 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	s := &split{measures: o.measures, colour: o.Colour}
 	if s.colour == "" {
 		for _, f := range differing {
-			if f != "statistic" && f != o.Panel { // statistics have axes of their own, and so panels, if that can be
+			// Statistics have axes of their own, and so panels, if that can be.
+			if f != "statistic" && f != o.Panel {
 				s.colour = f
 				break
 			}
@@ -208,8 +211,9 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// headlines keeps, where the rows hold several statistics, those worth a first look: with a direction, and with bounds where any has
-// them, so that they compare. A statistic asked for by a filter is alone and so stays.
+// headlines keeps, where the rows hold several statistics, those worth a first look: with a
+// direction, and with bounds where any has them, so that they compare. A statistic asked for by a
+// filter is alone and so stays.
 func headlines(rows []scores.Row, measures report.Measures) []scores.Row {
 	keep := map[string]bool{}
 	for _, m := range report.Describe(rows, measures) {

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// A style holds the fonts and the quiet colours. Sizes are those of captions and footnotes in print: 8 and 7 points.
+// A style holds the fonts and the quiet colours. Sizes are those of captions and footnotes in
+// print: 8 and 7 points.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
@@ -66,7 +67,8 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 	return words
 }
 
-// fitAll shortens names to a room. Where that makes different names the same, they are first rid of what all have in common at both ends.
+// fitAll shortens names to a room. Where that makes different names the same, they are first rid of
+// what all have in common at both ends.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
 		var out []string
@@ -188,8 +190,9 @@ func tickLabel(v float64, decimals int) string {
 	return strconv.FormatFloat(v+0, 'f', decimals, 64) // +0: no minus before a zero
 }
 
-// A look tells a series by colour, by the shape of its marks and by the dashes of its line, so that neither colour-blind eyes nor a
-// grey printer lose it. The colours are Okabe and Ito's, darkened for contrast on white, as in the report.
+// A look tells a series by colour, by the shape of its marks and by the dashes of its line, so that
+// neither colour-blind eyes nor a grey printer lose it. The colours are Okabe and Ito's, darkened
+// for contrast on white, as in the report.
 type look struct {
 	colour color.RGBA
 	glyph  draw.GlyphDrawer

@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// heavy is the large run with all that a page may hold besides: histograms of units and tuning curves up to their bounds, and sheets of
-// images.
+// heavy is the large run with all that a page may hold besides: histograms of units and tuning
+// curves up to their bounds, and sheets of images.
 func heavy(b *testing.B) Run {
 	rows, rec := large.Rows()
 	r := rand.New(rand.NewPCG(5, 6))

@@ -32,8 +32,8 @@ type visit struct {
 	requests []string
 }
 
-// open shows a run's page in headless Chromium and waits until its charts are drawn. Without a Chromium the test is
-// skipped.
+// open shows a run's page in headless Chromium and waits until its charts are drawn. Without a
+// Chromium the test is skipped.
 func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int64) *visit {
 	t.Helper()
 	return openAt(t, Run{Rows: rows, Record: rec}, width, height, "")
@@ -63,7 +63,8 @@ func openUntil(t *testing.T, run Run, width, height int64, fragment, condition s
 	return v
 }
 
-// patience is how long the browser and a page may take for one thing: seconds by themselves, minutes where a machine is busy.
+// patience is how long the browser and a page may take for one thing: seconds by themselves,
+// minutes where a machine is busy.
 const patience = 5 * time.Minute
 
 // until waits for a condition to hold.
@@ -186,8 +187,8 @@ func TestChartsAreDrawn(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
 	v := open(t, rows, rec, 1280, 900)
-	// Bars for each of three measures of predictions, and curves for each of three transformations for each of two
-	// measures of layers.
+	// Bars for each of three measures of predictions, and curves for each of three transformations
+	// for each of two measures of layers.
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n != 3+2*3 {
 		t.Errorf("%d charts", n)
 	}
@@ -200,7 +201,8 @@ func TestChartsAreDrawn(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestChoosing changes the statistic and the value of the parameter and looks for the charts to follow.
+// TestChoosing changes the statistic and the value of the parameter and looks for the charts to
+// follow.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, Classes: 2}.Rows()

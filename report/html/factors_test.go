@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// firingRun has one model whose units were measured along the phase and the orientation of gratings, none of which stands for the other, and on
-// clips, which have no factor.
+// firingRun has one model whose units were measured along the phase and the orientation of
+// gratings, none of which stands for the other, and on clips, which have no factor.
 func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	t.Helper()
 	run := Run{Record: scores.Record{Study: "gratings", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
@@ -46,7 +46,8 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	return run
 }
 
-// TestOneFactorAtATime shows each kind of chart of two factors: the factor that is chosen and no other, with data whose rows have none beside them.
+// TestOneFactorAtATime shows each kind of chart of two factors: the factor that is chosen and no
+// other, with data whose rows have none beside them.
 func TestOneFactorAtATime(t *testing.T) {
 	t.Parallel()
 	layers := []scores.LayerRecord{{Name: "first", Depth: 1}, {Name: "second", Depth: 2}, {Name: "third", Depth: 3}}
@@ -77,7 +78,8 @@ func TestOneFactorAtATime(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestFactorsInTheTable looks for the rows of each factor, beside those of data that have none, under a heading that says what they are.
+// TestFactorsInTheTable looks for the rows of each factor, beside those of data that have none,
+// under a heading that says what they are.
 func TestFactorsInTheTable(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
@@ -102,7 +104,8 @@ func TestFactorsInTheTable(t *testing.T) {
 	}
 }
 
-// TestLayersBesideEachOther draws layers of a branching network, several at a depth, as points, and takes one of them for the deepest.
+// TestLayersBesideEachOther draws layers of a branching network, several at a depth, as points, and
+// takes one of them for the deepest.
 func TestLayersBesideEachOther(t *testing.T) {
 	t.Parallel()
 	var layers []scores.LayerRecord

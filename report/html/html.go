@@ -1,7 +1,9 @@
-// Package html writes the report of a run as a page for the browser: one file that works without a network.
+// Package html writes the report of a run as a page for the browser: one file that works without a
+// network.
 //
-// Names of models, layers and transforms come from other people's files. They are shown as text and nothing else: escaped in the page,
-// where a content security policy also forbids every script but the report's own and every request.
+// Names of models, layers and transforms come from other people's files. They are shown as text and
+// nothing else: escaped in the page, where a content security policy also forbids every script but
+// the report's own and every request.
 package html
 
 import (
@@ -27,9 +29,10 @@ type Run struct {
 	report.Attachments
 }
 
-// WritePage writes the report as one page: the sentences, the study and the models as text, and a script that draws the charts and the
-// tables. With a source, the address at which the page's server offers what WriteData writes, the page fetches its data there.
-// Without one the page holds its data, needs no other file and makes no request.
+// WritePage writes the report as one page: the sentences, the study and the models as text, and a
+// script that draws the charts and the tables. With a source, the address at which the page's
+// server offers what WriteData writes, the page fetches its data there. Without one the page holds
+// its data, needs no other file and makes no request.
 func (r Run) WritePage(w io.Writer, source string) error {
 	p, err := r.page(source)
 	if err != nil {
@@ -114,8 +117,9 @@ func (r Run) page(source string) (*page, error) {
 	return p, err
 }
 
-// Policy is the content security policy of a page: the report's own script and style, by their hashes, and nothing else. No other
-// script runs, and the page makes no request; fetching allows those for its data, to the server that it comes from.
+// Policy is the content security policy of a page: the report's own script and style, by their
+// hashes, and nothing else. No other script runs, and the page makes no request; fetching allows
+// those for its data, to the server that it comes from.
 func Policy(fetching bool) string {
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))

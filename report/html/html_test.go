@@ -22,7 +22,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// render returns the page of a run, and leaves it among the test's artifacts (go test -artifacts) to be looked at.
+// render returns the page of a run, and leaves it among the test's artifacts (go test -artifacts)
+// to be looked at.
 func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
 	t.Helper()
 	return renderRun(t, Run{Rows: rows, Record: rec})
@@ -126,8 +127,8 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 	}
 }
 
-// TestHTMLLoadsNothing checks that no element refers to anything outside of the page, and that its policy allows the
-// page's own script and style by their hashes and no request.
+// TestHTMLLoadsNothing checks that no element refers to anything outside of the page, and that its
+// policy allows the page's own script and style by their hashes and no request.
 func TestHTMLLoadsNothing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -311,8 +312,8 @@ func TestDataComesBack(t *testing.T) {
 	}
 }
 
-// TestDataFromAServer checks that a page with a source holds no data, may fetch them from its own server and from nowhere else,
-// and that they are those that a page of its own would hold.
+// TestDataFromAServer checks that a page with a source holds no data, may fetch them from its own
+// server and from nowhere else, and that they are those that a page of its own would hold.
 func TestDataFromAServer(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()

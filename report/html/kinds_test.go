@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestEachKindOfChart shows every kind of every measure in turn, and looks for marks, a title and a sentence.
+// TestEachKindOfChart shows every kind of every measure in turn, and looks for marks, a title and a
+// sentence.
 func TestEachKindOfChart(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, everything(t), 1280, 900, "")
@@ -43,7 +44,8 @@ func TestEachKindOfChart(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestFactorsByTransformations draws what each transformation does to each factor as a matrix first of all, with colours that part at 0.
+// TestFactorsByTransformations draws what each transformation does to each factor as a matrix first
+// of all, with colours that part at 0.
 func TestFactorsByTransformations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// packed is the data of a page. Rows are held by column, texts as indices into their distinct values: 100,000 rows
-// take a few megabytes, and the page unpacks them without a pass over each.
+// packed is the data of a page. Rows are held by column, texts as indices into their distinct
+// values: 100,000 rows take a few megabytes, and the page unpacks them without a pass over each.
 type packed struct {
 	Study    string                `json:"study"`
 	Rows     int                   `json:"rows"`
@@ -53,7 +53,8 @@ type packedMeasure struct {
 	Toward  map[string]string `json:"toward"` // by statistic: what a higher or a lower value means
 }
 
-// numbers encode with six significant digits, integers whole, and as null where they are not finite.
+// numbers encode with six significant digits, integers whole, and as null where they are not
+// finite.
 type numbers []float64
 
 func (n numbers) MarshalJSON() ([]byte, error) {
@@ -86,7 +87,8 @@ func pack(rows []scores.Row, rec scores.Record) packed {
 	return p
 }
 
-// packStatements writes the rows of statements as the first and the steps from each to the next, which compress well.
+// packStatements writes the rows of statements as the first and the steps from each to the next,
+// which compress well.
 func packStatements(all []report.Statement) []report.Statement {
 	for i, s := range all {
 		all[i].Text = report.Printable(s.Text)
@@ -116,7 +118,8 @@ func packModels(models []scores.ModelRecord) []packedModel {
 	return out
 }
 
-// zipped writes a value as compressed JSON in base64, which is safe inside a script element whatever it holds.
+// zipped writes a value as compressed JSON in base64, which is safe inside a script element
+// whatever it holds.
 func zipped(v any) (string, error) {
 	var b strings.Builder
 	text := base64.NewEncoder(base64.StdEncoding, &b)
@@ -181,7 +184,8 @@ func packNumbers(rows []scores.Row, models []scores.ModelRecord) map[string]numb
 	}
 }
 
-// depths looks up the depth of a layer of one of the models, scores.NoDepth where there is no such layer.
+// depths looks up the depth of a layer of one of the models, scores.NoDepth where there is no such
+// layer.
 func depths(models []scores.ModelRecord) func(model, layer string) int {
 	known := make(map[[2]string]int)
 	for _, m := range models {

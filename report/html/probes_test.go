@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// probeRun is a study of what probes read: three models, two layers, three factors and two transformations with ranges of their own.
+// probeRun is a study of what probes read: three models, two layers, three factors and two
+// transformations with ranges of their own.
 func probeRun() Run {
 	run := Run{Record: scores.Record{Study: "probes", Measures: reporttest.Measures()}}
 	quarters := map[string][]string{"hue-shift": {"-0.375", "-0.125", "0.125", "0.375"}, "brightness-shift": {"-1.5", "-0.5", "0.5", "1.5"}}
@@ -61,8 +62,9 @@ func probeSection(name string) string {
 	return fmt.Sprintf("section.measure[data-measure='%d'] ", at)
 }
 
-// TestProbeCharts looks for the figures of the paper: what probes read as bars for each model, a panel for each factor or transformation, a colour for each
-// probe; invariance against the parameter; what is disturbed as a matrix and as curves over the quarters of the ranges.
+// TestProbeCharts looks for the figures of the paper: what probes read as bars for each model, a
+// panel for each factor or transformation, a colour for each probe; invariance against the
+// parameter; what is disturbed as a matrix and as curves over the quarters of the ranges.
 func TestProbeCharts(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "")

@@ -27,7 +27,8 @@ func call[P any](command func(context.Context, P) error, params P) chromedp.Acti
 	}
 }
 
-// media has the page believe that the reader prefers light or dark, and the medium to be the screen or paper.
+// media has the page believe that the reader prefers light or dark, and the medium to be the screen
+// or paper.
 func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 	return call(func(ctx context.Context, p emulation.SetEmulatedMediaParams) error {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, p)
@@ -221,7 +222,8 @@ func (v *visit) accessible(t *testing.T) {
 	}
 }
 
-// TestHostileAddress opens a page whose names are hostile at an address that is, with images and distributions that are.
+// TestHostileAddress opens a page whose names are hostile at an address that is, with images and
+// distributions that are.
 func TestHostileAddress(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
@@ -351,4 +353,5 @@ func TestHundredThousandScores(t *testing.T) {
 	v.quiet(t)
 }
 
-// BenchmarkFirstView takes the time from navigating to a run of 100,000 scores until all in view is drawn.
+// BenchmarkFirstView takes the time from navigating to a run of 100,000 scores until all in view is
+// drawn.

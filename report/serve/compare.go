@@ -28,7 +28,8 @@ func (s side) label() string {
 // mostSides is how many runs stand side by side.
 const mostSides = 8
 
-// sides reads what a request compares: run=ID&run=ID..., or run=ID&model=A&model=B for models of one run.
+// sides reads what a request compares: run=ID&run=ID..., or run=ID&model=A&model=B for models of
+// one run.
 func (s *Server) sides(r *http.Request) ([]side, error) {
 	query := r.URL.Query()
 	ids, models := query["run"], query["model"]
@@ -85,7 +86,8 @@ type comparison struct {
 	Beyond      int // of them, those whose interval does not hold 0
 }
 
-// compare matches the scores of two sides. Models are matched by name, or, where each side has one, as they are.
+// compare matches the scores of two sides. Models are matched by name, or, where each side has one,
+// as they are.
 func compare(a, b side) comparison {
 	c := scores.Comparison{SameSamples: scores.SameSamples(a.record, b.record)}
 	switch {
@@ -119,7 +121,8 @@ func detail(r scores.Row) int {
 // byChance is how many scores would differ beyond 95 % intervals if nothing differed.
 func (c comparison) byChance() int { return int(math.Round(scores.ByChance(c.Differences))) }
 
-// together are the rows and the models of all sides as those of one run. A model whose name two runs use bears its run's name too.
+// together are the rows and the models of all sides as those of one run. A model whose name two
+// runs use bears its run's name too.
 func together(sides []side) ([]scores.Row, scores.Record, error) {
 	runs := map[string]map[string]bool{} // by model
 	for _, s := range sides {

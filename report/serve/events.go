@@ -11,8 +11,9 @@ import (
 // silence is how long a stream says nothing before it says that it is still there.
 const silence = 15 * time.Second
 
-// events streams the progress of runs as server-sent events: of those that the query names, or of all that are not finished. An event
-// "progress" comes at first and whenever something has changed; the stream ends, after an event "end", when all runs are finished.
+// events streams the progress of runs as server-sent events: of those that the query names, or of
+// all that are not finished. An event "progress" comes at first and whenever something has changed;
+// the stream ends, after an event "end", when all runs are finished.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	runs, err := s.watched(r.URL.Query()["run"])
 	if err != nil {

@@ -24,7 +24,8 @@ type folder struct {
 	cells  []scores.Cell
 }
 
-// newFolder makes the folder of a run that has models, a model for each name, and two cells for each, both planned and none done.
+// newFolder makes the folder of a run that has models, a model for each name, and two cells for
+// each, both planned and none done.
 func newFolder(t *testing.T, dir string, models ...string) *folder {
 	t.Helper()
 	f := &folder{t: t, dir: dir, record: scores.Record{Study: "study of " + filepath.Base(dir), Seed: 1, Noether: "test",
@@ -47,7 +48,8 @@ func newFolder(t *testing.T, dir string, models ...string) *folder {
 	return f
 }
 
-// cell has a score with the replicates of ten groups of samples, so that differences have intervals.
+// cell has a score with the replicates of ten groups of samples, so that differences have
+// intervals.
 func cell(model, transform string, value float64) scores.Cell {
 	s := measure.Score{Statistic: "ei", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 100}
 	for g := range 10 {

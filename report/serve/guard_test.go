@@ -26,9 +26,11 @@ func TestNothingOutsideIsServed(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	link(outside.dir, filepath.Join(dir, "linked"))                      // a run folder that is elsewhere
+	// A run folder that is elsewhere.
+	link(outside.dir, filepath.Join(dir, "linked"))
 	link(filepath.Join("..", "outside"), filepath.Join(dir, "relative")) // the same, relative
-	os.MkdirAll(filepath.Join(dir, "false"), 0o777)                      // a record that is elsewhere
+	// A record that is elsewhere.
+	os.MkdirAll(filepath.Join(dir, "false"), 0o777)
 	link(filepath.Join(outside.dir, "run.json"), filepath.Join(dir, "false", "run.json"))
 	for _, name := range []string{"scores.csv", "study.yaml"} {
 		os.Remove(filepath.Join(inside.dir, name))

@@ -35,7 +35,8 @@ type made struct {
 
 func newKept(most int) *kept { return &kept{most: most, made: map[string]*made{}} }
 
-// get returns what is kept under a name, if it was made of files with the same stamp; else it is made now.
+// get returns what is kept under a name, if it was made of files with the same stamp; else it is
+// made now.
 func (k *kept) get(name, stamp string, make func() ([]byte, error)) ([]byte, error) {
 	m := k.entry(name)
 	m.mutex.Lock()
@@ -64,8 +65,8 @@ func (k *kept) entry(name string) *made {
 	return m
 }
 
-// put keeps a text and forgets those that were asked for longest ago, until all fit. Texts change under both locks, so either will do to
-// read them.
+// put keeps a text and forgets those that were asked for longest ago, until all fit. Texts change
+// under both locks, so either will do to read them.
 func (k *kept) put(name string, m *made, stamp string, text []byte) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -95,7 +96,8 @@ func (k *kept) forget(name string) {
 	}
 }
 
-// stamp tells the files of a run apart from what they were: their sizes, and when they were written.
+// stamp tells the files of a run apart from what they were: their sizes, and when they were
+// written.
 func (r *run) stamp() string {
 	var b strings.Builder
 	look := func(name string) {

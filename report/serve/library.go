@@ -68,7 +68,8 @@ func (l *library) close() error {
 	return errors.Join(errs...)
 }
 
-// runs lists the runs, the latest first. The folders are walked through again after a while, so that new runs appear.
+// runs lists the runs, the latest first. The folders are walked through again after a while, so
+// that new runs appear.
 func (l *library) runs() []*run {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -88,7 +89,8 @@ func (l *library) runs() []*run {
 	return l.found
 }
 
-// walk finds run folders: those with a record. It does not look into them, nor follow links to other folders.
+// walk finds run folders: those with a record. It does not look into them, nor follow links to
+// other folders.
 func (l *library) walk(from *root, known map[string]*run) {
 	fs.WalkDir(from.open.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -115,7 +117,8 @@ func (l *library) walk(from *root, known map[string]*run) {
 	})
 }
 
-// idOf names a run in addresses: always the same, and with nothing in it of what somebody called a folder.
+// idOf names a run in addresses: always the same, and with nothing in it of what somebody called a
+// folder.
 func idOf(root, name string) string {
 	sum := sha256.Sum256([]byte(root + "\x00" + name))
 	return hex.EncodeToString(sum[:8])
@@ -193,8 +196,8 @@ func (r *run) record() (scores.Record, error) {
 	return record, nil
 }
 
-// sameFile reports whether a file is what it was. Records are replaced, never changed, and two may be written between two ticks of
-// the clock that stamps them.
+// sameFile reports whether a file is what it was. Records are replaced, never changed, and two may
+// be written between two ticks of the clock that stamps them.
 func sameFile(before, now os.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
@@ -233,7 +236,8 @@ func (r *run) finished(record scores.Record) []string {
 	return out
 }
 
-// rows reads the scores: those of a finished run from scores.csv, else those of the cells that are done.
+// rows reads the scores: those of a finished run from scores.csv, else those of the cells that are
+// done.
 func (r *run) rows(record scores.Record) ([]scores.Row, error) {
 	if record.Finished != nil {
 		if data, err := r.read("scores.csv"); err == nil {
@@ -279,7 +283,8 @@ const (
 	stopped  = "stopped"
 )
 
-// asleep is how long nothing has been written of a run that is taken to have stopped: unfinished work is saved every minute.
+// asleep is how long nothing has been written of a run that is taken to have stopped: unfinished
+// work is saved every minute.
 const asleep = 3 * time.Minute
 
 // Progress is how far a run is.
@@ -292,7 +297,8 @@ type Progress struct {
 	Saved  int    `json:"saved"` // files that hold unfinished work
 }
 
-// progress looks at the folder, so it knows how a run is that goes on in another process or on another machine.
+// progress looks at the folder, so it knows how a run is that goes on in another process or on
+// another machine.
 func (r *run) progress(record scores.Record) Progress {
 	p := Progress{Run: r.id, State: finished, Done: record.Done, Cells: record.Cells, Failed: len(record.Failed)}
 	if record.Finished != nil {
@@ -320,7 +326,8 @@ func (r *run) progress(record scores.Record) Progress {
 	return p
 }
 
-// matches reports whether a run is one of those searched for: each word is in its name, its study, its models, their tags, or its data.
+// matches reports whether a run is one of those searched for: each word is in its name, its study,
+// its models, their tags, or its data.
 func (r *run) matches(record scores.Record, query string) bool {
 	text := []string{r.name(), record.Study}
 	for _, m := range record.Models {

@@ -130,8 +130,9 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	return sendReport(w, text)
 }
 
-// sendReport sends a report, whose own policy is stricter than the server's: it allows its script and style by their hashes and
-// stands in the page. A second policy in a header would forbid them, as both hold.
+// sendReport sends a report, whose own policy is stricter than the server's: it allows its script
+// and style by their hashes and stands in the page. A second policy in a header would forbid them,
+// as both hold.
 func sendReport(w http.ResponseWriter, text []byte) error {
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -1,11 +1,13 @@
-// Package serve shows a folder of runs in the browser: a list that can be searched, each run with its report and, while it is going
-// on, its progress, several runs or models side by side with what differs beyond its interval, and the same as JSON, CSV and Parquet
-// for programs.
+// Package serve shows a folder of runs in the browser: a list that can be searched, each run with
+// its report and, while it is going on, its progress, several runs or models side by side with what
+// differs beyond its interval, and the same as JSON, CSV and Parquet for programs.
 //
-// It reads and never writes. What it serves are runs within its folders and nothing else: files are opened through os.Root, which no
-// "..", absolute path or symbolic link leads out of, and runs are named in addresses by a hash, not by a path. A request must name the
-// server by a name that is its own (see package webguard), and, where the server is reached from other machines, carry a token. Every
-// page has a content security policy that allows the server's own script and style and no request to anywhere else.
+// It reads and never writes. What it serves are runs within its folders and nothing else: files are
+// opened through os.Root, which no "..", absolute path or symbolic link leads out of, and runs are
+// named in addresses by a hash, not by a path. A request must name the server by a name that is its
+// own (see package webguard), and, where the server is reached from other machines, carry a token.
+// Every page has a content security policy that allows the server's own script and style and no
+// request to anywhere else.
 package serve
 
 import (
@@ -136,8 +138,8 @@ func headers(next http.Handler) http.Handler {
 // cookie is the name of the cookie that keeps the token in a browser.
 const cookie = "noether-token"
 
-// authorised lets requests pass that bear the token: in a header, in a cookie, or, the first time, in the address, from where it moves
-// to the cookie so that it stays in no history.
+// authorised lets requests pass that bear the token: in a header, in a cookie, or, the first time,
+// in the address, from where it moves to the cookie so that it stays in no history.
 func (s *Server) authorised(next http.Handler) http.Handler {
 	if s.options.Token == "" {
 		return next

@@ -1,5 +1,6 @@
-// Package table lays scores out as tables for papers and pages: a line for each model (and data set, layer or class, where they
-// differ), a column for each statistic under each transformation, a value with its 95 % interval in each cell.
+// Package table lays scores out as tables for papers and pages: a line for each model (and data
+// set, layer or class, where they differ), a column for each statistic under each transformation, a
+// value with its 95 % interval in each cell.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)
@@ -20,7 +21,8 @@ type Options struct {
 	Every bool // all statistics of the rows, not just those worth a first look and the accuracy
 	Plain bool // values without their intervals
 
-	Measures []measure.Descriptor // of the rows' measures; a measure without one is shown by its name
+	// Of the rows' measures; a measure without one is shown by its name.
+	Measures []measure.Descriptor
 }
 
 // A Table is a table before it is written.
@@ -32,7 +34,8 @@ type Table struct {
 
 // A Column holds one statistic under one transformation.
 type Column struct {
-	Transform string // with its parameter; "" where nothing is moved, or where no transformation makes a difference
+	// With its parameter; "" where nothing is moved, or where no transformation makes a difference.
+	Transform string
 	Measure   string
 	Statistic measure.StatisticDescriptor
 }
@@ -60,8 +63,8 @@ var labels = []field{
 	{"factor", func(r *scores.Row) string { return r.Factor }},
 }
 
-// Of lays rows out. Means over values and trials stand for what they are means of. Layers are left out where there are scores of whole
-// models too: they would fill pages.
+// Of lays rows out. Means over values and trials stand for what they are means of. Layers are left
+// out where there are scores of whole models too: they would fill pages.
 func Of(rows []scores.Row, o Options) (*Table, error) {
 	shown := report.Overview(rows)
 	if len(shown) == 0 {
@@ -110,7 +113,8 @@ type builder struct {
 	cells    []map[int]Cell
 }
 
-// differing finds the labels in which lines differ, the model always among them, and the statistics that no transformation changes.
+// differing finds the labels in which lines differ, the model always among them, and the statistics
+// that no transformation changes.
 func (b *builder) differing() {
 	b.fields, b.out.Labels = []field{{"model", b.measures.ModelLabel}}, []string{"model"}
 	for _, f := range labels {
@@ -181,7 +185,8 @@ func (b *builder) column(r *scores.Row) int {
 	return i
 }
 
-// table puts the columns into their order: what concerns no transformation, then transformation by transformation.
+// table puts the columns into their order: what concerns no transformation, then transformation by
+// transformation.
 func (b *builder) table() *Table {
 	order := make([]int, len(b.out.Columns))
 	var transforms []string

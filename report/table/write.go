@@ -60,7 +60,8 @@ func (t *Table) Markdown(w io.Writer) error {
 // markdown makes a name inert in a cell.
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace
 
-// LaTeX writes the table as a tabular with the rules of booktabs. Transformations span the columns of their statistics.
+// LaTeX writes the table as a tabular with the rules of booktabs. Transformations span the columns
+// of their statistics.
 func (t *Table) LaTeX(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% \\usepackage{booktabs}\n\\begin{tabular}{%s%s}\n\\toprule\n", strings.Repeat("l", len(t.Labels)), strings.Repeat("r", len(t.Columns)))
@@ -88,7 +89,8 @@ func (t *Table) LaTeX(w io.Writer) error {
 	return err
 }
 
-// spans is the line of transformations above the statistics, with a rule beneath each; "" where there is none.
+// spans is the line of transformations above the statistics, with a rule beneath each; "" where
+// there is none.
 func (t *Table) spans() string {
 	var cells, rules []string
 	named := false
@@ -130,7 +132,8 @@ func number(text string) string {
 var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "→", `$\rightarrow$`, "–", "--").Replace
 
-// CSV writes the table with value and interval in one cell, as it is read by people; scores.WriteCSV writes rows for programs.
+// CSV writes the table with value and interval in one cell, as it is read by people;
+// scores.WriteCSV writes rows for programs.
 func (t *Table) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	head := append([]string(nil), t.Labels...)

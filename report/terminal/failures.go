@@ -25,7 +25,8 @@ func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	return err
 }
 
-// failed prints a row for each error: what it befell first, and beside it the error over as many lines as it wants.
+// failed prints a row for each error: what it befell first, and beside it the error over as many
+// lines as it wants.
 func (p *printer) failed(failed []scores.Failure) {
 	if len(failed) == 0 {
 		return

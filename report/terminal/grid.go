@@ -168,8 +168,8 @@ func (v gridValue) write(l layout) string {
 	return strings.Join(append(parts, name), " ")
 }
 
-// name is the layer's, in width cells. Where it must be cut it starts with the layer's depth, since blocks of one kind
-// differ in the middle of their names, which is what is cut.
+// name is the layer's, in width cells. Where it must be cut it starts with the layer's depth, since
+// blocks of one kind differ in the middle of their names, which is what is cut.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {

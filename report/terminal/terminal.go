@@ -1,6 +1,7 @@
 // Package terminal prints the scores of a run as tables of text.
 //
-// Names of models, layers and transforms come from other people's files: control characters are stripped from them.
+// Names of models, layers and transforms come from other people's files: control characters are
+// stripped from them.
 package terminal
 
 import (
@@ -27,11 +28,13 @@ const (
 	defaultWidth = 100
 	longestName  = 48 // cells
 	longestList  = 12 // of warnings and of skipped measures
-	mostColumns  = 5  // of statistics side by side; of more, those that say how a measure turned out
+	// Of statistics side by side; of more, those that say how a measure turned out.
+	mostColumns = 5
 )
 
-// Write prints the overview of a run: for every measure a table of its statistics by model and transformation,
-// with the most and the least invariant layer where it has layers, then what was skipped and warned of.
+// Write prints the overview of a run: for every measure a table of its statistics by model and
+// transformation, with the most and the least invariant layer where it has layers, then what was
+// skipped and warned of.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -48,8 +51,8 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	return err
 }
 
-// styles are the few ways of setting text. Only the terminal's own 16 colours are used, so that they fit its
-// background, whatever that is.
+// styles are the few ways of setting text. Only the terminal's own 16 colours are used, so that
+// they fit its background, whatever that is.
 type styles struct{ title, faint, warn, plain lipgloss.Style }
 
 func newStyles(w io.Writer, colour bool) styles {
@@ -95,7 +98,8 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what chance gives.", 0)
 }
 
-// measure prints one table for a measure of predictions, and one for each statistic of a measure of layers.
+// measure prints one table for a measure of predictions, and one for each statistic of a measure of
+// layers.
 func (p *printer) measure(m measure.Descriptor) {
 	var tables []grid
 	if report.Layered(p.shown, m.Name) {
@@ -127,7 +131,8 @@ func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
 
-// predictions has a row for each model, transformation, factor and data set, and a column for each statistic.
+// predictions has a row for each model, transformation, factor and data set, and a column for each
+// statistic.
 func (p *printer) predictions(m measure.Descriptor) grid {
 	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
@@ -159,7 +164,8 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 	return g
 }
 
-// layers has a row for each model, transformation, factor and data set, with the best and the worst layer.
+// layers has a row for each model, transformation, factor and data set, with the best and the worst
+// layer.
 func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
@@ -227,7 +233,8 @@ func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf writes the null of a curve: one number, or the range over its layers; "" where it has none.
+// nullOf writes the null of a curve: one number, or the range over its layers; "" where it has
+// none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

@@ -66,7 +66,8 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
-// TestTerminalKeepsOrder checks that a transformation with a list of values, whose mean is among the last scores of a run, has its place of the study.
+// TestTerminalKeepsOrder checks that a transformation with a list of values, whose mean is among
+// the last scores of a run, has its place of the study.
 func TestTerminalKeepsOrder(t *testing.T) {
 	t.Parallel()
 	at := func(transform, parameter string) scores.Row {
@@ -84,8 +85,8 @@ func TestTerminalKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestTerminalFits checks that no line is wider than asked for, for runs of any shape, and that nothing in a name
-// reaches the terminal as an order.
+// TestTerminalFits checks that no line is wider than asked for, for runs of any shape, and that
+// nothing in a name reaches the terminal as an order.
 func TestTerminalFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,7 +119,8 @@ func TestTerminalOfNothing(t *testing.T) {
 	}
 }
 
-// A measure whose scores all have factors is shown by factor; single classes of one that has whole scores are not.
+// A measure whose scores all have factors is shown by factor; single classes of one that has whole
+// scores are not.
 func TestTerminalOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(measure, statistic, factor string, value float64) scores.Row {

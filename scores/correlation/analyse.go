@@ -32,7 +32,8 @@ type Fit struct {
 	Pearson  Coefficient // of X and Y, on the logit scale where asked for
 	Spearman Coefficient
 	Line     Line // on the scale of the fit
-	// LeaveOneOut are the errors in Y, on its own scale, of predicting each point from a line through all others.
+	// LeaveOneOut are the errors in Y, on its own scale, of predicting each point from a line
+	// through all others.
 	LeaveOneOut []float64
 
 	logit bool
@@ -103,8 +104,8 @@ func (f *Fit) unscaled(y float64, n int) float64 {
 	return y
 }
 
-// leaveOneOut predicts each point from the others. A point without which no line is left (all others have one x) is
-// left out of the errors.
+// leaveOneOut predicts each point from the others. A point without which no line is left (all
+// others have one x) is left out of the errors.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) []float64 { return slices.Concat(v[:i], v[i+1:]) }
@@ -144,13 +145,15 @@ func (f *Fit) MeanAbsoluteError() float64 {
 // A Value is a number with its 95 % interval.
 type Value struct{ Value, Low, High float64 }
 
-// At is the line at x with the band in which 95 % of the lines through resampled points lie, on the scale of Y.
+// At is the line at x with the band in which 95 % of the lines through resampled points lie, on the
+// scale of Y.
 func (f *Fit) At(x float64) Value {
 	return f.interval(x, func(int) float64 { return 0 })
 }
 
-// Predict tells Y of a model or a data set from its X alone, with an interval for a single one: that of the
-// line together with the scatter around it, which is taken from the leave-one-out residuals.
+// Predict tells Y of a model or a data set from its X alone, with an interval for a single one:
+// that of the line together with the scatter around it, which is taken from the leave-one-out
+// residuals.
 func (f *Fit) Predict(x float64) Value {
 	if len(f.left) == 0 {
 		return f.At(x)
@@ -158,8 +161,8 @@ func (f *Fit) Predict(x float64) Value {
 	return f.interval(x, func(i int) float64 { return f.left[i%len(f.left)] })
 }
 
-// interval takes the quantiles over the resampled lines with something added to each. Walking through the residuals in order is
-// as good as drawing them: the lines come in no order.
+// interval takes the quantiles over the resampled lines with something added to each. Walking
+// through the residuals in order is as good as drawing them: the lines come in no order.
 func (f *Fit) interval(x float64, extra func(i int) float64) Value {
 	v := Value{Value: f.unscaled(f.Line.At(x), f.n), Low: math.NaN(), High: math.NaN()}
 	if len(f.lines) < 40 {

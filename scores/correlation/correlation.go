@@ -1,11 +1,12 @@
-// Package correlation asks whether one score tells another: over many models on one test set, or over many test sets
-// for one model, do the more invariant ones predict better? And, where they do, how accurate is a model on data that nobody has
-// labelled?
+// Package correlation asks whether one score tells another: over many models on one test set, or
+// over many test sets for one model, do the more invariant ones predict better? And, where they do,
+// how accurate is a model on data that nobody has labelled?
 //
-// It follows Deng et al. 2022 (effective invariance), section 4.3. Accuracies are put on the logit scale, so that the
-// range near 1 is not squeezed; the strength of the relation is Pearson's r and Spearman's rho, with intervals by
-// Fisher's transformation; the line is Huber's M-estimator, which a few odd models do not bend; the band around it holds
-// 95 % of the lines that resampled points give.
+// It follows Deng et al. 2022 (effective invariance), section 4.3. Accuracies are put on the logit
+// scale, so that the range near 1 is not squeezed; the strength of the relation is Pearson's r and
+// Spearman's rho, with intervals by Fisher's transformation; the line is Huber's M-estimator, which
+// a few odd models do not bend; the band around it holds 95 % of the lines that resampled points
+// give.
 //
 //	points := []correlation.Point{{Label: "resnet20", X: 0.61, Y: 0.81, N: 10000}, ...}
 //	fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1})
@@ -23,7 +24,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Coefficient is a correlation coefficient in [-1, 1] with its 95 % interval, NaN where it cannot be told.
+// A Coefficient is a correlation coefficient in [-1, 1] with its 95 % interval, NaN where it cannot
+// be told.
 type Coefficient struct {
 	Value, Low, High float64
 	N                int
@@ -44,8 +46,9 @@ func Pearson(x, y []float64) Coefficient {
 	return fisher(r, len(x), 1)
 }
 
-// Spearman returns the rank correlation of x and y: Pearson's r of their ranks, ties sharing the mean of their ranks. The
-// interval is Fisher's with the variance of Bonett and Wright 2000, (1 + rho^2 / 2) / (n - 3).
+// Spearman returns the rank correlation of x and y: Pearson's r of their ranks, ties sharing the
+// mean of their ranks. The interval is Fisher's with the variance of Bonett and Wright 2000, (1 +
+// rho^2 / 2) / (n - 3).
 func Spearman(x, y []float64) Coefficient {
 	rho := pearson(Ranks(x), Ranks(y))
 	return fisher(rho, len(x), 1+rho*rho/2)
@@ -108,8 +111,9 @@ func Ranks(x []float64) []float64 {
 	return ranks
 }
 
-// Logit puts a proportion of n observations on the logit scale, log p / (1 - p) with p = (k + 1/2) / (n + 1) and k = n
-// accuracy, so that 0 and 1 stay finite. With n = 0 the accuracy is taken as it is.
+// Logit puts a proportion of n observations on the logit scale, log p / (1 - p) with p = (k + 1/2)
+// / (n + 1) and k = n accuracy, so that 0 and 1 stay finite. With n = 0 the accuracy is taken as it
+// is.
 func Logit(accuracy float64, n int) float64 {
 	p := accuracy
 	if n > 0 {

@@ -24,9 +24,10 @@ const (
 	iterations  = 200
 )
 
-// Huber fits a line that outliers do not bend: Huber's M-estimator with the tuning constant 1.345, by iteratively
-// reweighted least squares. Its scale is the median of the absolute residuals over 0.6745, taken anew in each iteration, as in
-// the RLM of statsmodels. It fails where there are fewer than two different x, or where a value is not finite.
+// Huber fits a line that outliers do not bend: Huber's M-estimator with the tuning constant 1.345,
+// by iteratively reweighted least squares. Its scale is the median of the absolute residuals over
+// 0.6745, taken anew in each iteration, as in the RLM of statsmodels. It fails where there are
+// fewer than two different x, or where a value is not finite.
 func Huber(x, y []float64) (Line, error) {
 	if len(x) != len(y) {
 		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))
@@ -45,7 +46,8 @@ func Huber(x, y []float64) (Line, error) {
 	line, weights := leastSquares(x, y, nil), make([]float64, len(x))
 	for range iterations {
 		line.Scale = residualScale(line, x, y)
-		if line.Scale < 1e-12*spread(y) || line.Scale == 0 { // more than half the points lie on the line
+		// More than half the points lie on the line.
+		if line.Scale < 1e-12*spread(y) || line.Scale == 0 {
 			line.Scale = 0
 			break
 		}

@@ -10,7 +10,8 @@ import (
 // By says what the points of a correlation are.
 type By string
 
-// The two views of Deng et al. 2022: over models on one test set (section 5), and over test sets for one model (section 6).
+// The two views of Deng et al. 2022: over models on one test set (section 5), and over test sets
+// for one model (section 6).
 const (
 	ByModel By = "model"
 	ByData  By = "data"
@@ -20,14 +21,15 @@ const (
 type Relation struct {
 	X, Y scores.Selector
 	By   By
-	// AboveNull takes from X what chance alone gives: a model whose predictions have all become one class agrees with
-	// itself whatever the input, and its null says so.
+	// AboveNull takes from X what chance alone gives: a model whose predictions have all become one
+	// class agrees with itself whatever the input, and its null says so.
 	AboveNull bool
 	// Group returns what a point is coloured by; may be nil.
 	Group func(model string) string
 }
 
-// A Set holds the points of one correlation: all models on the data set Name, or all data sets of the model Name.
+// A Set holds the points of one correlation: all models on the data set Name, or all data sets of
+// the model Name.
 type Set struct {
 	Name   string
 	Points []Point
@@ -88,10 +90,12 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 // Name is the measure of rows that tell of a correlation.
 const Name = "correlation"
 
-// Rows are what a fit on a set says, as scores that are derived from scores: the statistics pearson and spearman, with their intervals,
-// slope, intercept and scale of the robust line, leave-one-out-error, the mean absolute error of predicting each point from all others, and, where
-// there are unlabelled subjects, predicted, a row for each with its interval. The variant says what is related, "X ~ Y"; the transformation
-// is that of X. Points over models belong to a data set, points over data sets to a model.
+// Rows are what a fit on a set says, as scores that are derived from scores: the statistics pearson
+// and spearman, with their intervals, slope, intercept and scale of the robust line,
+// leave-one-out-error, the mean absolute error of predicting each point from all others, and, where
+// there are unlabelled subjects, predicted, a row for each with its interval. The variant says what
+// is related, "X ~ Y"; the transformation is that of X. Points over models belong to a data set,
+// points over data sets to a model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: Name,

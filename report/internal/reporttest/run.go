@@ -22,9 +22,10 @@ type FakeRun struct {
 	Models, Layers, Transforms int
 	Data                       int
 	Classes                    int // with scores for each class where > 0
-	PairedLayers               int // layers of the first two models that are compared with each other
-	Unfinished                 bool
-	NameOf                     func(kind string, i int) string // nil: names as people give them
+	// Layers of the first two models that are compared with each other.
+	PairedLayers int
+	Unfinished   bool
+	NameOf       func(kind string, i int) string // nil: names as people give them
 }
 
 var (
@@ -75,7 +76,8 @@ func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	return append(rows, f.pairs(r)...), rec
 }
 
-// pairs are similarities of the first layers of model 0 with those of model 1, and of model 0 among each other.
+// pairs are similarities of the first layers of model 0 with those of model 1, and of model 0 among
+// each other.
 func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	var rows []scores.Row
 	for other := range min(2, f.PairedLayers) {

@@ -11,20 +11,33 @@ export interface Option {
 let names = 0;
 
 /** A row of buttons of which one is pressed. */
-export function segments(title: string, options: Option[], chosen: string, choose: (value: string) => void): HTMLElement {
+export function segments(
+  title: string,
+  options: Option[],
+  chosen: string,
+  choose: (value: string) => void,
+): HTMLElement {
   const name = `choice-${names++}`;
   const set = element('fieldset', { class: 'segments' }, element('legend', {}, title));
   for (const o of options) {
     const input = element('input', { type: 'radio', name, value: o.value });
     input.checked = o.value === chosen;
     input.addEventListener('change', () => choose(o.value));
-    set.append(element('label', o.about ? { title: o.about } : {}, input, element('span', {}, o.title)));
+    set.append(
+      element('label', o.about ? { title: o.about } : {}, input, element('span', {}, o.title)),
+    );
   }
   return set;
 }
 
 /** A list of which one is taken. */
-export function chooser(title: string, name: string, options: Option[], chosen: string, choose: (value: string) => void): HTMLElement {
+export function chooser(
+  title: string,
+  name: string,
+  options: Option[],
+  chosen: string,
+  choose: (value: string) => void,
+): HTMLElement {
   const select = element('select', { name });
   for (const o of options) select.append(element('option', { value: o.value }, o.title));
   select.value = chosen;

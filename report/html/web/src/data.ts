@@ -114,9 +114,24 @@ export interface Packed {
   pictures: Picture[] | null;
 }
 
-/** A row's texts. `model` names the one model of the row or the pair that it compares; `from` and `to` are the two of a pair. */
+/**
+ * A row's texts. `model` names the one model of the row or the pair that it compares; `from` and
+ * `to` are the two of a pair.
+ */
 export type TextName =
-  | 'model' | 'from' | 'to' | 'layer' | 'other' | 'data' | 'transform' | 'parameter' | 'measure' | 'variant' | 'factor' | 'statistic' | 'warning';
+  | 'model'
+  | 'from'
+  | 'to'
+  | 'layer'
+  | 'other'
+  | 'data'
+  | 'transform'
+  | 'parameter'
+  | 'measure'
+  | 'variant'
+  | 'factor'
+  | 'statistic'
+  | 'warning';
 export type NumberName = 'depth' | 'otherDepth' | 'trial' | 'value' | 'low' | 'high' | 'null' | 'n';
 
 /** How far a row stands for others. */
@@ -128,7 +143,8 @@ export class Scores {
   private tags?: Map<string, Map<string, string>>;
 
   constructor(readonly packed: Packed) {
-    for (const s of packed.statements ?? []) for (let i = 1; i < s.rows.length; i++) s.rows[i] += s.rows[i - 1];
+    for (const s of packed.statements ?? [])
+      for (let i = 1; i < s.rows.length; i++) s.rows[i] += s.rows[i - 1];
   }
 
   get length(): number {
@@ -176,10 +192,15 @@ export class Scores {
       this.deepest = new Map();
       for (let r = 0; r < this.length; r++) {
         const model = this.text('from', r);
-        this.deepest.set(model, Math.max(this.deepest.get(model) ?? 0, this.number('depth', r) ?? 0));
+        this.deepest.set(
+          model,
+          Math.max(this.deepest.get(model) ?? 0, this.number('depth', r) ?? 0),
+        );
       }
     }
-    return (this.number('depth', row) ?? 0) / Math.max(1, this.deepest.get(this.text('from', row)) ?? 1);
+    return (
+      (this.number('depth', row) ?? 0) / Math.max(1, this.deepest.get(this.text('from', row)) ?? 1)
+    );
   }
 
   /** The names of all tags that models carry. */
@@ -203,7 +224,8 @@ export class Scores {
 export function grouped<T>(items: T[], key: (item: T) => string): [string, T[]][] {
   const groups = new Map<string, T[]>();
   for (const item of items) {
-    const k = key(item), group = groups.get(k);
+    const k = key(item),
+      group = groups.get(k);
     if (group) group.push(item);
     else groups.set(k, [item]);
   }

@@ -1,4 +1,5 @@
-// A figure: a chart with its title, what it says, and what can be done with it: save it, show its data.
+// A figure: a chart with its title, its sentences, and what can be done with it: save it, show its
+// data.
 
 import type { Spec, View } from './vega';
 import { draw } from './vega';
@@ -27,12 +28,28 @@ export class Figure {
   private data?: HTMLElement;
 
   constructor(private readonly content: Content) {
-    this.tools = element('span', { class: 'actions' },
-      this.button('SVG', `Save as SVG: ${content.title}`, () => this.view && void saveSVG(this.view, this.name)),
-      this.button('PNG', `Save as PNG: ${content.title}`, () => this.view && void savePNG(this.view, this.name)),
-      this.toggle());
-    this.root = element('figure', content.wide ? { class: 'wide' } : {},
-      element('figcaption', {}, element('span', {}, content.title), this.tools), this.chart, this.text);
+    this.tools = element(
+      'span',
+      { class: 'actions' },
+      this.button(
+        'SVG',
+        `Save as SVG: ${content.title}`,
+        () => this.view && void saveSVG(this.view, this.name),
+      ),
+      this.button(
+        'PNG',
+        `Save as PNG: ${content.title}`,
+        () => this.view && void savePNG(this.view, this.name),
+      ),
+      this.toggle(),
+    );
+    this.root = element(
+      'figure',
+      content.wide ? { class: 'wide' } : {},
+      element('figcaption', {}, element('span', {}, content.title), this.tools),
+      this.chart,
+      this.text,
+    );
     queue.add(this.root, () => this.draw().catch((problem: unknown) => this.fail(problem)));
   }
 
@@ -57,15 +74,20 @@ export class Figure {
     this.chart.classList.add('drawn');
   }
 
-  // fail says that there is no chart, and lets the others be drawn.
+  // fail reports that there is no chart, and lets the others be drawn.
   private fail(problem: unknown): void {
     console.error(problem);
-    this.text.textContent = `This chart cannot be drawn: ${problem instanceof Error ? problem.message : String(problem)}. Its data can be shown.`;
+    const reason = problem instanceof Error ? problem.message : String(problem);
+    this.text.textContent = `This chart cannot be drawn: ${reason}. Its data can be shown.`;
     this.chart.classList.add('drawn', 'empty');
   }
 
   private button(title: string, label: string, act: () => void): HTMLButtonElement {
-    const button = element('button', { type: 'button', class: 'quiet', 'aria-label': label }, title);
+    const button = element(
+      'button',
+      { type: 'button', class: 'quiet', 'aria-label': label },
+      title,
+    );
     button.addEventListener('click', act);
     return button;
   }

@@ -8,7 +8,10 @@ import type { State } from './state';
 
 /** Says which rows are shown. Hidden values stand in the address as hide.COLUMN. */
 export class Filter {
-  constructor(private readonly scores: Scores, private readonly state: State) {}
+  constructor(
+    private readonly scores: Scores,
+    private readonly state: State,
+  ) {}
 
   hidden(dimension: string): Set<string> {
     return new Set(this.state.list(`hide.${dimension}`));
@@ -28,23 +31,43 @@ export class Filter {
   /** The rows among some that pass. A layer passes that holds one of the words asked for. */
   passing(rows: number[]): number[] {
     const s = this.scores;
-    const columns = (['model', 'transform', 'data', 'variant', 'factor', 'parameter'] as TextName[]).map((name) => [name, this.hidden(name)] as const).filter(([, h]) => h.size > 0);
-    const tags = s.tagNames().map((name) => [name, this.hidden(`tag:${name}`)] as const).filter(([, h]) => h.size > 0);
-    const statistics = this.hidden('statistic'), layers = this.layers;
+    const columns = (['model', 'transform', 'data', 'variant', 'factor', 'parameter'] as TextName[])
+      .map((name) => [name, this.hidden(name)] as const)
+      .filter(([, h]) => h.size > 0);
+    const tags = s
+      .tagNames()
+      .map((name) => [name, this.hidden(`tag:${name}`)] as const)
+      .filter(([, h]) => h.size > 0);
+    const statistics = this.hidden('statistic'),
+      layers = this.layers;
     if (columns.length + tags.length + statistics.size + layers.length === 0) return rows;
-    return rows.filter((row) =>
-      columns.every(([name, hidden]) => !hidden.has(s.text(name, row))) &&
-      tags.every(([name, hidden]) => !hidden.has(s.tag(name, row))) &&
-      !statistics.has(`${s.text('measure', row)}.${s.text('statistic', row)}`) &&
-      (layers.length === 0 || s.text('layer', row) === '' || layers.some((word) => s.text('layer', row).toLowerCase().includes(word))));
+    return rows.filter(
+      (row) =>
+        columns.every(([name, hidden]) => !hidden.has(s.text(name, row))) &&
+        tags.every(([name, hidden]) => !hidden.has(s.tag(name, row))) &&
+        !statistics.has(`${s.text('measure', row)}.${s.text('statistic', row)}`) &&
+        (layers.length === 0 ||
+          s.text('layer', row) === '' ||
+          layers.some((word) => s.text('layer', row).toLowerCase().includes(word))),
+    );
   }
 
   /** Whether something that is no row passes, by its columns; '' is a column that it has not. */
   passes(columns: Record<string, string>): boolean {
-    const words = this.layers, layer = (columns.layer ?? '').toLowerCase();
-    return Object.entries(columns).every(([name, value]) => value === '' || !this.hidden(name).has(value)) &&
-      this.scores.tagNames().every((t) => !columns.model || !this.hidden(`tag:${t}`).has(this.scores.tagOf(t, columns.model))) &&
-      (words.length === 0 || layer === '' || words.some((w) => layer.includes(w)));
+    const words = this.layers,
+      layer = (columns.layer ?? '').toLowerCase();
+    return (
+      Object.entries(columns).every(
+        ([name, value]) => value === '' || !this.hidden(name).has(value),
+      ) &&
+      this.scores
+        .tagNames()
+        .every(
+          (t) =>
+            !columns.model || !this.hidden(`tag:${t}`).has(this.scores.tagOf(t, columns.model)),
+        ) &&
+      (words.length === 0 || layer === '' || words.some((w) => layer.includes(w)))
+    );
   }
 
   /** Whether a statistic is shown. */
@@ -55,11 +78,24 @@ export class Filter {
 
 /** The bar of filters above the measures. */
 export class FilterBar {
-  readonly root = element('div', { class: 'filters', role: 'group', 'aria-label': 'Filters of the whole report' });
+  readonly root = element('div', {
+    class: 'filters',
+    role: 'group',
+    'aria-label': 'Filters of the whole report',
+  });
 
-  constructor(private readonly scores: Scores, private readonly state: State, private readonly filter: Filter, private readonly changed: () => void) {
-    document.addEventListener('click', (e) => this.close((list) => !list.contains(e.target as Node)));
-    this.root.addEventListener('keydown', (e) => { if (e.key === 'Escape') this.close(() => true); });
+  constructor(
+    private readonly scores: Scores,
+    private readonly state: State,
+    private readonly filter: Filter,
+    private readonly changed: () => void,
+  ) {
+    document.addEventListener('click', (e) =>
+      this.close((list) => !list.contains(e.target as Node)),
+    );
+    this.root.addEventListener('keydown', (e) => {
+      if (e.key === 'Escape') this.close(() => true);
+    });
     this.update();
   }
 
@@ -74,22 +110,44 @@ export class FilterBar {
 
   /** Shows what is chosen. Lists that are open stay open. */
   update(): void {
-    const open = new Set([...this.root.querySelectorAll('details[open]')].map((d) => (d as HTMLElement).dataset.filter));
+    const open = new Set(
+      [...this.root.querySelectorAll('details[open]')].map(
+        (d) => (d as HTMLElement).dataset.filter,
+      ),
+    );
     const lists: [string, string, string[], (v: string) => string][] = [
       ['model', 'Models', this.scores.values('model'), (v) => shorten(v, 48)],
-      ['transform', 'Transformations', this.scores.values('transform'), (v) => shorten(labelOf('transform', v), 48)],
+      [
+        'transform',
+        'Transformations',
+        this.scores.values('transform'),
+        (v) => shorten(labelOf('transform', v), 48),
+      ],
       ['data', 'Data', this.scores.values('data'), (v) => shorten(labelOf('data', v), 48)],
-      ['statistic', 'Statistics', this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.name}.${s.name}`)), (v) => shorten(v, 64)],
+      [
+        'statistic',
+        'Statistics',
+        this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.name}.${s.name}`)),
+        (v) => shorten(v, 64),
+      ],
     ];
     const shown = lists.filter(([, , values]) => values.length > 1).map((l) => this.list(...l));
     for (const list of shown) if (open.has(list.dataset.filter)) list.open = true;
-    const typing = document.activeElement instanceof HTMLInputElement && document.activeElement.type === 'search' && this.root.contains(document.activeElement);
+    const typing =
+      document.activeElement instanceof HTMLInputElement &&
+      document.activeElement.type === 'search' &&
+      this.root.contains(document.activeElement);
     this.root.replaceChildren(...shown, ...this.layers(), ...this.reset());
     if (typing) this.root.querySelector<HTMLElement>('input[type=search]')?.focus();
     this.root.hidden = this.root.childElementCount === 0;
   }
 
-  private list(dimension: string, title: string, values: string[], label: (v: string) => string): HTMLDetailsElement {
+  private list(
+    dimension: string,
+    title: string,
+    values: string[],
+    label: (v: string) => string,
+  ): HTMLDetailsElement {
     const hidden = this.filter.hidden(dimension);
     const shown = values.filter((v) => !hidden.has(v)).length;
     const items = values.map((value) => {
@@ -102,14 +160,36 @@ export class FilterBar {
     all.addEventListener('click', () => this.only(dimension, []));
     const none = element('button', { type: 'button', class: 'quiet' }, 'None');
     none.addEventListener('click', () => this.only(dimension, values));
-    const summary = element('summary', {}, title, ' ', element('span', { class: 'tally' }, shown === values.length ? 'all' : `${shown} of ${values.length}`));
-    return element('details', { 'data-filter': dimension }, summary, element('div', { class: 'menu', role: 'group', 'aria-label': title }, element('div', { class: 'all' }, all, none), ...items));
+    const summary = element(
+      'summary',
+      {},
+      title,
+      ' ',
+      element(
+        'span',
+        { class: 'tally' },
+        shown === values.length ? 'all' : `${shown} of ${values.length}`,
+      ),
+    );
+    return element(
+      'details',
+      { 'data-filter': dimension },
+      summary,
+      element(
+        'div',
+        { class: 'menu', role: 'group', 'aria-label': title },
+        element('div', { class: 'all' }, all, none),
+        ...items,
+      ),
+    );
   }
 
   private hide(dimension: Dimension | string, value: string, hidden: boolean): void {
     this.filter.hide(dimension, value, hidden);
     this.changed();
-    [...this.root.querySelectorAll<HTMLInputElement>(`details[data-filter="${dimension}"] input`)].find((i) => i.value === value)?.focus();
+    [...this.root.querySelectorAll<HTMLInputElement>(`details[data-filter="${dimension}"] input`)]
+      .find((i) => i.value === value)
+      ?.focus();
   }
 
   private only(dimension: string, hidden: string[]): void {
@@ -121,12 +201,21 @@ export class FilterBar {
   private layers(): HTMLElement[] {
     if (this.scores.values('layer').length < 3) return [];
     const existing = this.root.querySelector<HTMLInputElement>('input[type=search]');
-    const input = existing ?? element('input', { type: 'search', placeholder: 'Layers, such as layer1', 'aria-label': 'Show layers whose name holds' });
+    const input =
+      existing ??
+      element('input', {
+        type: 'search',
+        placeholder: 'Layers, such as layer1',
+        'aria-label': 'Show layers whose name holds',
+      });
     if (!existing) {
       let waiting = 0;
       input.addEventListener('input', () => {
         window.clearTimeout(waiting);
-        waiting = window.setTimeout(() => { this.state.set('layers', input.value.trim()); this.changed(); }, 150);
+        waiting = window.setTimeout(() => {
+          this.state.set('layers', input.value.trim());
+          this.changed();
+        }, 150);
       });
     }
     if (document.activeElement !== input) input.value = this.state.get('layers');
@@ -134,7 +223,20 @@ export class FilterBar {
   }
 
   private reset(): HTMLElement[] {
-    if (!this.state.get('layers') && ['model', 'transform', 'data', 'statistic', 'variant', 'factor', 'parameter', ...this.scores.tagNames().map((t) => `tag:${t}`)].every((d) => this.filter.hidden(d).size === 0)) return [];
+    if (
+      !this.state.get('layers') &&
+      [
+        'model',
+        'transform',
+        'data',
+        'statistic',
+        'variant',
+        'factor',
+        'parameter',
+        ...this.scores.tagNames().map((t) => `tag:${t}`),
+      ].every((d) => this.filter.hidden(d).size === 0)
+    )
+      return [];
     const button = element('button', { type: 'button' }, 'Show everything');
     button.addEventListener('click', () => {
       this.state.clear((key) => key === 'layers' || key.startsWith('hide.'));

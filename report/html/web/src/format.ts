@@ -19,7 +19,10 @@ export function count(n: number): string {
   return n.toLocaleString('en');
 }
 
-/** The name of a layer without the suffix that exporters add to every tensor, its middle cut out where it is long. */
+/**
+ * The name of a layer without the suffix that exporters add to every tensor, its middle cut out
+ * where it is long.
+ */
 export function shorten(name: string, length: number): string {
   if (name.length <= length) return name;
   const core = name.replace(/_output_0$/, '');

@@ -20,24 +20,32 @@ function build(scores: Scores): void {
     for (const part of parts) part.update();
   };
   const bar = new FilterBar(scores, state, filter, update);
-  const parts: { update: () => void }[] = [...document.querySelectorAll<HTMLElement>('section.measure')].map((root) => {
+  const parts: { update: () => void }[] = [
+    ...document.querySelectorAll<HTMLElement>('section.measure'),
+  ].map((root) => {
     const measure = scores.measures[Number(root.dataset.measure)];
     return new Section(root, scores, measure, rows.get(measure.name) ?? [], state, filter, update);
   });
-  const relations = document.getElementById('relations'), pictures = document.getElementById('pictures');
+  const relations = document.getElementById('relations'),
+    pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
   if (pictures) parts.push(new Pictures(pictures, scores, filter));
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);
-  state.onArrival(() => { update(); arrive(state); });
+  state.onArrival(() => {
+    update();
+    arrive(state);
+  });
   queue.settle();
   arrive(state);
 }
 
 // contents keeps what is chosen where a reader goes to a measure by the list of contents.
 function contents(state: State): void {
-  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a[href^="#"], .findings a[href^="#"]')) {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>(
+    'nav a[href^="#"], .findings a[href^="#"]',
+  )) {
     link.addEventListener('click', (e) => {
       const target = document.querySelector(link.hash);
       if (!target) return;
@@ -62,7 +70,15 @@ async function main(): Promise<void> {
     build(new Scores(await load(holder)));
   } catch (problem) {
     const text = problem instanceof Error ? problem.message : String(problem);
-    document.getElementById('main')?.prepend(element('p', { class: 'notice', role: 'alert' }, `The charts cannot be drawn: ${text}. The numbers are in scores.csv, beside this report.`));
+    document
+      .getElementById('main')
+      ?.prepend(
+        element(
+          'p',
+          { class: 'notice', role: 'alert' },
+          `The charts cannot be drawn: ${text}. The numbers are in scores.csv, beside this report.`,
+        ),
+      );
     document.documentElement.dataset.drawn = document.documentElement.dataset.complete = 'true';
   }
 }

@@ -1,9 +1,15 @@
-// How series are told apart: by colour, and by shape and dash too, so that neither colour-blind eyes nor a grey
-// printer lose them. The colours are Okabe and Ito's, shifted for contrast on each background (style.css).
+// How series are told apart: by colour, and by shape and dash too, so that neither colour-blind
+// eyes nor a grey printer lose them. The colours are Okabe and Ito's, shifted for contrast on each
+// background (style.css).
 
 const colours = 6;
 const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'];
-const dashes = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]];
+const dashes = [
+  [1, 0],
+  [6, 3],
+  [2, 2],
+  [8, 3, 2, 3],
+];
 
 export interface Look {
   colour: string;
@@ -22,9 +28,22 @@ export function look(index: number): Look {
 
 /** A short piece of the series' line with its mark, for a legend. */
 export function swatch({ colour, dash, shape }: Look): SVGSVGElement {
-  const svg = node('svg', { width: '30', height: '12', viewBox: '0 0 30 12', 'aria-hidden': 'true' }) as SVGSVGElement;
+  const svg = node('svg', {
+    width: '30',
+    height: '12',
+    viewBox: '0 0 30 12',
+    'aria-hidden': 'true',
+  }) as SVGSVGElement;
   svg.append(
-    node('line', { x1: '1', x2: '29', y1: '6', y2: '6', stroke: colour, 'stroke-width': '2', 'stroke-dasharray': dash[1] ? dash.join(' ') : 'none' }),
+    node('line', {
+      x1: '1',
+      x2: '29',
+      y1: '6',
+      y2: '6',
+      stroke: colour,
+      'stroke-width': '2',
+      'stroke-dasharray': dash[1] ? dash.join(' ') : 'none',
+    }),
     node('path', { d: outlines[shape], transform: 'translate(15 6)', fill: colour }),
   );
   return svg;

@@ -1,5 +1,5 @@
-// Charts are drawn when they come into view, one after the other; the rest follow while nothing else is to do, so that a
-// page that is printed or searched is whole.
+// Charts are drawn when they come into view, one after the other; the rest follow while nothing
+// else is to do, so that a page that is printed or searched is whole.
 
 interface Job {
   draw: () => Promise<void>;
@@ -9,7 +9,9 @@ interface Job {
 class Queue {
   private readonly waiting = new Map<Element, Job>();
   private busy = false;
-  private watcher = new IntersectionObserver((entries) => this.seen(entries), { rootMargin: '400px' });
+  private watcher = new IntersectionObserver((entries) => this.seen(entries), {
+    rootMargin: '400px',
+  });
 
   /** Has an element drawn when its turn comes. */
   add(element: Element, draw: () => Promise<void>): void {
@@ -19,7 +21,7 @@ class Queue {
     void this.work();
   }
 
-  /** Says that all is drawn once it is, be there nothing to draw. */
+  /** Marks that all is drawn once it is, be there nothing to draw. */
   settle(): void {
     void this.work();
   }
@@ -38,7 +40,7 @@ class Queue {
     void this.work();
   }
 
-  // shown says that what is in view is drawn.
+  // shown marks that what is in view is drawn.
   private shown(): void {
     if (document.documentElement.dataset.drawn === 'true') return;
     performance.mark('first view');
@@ -72,12 +74,19 @@ class Queue {
 function frame(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 100);
-    requestAnimationFrame(() => { clearTimeout(timer); resolve(); });
+    requestAnimationFrame(() => {
+      clearTimeout(timer);
+      resolve();
+    });
   });
 }
 
 function rest(): Promise<void> {
-  return new Promise((resolve) => ('requestIdleCallback' in window ? requestIdleCallback(() => resolve(), { timeout: 200 }) : setTimeout(resolve, 20)));
+  return new Promise((resolve) =>
+    'requestIdleCallback' in window
+      ? requestIdleCallback(() => resolve(), { timeout: 200 })
+      : setTimeout(resolve, 20),
+  );
 }
 
 export const queue = new Queue();

@@ -1,4 +1,5 @@
-// Saving what is on the page: charts as SVG and PNG, tables as CSV. Everything is made here; nothing is sent anywhere.
+// Saving what is on the page: charts as SVG and PNG, tables as CSV. Everything is made here;
+// nothing is sent anywhere.
 
 import type { View } from './vega';
 
@@ -27,13 +28,19 @@ export async function pngOf(view: View): Promise<Blob> {
   canvas.height = image.height * density;
   canvas.getContext('2d')!.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the browser made no PNG'))), 'image/png'));
+    canvas.toBlob(
+      (blob) => (blob ? resolve(blob) : reject(new Error('the browser made no PNG'))),
+      'image/png',
+    ),
+  );
 }
 
 // written replaces the variables of the style sheet by their values.
 function written(svg: string): string {
   const style = getComputedStyle(document.documentElement);
-  return svg.replace(/var\((--[a-z0-9-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+  return svg.replace(/var\((--[a-z0-9-]+)\)/g, (_, name: string) =>
+    style.getPropertyValue(name).trim(),
+  );
 }
 
 // onGround lays the page's background beneath a picture.
@@ -56,7 +63,15 @@ function save(content: Blob, name: string): void {
 
 /** A name for a file: letters, digits and dashes of some texts. */
 export function fileName(...parts: string[]): string {
-  return parts.join(' ').normalize('NFKD').replace(/[^A-Za-z0-9.]+/g, '-').replace(/\.{2,}/g, '.').replace(/^[-.]+|[-.]+$/g, '').slice(0, 80) || 'noether';
+  return (
+    parts
+      .join(' ')
+      .normalize('NFKD')
+      .replace(/[^A-Za-z0-9.]+/g, '-')
+      .replace(/\.{2,}/g, '.')
+      .replace(/^[-.]+|[-.]+$/g, '')
+      .slice(0, 80) || 'noether'
+  );
 }
 
 /** Puts text on the clipboard. */
@@ -64,7 +79,8 @@ export async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const area = document.createElement('textarea'); // where the browser keeps the clipboard from pages of files
+    // where the browser keeps the clipboard from pages of files
+    const area = document.createElement('textarea');
     area.value = text;
     document.body.append(area);
     area.select();

@@ -18,7 +18,13 @@ export class ScoreTable {
   private rows: number[] = [];
   private readonly every = element('input', { type: 'checkbox' });
 
-  constructor(private readonly scores: Scores, private readonly title: string, private readonly state: State, private readonly key: string, detailed: number) {
+  constructor(
+    private readonly scores: Scores,
+    private readonly title: string,
+    private readonly state: State,
+    private readonly key: string,
+    detailed: number,
+  ) {
     this.table = new Table(this.source, this.choice, (c) => {
       state.set(`${key}.find`, c.sought);
       state.set(`${key}.sort`, c.sort);
@@ -29,7 +35,9 @@ export class ScoreTable {
         state.set(`${key}.every`, this.every.checked ? '1' : '');
         this.update(this.rows);
       });
-      this.table.tools.append(element('label', {}, this.every, `Every value, trial and class (${count(detailed)} rows)`));
+      this.table.tools.append(
+        element('label', {}, this.every, `Every value, trial and class (${count(detailed)} rows)`),
+      );
     }
   }
 
@@ -51,8 +59,8 @@ export class ScoreTable {
 }
 
 /**
- * The rows that stand for those of single values, trials and classes. Where a statistic has factors alone, of a model on some data, none of them stands for
- * the others: all do.
+ * The rows that stand for those of single values, trials and classes. Where a statistic has factors
+ * alone, of a model on some data, none of them stands for the others: all do.
  */
 export function overview(scores: Scores, rows: number[]): number[] {
   const shown = rows.filter((row) => scores.shown(row) === Shown.overview);
@@ -65,22 +73,45 @@ const subject: TextName[] = ['statistic', 'from', 'to', 'data', 'transform', 'va
 
 function columnsOf(scores: Scores, rows: number[]): Column[] {
   const text = (title: string, name: TextName): Column => ({
-    title, numeric: false, cell: (row) => scores.text(name, row), key: (row) => scores.text(name, row),
+    title,
+    numeric: false,
+    cell: (row) => scores.text(name, row),
+    key: (row) => scores.text(name, row),
   });
-  const figure = (title: string, name: NumberName, format: (v: number | null) => string): Column => ({
-    title, numeric: true, cell: (row) => format(scores.number(name, row)), key: (row) => scores.number(name, row),
+  const figure = (
+    title: string,
+    name: NumberName,
+    format: (v: number | null) => string,
+  ): Column => ({
+    title,
+    numeric: true,
+    cell: (row) => format(scores.number(name, row)),
+    key: (row) => scores.number(name, row),
   });
   const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
   const varying = [
-    text('model', 'model'), text('data', 'data'), text('transform', 'transform'), text('value of parameter', 'parameter'),
-    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))), text('variant', 'variant'), text(factorTitle(scores, rows), 'factor'),
-    figure('depth', 'depth', integer), text('layer', 'layer'), text('other layer', 'other'), text('statistic', 'statistic'),
+    text('model', 'model'),
+    text('data', 'data'),
+    text('transform', 'transform'),
+    text('value of parameter', 'parameter'),
+    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))),
+    text('variant', 'variant'),
+    text(factorTitle(scores, rows), 'factor'),
+    figure('depth', 'depth', integer),
+    text('layer', 'layer'),
+    text('other layer', 'other'),
+    text('statistic', 'statistic'),
   ].filter((c) => rows.length > 0 && rows.some((row) => c.key(row) !== c.key(rows[0])));
   const filled = [
     {
-      title: '95 % interval', numeric: true,
+      title: '95 % interval',
+      numeric: true,
       cell: (row: number) => interval(scores.number('low', row), scores.number('high', row)),
-      key: (row: number) => { const low = scores.number('low', row), high = scores.number('high', row); return low === null || high === null ? null : high - low; },
+      key: (row: number) => {
+        const low = scores.number('low', row),
+          high = scores.number('high', row);
+        return low === null || high === null ? null : high - low;
+      },
     },
     figure('null', 'null', (v) => (v === null ? '' : number(v))),
     figure('n', 'n', integer),
@@ -91,14 +122,32 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
 
 // factorTitle heads the column of factors, which may all be classes.
 function factorTitle(scores: Scores, rows: number[]): string {
-  return scores.distinct('factor', rows).every((f) => f === '' || f.startsWith('class=')) ? 'class' : 'factor';
+  return scores.distinct('factor', rows).every((f) => f === '' || f.startsWith('class='))
+    ? 'class'
+    : 'factor';
 }
 
 // The columns of scores.csv but for the study, and where a page has them.
 const contract: [string, TextName | NumberName][] = [
-  ['model', 'from'], ['layer', 'layer'], ['depth', 'depth'], ['other_model', 'to'], ['other_layer', 'other'], ['data', 'data'], ['transform', 'transform'],
-  ['parameter', 'parameter'], ['trial', 'trial'], ['measure', 'measure'], ['variant', 'variant'], ['factor', 'factor'], ['statistic', 'statistic'],
-  ['value', 'value'], ['low', 'low'], ['high', 'high'], ['null', 'null'], ['n', 'n'], ['warning', 'warning'],
+  ['model', 'from'],
+  ['layer', 'layer'],
+  ['depth', 'depth'],
+  ['other_model', 'to'],
+  ['other_layer', 'other'],
+  ['data', 'data'],
+  ['transform', 'transform'],
+  ['parameter', 'parameter'],
+  ['trial', 'trial'],
+  ['measure', 'measure'],
+  ['variant', 'variant'],
+  ['factor', 'factor'],
+  ['statistic', 'statistic'],
+  ['value', 'value'],
+  ['low', 'low'],
+  ['high', 'high'],
+  ['null', 'null'],
+  ['n', 'n'],
+  ['warning', 'warning'],
 ];
 const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
 const none = new Set(['depth', 'trial']); // below zero means that there is none
@@ -109,20 +158,36 @@ function csvOf(scores: Scores, rows: number[]): (string | number | null)[][] {
     const v = scores.number(name as NumberName, row);
     return v !== null && v < 0 && none.has(name) ? null : v;
   };
-  return [contract.map(([title]) => title), ...rows.map((row) => contract.map(([, name]) => field(name, row)))];
+  return [
+    contract.map(([title]) => title),
+    ...rows.map((row) => contract.map(([, name]) => field(name, row))),
+  ];
 }
 
-/** What a row says of itself, for a tooltip. */
+/** The fields of a row, for a tooltip. */
 export function describe(scores: Scores, row: number): [string, string][] {
   const text = (title: string, name: TextName): [string, string] => [title, scores.text(name, row)];
   const whole = (v: number | null) => (v === null || v < 0 ? '' : count(v));
   const trial = scores.number('trial', row);
-  const value = [number(scores.number('value', row)), interval(scores.number('low', row), scores.number('high', row))];
+  const value = [
+    number(scores.number('value', row)),
+    interval(scores.number('low', row), scores.number('high', row)),
+  ];
   const chance = scores.number('null', row);
   return [
-    text('model', 'model'), text('layer', 'layer'), ['depth', whole(scores.number('depth', row))], text('with layer', 'other'), text('data', 'data'),
-    text('transformation', 'transform'), text('parameter', 'parameter'), text('variant', 'variant'), text('factor', 'factor'),
-    [scores.text('statistic', row), value.filter(Boolean).join(' ')], ['null', chance === null ? '' : number(chance)],
-    ['n', whole(scores.number('n', row))], ['trial', trial === -1 ? 'all' : trial ? String(trial) : ''], text('warning', 'warning'),
+    text('model', 'model'),
+    text('layer', 'layer'),
+    ['depth', whole(scores.number('depth', row))],
+    text('with layer', 'other'),
+    text('data', 'data'),
+    text('transformation', 'transform'),
+    text('parameter', 'parameter'),
+    text('variant', 'variant'),
+    text('factor', 'factor'),
+    [scores.text('statistic', row), value.filter(Boolean).join(' ')],
+    ['null', chance === null ? '' : number(chance)],
+    ['n', whole(scores.number('n', row))],
+    ['trial', trial === -1 ? 'all' : trial ? String(trial) : ''],
+    text('warning', 'warning'),
   ];
 }

@@ -6,7 +6,22 @@ import { distribution } from './charts/distribution';
 import { heat, isGrid, mapOf, pairsOf } from './charts/heat';
 import { tuning } from './charts/tuning';
 import { units } from './charts/units';
-import { fixed, layerEnds, listOf, named, offered, rowsOf, settled, varies, type Axis, type Context, type Drawn, type Fixed, type Kind, type Panel } from './charts/kind';
+import {
+  fixed,
+  layerEnds,
+  listOf,
+  named,
+  offered,
+  rowsOf,
+  settled,
+  varies,
+  type Axis,
+  type Context,
+  type Drawn,
+  type Fixed,
+  type Kind,
+  type Panel,
+} from './charts/kind';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
@@ -56,7 +71,9 @@ export class Section {
 
   /** Shows what is chosen, in the report and here. */
   update(): void {
-    const statistics = this.measure.statistics.filter((s) => this.filter.shows(this.measure.name, s.name));
+    const statistics = this.measure.statistics.filter((s) =>
+      this.filter.shows(this.measure.name, s.name),
+    );
     this.root.hidden = statistics.length === 0;
     if (this.root.hidden) return;
     this.table.update(this.filter.passing(this.rows));
@@ -78,12 +95,23 @@ export class Section {
 
   // redraw makes controls, legend and charts anew for what is chosen.
   private redraw(): void {
-    const statistics = this.measure.statistics.filter((s) => this.filter.shows(this.measure.name, s.name));
+    const statistics = this.measure.statistics.filter((s) =>
+      this.filter.shows(this.measure.name, s.name),
+    );
     const statistic = statistics.find((s) => s.name === this.choice('statistic')) ?? statistics[0];
     const kind = this.offered.find((k) => k.name === this.choice('chart')) ?? this.offered[0];
-    const of = this.summarised.filter((row) => this.scores.text('statistic', row) === statistic.name);
+    const of = this.summarised.filter(
+      (row) => this.scores.text('statistic', row) === statistic.name,
+    );
     const rows = this.filter.passing(of);
-    const base = { scores: this.scores, measure: this.measure, statistic, rows, filter: this.filter, choice: (name: string) => this.choice(name) };
+    const base = {
+      scores: this.scores,
+      measure: this.measure,
+      statistic,
+      rows,
+      filter: this.filter,
+      choice: (name: string) => this.choice(name),
+    };
     const dimensions = kind ? this.dimensions(kind, of) : [];
     const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? 'model';
     const context: Context = { ...base, series: new Series(this.scores, dimension) };
@@ -91,40 +119,104 @@ export class Section {
     if (kind) this.charts(kind, context, of);
   }
 
-  // dimensions are what the series of a chart can be: what has several values, and the tags of models.
+  // dimensions are what the series of a chart can be: what has several values, and the tags of
+  // models.
   private dimensions(kind: Kind, rows: number[]): Dimension[] {
     const columns = kind.by.filter((d) => d === 'model' || varies(this.scores, d as Axis, rows));
-    if (this.measure.probes && kind === bars) columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant')); // what one probe reads and another does not
-    const tags = kind.by.length > 1 ? this.scores.tagNames().filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1) : [];
+    if (this.measure.probes && kind === bars)
+      // what one probe reads and another does not
+      columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant'));
+    const tags =
+      kind.by.length > 1
+        ? this.scores
+            .tagNames()
+            .filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1)
+        : [];
     return [...columns, ...tags.map((t): Dimension => `tag:${t}`)];
   }
 
-  private controls(c: Context, all: number[], statistics: Statistic[], kind: Kind | undefined, dimensions: Dimension[]): void {
+  private controls(
+    c: Context,
+    all: number[],
+    statistics: Statistic[],
+    kind: Kind | undefined,
+    dimensions: Dimension[],
+  ): void {
     const into = this.part('controls');
     const items: HTMLElement[] = [];
     const add = (name: string, title: string, options: Option[], chosen: string, least = 2) => {
-      if (options.length >= least) items.push(chooser(title, name, options, chosen, (v) => this.choose(name, v)));
+      if (options.length >= least)
+        items.push(chooser(title, name, options, chosen, (v) => this.choose(name, v)));
     };
     if (this.offered.length > 1) {
-      items.push(segments('Chart', this.offered.map((k) => ({ value: k.name, title: k.title })), kind!.name, (v) => this.choose('chart', v === this.offered[0].name ? '' : v)));
+      items.push(
+        segments(
+          'Chart',
+          this.offered.map((k) => ({ value: k.name, title: k.title })),
+          kind!.name,
+          (v) => this.choose('chart', v === this.offered[0].name ? '' : v),
+        ),
+      );
     }
     if (statistics.length > 1) {
-      items.push(segments('Statistic', statistics.map((s) => ({ value: s.name, title: s.name, about: s.about })), c.statistic.name,
-        (v) => this.choose('statistic', v === this.measure.statistics[0].name ? '' : v)));
+      items.push(
+        segments(
+          'Statistic',
+          statistics.map((s) => ({ value: s.name, title: s.name, about: s.about })),
+          c.statistic.name,
+          (v) => this.choose('statistic', v === this.measure.statistics[0].name ? '' : v),
+        ),
+      );
     }
     if (!kind || all.length === 0) {
       into.replaceChildren(...items);
       return;
     }
     const spread = c.rows.length > 0 ? kind.spread(c) : [];
-    add('by', 'Colour', dimensions.map((d) => ({ value: d, title: dimensionTitle(d) })), c.series.dimension);
-    if (kind === depth) add('x', 'Depth', [{ value: '', title: 'absolute' }, { value: 'relative', title: 'relative' }], this.choice('x'));
-    if (kind === bars) add('lines', 'Lines', linesOf(this.scores, this.measure, c.rows).map((a) => ({ value: a, title: dimensionTitle(a as Dimension) })), spread[0] ?? '');
-    if (kind === heat) add('map', 'Tiles', pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })), mapOf(c));
-    const drawn = drawnBy(kind, c), free = new Set<string>([...spread, c.series.dimension]);
+    add(
+      'by',
+      'Colour',
+      dimensions.map((d) => ({ value: d, title: dimensionTitle(d) })),
+      c.series.dimension,
+    );
+    if (kind === depth)
+      add(
+        'x',
+        'Depth',
+        [
+          { value: '', title: 'absolute' },
+          { value: 'relative', title: 'relative' },
+        ],
+        this.choice('x'),
+      );
+    if (kind === bars)
+      add(
+        'lines',
+        'Lines',
+        linesOf(this.scores, this.measure, c.rows).map((a) => ({
+          value: a,
+          title: dimensionTitle(a as Dimension),
+        })),
+        spread[0] ?? '',
+      );
+    if (kind === heat)
+      add(
+        'map',
+        'Tiles',
+        pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })),
+        mapOf(c),
+      );
+    const drawn = drawnBy(kind, c),
+      free = new Set<string>([...spread, c.series.dimension]);
     for (const name of fixed) {
-      if (free.has(name) || (name === 'layer' && (!this.measure.layered || kind === depth))) continue;
-      add(name, fixedTitles[name], this.values(name, drawn, offered(c, drawn, name, free)), settled(c, drawn, name, free));
+      if (free.has(name) || (name === 'layer' && (!this.measure.layered || kind === depth)))
+        continue;
+      add(
+        name,
+        fixedTitles[name],
+        this.values(name, drawn, offered(c, drawn, name, free)),
+        settled(c, drawn, name, free),
+      );
     }
     into.replaceChildren(...items);
   }
@@ -133,23 +225,48 @@ export class Section {
     const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
     const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
-    if (name === 'layer') return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
+    if (name === 'layer')
+      return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
     const each = name === 'factor' && drawn.rows && this.measure.probes && !all.includes('');
-    const whole = name === 'parameter' ? (drawn.rows ? 'mean' : 'all') : each ? 'each' : name === 'factor' && all.includes('') ? 'all samples' : '';
+    const whole =
+      name === 'parameter'
+        ? drawn.rows
+          ? 'mean'
+          : 'all'
+        : each
+          ? 'each'
+          : name === 'factor' && all.includes('')
+            ? 'all samples'
+            : '';
     return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
   }
 
   private charts(kind: Kind, c: Context, all: number[]): void {
     const into = this.part('charts');
-    into.style.minHeight = `${into.offsetHeight}px`; // the page does not jump while charts are replaced
+    // The page does not jump while charts are replaced.
+    into.style.minHeight = `${into.offsetHeight}px`;
     for (const figure of this.figures) figure.remove();
     const panels = c.rows.length > 0 ? kind.panels(c) : [];
     const few = panels.slice(0, this.showing);
     this.figures = few.map((panel) => this.figure(kind, c, panel));
-    into.replaceChildren(...this.figures.map((f) => f.root), ...this.more(panels.length - few.length, kind, c, all));
-    if (panels.length === 0) into.append(element('p', { class: 'none' }, all.length > 0 && c.rows.length === 0 ? 'The filters hide all scores.' : 'There are no scores for this choice.'));
+    into.replaceChildren(
+      ...this.figures.map((f) => f.root),
+      ...this.more(panels.length - few.length, kind, c, all),
+    );
+    if (panels.length === 0)
+      into.append(
+        element(
+          'p',
+          { class: 'none' },
+          all.length > 0 && c.rows.length === 0
+            ? 'The filters hide all scores.'
+            : 'There are no scores for this choice.',
+        ),
+      );
     this.legend.update(c, all, kind);
-    requestAnimationFrame(() => { into.style.minHeight = ''; });
+    requestAnimationFrame(() => {
+      into.style.minHeight = '';
+    });
   }
 
   // factorOf is the one factor that a chart is of; '' where it shows several, or all samples.
@@ -160,18 +277,29 @@ export class Section {
 
   private figure(kind: Kind, c: Context, panel: Panel): Figure {
     const factor = this.factorOf(kind, c);
-    const shown = factor === '' || panel.title.includes(factor) ? panel.title : `${panel.title}, ${shorten(named('factor', factor), 40)}`;
+    const shown =
+      factor === '' || panel.title.includes(factor)
+        ? panel.title
+        : `${panel.title}, ${shorten(named('factor', factor), 40)}`;
     const title = `${c.statistic.title}, ${shown}`;
     return new Figure({
-      title: shown, description: title, wide: panel.wide, build: panel.build,
+      title: shown,
+      description: title,
+      wide: panel.wide,
+      build: panel.build,
       describe: panel.describe ?? ((row) => describe(this.scores, row)),
-      data: () => panel.source ?? scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
+      data: () =>
+        panel.source ?? scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
     });
   }
 
   private more(left: number, kind: Kind, c: Context, all: number[]): HTMLElement[] {
     if (left <= 0) return [];
-    const button = element('button', { type: 'button', class: 'more' }, `Show ${Math.min(left, panelsAtOnce)} of ${left} more`);
+    const button = element(
+      'button',
+      { type: 'button', class: 'more' },
+      `Show ${Math.min(left, panelsAtOnce)} of ${left} more`,
+    );
     button.addEventListener('click', () => {
       this.showing += panelsAtOnce;
       this.charts(kind, c, all);
@@ -184,12 +312,24 @@ function drawnBy(kind: Kind, c: Context): Drawn {
   return kind.list ? listOf(kind.list(c)) : rowsOf(c);
 }
 
-// isMatrix says whether scores are a matrix first of all: of layers by layers, or of factors, none of which stands for all, by transformations.
+// isMatrix reports whether scores are a matrix first of all: of layers by layers, or of factors, none
+// of which stands for all, by transformations.
 function isMatrix(scores: Scores, rows: number[]): boolean {
-  return isGrid(scores, rows) || (varies(scores, 'factor', rows) && varies(scores, 'transform', rows) && rows.every((row) => scores.text('factor', row) !== ''));
+  return (
+    isGrid(scores, rows) ||
+    (varies(scores, 'factor', rows) &&
+      varies(scores, 'transform', rows) &&
+      rows.every((row) => scores.text('factor', row) !== ''))
+  );
 }
 
-const fixedTitles = { data: 'Data', variant: 'Variant', parameter: 'Value of the parameter', factor: 'Class or factor', layer: 'Layer' };
+const fixedTitles = {
+  data: 'Data',
+  variant: 'Variant',
+  parameter: 'Value of the parameter',
+  factor: 'Class or factor',
+  layer: 'Layer',
+};
 
 // selectorOf finds a control again after it was made anew.
 function selectorOf(control: HTMLInputElement): string {

@@ -1,4 +1,5 @@
-// What a reader has chosen lives in the address after the #, so that a view can be kept, and sent to somebody.
+// What a reader has chosen lives in the address after the #, so that a view can be kept, and sent
+// to somebody.
 
 type Listener = () => void;
 
@@ -14,7 +15,10 @@ export class State {
     });
   }
 
-  /** Calls back when the address was changed from outside: a link was followed, or the reader went back. */
+  /**
+   * Calls back when the address was changed from outside: a link was followed, or the reader went
+   * back.
+   */
   onArrival(listener: Listener): void {
     this.listeners.push(listener);
   }
@@ -49,11 +53,16 @@ export class State {
 
   private read(): void {
     const text = window.location.hash.slice(1);
-    this.values = new URLSearchParams(text.includes('=') ? text : ''); // a plain anchor chooses nothing
+    // a plain anchor chooses nothing
+    this.values = new URLSearchParams(text.includes('=') ? text : '');
   }
 
   private write(): void {
     const text = this.values.toString();
-    window.history.replaceState(null, '', text ? `#${text}` : window.location.pathname + window.location.search);
+    window.history.replaceState(
+      null,
+      '',
+      text ? `#${text}` : window.location.pathname + window.location.search,
+    );
   }
 }

@@ -1,5 +1,5 @@
-// A table that sorts by any column, filters by text, shows a page at a time, so that 100,000 rows are as quick as ten, and
-// copies as CSV.
+// A table that sorts by any column, filters by text, shows a page at a time, so that 100,000 rows
+// are as quick as ten, and copies as CSV.
 
 import { csv } from './csv';
 import { element } from './dom';
@@ -25,7 +25,8 @@ export interface Source {
 /** What a reader has chosen of a table. */
 export interface TableChoice {
   sought: string;
-  sort: string; // title of a column, with "-" before it for descending; "" for the order of the rows
+  // title of a column, with "-" before it for descending; "" for the order of the rows
+  sort: string;
 }
 
 const pageSize = 12;
@@ -44,16 +45,30 @@ export class Table {
   private readonly next = element('button', { type: 'button' }, 'Next');
   private readonly filter: HTMLInputElement;
 
-  constructor(private source: Source, private choice: TableChoice = { sought: '', sort: '' }, private readonly chosen: (c: TableChoice) => void = () => {}) {
-    this.filter = element('input', { type: 'search', placeholder: 'Filter rows', 'aria-label': `Filter: ${source.title}` });
+  constructor(
+    private source: Source,
+    private choice: TableChoice = { sought: '', sort: '' },
+    private readonly chosen: (c: TableChoice) => void = () => {},
+  ) {
+    this.filter = element('input', {
+      type: 'search',
+      placeholder: 'Filter rows',
+      'aria-label': `Filter: ${source.title}`,
+    });
     this.filter.value = choice.sought;
-    this.filter.addEventListener('input', () => this.choose({ ...this.choice, sought: this.filter.value }));
+    this.filter.addEventListener('input', () =>
+      this.choose({ ...this.choice, sought: this.filter.value }),
+    );
     this.tools = element('div', { class: 'tools' }, this.filter, ...this.exports());
     this.root = element(
-      'div', { class: 'score-table' },
+      'div',
+      { class: 'score-table' },
       this.tools,
-      element('div', { class: 'scroll', role: 'region', 'aria-label': source.title, tabindex: '0' },
-        element('table', {}, element('caption', {}, source.title), this.head, this.body)),
+      element(
+        'div',
+        { class: 'scroll', role: 'region', 'aria-label': source.title, tabindex: '0' },
+        element('table', {}, element('caption', {}, source.title), this.head, this.body),
+      ),
       element('div', { class: 'pager' }, this.position, this.previous, this.next),
     );
     this.previous.addEventListener('click', () => this.turn(-1));
@@ -71,12 +86,20 @@ export class Table {
 
   private exports(): HTMLElement[] {
     const copying = element('button', { type: 'button', class: 'quiet' }, 'Copy as CSV');
-    copying.addEventListener('click', () => void copy(this.text()).then(() => {
-      copying.textContent = `Copied ${count(this.rows.length)} rows`;
-      setTimeout(() => { copying.textContent = 'Copy as CSV'; }, 2500);
-    }));
+    copying.addEventListener(
+      'click',
+      () =>
+        void copy(this.text()).then(() => {
+          copying.textContent = `Copied ${count(this.rows.length)} rows`;
+          setTimeout(() => {
+            copying.textContent = 'Copy as CSV';
+          }, 2500);
+        }),
+    );
     const saving = element('button', { type: 'button', class: 'quiet' }, 'Save CSV');
-    saving.addEventListener('click', () => saveText(this.text(), `${fileName(this.source.title)}.csv`));
+    saving.addEventListener('click', () =>
+      saveText(this.text(), `${fileName(this.source.title)}.csv`),
+    );
     return [copying, saving];
   }
 
@@ -95,7 +118,12 @@ export class Table {
     const words = this.choice.sought.toLowerCase().split(/\s+/).filter(Boolean);
     const columns = this.source.columns;
     this.rows = this.source.rows.filter((row) => {
-      const text = words.length ? columns.map((c) => c.cell(row)).join(' ').toLowerCase() : '';
+      const text = words.length
+        ? columns
+            .map((c) => c.cell(row))
+            .join(' ')
+            .toLowerCase()
+        : '';
       return words.every((word) => text.includes(word));
     });
     this.sort();
@@ -110,9 +138,13 @@ export class Table {
     const sign = descending ? -1 : 1;
     const keys = new Map(this.rows.map((row) => [row, by.key(row)]));
     this.rows.sort((a, b) => {
-      const x = keys.get(a)!, y = keys.get(b)!;
-      if (x === null || y === null) return Number(x === null) - Number(y === null) || a - b; // what has no number comes last
-      return sign * (typeof x === 'number' ? x - (y as number) : order.compare(x, y as string)) || a - b;
+      const x = keys.get(a)!,
+        y = keys.get(b)!;
+      // what has no number comes last
+      if (x === null || y === null) return Number(x === null) - Number(y === null) || a - b;
+      return (
+        sign * (typeof x === 'number' ? x - (y as number) : order.compare(x, y as string)) || a - b
+      );
     });
   }
 
@@ -125,8 +157,11 @@ export class Table {
     this.head.replaceChildren(element('tr', {}, ...this.source.columns.map((c) => this.header(c))));
     const start = this.page * pageSize;
     const rows = this.rows.slice(start, start + pageSize);
-    this.body.replaceChildren(...rows.map((row) =>
-      element('tr', {}, ...this.source.columns.map((c) => element('td', look(c), c.cell(row))))));
+    this.body.replaceChildren(
+      ...rows.map((row) =>
+        element('tr', {}, ...this.source.columns.map((c) => element('td', look(c), c.cell(row)))),
+      ),
+    );
     this.position.textContent = rows.length
       ? `${count(start + 1)} to ${count(start + rows.length)} of ${count(this.rows.length)}`
       : 'No rows match.';
@@ -140,7 +175,10 @@ export class Table {
     const active = title === column.title;
     const button = element('button', { type: 'button' }, column.title);
     button.addEventListener('click', () => {
-      this.choose({ ...this.choice, sort: active && !descending ? `-${column.title}` : column.title });
+      this.choose({
+        ...this.choice,
+        sort: active && !descending ? `-${column.title}` : column.title,
+      });
       const place = this.source.columns.indexOf(column);
       this.head.querySelectorAll('button')[place].focus();
     });

@@ -1,17 +1,19 @@
-// The box beside the pointer. Vega's own writes HTML and a style element; this one sets text, and lives under the
-// policy of the page.
+// The box beside the pointer. Vega's own writes HTML and a style element; this one sets text, and
+// lives under the policy of the page.
 
 import { element } from './dom';
 
-/** Says what a thing of a chart is, by its number: names and texts. */
+/** Describes a mark of a chart by its number: names and texts. */
 export type Describe = (id: number) => [string, string][];
 
 let box: HTMLElement | undefined;
 
-/** A handler that shows what describe says of the thing under the pointer. */
+/** A handler that shows the fields of the thing under the pointer. */
 export function tooltip(describe: Describe) {
   return (_handler: unknown, event: MouseEvent, _item: unknown, value: unknown): void => {
-    box ??= document.body.appendChild(element('div', { class: 'tooltip', role: 'tooltip', hidden: '' }));
+    box ??= document.body.appendChild(
+      element('div', { class: 'tooltip', role: 'tooltip', hidden: '' }),
+    );
     if (value === null || value === undefined || value === '') {
       box.hidden = true;
       return;
@@ -19,7 +21,9 @@ export function tooltip(describe: Describe) {
     box.replaceChildren(
       ...describe(Number(value))
         .filter(([, text]) => text !== '')
-        .map(([name, text]) => element('div', {}, element('span', {}, name), element('b', {}, text))),
+        .map(([name, text]) =>
+          element('div', {}, element('span', {}, name), element('b', {}, text)),
+        ),
     );
     box.hidden = false;
     place(box, event.clientX, event.clientY);

@@ -11,7 +11,10 @@ export type Spec = VisualizationSpec;
 /** The view of a drawn chart, which can be written as SVG. */
 export type View = Result['view'];
 
-/** valueAxis spans 0 to 1 where that is the statistic's range, so that charts compare at a glance; else it includes 0. */
+/**
+ * valueAxis spans 0 to 1 where that is the statistic's range, so that charts compare at a glance;
+ * else it includes 0.
+ */
 export function valueAxis(statistic: Statistic, field = 'value') {
   const unit = isUnit(statistic);
   return {
@@ -19,7 +22,14 @@ export function valueAxis(statistic: Statistic, field = 'value') {
     type: 'quantitative',
     title: null,
     scale: unit ? { domain: [0, 1], nice: false } : { zero: true },
-    axis: { tickCount: 5, format: unit ? '.1f' : undefined, domain: false, ticks: false, labelPadding: 6, labelFlush: false },
+    axis: {
+      tickCount: 5,
+      format: unit ? '.1f' : undefined,
+      domain: false,
+      ticks: false,
+      labelPadding: 6,
+      labelFlush: false,
+    },
   };
 }
 
@@ -29,15 +39,30 @@ export function isUnit(statistic: Statistic): boolean {
 
 /** Encodings by series: what is drawn of one looks the same in every chart. */
 export function colour(series: Series) {
-  return { field: 'series', type: 'nominal', legend: null, scale: { domain: series.values, range: series.values.map((v) => series.look(v).colour) } };
+  return {
+    field: 'series',
+    type: 'nominal',
+    legend: null,
+    scale: { domain: series.values, range: series.values.map((v) => series.look(v).colour) },
+  };
 }
 
 export function shape(series: Series) {
-  return { field: 'series', type: 'nominal', legend: null, scale: { domain: series.values, range: series.values.map((v) => series.look(v).shape) } };
+  return {
+    field: 'series',
+    type: 'nominal',
+    legend: null,
+    scale: { domain: series.values, range: series.values.map((v) => series.look(v).shape) },
+  };
 }
 
 export function dash(series: Series) {
-  return { field: 'series', type: 'nominal', legend: null, scale: { domain: series.values, range: series.values.map((v) => series.look(v).dash) } };
+  return {
+    field: 'series',
+    type: 'nominal',
+    legend: null,
+    scale: { domain: series.values, range: series.values.map((v) => series.look(v).dash) },
+  };
 }
 
 /** Points carry the number of what the tooltip describes. */
@@ -45,14 +70,32 @@ export const tip = { field: 'id', type: 'nominal' };
 
 const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
-// The colours are variables of the style sheet, so a chart follows light, dark and print without being drawn again.
+// The colours are variables of the style sheet, so a chart follows light, dark and print without
+// being drawn again.
 const axis = {
-  labelColor: 'var(--muted)', titleColor: 'var(--muted)', gridColor: 'var(--grid)', domainColor: 'var(--line)', tickColor: 'var(--line)',
-  labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal' as const, titlePadding: 8, labelFont: font, titleFont: font,
+  labelColor: 'var(--muted)',
+  titleColor: 'var(--muted)',
+  gridColor: 'var(--grid)',
+  domainColor: 'var(--line)',
+  tickColor: 'var(--line)',
+  labelFontSize: 12,
+  titleFontSize: 12,
+  titleFontWeight: 'normal' as const,
+  titlePadding: 8,
+  labelFont: font,
+  titleFont: font,
 };
 
-/** Draws a chart into an element, with the expressions interpreted: the page's policy forbids code made at run time. */
-export async function draw(into: HTMLElement, spec: Spec, description: string, describe: Describe): Promise<View> {
+/**
+ * Draws a chart into an element, with the expressions interpreted: the page's policy forbids code
+ * made at run time.
+ */
+export async function draw(
+  into: HTMLElement,
+  spec: Spec,
+  description: string,
+  describe: Describe,
+): Promise<View> {
   const result = await embed(into, { ...spec, description } as Spec, {
     mode: 'vega-lite',
     renderer: 'svg',
@@ -67,7 +110,13 @@ export async function draw(into: HTMLElement, spec: Spec, description: string, d
       view: { stroke: null },
       mark: { aria: false }, // the data beneath a chart read better aloud than thousands of marks
       axis,
-      legend: { labelColor: 'var(--muted)', titleColor: 'var(--muted)', labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal' },
+      legend: {
+        labelColor: 'var(--muted)',
+        titleColor: 'var(--muted)',
+        labelFontSize: 12,
+        titleFontSize: 12,
+        titleFontWeight: 'normal',
+      },
     } as never,
   });
   return result.view;

@@ -8,7 +8,17 @@ import type { Describe } from '../tooltip';
 import type { Spec } from '../vega';
 
 /** A column that a chart spreads out or that a reader fixes to one value. */
-export type Axis = 'model' | 'from' | 'to' | 'transform' | 'parameter' | 'data' | 'variant' | 'factor' | 'layer' | 'other';
+export type Axis =
+  | 'model'
+  | 'from'
+  | 'to'
+  | 'transform'
+  | 'parameter'
+  | 'data'
+  | 'variant'
+  | 'factor'
+  | 'layer'
+  | 'other';
 
 /** What a chart is made from. */
 export interface Context {
@@ -36,8 +46,12 @@ export interface Kind {
   legend: 'null' | 'plain' | 'none'; // whether it has a legend, and the null in it
   suits: (scores: Scores, measure: Measure, rows: number[]) => boolean;
   by: Dimension[]; // what its series can be
-  spread: (context: Omit<Context, 'series'>) => Axis[]; // the columns that it spreads out, besides its series: nobody need fix them
-  list?: (context: Omit<Context, 'series'>) => { data: string; factor: string; layer: string; parameter?: string }[]; // what it draws, where that is no rows
+  // the columns that it spreads out, besides its series: nobody need fix them
+  spread: (context: Omit<Context, 'series'>) => Axis[];
+  list?: (
+    context: Omit<Context, 'series'>,
+  // what it draws, where that is no rows
+  ) => { data: string; factor: string; layer: string; parameter?: string }[];
   panels: (context: Context) => Panel[];
 }
 
@@ -63,7 +77,10 @@ type Choosing = Pick<Context, 'choice' | 'measure'>;
 /** Which end of a network is meant where no layer is chosen. */
 export const layerEnds = { '': 'the deepest', first: 'the shallowest' };
 
-/** What a chart draws, as far as its columns can be fixed: rows of scores, or what stands beside them. */
+/**
+ * What a chart draws, as far as its columns can be fixed: rows of scores, or what stands beside
+ * them.
+ */
 export interface Drawn {
   items: number[];
   text: (name: Fixed, item: number) => string;
@@ -74,8 +91,14 @@ export function rowsOf(c: Pick<Context, 'scores' | 'rows'>): Drawn {
   return { items: c.rows, text: (name, row) => c.scores.text(name, row), rows: true };
 }
 
-export function listOf(all: { data: string; factor: string; layer: string; parameter?: string }[]): Drawn {
-  return { items: all.map((_, i) => i), text: (name, i) => (name === 'variant' ? '' : (all[i][name] ?? '')), rows: false };
+export function listOf(
+  all: { data: string; factor: string; layer: string; parameter?: string }[],
+): Drawn {
+  return {
+    items: all.map((_, i) => i),
+    text: (name, i) => (name === 'variant' ? '' : (all[i][name] ?? '')),
+    rows: false,
+  };
 }
 
 /** The values to which a column can be fixed. Which factors there are depends on the data. */
@@ -89,64 +112,115 @@ export function offered(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string
 }
 
 /**
- * The value to which a column is fixed: what the reader chose, if it is there, else all samples, the mean over values, or the first. The factors that
- * probes read are side by side until one is chosen.
+ * The value to which a column is fixed: what the reader chose, if it is there, else all samples,
+ * the mean over values, or the first. The factors that probes read are side by side until one is
+ * chosen.
  */
 export function settled(c: Choosing, drawn: Drawn, name: Fixed, free: Set<string>): string {
   const asked = c.choice(name);
   if (name === 'parameter' || name === 'layer') return asked;
   const values = offered(c, drawn, name, free);
   if (values.includes(asked)) return asked;
-  return values.includes('') || (name === 'factor' && drawn.rows && c.measure.probes) ? '' : (values[0] ?? '');
+  return values.includes('') || (name === 'factor' && drawn.rows && c.measure.probes)
+    ? ''
+    : (values[0] ?? '');
 }
 
 /** The rows of the statistic, with everything fixed that is not spread out. */
 export function chosen(c: Context, spread: Axis[]): number[] {
-  const free = new Set<string>([...spread, c.series.dimension]), s = c.scores, drawn = rowsOf(c);
-  const at = Object.fromEntries(fixed.map((name) => [name, free.has(name) ? '' : settled(c, drawn, name, free)]));
-  const rows = c.rows.filter((row) =>
-    s.text('statistic', row) === c.statistic.name &&
-    (free.has('data') || s.text('data', row) === at.data) &&
-    (free.has('variant') || s.text('variant', row) === at.variant) &&
-    (free.has('factor') || (c.measure.probes && at.factor === '') || s.text('factor', row) === at.factor) &&
-    (free.has('parameter') ? s.text('parameter', row) !== '' : at.parameter === '' ? s.shown(row) === Shown.overview : s.text('parameter', row) === at.parameter));
+  const free = new Set<string>([...spread, c.series.dimension]),
+    s = c.scores,
+    drawn = rowsOf(c);
+  const at = Object.fromEntries(
+    fixed.map((name) => [name, free.has(name) ? '' : settled(c, drawn, name, free)]),
+  );
+  const rows = c.rows.filter(
+    (row) =>
+      s.text('statistic', row) === c.statistic.name &&
+      (free.has('data') || s.text('data', row) === at.data) &&
+      (free.has('variant') || s.text('variant', row) === at.variant) &&
+      (free.has('factor') ||
+        (c.measure.probes && at.factor === '') ||
+        s.text('factor', row) === at.factor) &&
+      (free.has('parameter')
+        ? s.text('parameter', row) !== ''
+        : at.parameter === ''
+          ? s.shown(row) === Shown.overview
+          : s.text('parameter', row) === at.parameter),
+  );
   if (free.has('layer') || !c.measure.layered) return rows;
-  return atLayer(rows, c.choice('layer'), (row) => ({ model: s.text('model', row), layer: s.text('layer', row), depth: s.number('depth', row) ?? 0 }));
-}
-
-/** Those of a list that are of what is chosen: of one data set and one factor, and of one value of the parameter or of all. */
-export function fitting<T extends { data: string; factor: string; layer: string; parameter?: string }>(c: Choosing, all: T[]): T[] {
-  const drawn = listOf(all), none = new Set<string>();
-  const data = settled(c, drawn, 'data', none), factor = settled(c, drawn, 'factor', none), parameter = c.choice('parameter');
-  return all.filter((d) => d.data === data && d.factor === factor && (parameter === '' || !d.parameter || d.parameter === parameter));
+  return atLayer(rows, c.choice('layer'), (row) => ({
+    model: s.text('model', row),
+    layer: s.text('layer', row),
+    depth: s.number('depth', row) ?? 0,
+  }));
 }
 
 /**
- * What is of one layer of each model: by its name, or of the first or the last layer. Of several layers of that depth, which lie beside each other, the first
- * or the last in order.
+ * Those of a list that are of what is chosen: of one data set and one factor, and of one value of
+ * the parameter or of all.
  */
-export function atLayer<T>(all: T[], chosen: string, of: (item: T) => { model: string; layer: string; depth: number }): T[] {
+export function fitting<
+  T extends { data: string; factor: string; layer: string; parameter?: string },
+>(c: Choosing, all: T[]): T[] {
+  const drawn = listOf(all),
+    none = new Set<string>();
+  const data = settled(c, drawn, 'data', none),
+    factor = settled(c, drawn, 'factor', none),
+    parameter = c.choice('parameter');
+  return all.filter(
+    (d) =>
+      d.data === data &&
+      d.factor === factor &&
+      (parameter === '' || !d.parameter || d.parameter === parameter),
+  );
+}
+
+/**
+ * What is of one layer of each model: by its name, or of the first or the last layer. Of several
+ * layers of that depth, which lie beside each other, the first or the last in order.
+ */
+export function atLayer<T>(
+  all: T[],
+  chosen: string,
+  of: (item: T) => { model: string; layer: string; depth: number },
+): T[] {
   if (chosen !== '' && chosen !== 'first') return all.filter((item) => of(item).layer === chosen);
   const end = new Map<string, { layer: string; depth: number }>();
   for (const item of all) {
-    const { model, layer, depth } = of(item), known = end.get(model);
-    if (!known || (chosen === 'first' ? depth < known.depth : depth >= known.depth)) end.set(model, { layer, depth });
+    const { model, layer, depth } = of(item),
+      known = end.get(model);
+    if (!known || (chosen === 'first' ? depth < known.depth : depth >= known.depth))
+      end.set(model, { layer, depth });
   }
   return all.filter((item) => end.get(of(item).model)?.layer === of(item).layer);
 }
 
-/** Panels that tell apart what neither the series nor the axes do: models, transformations, and the factors that probes read. */
+/**
+ * Panels that tell apart what neither the series nor the axes do: models, transformations, and the
+ * factors that probes read.
+ */
 export function panelsBy(c: Context, rows: number[], spread: Axis[]): [string, number[]][] {
   const { dimension } = c.series;
-  const modelled = dimension === 'model' || dimension.startsWith('tag:') || spread.some((a) => a === 'model' || a === 'from');
+  const modelled =
+    dimension === 'model' ||
+    dimension.startsWith('tag:') ||
+    spread.some((a) => a === 'model' || a === 'from');
   const moved = dimension === 'transform' || spread.includes('transform');
   const valued = moved || dimension === 'parameter' || spread.includes('parameter');
   const factored = !c.measure.probes || dimension === 'factor' || spread.includes('factor');
-  return grouped(rows, (row) => [
-    modelled ? '' : c.scores.text('model', row),
-    under(factored ? '' : c.scores.text('factor', row), moved ? '' : c.scores.text('transform', row)),
-    valued ? '' : c.scores.text('parameter', row),
-  ].filter(Boolean).join(' '));
+  return grouped(rows, (row) =>
+    [
+      modelled ? '' : c.scores.text('model', row),
+      under(
+        factored ? '' : c.scores.text('factor', row),
+        moved ? '' : c.scores.text('transform', row),
+      ),
+      valued ? '' : c.scores.text('parameter', row),
+    ]
+      .filter(Boolean)
+      .join(' '),
+  );
 }
 
 /** A factor, a transformation, or both. */
@@ -160,10 +234,18 @@ export function points(c: Context, rows: number[], x: (row: number) => number | 
     const value = s.number('value', row);
     if (value === null) return [];
     const series = c.series.of(row);
-    return [{
-      id: row, series, line: `${series}, ${s.text('model', row)}`, x: x(row), value,
-      low: s.number('low', row), high: s.number('high', row), null: s.number('null', row),
-    }];
+    return [
+      {
+        id: row,
+        series,
+        line: `${series}, ${s.text('model', row)}`,
+        x: x(row),
+        value,
+        low: s.number('low', row),
+        high: s.number('high', row),
+        null: s.number('null', row),
+      },
+    ];
   });
 }
 
@@ -174,11 +256,14 @@ export function isJoined(points: Point[]): boolean {
 
 /** Whether a column has several values among rows. */
 export function varies(scores: Scores, name: TextName, rows: number[]): boolean {
-  return rows.length > 0 && rows.some((row) => scores.text(name, row) !== scores.text(name, rows[0]));
+  return (
+    rows.length > 0 && rows.some((row) => scores.text(name, row) !== scores.text(name, rows[0]))
+  );
 }
 
 /** A value of a column as a reader sees it. */
 export function named(axis: Axis, value: string): string {
-  if (axis === 'layer' || axis === 'other' || axis === 'from' || axis === 'to') return value.replace(/_output_0$/, '');
+  if (axis === 'layer' || axis === 'other' || axis === 'from' || axis === 'to')
+    return value.replace(/_output_0$/, '');
   return labelOf(axis as Dimension, value);
 }
