@@ -88,9 +88,9 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 // The table of levels names every public package, and none imports from its own level or one below it.
 func TestPackagesImportFromAbove(t *testing.T) {
 	t.Parallel()
-	_, table, ok := strings.Cut(page(t, "library.md"), "A package imports only packages that stand above it here")
+	_, table, ok := strings.Cut(page(t, "reference/library.md"), "A package imports only packages that stand above it here")
 	if !ok {
-		t.Fatal("library.md has no table of levels")
+		t.Fatal("reference/library.md has no table of levels")
 	}
 	table, _, _ = strings.Cut(table, "\n\nEach ")
 	level := map[string]int{}
@@ -112,7 +112,7 @@ func TestPackagesImportFromAbove(t *testing.T) {
 		}
 		own, listed := level[name]
 		if !listed {
-			t.Errorf("library.md does not say on which level %s stands", name)
+			t.Errorf("reference/library.md does not say on which level %s stands", name)
 		}
 		for _, from := range p.imports {
 			if !hidden(from) && level[from] >= own {
