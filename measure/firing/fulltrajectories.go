@@ -12,7 +12,7 @@ import (
 // steps of tmeasures.
 type fullStats struct {
 	images          int        // images, in the order of trajectories and of steps
-	plain, inverted *variances // of the units, and of the units moved back; nil unless wanted
+	plain, inverted *variances // of the units as they are, and after the inverse; nil if not needed
 	threshold       []float64  // normal thresholds; nil unless wanted
 	// images at which a unit exceeds its own: among the samples, and along the trajectories
 	base, local []float64

@@ -183,7 +183,7 @@ func clearRest(g *ThresholdEstimator) {
 	}
 }
 
-// NaN, which no layer that is read may hold, is not kept.
+// TestSketchLeavesNaNOut checks that NaN is dropped.
 func TestSketchLeavesNaNOut(t *testing.T) {
 	t.Parallel()
 	nan := float32(math.NaN())

@@ -85,7 +85,7 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// both signs; the lists of who follows which reference
+	// both signs; the references of each unit
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p))

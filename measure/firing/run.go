@@ -20,21 +20,22 @@ type run struct {
 	sparse  []bool // by layer
 	results []*layerResult
 
-	index    []int32    // of the sample at each place; unread where it cannot be read
-	label    []int32    // of the same
-	places   placeIndex // by index
-	readable []int      // places
-	nulls    []int      // places whose trajectories stand for chance
+	index    []int32    // sample index by place; unread where it cannot be read
+	label    []int32    // label by place
+	places   placeIndex // places by sample index
+	readable []int      // places of the samples that can be read
+	nulls    []int      // places of the random references of the null
 
-	group, stage, seen int // what is in hand: images of the stage that are done
+	// the current group and stage, and the number of its images that are done
+	group, stage, seen int
 	done               int64
 	lastSave           time.Time
-	saveTime           time.Duration // that the last checkpoint took
+	saveTime           time.Duration // duration of the last save
 
-	estimators  []*ThresholdEstimator // of the chunks of the group
-	moments     []*moments            // the same, for NormalThreshold
-	fullStats   []*fullStats          // the same, while whole trajectories are run
-	classCounts []*classCounts        // the same, while firing is held against classes
+	estimators  []*ThresholdEstimator // by chunk of the group
+	moments     []*moments            // likewise, for NormalThreshold
+	fullStats   []*fullStats          // likewise, in the stage of full trajectories
+	classCounts []*classCounts        // likewise, in the stage of classes
 }
 
 // unread replaces the index of a sample that cannot be read.

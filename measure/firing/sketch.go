@@ -25,7 +25,7 @@ import (
 // values are dropped and the bound rises.
 type sketch struct {
 	units       int
-	first       int       // number of the first unit, of which draws depend
+	first       int       // number of the first unit, for the hash
 	k           int       // the rank of the threshold
 	target      int       // weight that is kept when values are dropped: k and a margin
 	step        int       // logarithm of the weight of a value at level 1
@@ -37,13 +37,13 @@ type sketch struct {
 }
 
 const (
-	minLevel   = 8    // room of a level, at least
-	maxLevel   = 8192 // and at most
-	bottomRoom = 32   // room of level 0, at least: values are cheaper to sort by many
-	minRoom    = 12   // levels of less room are left to level 0
-	// room of a level above level 0, at least: the more of them, the more seldom they are sorted
+	minLevel   = 8    // smallest capacity of a level
+	maxLevel   = 8192 // largest capacity of a level
+	bottomRoom = 32   // smallest capacity of level 0: sorting many values at once is cheaper
+	minRoom    = 12   // levels of less capacity are part of level 0
+	// smallest capacity of a level above 0: larger levels are sorted less often
 	minUpperRoom = 24
-	maxStep      = 4 // so that the lower half of level 0 makes one value at least
+	maxStep      = 4 // the lower half of level 0 becomes at least one value
 )
 
 // levels returns the capacities of a sketch's levels, the highest weight last. Each has two thirds
@@ -71,7 +71,7 @@ func levels(k int, relative float64) (rooms []int, step int) {
 		if n := len(rooms); n < 2 {
 			room = max(room, minUpperRoom)
 		} else {
-			// what moves up fits once the level itself has moved up
+			// values from below fit after the level was compacted
 			room = max(room, even(4+float64(rooms[n-1])/4))
 		}
 		rooms = append(rooms, room)
@@ -223,7 +223,7 @@ func (s *sketch) moveUp(u, h int) {
 	s.counts[at] = uint16(copy(v, v[low:]))
 }
 
-// draw returns which of so many values of a level moves up.
+// draw returns which of a number of values of a level moves up.
 func (s *sketch) draw(at, of int) int {
 	s.compactions[at]++
 	turn := s.compactions[at] - 1

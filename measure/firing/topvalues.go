@@ -7,7 +7,7 @@ import "math"
 // inputs.
 type topValues struct {
 	units, rank, references int
-	n                       int // inputs seen
+	n                       int // inputs so far
 	eligible                int // inputs so far that can be references
 
 	sketch *sketch // nil: heaps
@@ -17,7 +17,7 @@ type topValues struct {
 	// units x z: the strongest values, descending; of equal ones that of the lower index first;
 	// -inf where there are fewer
 	strongestValue []float32
-	strongestIndex []int32   // units x z: indices of their inputs
+	strongestIndex []int32   // units x references: indices of their inputs
 	bound          []float32 // by unit: smaller values change nothing
 }
 

@@ -73,7 +73,7 @@ type Job struct {
 	A, B Subject // B is the zero Subject unless Needs.Pair
 	// which of A.Layers with which of B.Layers; without a pair of models, {i, i} for each layer
 	Pairs [][2]int
-	Key   measure.Key // what random draws are keyed by; Trial tells repetitions apart
+	Key   measure.Key // key of all random draws; Trial distinguishes repetitions
 	// Transform is the transformation that the job concerns; nil unless Needs.Transform. The
 	// samples come unmoved: a procedure moves them by what Draw returns.
 	Transform *Transform

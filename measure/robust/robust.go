@@ -330,7 +330,7 @@ func (r *run) restore() error {
 	withstood, round, now := make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
-			return false // of other samples: some could not be read then, or cannot now
+			return false // other samples: not the same ones could be read
 		}
 		for i := range withstood {
 			withstood[i] = f.Bool()

@@ -36,7 +36,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 	}
 	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
-			return false // of other pictures: some could not be read then, or cannot now
+			return false // other images: not the same ones could be read
 		}
 		for range min(r.Int(), maxInversions) {
 			name := r.String()
