@@ -87,7 +87,7 @@ export interface Statement {
   rows: number[]; // the first, then the steps from each to the next, until unpacked
 }
 
-export interface Picture {
+export interface ContactSheet {
   title: string;
   caption: string;
   alt: string;
@@ -111,7 +111,7 @@ export interface Packed {
   relations: Relation[] | null;
   distributions: Distribution[] | null;
   curves: TuningCurve[] | null;
-  pictures: Picture[] | null;
+  pictures: ContactSheet[] | null;
 }
 
 /**

@@ -4,7 +4,7 @@ import './style.css';
 import { Scores } from './data';
 import { element } from './dom';
 import { Filter, FilterBar } from './filters';
-import { Pictures } from './pictures';
+import { Images } from './images';
 import { queue } from './queue';
 import { Relations } from './relations';
 import { Section } from './section';
@@ -29,7 +29,7 @@ function build(scores: Scores): void {
   const relations = document.getElementById('relations'),
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
-  if (pictures) parts.push(new Pictures(pictures, scores, filter));
+  if (pictures) parts.push(new Images(pictures, scores, filter));
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);

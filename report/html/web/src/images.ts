@@ -1,10 +1,10 @@
-// Contact sheets: pictures that a run folder holds, with their captions.
+// Contact sheets: images that a run folder holds, with their captions.
 
-import type { Picture, Scores } from './data';
+import type { ContactSheet, Scores } from './data';
 import { element } from './dom';
 import type { Filter } from './filters';
 
-export class Pictures {
+export class Images {
   constructor(
     private readonly root: HTMLElement,
     private readonly scores: Scores,
@@ -20,13 +20,13 @@ export class Pictures {
       .replaceChildren(
         ...shown.map(sheet),
         ...(shown.length === 0
-          ? [element('p', { class: 'none' }, 'The filters hide all pictures.')]
+          ? [element('p', { class: 'none' }, 'The filters hide all images.')]
           : []),
       );
   }
 }
 
-function sheet(p: Picture): HTMLElement {
+function sheet(p: ContactSheet): HTMLElement {
   const image = element('img', {
     src: `data:image/png;base64,${p.png}`,
     alt: p.alt,
