@@ -13,12 +13,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is a tensor of a graph that is being built: its name. The empty Value stands for an optional input that is
-// left out. Tensors of a model that is being extended are Values by their names: onnx.Value("conv1_out").
+// A Value is a tensor of a graph that is being built: its name. The empty Value stands for an
+// optional input that is left out. Tensors of a model that is being extended are Values by their
+// names: onnx.Value("conv1_out").
 type Value string
 
-// A Builder makes a graph node by node, each after those whose outputs it reads. The first mistake is kept and every
-// later call does nothing, so that a graph is written without a check on each line; Model and Err return it.
+// A Builder makes a graph node by node, each after those whose outputs it reads. The first mistake
+// is kept and every later call does nothing, so that a graph is written without a check on each
+// line; Model and Err return it.
 //
 // Names that the builder chooses are "scope/Op", with a number where that is taken.
 type Builder struct {
@@ -56,8 +58,8 @@ func NewBuilder(opset int) *Builder {
 	return b
 }
 
-// Extend starts from the graph of a model, which stays as it is: new nodes may read its tensors, and its inputs and
-// outputs are kept. WithOutputs on the result leaves out what is not wanted.
+// Extend starts from the graph of a model, which stays as it is: new nodes may read its tensors,
+// and its inputs and outputs are kept. WithOutputs on the result leaves out what is not wanted.
 func Extend(m *Model) *Builder {
 	b := newBuilder(m.copy(), m.Opset())
 	g := b.model.proto.Graph
@@ -103,8 +105,9 @@ func (b *Builder) Scope(name string) *Builder {
 	return &Builder{b.build, b.scope + name + "/", b.share}
 }
 
-// Sharing returns a builder of the same graph that adds no node twice: one that computes what an earlier one does, of
-// a builder that shares, is that one. Names of the shared tensor are the earlier one's.
+// Sharing returns a builder of the same graph that adds no node twice: one that computes what an
+// earlier one does, of a builder that shares, is that one. Names of the shared tensor are the
+// earlier one's.
 func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
 // Opset is the version of the standard operator set that the graph uses.
@@ -175,7 +178,8 @@ func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	return b.Initializer(TensorProto(name, t))
 }
 
-// Initializer adds weights of any type, and takes the message over. If it has no name one is chosen.
+// Initializer adds weights of any type, and takes the message over. If it has no name one is
+// chosen.
 func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	if b.err != nil {
 		return ""
@@ -200,7 +204,8 @@ func (b *Builder) Int(v int) Value {
 	return b.shared(fmt.Sprintf("int %d", v), intProto("", nil, []int{v}))
 }
 
-// maxFull is how many elements a constant of one number may have: kernels of ones have as many as kernels.
+// maxFull is how many elements a constant of one number may have: kernels of ones have as many as
+// kernels.
 const maxFull = 1 << 26
 
 // Full is a float32 constant all of whose elements are one number; equal ones are one tensor.
@@ -294,7 +299,8 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 	return values
 }
 
-// signature says what a node computes, apart from its names; empty where two equal nodes may differ.
+// signature says what a node computes, apart from its names; empty where two equal nodes may
+// differ.
 func signature(n *pb.NodeProto, outputs int) string {
 	if strings.HasPrefix(n.GetOpType(), "Random") || slices.Contains([]string{"Bernoulli", "Multinomial", "Dropout"}, n.GetOpType()) {
 		return ""
@@ -310,7 +316,8 @@ func signature(n *pb.NodeProto, outputs int) string {
 	return string(key)
 }
 
-// NeedDomain declares that nodes of another operator domain, for instance "com.microsoft", are used.
+// NeedDomain declares that nodes of another operator domain, for instance "com.microsoft", are
+// used.
 func (b *Builder) NeedDomain(domain string, version int) {
 	p := b.model.proto
 	for _, o := range p.OpsetImport {
@@ -321,7 +328,8 @@ func (b *Builder) NeedDomain(domain string, version int) {
 	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: pbutil.Ptr(int64(version))})
 }
 
-// Fail records a mistake, as methods of the builder do that are given something wrong. The first one is kept.
+// Fail records a mistake, as methods of the builder do that are given something wrong. The first
+// one is kept.
 func (b *Builder) Fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)

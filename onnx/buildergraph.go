@@ -17,8 +17,8 @@ func (b *Builder) Snapshot() *Model {
 	return m
 }
 
-// Apply replaces the graph by what a rewrite makes of it. The rewrite must keep the names of all tensors that the caller
-// goes on using. Its error is that of the builder.
+// Apply replaces the graph by what a rewrite makes of it. The rewrite must keep the names of all
+// tensors that the caller goes on using. Its error is that of the builder.
 func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	if b.err != nil {
 		return
@@ -32,7 +32,8 @@ func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	b.reserveNames()
 }
 
-// Nodes are the nodes so far, each after those whose outputs it reads. They are shared: do not change them.
+// Nodes are the nodes so far, each after those whose outputs it reads. They are shared: do not
+// change them.
 func (b *Builder) Nodes() []*pb.NodeProto { return slices.Clip(b.model.proto.Graph.Node) }
 
 // Inputs are the inputs so far.
@@ -47,7 +48,8 @@ func (b *Builder) Outputs() []Value {
 	return list
 }
 
-// Find is a tensor under the name that it has now, after Output may have renamed it; ok is false if there is none.
+// Find is a tensor under the name that it has now, after Output may have renamed it; ok is false if
+// there is none.
 func (b *Builder) Find(v Value) (now Value, ok bool) {
 	if renamed, is := b.renamed[v]; is {
 		v = renamed
@@ -55,8 +57,8 @@ func (b *Builder) Find(v Value) (now Value, ok bool) {
 	return v, b.tensors[string(v)]
 }
 
-// AddOutput is the i-th output of a node that is in the graph: an optional output that nobody has asked for so far gets
-// a name. The node is the one that makes the tensor first.
+// AddOutput is the i-th output of a node that is in the graph: an optional output that nobody has
+// asked for so far gets a name. The node is the one that makes the tensor first.
 func (b *Builder) AddOutput(first Value, i int) Value {
 	if b.err != nil {
 		return ""

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Output declares an output and gives it a name; an empty one keeps the tensor's own. The value can still be used
-// under its old name. What this builder has made is renamed; other tensors (inputs, weights, those of a model that is
-// being extended) keep their names and are copied to the output.
+// Output declares an output and gives it a name; an empty one keeps the tensor's own. The value can
+// still be used under its old name. What this builder has made is renamed; other tensors (inputs,
+// weights, those of a model that is being extended) keep their names and are copied to the output.
 func (b *Builder) Output(name string, v Value) {
 	if now, ok := b.renamed[v]; ok {
 		v = now
@@ -56,15 +56,16 @@ func (b *Builder) isOutput(name string) bool {
 	return slices.ContainsFunc(b.model.proto.Graph.Output, func(o *pb.ValueInfoProto) bool { return o.GetName() == name })
 }
 
-// renamable reports whether a tensor is of this builder, and neither an output already nor read inside a subgraph.
+// renamable reports whether a tensor is of this builder, and neither an output already nor read
+// inside a subgraph.
 func (b *Builder) renamable(name string) bool {
 	return b.own[name] && !b.isOutput(name) && !slices.ContainsFunc(b.model.proto.Graph.Node, func(n *pb.NodeProto) bool {
 		return !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
 	})
 }
 
-// rename gives a tensor of this builder another name, wherever it is used. Nodes are replaced, not changed: a model
-// that was returned before may hold them.
+// rename gives a tensor of this builder another name, wherever it is used. Nodes are replaced, not
+// changed: a model that was returned before may hold them.
 func (b *Builder) rename(from, to Value) {
 	swap := func(names []string) []string {
 		names = slices.Clone(names)

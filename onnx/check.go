@@ -54,7 +54,8 @@ func checkTensors(m *Model) error {
 	return err
 }
 
-// checkTensor compares what a tensor claims with what is there, before anybody allocates what it claims.
+// checkTensor compares what a tensor claims with what is there, before anybody allocates what it
+// claims.
 func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	n, err := pbutil.Elements(t.Dims)
 	if err != nil {
@@ -76,7 +77,8 @@ func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	return nil
 }
 
-// typedLen is the number of elements in the field that holds a tensor of that type when it is not raw bytes.
+// typedLen is the number of elements in the field that holds a tensor of that type when it is not
+// raw bytes.
 func typedLen(t *pb.TensorProto) (n int, known bool) {
 	switch Type(t.GetDataType()) {
 	case Float:
@@ -95,7 +97,8 @@ func typedLen(t *pb.TensorProto) (n int, known bool) {
 	return 0, false
 }
 
-// checkOrder makes sure that every tensor has one source and that nodes read only what is there before them.
+// checkOrder makes sure that every tensor has one source and that nodes read only what is there
+// before them.
 func checkOrder(g *pb.GraphProto) error {
 	made := initializers(g)
 	for _, in := range g.Input {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// CompatibleWith is nil where every node of the model means in a later operator set what it means in the model's own, so that the model can
-// be included in a graph of that set; else it says which node does not. It knows of sets 11 to 18.
+// CompatibleWith is nil where every node of the model means in a later operator set what it means
+// in the model's own, so that the model can be included in a graph of that set; else it says which
+// node does not. It knows of sets 11 to 18.
 func (m *Model) CompatibleWith(opset int) error {
 	own := m.Opset()
 	switch {
@@ -50,7 +51,8 @@ type change struct {
 	breaks func(n *pb.NodeProto) bool
 }
 
-// changes between the operator sets 11 and 18. All others add types, or attributes and inputs whose defaults mean what was before.
+// changes between the operator sets 11 and 18. All others add types, or attributes and inputs whose
+// defaults mean what was before.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ElementTypes returns the element type of each tensor of the main graph, by its name. It is Undefined where it cannot
-// be told from the file.
+// ElementTypes returns the element type of each tensor of the main graph, by its name. It is
+// Undefined where it cannot be told from the file.
 func (m *Model) ElementTypes() map[string]Type {
 	g := m.proto.Graph
 	types := map[string]Type{}
@@ -33,8 +33,8 @@ func (m *Model) ElementTypes() map[string]Type {
 	return types
 }
 
-// outputType returns the element type of the i-th output of a node. It is that of the first input, except where the
-// definition of the operator says otherwise.
+// outputType returns the element type of the i-th output of a node. It is that of the first input,
+// except where the definition of the operator says otherwise.
 func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	input := func(i int) Type {
 		if i < len(n.Input) {
@@ -110,8 +110,8 @@ func constantType(n *pb.NodeProto) Type {
 	return String
 }
 
-// bodyType is the type that the subgraph of an If, Loop or Scan declares for its output. The first output of a Loop's
-// body is its condition, which the node does not return.
+// bodyType is the type that the subgraph of an If, Loop or Scan declares for its output. The first
+// output of a Loop's body is its condition, which the node does not return.
 func bodyType(n *pb.NodeProto, i int) Type {
 	if n.GetOpType() == "Loop" {
 		i++

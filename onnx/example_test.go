@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A small network, written node by node; then its layers, and the part of it that computes one of them.
+// A small network, written node by node; then its layers, and the part of it that computes one of
+// them.
 func Example() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 32, 32)

@@ -49,8 +49,8 @@ func spanOf(t *pb.TensorProto) (span, error) {
 	return s, nil
 }
 
-// checkExternal makes sure that the n elements of an external tensor are in its file. files holds the sizes of the
-// files seen so far.
+// checkExternal makes sure that the n elements of an external tensor are in its file. files holds
+// the sizes of the files seen so far.
 func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int64) error {
 	s, err := spanOf(t)
 	if err != nil {
@@ -77,8 +77,8 @@ func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int6
 	return nil
 }
 
-// fileSize is the size of a regular file in a folder. Links are followed wherever they lead: download caches keep
-// their files behind links.
+// fileSize is the size of a regular file in a folder. Links are followed wherever they lead:
+// download caches keep their files behind links.
 func fileSize(dir, name string) (int64, error) {
 	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
@@ -90,7 +90,8 @@ func fileSize(dir, name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// ExternalDir is the folder that the model's external files are relative to; empty where it has none.
+// ExternalDir is the folder that the model's external files are relative to; empty where it has
+// none.
 func (m *Model) ExternalDir() string {
 	if len(m.files) == 0 {
 		return ""
@@ -98,11 +99,12 @@ func (m *Model) ExternalDir() string {
 	return m.dir
 }
 
-// ExternalFiles are the names of the files, relative to ExternalDir, that hold weights of the model; sorted.
+// ExternalFiles are the names of the files, relative to ExternalDir, that hold weights of the
+// model; sorted.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
-// ListExternal lists the files, relative to its folder, that the model in a file keeps weights in, sorted. It does not want them to
-// be there: it is for whoever is to bring them.
+// ListExternal lists the files, relative to its folder, that the model in a file keeps weights in,
+// sorted. It does not want them to be there: it is for whoever is to bring them.
 func ListExternal(path string) ([]string, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -127,9 +129,9 @@ func ListExternal(path string) ([]string, error) {
 	return slices.Sorted(maps.Keys(files)), err
 }
 
-// SHA256 is the hash, in hexadecimal, of the model's file followed by its external files in the order of their names.
-// It is that of the files: a model that was cut or extended has the hash of the one it stems from. For a model from
-// memory it is the hash of Bytes.
+// SHA256 is the hash, in hexadecimal, of the model's file followed by its external files in the
+// order of their names. It is that of the files: a model that was cut or extended has the hash of
+// the one it stems from. For a model from memory it is the hash of Bytes.
 func (m *Model) SHA256() (string, error) {
 	h := sha256.New()
 	if m.path == "" {

@@ -11,13 +11,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Include adds a model to the graph: its nodes, weights and functions, every name with the builder's scope before it and
-// with a number where that is taken. inputs gives a Value for each input of the model. It returns what the model's outputs
-// have become, in order; other tensors of the model are not to be found again, so ask for those that are wanted by
-// WithOutputs first.
+// Include adds a model to the graph: its nodes, weights and functions, every name with the
+// builder's scope before it and with a number where that is taken. inputs gives a Value for each
+// input of the model. It returns what the model's outputs have become, in order; other tensors of
+// the model are not to be found again, so ask for those that are wanted by WithOutputs first.
 //
-// The model must be written in the operator set of the graph, or read the same in it: see Later. Weights in external files stay there as long as all of the
-// graph's are in one folder; others are loaded.
+// The model must be written in the operator set of the graph, or read the same in it: see Later.
+// Weights in external files stay there as long as all of the graph's are in one folder; others are
+// loaded.
 func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	values := make([]Value, len(m.proto.Graph.Output))
 	if b.err != nil {
@@ -107,7 +108,8 @@ func (in *inclusion) domains(m *Model) error {
 	return nil
 }
 
-// weights are the initializers under their new names. Models of two folders cannot both keep external data.
+// weights are the initializers under their new names. Models of two folders cannot both keep
+// external data.
 func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	into := in.b.model
 	stay := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
@@ -141,8 +143,8 @@ func (in *inclusion) define(name string) string {
 	return now
 }
 
-// node is a copy under new names. What its subgraphs define is renamed too: no two tensors of a graph share a name,
-// wherever they are.
+// node is a copy under new names. What its subgraphs define is renamed too: no two tensors of a
+// graph share a name, wherever they are.
 func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 	n = pbutil.Shallow(n)
 	n.Input = in.all(n.Input, in.use)

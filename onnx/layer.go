@@ -1,15 +1,17 @@
 package onnx
 
-// Axes names the axes of a tensor, one letter each: N batch, C channel, H and W space, T time or token,
-// "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature maps), "NC".
+// Axes names the axes of a tensor, one letter each: N batch, C channel, H and W space, T time or
+// token, "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature
+// maps), "NC".
 //
-// N stands only where a sample is one place of that axis. Where a graph joins the batch with something else, as
-// attention does with heads and windows, the axis is "?": such a tensor of a Swin transformer is "?TC". A letter may
-// occur twice: attention weights are "NCTT", channels that are split into heads "NTCC". Axes are empty where not even
-// their number is known.
+// N stands only where a sample is one place of that axis. Where a graph joins the batch with
+// something else, as attention does with heads and windows, the axis is "?": such a tensor of a
+// Swin transformer is "?TC". A letter may occur twice: attention weights are "NCTT", channels that
+// are split into heads "NTCC". Axes are empty where not even their number is known.
 type Axes string
 
-// A Layer is a tensor of a graph that depends on the model's input and can be read as a representation.
+// A Layer is a tensor of a graph that depends on the model's input and can be read as a
+// representation.
 type Layer struct {
 	Name  string // of the tensor
 	Op    string // operator that produces it, for instance "Conv"

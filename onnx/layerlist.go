@@ -2,9 +2,9 @@ package onnx
 
 import "github.com/noether-ml/noether/onnx/pb"
 
-// Layers lists every float32 tensor that depends on the values of an input, in the order of computation. What depends
-// only on an input's shape is left out, and so are the insides of subgraphs. Shapes are left to a runtime and Axes to
-// package infer.
+// Layers lists every float32 tensor that depends on the values of an input, in the order of
+// computation. What depends only on an input's shape is left out, and so are the insides of
+// subgraphs. Shapes are left to a runtime and Axes to package infer.
 func (m *Model) Layers() []Layer {
 	types := m.ElementTypes()
 	depth := m.depths()
@@ -21,7 +21,8 @@ func (m *Model) Layers() []Layer {
 	return layers
 }
 
-// depths is, for each tensor that depends on the values of an input, the number of nodes on the longest path to it.
+// depths is, for each tensor that depends on the values of an input, the number of nodes on the
+// longest path to it.
 func (m *Model) depths() map[string]int {
 	depth := map[string]int{}
 	for _, in := range m.proto.Graph.Input {
@@ -48,7 +49,8 @@ func (m *Model) depths() map[string]int {
 	return depth
 }
 
-// ReadsShapeOnly reports whether the output of a node depends on the shape of its input and not on the values.
+// ReadsShapeOnly reports whether the output of a node depends on the shape of its input and not on
+// the values.
 func ReadsShapeOnly(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "Shape", "Size", "EyeLike", "RandomNormalLike", "RandomUniformLike":

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// DefaultOpset is the version of the operator set that a new graph should use unless something speaks against it.
+	// DefaultOpset is the version of the operator set that a new graph should use unless something
+	// speaks against it.
 	DefaultOpset = 18
 	// MinOpset is the oldest version of the operator set that ONNX Runtime supports.
 	MinOpset = 7
@@ -24,8 +25,8 @@ const (
 	maxBytes = math.MaxInt32
 )
 
-// A Model is an ONNX graph that has been checked, with its weights or references to them. A Model does not change:
-// what cuts or extends it returns another one, which shares the weights.
+// A Model is an ONNX graph that has been checked, with its weights or references to them. A Model
+// does not change: what cuts or extends it returns another one, which shares the weights.
 type Model struct {
 	proto *pb.ModelProto
 	path  string   // of the file; empty for a model that comes from memory
@@ -34,8 +35,8 @@ type Model struct {
 	final string   // the output that the classifier ends in, where the caller has said so
 }
 
-// Read loads and checks the model in a file. Weights in external files are checked to be there and stay there.
-// The error is one line that begins with the path.
+// Read loads and checks the model in a file. Weights in external files are checked to be there and
+// stay there. The error is one line that begins with the path.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -120,8 +121,8 @@ func isText(data []byte) bool {
 	return true
 }
 
-// fixDefaults makes initializers constant. Up to IR version 3 every initializer was also an input, whose value it was
-// by default; a runtime cannot fold such weights, and nobody feeds them.
+// fixDefaults makes initializers constant. Up to IR version 3 every initializer was also an input,
+// whose value it was by default; a runtime cannot fold such weights, and nobody feeds them.
 func fixDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)
@@ -138,11 +139,12 @@ func fixDefaults(p *pb.ModelProto) {
 // Path is the file that the model was read from, or empty.
 func (m *Model) Path() string { return m.path }
 
-// Proto is the message beneath the model. It is shared with other models: read it, do not change it.
+// Proto is the message beneath the model. It is shared with other models: read it, do not change
+// it.
 func (m *Model) Proto() *pb.ModelProto { return m.proto }
 
-// WithProto returns a model with another message, which the caller has made from that of m and gives away. Its external
-// files are those of m. The message is not checked.
+// WithProto returns a model with another message, which the caller has made from that of m and
+// gives away. Its external files are those of m. The message is not checked.
 func (m *Model) WithProto(p *pb.ModelProto) *Model {
 	c := *m
 	c.proto = p
@@ -156,8 +158,8 @@ func (m *Model) WithGraph(g *pb.GraphProto) *Model {
 	return c
 }
 
-// copy returns a model whose message and graph are its own, so that their lists can be replaced. The elements of the
-// lists are shared.
+// copy returns a model whose message and graph are its own, so that their lists can be replaced.
+// The elements of the lists are shared.
 func (m *Model) copy() *Model {
 	c := *m
 	c.proto = pbutil.Shallow(m.proto)
@@ -165,7 +167,8 @@ func (m *Model) copy() *Model {
 	return &c
 }
 
-// Nodes are the nodes of the main graph, each after those whose outputs it reads. They are shared: do not change them.
+// Nodes are the nodes of the main graph, each after those whose outputs it reads. They are shared:
+// do not change them.
 func (m *Model) Nodes() []*pb.NodeProto { return m.proto.Graph.Node }
 
 // Opset is the version of the standard operator set that the model is written in.
@@ -185,7 +188,8 @@ func ports(values []*pb.ValueInfoProto) []Port {
 	return list
 }
 
-// Bytes serialises the model for a session from memory. External weights stay references, relative to ExternalDir.
+// Bytes serialises the model for a session from memory. External weights stay references, relative
+// to ExternalDir.
 func (m *Model) Bytes() ([]byte, error) {
 	if size := proto.Size(m.proto); size > maxBytes {
 		return nil, fmt.Errorf("serialising a model: it has %d bytes, and a message cannot exceed 2 GB: keep its weights as external data", size)

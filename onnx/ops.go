@@ -2,7 +2,8 @@ package onnx
 
 import "maps"
 
-// The methods below add the nodes that graphs need most, in the form that the graph's operator set has for them.
+// The methods below add the nodes that graphs need most, in the form that the graph's operator set
+// has for them.
 
 // Add is x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }
@@ -46,8 +47,8 @@ func (b *Builder) Sigmoid(x Value) Value { return b.Op("Sigmoid", nil, x) }
 // Tanh is the hyperbolic tangent.
 func (b *Builder) Tanh(x Value) Value { return b.Op("Tanh", nil, x) }
 
-// Softmax normalises exp(x) along an axis. Below opset 13 the operator means something else for an axis that is not
-// the last, so it must be the last there.
+// Softmax normalises exp(x) along an axis. Below opset 13 the operator means something else for an
+// axis that is not the last, so it must be the last there.
 func (b *Builder) Softmax(x Value, axis int) Value { return b.Op("Softmax", Attrs{"axis": axis}, x) }
 
 // LogSoftmax is the logarithm of Softmax; the same holds below opset 13.
@@ -69,8 +70,8 @@ func (b *Builder) Gemm(x, y, c Value, attrs Attrs) Value {
 	return b.Op("Gemm", attrs, x, y)
 }
 
-// Conv convolves x (b x c x space) with w (out x c / group x kernel). bias may be empty; attrs may hold strides, pads
-// (all beginnings, then all ends), dilations and group.
+// Conv convolves x (b x c x space) with w (out x c / group x kernel). bias may be empty; attrs may
+// hold strides, pads (all beginnings, then all ends), dilations and group.
 func (b *Builder) Conv(x, w, bias Value, attrs Attrs) Value {
 	if bias == "" {
 		return b.Op("Conv", attrs, x, w)
@@ -122,8 +123,8 @@ func (b *Builder) Gather(x, indices Value, axis int) Value {
 	return b.Op("Gather", Attrs{"axis": axis}, x, indices)
 }
 
-// Slice takes x from start (inclusive) to end (exclusive) along one axis, by a step. Negative numbers count from the
-// end.
+// Slice takes x from start (inclusive) to end (exclusive) along one axis, by a step. Negative
+// numbers count from the end.
 func (b *Builder) Slice(x Value, axis, start, end, step int) Value {
 	if b.opset < 10 {
 		if step != 1 {
@@ -154,12 +155,14 @@ func (b *Builder) ReduceMean(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMean", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// ReduceMax is the largest value over axes, or over all if none is given; keep leaves them with size 1.
+// ReduceMax is the largest value over axes, or over all if none is given; keep leaves them with
+// size 1.
 func (b *Builder) ReduceMax(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMax", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// withAxes adds an operator whose axes became an input with some operator set and were an attribute before.
+// withAxes adds an operator whose axes became an input with some operator set and were an attribute
+// before.
 func (b *Builder) withAxes(op string, since int, attrs Attrs, x Value, axes []int) Value {
 	switch {
 	case len(axes) == 0:

@@ -6,9 +6,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Replace writes the nodes of an operator of the standard set anew, in their places. write adds nodes to the builder and
-// returns what stands for the outputs of the node that it is given, which keep their names; where it returns nothing the node stays.
-// Bodies of loops and branches are left as they are.
+// Replace writes the nodes of an operator of the standard set anew, in their places. write adds
+// nodes to the builder and returns what stands for the outputs of the node that it is given, which
+// keep their names; where it returns nothing the node stays. Bodies of loops and branches are left
+// as they are.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {

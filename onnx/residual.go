@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// residual are the sums that end residual blocks: of two branches, each of which comes from layers with weights and not both from the
-// same ones. So neither the sum with a bias is one, nor that inside the approximation of GELU by tanh, x + 0.0447 x³.
+// residual are the sums that end residual blocks: of two branches, each of which comes from layers
+// with weights and not both from the same ones. So neither the sum with a bias is one, nor that
+// inside the approximation of GELU by tanh, x + 0.0447 x³.
 func (m *Model) residual(layers []Layer) ([]string, error) {
 	depth := m.depths()
 	from := map[string]map[string]bool{} // of a tensor, the layers with weights and the residual sums that come right before it
@@ -37,7 +38,8 @@ func (m *Model) residual(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// apart reports whether there are several branches, none of them without layers, that do not all come from the same.
+// apart reports whether there are several branches, none of them without layers, that do not all
+// come from the same.
 func apart(branches []map[string]bool) bool {
 	differ := false
 	for _, b := range branches {

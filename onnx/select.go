@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Select chooses layers: the union of what the patterns match, in the order of computation. A pattern is
+// Select chooses layers: the union of what the patterns match, in the order of computation. A
+// pattern is
 //
 //	all           every layer
 //	op:TYPE       what operators of the type produce, for instance op:Relu; case does not matter
@@ -54,7 +55,8 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 	return matching(layers, match, pattern, "", func(l Layer) string { return l.Name })
 }
 
-// matching are the names of the layers that match; if none does, an error that offers the nearest words.
+// matching are the names of the layers that match; if none does, an error that offers the nearest
+// words.
 func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, word func(Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {
@@ -83,8 +85,9 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// WithClassifier returns a model whose penultimate layer is looked for before the named output. Without it, it is that of the first output
-// that has one: of an embedding that is scaled to unit length there is none.
+// WithClassifier returns a model whose penultimate layer is looked for before the named output.
+// Without it, it is that of the first output that has one: of an embedding that is scaled to unit
+// length there is none.
 func (m *Model) WithClassifier(output string) (*Model, error) {
 	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
 		return nil, fmt.Errorf("the model has no output %q", output)
@@ -94,7 +97,8 @@ func (m *Model) WithClassifier(output string) (*Model, error) {
 	return &c, nil
 }
 
-// penultimate is what the classifier before the chosen output reads, else the first output that has one.
+// penultimate is what the classifier before the chosen output reads, else the first output that has
+// one.
 func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
 	if m.final != "" {
@@ -110,8 +114,9 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
 }
 
-// readByClassifier walks back from an output, past what only reshapes, pools, scales or squashes, to the last operator with weights
-// (Gemm, MatMul, Conv), and takes what it reads; "" where there is no such operator.
+// readByClassifier walks back from an output, past what only reshapes, pools, scales or squashes,
+// to the last operator with weights (Gemm, MatMul, Conv), and takes what it reads; "" where there
+// is no such operator.
 func (m *Model) readByClassifier(layers []Layer, name string) string {
 	depth := m.depths()
 	makers := map[string]*pb.NodeProto{}

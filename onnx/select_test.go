@@ -41,7 +41,8 @@ func twoBlocks(t testing.TB) *Model {
 	return m
 }
 
-// TestResidual holds a stem, a block whose branches differ by a layer, and GELU by tanh, which sums two of one layer.
+// TestResidual holds a stem, a block whose branches differ by a layer, and GELU by tanh, which sums
+// two of one layer.
 func TestResidual(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
@@ -124,7 +125,8 @@ func TestNoPenultimate(t *testing.T) {
 	}
 }
 
-// Of several outputs the penultimate layer is that of the first that ends in a classifier, or of the one that is said.
+// Of several outputs the penultimate layer is that of the first that ends in a classifier, or of
+// the one that is said.
 func TestPenultimateOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)

@@ -45,8 +45,8 @@ func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
 // IsFloat reports whether the type is one of the floating-point types.
 func (t Type) IsFloat() bool { return t == Float || t == Double || t.Half() }
 
-// Size is the number of bytes of one element, 0 where elements have no fixed whole number of bytes (strings, 4-bit
-// integers, types that this package does not know).
+// Size is the number of bytes of one element, 0 where elements have no fixed whole number of bytes
+// (strings, 4-bit integers, types that this package does not know).
 func (t Type) Size() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -135,7 +135,8 @@ func PortOf(v *pb.ValueInfoProto) Port {
 	return p
 }
 
-// Proto returns the declaration of the tensor in a graph: of rank 0 if Shape is empty, without a shape if it is nil.
+// Proto returns the declaration of the tensor in a graph: of rank 0 if Shape is empty, without a
+// shape if it is nil.
 func (p Port) Proto() *pb.ValueInfoProto {
 	tensor := &pb.TypeProto_Tensor{ElemType: pbutil.Ptr(int32(p.Type))}
 	if p.Shape != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Tensor returns the values of a constant of the model: a float32 initializer, wherever its data lie, or the output of
-// a Constant node. It copies them.
+// Tensor returns the values of a constant of the model: a float32 initializer, wherever its data
+// lie, or the output of a Constant node. It copies them.
 func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	t := m.constant(name)
 	if t == nil {
@@ -93,7 +93,8 @@ func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	return tensor.From(data, pbutil.Ints(t.Dims)...)
 }
 
-// TensorProto returns the message that holds a tensor as raw bytes, which every reader parses fastest.
+// TensorProto returns the message that holds a tensor as raw bytes, which every reader parses
+// fastest.
 func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	raw := make([]byte, 4*len(t.Data))
 	for i, v := range t.Data {

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Reads returns the tensors that a node needs: its inputs, and what its subgraphs take from around them.
+// Reads returns the tensors that a node needs: its inputs, and what its subgraphs take from around
+// them.
 func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {
@@ -48,8 +49,8 @@ func captured(g *pb.GraphProto) []string {
 	return names
 }
 
-// eachTensor calls f for every tensor that a model holds, initializers and constants in attributes, with a phrase that
-// says where it is.
+// eachTensor calls f for every tensor that a model holds, initializers and constants in attributes,
+// with a phrase that says where it is.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
 	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {

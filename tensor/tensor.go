@@ -1,7 +1,9 @@
-// Package tensor holds a shape and the float32 values that fill it, in row-major order; nothing more.
+// Package tensor holds a shape and the float32 values that fill it, in row-major order; nothing
+// more.
 //
-// Every boundary between packages of Noether passes tensors: an image is c x h x w, a batch of feature
-// maps b x c x h x w. What computes on them lives elsewhere (graphs in onnx, matrices in linalg).
+// Every boundary between packages of Noether passes tensors: an image is c x h x w, a batch of
+// feature maps b x c x h x w. What computes on them lives elsewhere (graphs in onnx, matrices in
+// linalg).
 package tensor
 
 import (
@@ -72,7 +74,8 @@ func (t Tensor) Clone() Tensor {
 	return Tensor{Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
 }
 
-// Reshape returns the same values under another shape of the same size. It panics if the sizes differ.
+// Reshape returns the same values under another shape of the same size. It panics if the sizes
+// differ.
 func (t Tensor) Reshape(shape ...int) Tensor {
 	if Size(shape) != len(t.Data) {
 		panic(fmt.Sprintf("tensor: %v does not reshape to %v", t.Shape, shape))

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -10,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// What a file claims of sizes and lists makes nobody allocate it: gradients are added or refused in little memory.
+// What a file claims of sizes and lists makes nobody allocate it: gradients are added or refused in
+// little memory.
 func TestAbsurdSizes(t *testing.T) {
 	const absurd = 1 << 40
 	for _, c := range cases {

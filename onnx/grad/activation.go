@@ -21,8 +21,8 @@ func pRelu(c *call) {
 	c.give(1, func() onnx.Value { return c.unbroadcast(c.choose(above, c.num(0), c.Mul(c.dy(0), c.x(0))), 1) })
 }
 
-// exponential is the rule of y = gain x above 0 and y = depth (e^(x/scale) - 1) below: there, and at 0, the slope is
-// (y + depth) / scale.
+// exponential is the rule of y = gain x above 0 and y = depth (e^(x/scale) - 1) below: there, and
+// at 0, the slope is (y + depth) / scale.
 func (c *call) exponential(gain, depth, scale float64) {
 	c.give(0, func() onnx.Value {
 		below := c.times(c.Mul(c.dy(0), c.Add(c.y(0), c.num(depth))), 1/scale)
@@ -62,7 +62,8 @@ func hardSigmoid(c *call) {
 	})
 }
 
-// hardSwish: y = x min(1, max(0, x / 6 + 1 / 2)) has slope x / 3 + 1 / 2 from -3 to 3, both included.
+// hardSwish: y = x min(1, max(0, x / 6 + 1 / 2)) has slope x / 3 + 1 / 2 from -3 to 3, both
+// included.
 func hardSwish(c *call) {
 	c.give(0, func() onnx.Value {
 		x, dy := c.x(0), c.dy(0)
@@ -94,7 +95,8 @@ func geluSlope(c *call, x, _ onnx.Value) onnx.Value {
 	return c.Add(p, c.Mul(x, density))
 }
 
-// y = x (1 + t) / 2, t = tanh(u), u = k (x + a x^3): y' = (1 + t) / 2 + x / 2 (1 - t^2) k (1 + 3 a x^2)
+// y = x (1 + t) / 2, t = tanh(u), u = k (x + a x^3): y' = (1 + t) / 2 + x / 2 (1 - t^2) k (1 + 3 a
+// x^2)
 func (c *call) geluTanhSlope(x onnx.Value) onnx.Value {
 	const a = 0.044715
 	k := math.Sqrt(2 / math.Pi)
@@ -105,7 +107,8 @@ func (c *call) geluTanhSlope(x onnx.Value) onnx.Value {
 	return c.times(c.Add(c.Add(t, one), bend), 0.5)
 }
 
-// clip passes the gradient where min <= x <= max; what is below goes to min, and what is above to max.
+// clip passes the gradient where min <= x <= max; what is below goes to min, and what is above to
+// max.
 func clip(c *call) {
 	low, high := c.bound(1, "min"), c.bound(2, "max")
 	outside := func(compare string, bound onnx.Value) onnx.Value { return c.Op(compare, nil, c.x(0), bound) }
@@ -135,7 +138,8 @@ func clip(c *call) {
 	})
 }
 
-// bound is a limit of Clip, an input since opset 11 and an attribute before; empty where there is none.
+// bound is a limit of Clip, an input since opset 11 and an attribute before; empty where there is
+// none.
 func (c *call) bound(i int, attribute string) onnx.Value {
 	if c.Opset() >= 11 {
 		return c.x(i)

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -12,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// benchNets are the networks that are timed, with their batches: those of the test data, and those that
-// NOETHER_BENCH_NETS names, folders of which each holds a model.onnx, with batches of 8.
+// benchNets are the networks that are timed, with their batches: those of the test data, and those
+// that NOETHER_BENCH_NETS names, folders of which each holds a model.onnx, with batches of 8.
 func benchNets(b *testing.B) map[string]int {
 	nets := map[string]int{}
 	for name, batch := range map[string]int{"cifar_resnet20": 32, "squeezenet1_1": 8, "mobilenet_v3_small": 8, "tiny_vit": 32} {

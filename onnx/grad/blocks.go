@@ -6,10 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Between convolutions with constant kernels ONNX Runtime keeps feature maps in blocks of channels, and goes on in blocks
-// through a sum, a product, a normalisation or an activation all of whose inputs are in blocks. Any other operator has its
-// input put into the usual order, and the next convolution has it put back. A gradient is therefore written so that it stays in
-// blocks; what is computed is the same.
+// Between convolutions with constant kernels ONNX Runtime keeps feature maps in blocks of channels,
+// and goes on in blocks through a sum, a product, a normalisation or an activation all of whose
+// inputs are in blocks. Any other operator has its input put into the usual order, and the next
+// convolution has it put back. A gradient is therefore written so that it stays in blocks; what is
+// computed is the same.
 
 // block is how many channels are kept side by side; it is 8 on older machines.
 const block = 16
@@ -20,8 +21,9 @@ func (t *tape) fits(v onnx.Value) bool {
 	return len(shape) == 4 && shape[1] > 0 && shape[1]%block == 0 && t.static.Type(string(v)) == onnx.Float
 }
 
-// blocked reports whether the node's output is likely to be a feature map in blocks of channels: made by a convolution,
-// perhaps with a normalisation or a sum after it. Kernels that change, as in training, keep it in the usual order.
+// blocked reports whether the node's output is likely to be a feature map in blocks of channels:
+// made by a convolution, perhaps with a normalisation or a sum after it. Kernels that change, as in
+// training, keep it in the usual order.
 func (c *call) blocked() bool {
 	if !c.fits(c.y(0)) || c.Opset() < 11 {
 		return false
@@ -46,8 +48,9 @@ func (c *call) blocked() bool {
 	return true
 }
 
-// blockedMask is 1 where the output is positive and else 0, by an operator that is computed in blocks, which a comparison is
-// not: max(0, min(1, y h)) with a number h so large that no positive float32 in normal range times h is below 1.
+// blockedMask is 1 where the output is positive and else 0, by an operator that is computed in
+// blocks, which a comparison is not: max(0, min(1, y h)) with a number h so large that no positive
+// float32 in normal range times h is below 1.
 func (c *call) blockedMask() onnx.Value {
 	const huge = 1e38 // the smallest is 1.2e-38
 	return c.Op("HardSigmoid", onnx.Attrs{"alpha": huge, "beta": 0.0}, c.y(0))

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -38,7 +40,8 @@ func (d *maps) vector(low, high float64, n int) onnx.Value {
 	return d.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats})
 }
 
-// conv is a convolution with as many channels as out, perhaps in groups, and often with a normalisation after it.
+// conv is a convolution with as many channels as out, perhaps in groups, and often with a
+// normalisation after it.
 func (d *maps) conv(x wire, out, stride int) wire {
 	in, kernel, group := x.shape[1], []int{1, 3}[d.IntN(2)], 1
 	switch {
@@ -149,8 +152,9 @@ func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]opera
 	return build(t, d.b), feed
 }
 
-// Gradients in blocks of channels are those of the same network with kernels that are computed, which has nothing in blocks. Where a
-// unit is within rounding of its kink its share of the gradient may differ, which is little of the whole.
+// Gradients in blocks of channels are those of the same network with kernels that are computed,
+// which has nothing in blocks. Where a unit is within rounding of its kink its share of the
+// gradient may differ, which is little of the whole.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {

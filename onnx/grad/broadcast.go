@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// unbroadcast sums g, the gradient of the node's first output as an element-wise operator has it, over the axes along
-// which its i-th input was repeated, so that it has that input's shape.
+// unbroadcast sums g, the gradient of the node's first output as an element-wise operator has it,
+// over the axes along which its i-th input was repeated, so that it has that input's shape.
 func (c *call) unbroadcast(g onnx.Value, i int) onnx.Value {
 	return c.sumTo(g, c.broadcastInputs(), c.x(i))
 }
@@ -21,8 +21,9 @@ func (c *call) broadcastInputs() []int {
 	return broadcastShape(shapes...)
 }
 
-// broadcastShape is the shape of what shapes are broadcast to: nil where a rank is not known, and -1 for a dimension that
-// is not known. A free dimension may turn out to be 1, so beside another one it says nothing.
+// broadcastShape is the shape of what shapes are broadcast to: nil where a rank is not known, and
+// -1 for a dimension that is not known. A free dimension may turn out to be 1, so beside another
+// one it says nothing.
 func broadcastShape(shapes ...[]int) []int {
 	rank := 0
 	for _, s := range shapes {
@@ -97,14 +98,15 @@ func (c *call) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	return c.ReshapeTo(c.sumOnes(g, c.Concat(0, ones, sizes)), sizes)
 }
 
-// sumOnes sums g over the axes where sizes, of as many elements as it has axes, are 1, and keeps them.
+// sumOnes sums g over the axes where sizes, of as many elements as it has axes, are 1, and keeps
+// them.
 func (c *call) sumOnes(g, sizes onnx.Value) onnx.Value {
 	axes := c.Squeeze(c.Op("NonZero", nil, c.Op("Equal", nil, sizes, c.Int(1))), 0)
 	return c.Op("ReduceSum", onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": 1}, g, axes)
 }
 
-// sumByRatio is sumToRuntime for operators of which only the ranks are known: an axis of m elements that repeats n is
-// one of m / n by n, and the first of the two is summed.
+// sumByRatio is sumToRuntime for operators of which only the ranks are known: an axis of m elements
+// that repeats n is one of m / n by n, and the first of the two is summed.
 func (c *call) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := c.shape(v)
 	if from == nil || to == nil {

@@ -21,9 +21,9 @@ import (
 // give calls its function only where that gradient is needed.
 type rule func(c *call)
 
-// A call is a node whose rule is being applied, with the builder that writes the gradient's nodes: the methods of
-// onnx.Builder add nodes, the others ask about the node or add small groups of nodes in the form that the graph's
-// operator set has for them. Equal nodes are written once.
+// A call is a node whose rule is being applied, with the builder that writes the gradient's nodes:
+// the methods of onnx.Builder add nodes, the others ask about the node or add small groups of nodes
+// in the form that the graph's operator set has for them. Equal nodes are written once.
 type call struct {
 	*onnx.Builder
 	*tape
@@ -65,8 +65,8 @@ func (c *call) y(i int) onnx.Value {
 // dy is the gradient of the i-th output, empty where none flows to it.
 func (c *call) dy(i int) onnx.Value { return c.whole(c.y(i)) }
 
-// dyBeside is the gradient of the first output for a product with v: where v has the shape of that output, the gradient
-// may be one that has yet to be repeated to it.
+// dyBeside is the gradient of the first output for a product with v: where v has the shape of that
+// output, the gradient may be one that has yet to be repeated to it.
 func (c *call) dyBeside(v onnx.Value) onnx.Value {
 	if equalShapes(c.shape(v), c.broadcastInputs()) {
 		return c.narrow(c.y(0))
@@ -77,8 +77,8 @@ func (c *call) dyBeside(v onnx.Value) onnx.Value {
 // needs reports whether the gradient of the i-th input is wanted.
 func (c *call) needs(i int) bool { return c.active[c.x(i)] }
 
-// give adds a term to the gradient of the i-th input where it is wanted; only then f is called. f returns a tensor of
-// that input's shape, or nothing for zero.
+// give adds a term to the gradient of the i-th input where it is wanted; only then f is called. f
+// returns a tensor of that input's shape, or nothing for zero.
 func (c *call) give(i int, f func() onnx.Value) {
 	if !c.needs(i) {
 		return
@@ -88,8 +88,8 @@ func (c *call) give(i int, f func() onnx.Value) {
 	}
 }
 
-// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which it is repeated. channels says that the second is
-// none of them.
+// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which
+// it is repeated. channels says that the second is none of them.
 func (c *call) giveRepeated(i int, channels bool, f func() onnx.Value) {
 	if !c.needs(i) {
 		return
@@ -112,8 +112,9 @@ func (c *call) attrString(name, otherwise string) string {
 	return onnx.AttrString(c.node, name, otherwise)
 }
 
-// listOr is a list of integers that is an attribute in some operator sets and the i-th input in others: nil where it is
-// not given, and ok is false where it is an input that is not known before the graph runs.
+// listOr is a list of integers that is an attribute in some operator sets and the i-th input in
+// others: nil where it is not given, and ok is false where it is an input that is not known before
+// the graph runs.
 func (c *call) listOr(attribute string, i int) (list []int, ok bool) {
 	if list := c.attrInts(attribute); list != nil {
 		return list, true
@@ -124,9 +125,9 @@ func (c *call) listOr(attribute string, i int) (list []int, ok bool) {
 	return c.static.Ints(string(c.x(i)))
 }
 
-// shape is the shape of a tensor of the graph as it was before gradients: nil if its rank is not known, and with a
-// negative number for each free dimension, the same for those that are equal (-1 for those about which nothing is
-// known).
+// shape is the shape of a tensor of the graph as it was before gradients: nil if its rank is not
+// known, and with a negative number for each free dimension, the same for those that are equal (-1
+// for those about which nothing is known).
 func (c *call) shape(v onnx.Value) []int { return c.static.Shape(string(v)) }
 
 // rank is the number of axes of a tensor; where it is not known it fails.

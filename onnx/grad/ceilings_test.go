@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -7,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Before opset 22 engines infer windows that they do not compute. Here one is left out on the first axis while ceil_mode adds one on the second.
+// Before opset 22 engines infer windows that they do not compute. Here one is left out on the first
+// axis while ceil_mode adds one on the second.
 func TestCeilings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ func (c *call) keep(condition, g onnx.Value) onnx.Value {
 	return c.choose(condition, g, c.num(0))
 }
 
-// choose is a where the condition holds and b elsewhere, broadcast. Before opset 9 there is no Where; then what is not
-// chosen must be finite.
+// choose is a where the condition holds and b elsewhere, broadcast. Before opset 9 there is no
+// Where; then what is not chosen must be finite.
 func (c *call) choose(condition, a, b onnx.Value) onnx.Value {
 	if c.Opset() >= 9 {
 		return c.Where(condition, a, b)

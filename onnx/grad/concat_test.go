@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -8,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// In a network whose layers each read all those before, the gradient of what an earlier Concat has joined goes there in
-// one piece. The gradient by that Concat's own output is still that of its own readers alone.
+// In a network whose layers each read all those before, the gradient of what an earlier Concat has
+// joined goes there in one piece. The gradient by that Concat's own output is still that of its own
+// readers alone.
 func TestDenseConcat(t *testing.T) {
 	t.Parallel()
 	differentiate := func(by ...string) (int, []float32) {

@@ -22,8 +22,9 @@ func conv(c *call) {
 	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
 }
 
-// convTranspose is what spreads the gradient of a convolution with the same kernel, so its own gradient is that
-// convolution, and by the kernel it is that of the convolution with input and output exchanged.
+// convTranspose is what spreads the gradient of a convolution with the same kernel, so its own
+// gradient is that convolution, and by the kernel it is that of the convolution with input and
+// output exchanged.
 func convTranspose(c *call) {
 	kernel, ok := c.kernelOf(c.x(0), c.x(1))
 	if !ok {
@@ -53,8 +54,8 @@ func (c *call) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value 
 	return g
 }
 
-// transposedPads works out the padding of a transposed convolution whose output shape is given, or is to be as long as
-// the input times the stride.
+// transposedPads works out the padding of a transposed convolution whose output shape is given, or
+// is to be as long as the input times the stride.
 func (c *call) transposedPads(f *filter) bool {
 	auto := c.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
@@ -86,8 +87,8 @@ func (c *call) transposedPads(f *filter) bool {
 	return true
 }
 
-// kernelOf is the shape of the kernel of a convolution of x with the weights w (... x ... x kernel), -1 for what is not
-// known.
+// kernelOf is the shape of the kernel of a convolution of x with the weights w (... x ... x
+// kernel), -1 for what is not known.
 func (c *call) kernelOf(x, w onnx.Value) ([]int, bool) {
 	shape, kernel := c.shape(w), c.attrInts("kernel_shape")
 	switch {
@@ -113,9 +114,10 @@ func (c *call) channelSums(g onnx.Value, rank int) onnx.Value {
 	return c.ReduceSum(g, false, append([]int{0}, upTo(rank)[2:]...)...)
 }
 
-// spread adds up, at each place of v, what the places of dy whose kernel reads it have there: the gradient by the input
-// v of a convolution with weights w (out x in / group x kernel). Without strides it is itself a convolution, with the
-// kernels reversed and channels exchanged, which runtimes compute in fewer passes than a transposed one.
+// spread adds up, at each place of v, what the places of dy whose kernel reads it have there: the
+// gradient by the input v of a convolution with weights w (out x in / group x kernel). Without
+// strides it is itself a convolution, with the kernels reversed and channels exchanged, which
+// runtimes compute in fewer passes than a transposed one.
 func (c *call) spread(f filter, dy, w, v onnx.Value) onnx.Value {
 	shape := c.shape(w)
 	if !f.strided() && f.lead == "" && fixed(shape) {
@@ -169,8 +171,9 @@ func (c *call) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
 	return c.crop(c.Op("ConvTranspose", attrs, dy, w), f.before, f.lead, v)
 }
 
-// mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out / group x kernel,
-// the kernel reversed. Constant weights are rearranged here and now, unless there is a gradient by them: who differentiates again wants to find them.
+// mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out
+// / group x kernel, the kernel reversed. Constant weights are rearranged here and now, unless there
+// is a gradient by them: who differentiates again wants to find them.
 func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	out, in, kernel := w[0]/group, w[1], w[2:]
 	if constant, ok := c.static.Weights(string(v)); ok && !c.active[v] {
@@ -214,11 +217,13 @@ func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
 	return c.Gather(x, c.Ints(order...), axis)
 }
 
-// kernelGradient is the gradient by the weights w (out x in / group x kernel) of a convolution of x with output y:
+// kernelGradient is the gradient by the weights w (out x in / group x kernel) of a convolution of x
+// with output y:
 //
 //	dw[o, i, k] = sum over n, p of dy[n, o, p] x[n, i, p stride + k dilation - before]
 //
-// which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides and dilations too.
+// which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides
+// and dilations too.
 func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 	if channels, ok := c.foldable(f, x); ok {
 		return c.foldedKernelGradient(f, x, dy, channels)
@@ -244,10 +249,10 @@ func (c *call) foldable(f filter, x onnx.Value) (channels int, ok bool) {
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient where the channels of x are not a batch, as then each of them has a matrix
-// product to itself that is only as wide as the kernel has taps. They lie side by side along the last axis instead, where a tap to
-// the right is as many places to the right as there are channels: one image, n x height x (width in), and one product
-// for all.
+// foldedKernelGradient is kernelGradient where the channels of x are not a batch, as then each of
+// them has a matrix product to itself that is only as wide as the kernel has taps. They lie side by
+// side along the last axis instead, where a tap to the right is as many places to the right as
+// there are channels: one image, n x height x (width in), and one product for all.
 func (c *call) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(c.shape(x)[2:])
@@ -332,8 +337,8 @@ func (c *call) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
 	return g
 }
 
-// usesAll reports whether so few places of x are left over at the end of an axis of space that they make no taps beyond the kernel: fewer
-// than a dilation. Where that is not known it is false.
+// usesAll reports whether so few places of x are left over at the end of an axis of space that they
+// make no taps beyond the kernel: fewer than a dilation. Where that is not known it is false.
 func (c *call) usesAll(f filter, x onnx.Value, i int) bool {
 	shape := c.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {

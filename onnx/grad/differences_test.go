@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -17,7 +19,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forward is the program that computes the outputs that the loss reads. It executes every node as it stands.
+// forward is the program that computes the outputs that the loss reads. It executes every node as
+// it stands.
 func (tr trial) forward(t testing.TB, op string, opset int) *program {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -37,7 +40,8 @@ func build(t testing.TB, b *onnx.Builder) *onnx.Model {
 	return m
 }
 
-// backward is the program that computes the gradient of sum_i <r_i, y_i> by each operand that is differentiable.
+// backward is the program that computes the gradient of sum_i <r_i, y_i> by each operand that is
+// differentiable.
 func (tr trial) backward(t testing.TB, op string, f form, cotangents []tensor.Tensor) (*program, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
@@ -118,9 +122,9 @@ func (tr trial) checkShapes(t *testing.T, gradients []tensor.Tensor) {
 	}
 }
 
-// Inputs are multiples of 2^-10 below 2^6 and directions multiples of 2^-4 up to 1, so that x + h v is exact for these
-// steps, and the differences have no other error than the operator's own rounding and their order: h^4 after Richardson's
-// extrapolation.
+// Inputs are multiples of 2^-10 below 2^6 and directions multiples of 2^-4 up to 1, so that x + h v
+// is exact for these steps, and the differences have no other error than the operator's own
+// rounding and their order: h^4 after Richardson's extrapolation.
 const (
 	step       = 1.0 / 32
 	directions = 3

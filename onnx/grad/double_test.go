@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -25,7 +27,8 @@ func (tr trial) doubled() trial {
 	return tr
 }
 
-// gradients builds the graph of the first output that the loss reads and of its gradients; all results are float32.
+// gradients builds the graph of the first output that the loss reads and of its gradients; all
+// results are float32.
 func (tr trial) gradients(t *testing.T, op string, opset int, dy []tensor.Tensor) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -78,7 +81,8 @@ func TestDouble(t *testing.T) {
 	}
 }
 
-// checkDouble compares the gradients of a trial in float64 with those in float32, where the engine has the operator in float64.
+// checkDouble compares the gradients of a trial in float64 with those in float32, where the engine
+// has the operator in float64.
 func checkDouble(t *testing.T, rt *ort.Runtime, op string, g *gen, tr trial) {
 	t.Helper()
 	wide := tr.doubled()

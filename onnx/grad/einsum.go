@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// einsum: y[out] = sum over the other indices of x0[in0] x1[in1] ...; dx_k is the Einsum of dy and the other operands
-// with in_k as its result, and with a vector of ones for each index that only x_k has. Of an index that x_k repeats only the diagonal is read: there
-// is an identity matrix for each repetition.
+// einsum: y[out] = sum over the other indices of x0[in0] x1[in1] ...; dx_k is the Einsum of dy and
+// the other operands with in_k as its result, and with a vector of ones for each index that only
+// x_k has. Of an index that x_k repeats only the diagonal is read: there is an identity matrix for
+// each repetition.
 func einsumRule(c *call) {
 	ranks := make([]int, len(c.node.Input))
 	for i := range ranks {
@@ -72,7 +73,8 @@ func (c *call) einsumGradient(terms []string, out string, k int) onnx.Value {
 	return c.sumTo(g, c.extents(terms, string(target), k), c.x(k))
 }
 
-// extents are the sizes of indices, as all operands have them; of those that none has, the sizes of the axes of the k-th.
+// extents are the sizes of indices, as all operands have them; of those that none has, the sizes of
+// the axes of the k-th.
 func (c *call) extents(terms []string, indices string, k int) []int {
 	sizes := make([]int, 0, len(indices))
 	for own, letter := range indices {

@@ -83,7 +83,8 @@ func (c *call) share(g onnx.Value) {
 	}
 }
 
-// extreme is the rule of Max and Min: the operands that attain the result share its gradient evenly.
+// extreme is the rule of Max and Min: the operands that attain the result share its gradient
+// evenly.
 func extreme(c *call) {
 	list := c.inputs()
 	if len(list) == 1 {
@@ -106,7 +107,8 @@ func where(c *call) {
 	c.give(2, func() onnx.Value { return c.unbroadcast(c.Where(c.x(0), c.num(0), c.dy(0)), 2) })
 }
 
-// pow: y = a^b, da = dy b a^(b-1), which is 0 for b = 0 whatever a is; db = dy y ln a, which is 0 for a = 0 <= b.
+// pow: y = a^b, da = dy b a^(b-1), which is 0 for b = 0 whatever a is; db = dy y ln a, which is 0
+// for a = 0 <= b.
 func pow(c *call) {
 	a, b := c.x(0), c.x(1)
 	if c.static.Type(string(b)) != c.static.Type(string(a)) {
@@ -131,7 +133,8 @@ func pow(c *call) {
 	})
 }
 
-// powConstant is dy b a^(b-1) for a known b other than 0, with products instead of powers where that is the same.
+// powConstant is dy b a^(b-1) for a known b other than 0, with products instead of powers where
+// that is the same.
 func (c *call) powConstant(b float64) onnx.Value {
 	if b == 1 {
 		return c.dy(0)

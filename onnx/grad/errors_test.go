@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -12,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// net is a small model with an operator without a gradient beside the path from x to y, and integers.
+// net is a small model with an operator without a gradient beside the path from x to y, and
+// integers.
 func net(t testing.TB) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(18)
@@ -93,7 +96,8 @@ func TestTextsAndMistakesBefore(t *testing.T) {
 	}
 }
 
-// What does not influence the result has a gradient of zeros, of its shape as it is when the graph runs.
+// What does not influence the result has a gradient of zeros, of its shape as it is when the graph
+// runs.
 func TestGradientByWhatHasNoInfluence(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)
@@ -137,7 +141,8 @@ func TestEmptyBatch(t *testing.T) {
 	}
 }
 
-// Squeeze without axes takes away whatever is 1 when the graph runs, so its rank is not known where an axis is free.
+// Squeeze without axes takes away whatever is 1 when the graph runs, so its rank is not known where
+// an axis is free.
 func TestSqueezeOfWhatMayBeOne(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)

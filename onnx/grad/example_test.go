@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -10,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A model of y = tanh(x w), and one that also computes the gradients of y, weighted by r, by its input and its weights.
+// A model of y = tanh(x w), and one that also computes the gradients of y, weighted by r, by its
+// input and its weights.
 func ExampleAdd() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -39,8 +42,8 @@ func ExampleAdd() {
 	// output grad/w float[2 3]
 }
 
-// One step of gradient descent as a graph: a loss is built on top of a model, its gradient is asked for, and the update
-// is built beneath that. Run after run, next becomes x.
+// One step of gradient descent as a graph: a loss is built on top of a model, its gradient is asked
+// for, and the update is built beneath that. Run after run, next becomes x.
 func ExampleOf() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, 2)

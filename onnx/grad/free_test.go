@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Axes of free size may be 1 when the graph runs, and are then repeated beside longer ones: gradients are those of the same graph with sizes that
-// are declared.
+// Axes of free size may be 1 when the graph runs, and are then repeated beside longer ones:
+// gradients are those of the same graph with sizes that are declared.
 func TestFreeSizesMayBeOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -27,8 +27,8 @@ func gather(c *call) {
 	})
 }
 
-// gatherKnown is the gradient where the indices are known, and few runs or all different: no sums over repetitions are
-// needed then, or only of runs.
+// gatherKnown is the gradient where the indices are known, and few runs or all different: no sums
+// over repetitions are needed then, or only of runs.
 func (c *call) gatherKnown(at, picked int) (g onnx.Value, done bool) {
 	n := c.shape(c.x(0))[at]
 	list, ok := c.static.Ints(string(c.x(1)))
@@ -84,7 +84,8 @@ func (c *call) gatherAny(at, rank, picked int) onnx.Value {
 	return c.permuted(g, inverse(order))
 }
 
-// long is integers as int64: indices may be of 32 bits, but what is counted beside them is not, nor is what ScatterND takes.
+// long is integers as int64: indices may be of 32 bits, but what is counted beside them is not, nor
+// is what ScatterND takes.
 func (c *call) long(v onnx.Value) onnx.Value {
 	if c.static.Type(string(v)) == onnx.Int64 {
 		return v
@@ -100,8 +101,8 @@ func (c *call) permuted(x onnx.Value, perm []int) onnx.Value {
 	return c.Transpose(x, perm...)
 }
 
-// addRows is a matrix of n rows, each of them the sum of those of g, q x columns, that an index, q in all, sends there.
-// places are 0, 1, ... n-1.
+// addRows is a matrix of n rows, each of them the sum of those of g, q x columns, that an index, q
+// in all, sends there. places are 0, 1, ... n-1.
 func (c *call) addRows(n onnx.Value, places func() onnx.Value, index, g onnx.Value) onnx.Value {
 	if c.Opset() < 16 { // scatters cannot add
 		return c.MatMul(c.oneHot(n, places(), index), g)
@@ -151,8 +152,8 @@ func gatherElements(c *call) {
 	})
 }
 
-// addElements compares each index with each place of the axis and sums what is equal, then fills up the other axes, of
-// which the indices may be short.
+// addElements compares each index with each place of the axis and sums what is equal, then fills up
+// the other axes, of which the indices may be short.
 func (c *call) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	n := c.size(c.x(0), at)
 	places := c.counting(at)
@@ -169,8 +170,8 @@ func (c *call) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	return c.Op("Pad", nil, g, c.Concat(0, c.Ints(make([]int, rank)...), short))
 }
 
-// gatherND adds each slice of the gradient at the place that it was taken from: batches and the axes that are indexed
-// are counted through as rows of a matrix.
+// gatherND adds each slice of the gradient at the place that it was taken from: batches and the
+// axes that are indexed are counted through as rows of a matrix.
 func gatherND(c *call) {
 	c.give(0, func() onnx.Value {
 		batch := c.attr("batch_dims", 0)
@@ -191,7 +192,8 @@ func gatherND(c *call) {
 	})
 }
 
-// rowNumbers turns tuples of indices into numbers of rows, of which there are count, batches included.
+// rowNumbers turns tuples of indices into numbers of rows, of which there are count, batches
+// included.
 func (c *call) rowNumbers(batch, depth int) (rows, count onnx.Value) {
 	sizes := make([]onnx.Value, depth)
 	strides := make([]onnx.Value, depth)

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -35,7 +37,8 @@ func (g *gen) some() []int { return g.dims(g.between(1, 4), 1, 4) }
 // axis is an axis of a rank, counted from either end.
 func (g *gen) axis(rank int) int { return g.signed(g.IntN(rank), rank) }
 
-// signed counts an axis from either end, where the operator set allows it: before 11 only from the front.
+// signed counts an axis from either end, where the operator set allows it: before 11 only from the
+// front.
 func (g *gen) signed(axis, rank int) int {
 	if g.opset >= 11 && g.coin() {
 		return axis - rank
@@ -74,7 +77,8 @@ func (g *gen) smooth(shape ...int) operand { return g.uniform(-2, 2, shape...) }
 // positive is away from zero.
 func (g *gen) positive(shape ...int) operand { return g.uniform(0.5, 3, shape...) }
 
-// away has values from low to high that keep their distance from kinks, by more than a step of a difference.
+// away has values from low to high that keep their distance from kinks, by more than a step of a
+// difference.
 func (g *gen) away(low, high float64, kinks []float64, shape ...int) operand {
 	return g.from(shape, func() float64 {
 	again:
@@ -120,7 +124,8 @@ func list(v ...int) operand {
 // number is an int64 operand of rank 0.
 func number(v int) operand { return operand{shape: []int{}, ints: []int64{int64(v)}} }
 
-// indices are integers of 64 or 32 bits up to a size; negative ones count from the end, where the operator set allows it.
+// indices are integers of 64 or 32 bits up to a size; negative ones count from the end, where the
+// operator set allows it.
 func (g *gen) indices(size int, shape ...int) operand {
 	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape)), narrow: g.coin()}
 	for i := range o.ints {
@@ -161,7 +166,8 @@ func (g *gen) broadcast(n int) [][]int {
 // unary is a trial of an operator with one operand.
 func unary(o operand, attrs onnx.Attrs) trial { return trial{operands: []operand{o}, attrs: attrs} }
 
-// listed is a list of integers that became an input with an operator set, and was an attribute before.
+// listed is a list of integers that became an input with an operator set, and was an attribute
+// before.
 func (g *gen) listed(tr *trial, since int, name string, v ...int) {
 	if g.opset >= since {
 		tr.operands = append(tr.operands, list(v...).fix())

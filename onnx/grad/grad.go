@@ -13,16 +13,20 @@ import (
 type Options struct {
 	// Of is the tensor to differentiate; empty: the model's only output.
 	Of string
-	// Cotangent is an existing tensor, or the name of a new input, of Of's shape: the gradients are those of the sum
-	// of Of weighted by it. Empty: all weights are 1, so a loss is differentiated as it is.
+	// Cotangent is an existing tensor, or the name of a new input, of Of's shape: the gradients are
+	// those of the sum of Of weighted by it. Empty: all weights are 1, so a loss is differentiated
+	// as it is.
 	Cotangent string
-	// By are the inputs, initializers or intermediate tensors to differentiate by; empty: the model's only input.
+	// By are the inputs, initializers or intermediate tensors to differentiate by; empty: the
+	// model's only input.
 	By []string
-	// Names are the names of the gradients among the outputs, by the tensor; "grad/" and the tensor's name by default.
+	// Names are the names of the gradients among the outputs, by the tensor; "grad/" and the
+	// tensor's name by default.
 	Names map[string]string
 }
 
-// Add returns a model that computes what m does and, as further outputs in the order of By, the gradients of Of.
+// Add returns a model that computes what m does and, as further outputs in the order of By, the
+// gradients of Of.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -95,16 +99,19 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	return o, nil
 }
 
-// Of adds to a graph the gradients of y by each of the tensors in by, which exist already, and returns them. dy weighs
-// the elements of y and has its shape: what is differentiated is sum(y dy). If dy is empty it is sum(y): y itself for a
-// loss of one element, and where a batch of losses do not depend on one another's inputs the gradient of each.
+// Of adds to a graph the gradients of y by each of the tensors in by, which exist already, and
+// returns them. dy weighs the elements of y and has its shape: what is differentiated is sum(y dy).
+// If dy is empty it is sum(y): y itself for a loss of one element, and where a batch of losses do
+// not depend on one another's inputs the gradient of each.
 //
-// Gradients have the shapes of what they are by. The graph may go on growing after, and be differentiated again.
+// Gradients have the shapes of what they are by. The graph may go on growing after, and be
+// differentiated again.
 func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
-// Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted by dy[i].
+// Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted
+// by dy[i].
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))

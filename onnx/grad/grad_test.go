@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -108,8 +110,9 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// Weights that there is a gradient by are not built into the other gradients: of a convolution, which is linear in both, that by x differentiated by the weights
-// is that by the weights at the cotangent's place. Nor are exponents: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
+// Weights that there is a gradient by are not built into the other gradients: of a convolution,
+// which is linear in both, that by x differentiated by the weights is that by the weights at the
+// cotangent's place. Nor are exponents: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
 func TestTwiceByWeights(t *testing.T) {
 	t.Parallel()
 	g := &gen{Rand: seed.Rand(31), opset: 17}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -16,7 +18,8 @@ type wire struct {
 	shape []int
 }
 
-// A drawing is a graph that is being drawn, of smooth operators, so that differences tell its gradients.
+// A drawing is a graph that is being drawn, of smooth operators, so that differences tell its
+// gradients.
 type drawing struct {
 	*gen
 	b     *onnx.Builder

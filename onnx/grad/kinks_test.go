@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -12,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A kink is a case of testdata/kinks.json: what PyTorch's gradient is where a function has a kink, a tie or a pole.
+// A kink is a case of testdata/kinks.json: what PyTorch's gradient is where a function has a kink,
+// a tie or a pole.
 type kink struct {
 	Name, Op   string
 	Opset      int

@@ -8,7 +8,8 @@ import (
 
 func floatTensor(v []float32) tensor.Tensor { return tensor.Tensor{Shape: []int{len(v)}, Data: v} }
 
-// identityMatrix is the n x n identity, of the type of the node's output, where n is the length of an axis of its input.
+// identityMatrix is the n x n identity, of the type of the node's output, where n is the length of
+// an axis of its input.
 func (c *call) identityMatrix(axis int) onnx.Value {
 	if c.Opset() < 9 {
 		return c.constantIdentity(c.shape(c.x(0))[axis])
@@ -36,8 +37,8 @@ func (c *call) constantIdentity(n int) onnx.Value {
 	return c.Const("", eye)
 }
 
-// untransform multiplies g along an axis by the transpose of a matrix, new size x old size: the gradient of multiplying
-// by it.
+// untransform multiplies g along an axis by the transpose of a matrix, new size x old size: the
+// gradient of multiplying by it.
 func (c *call) untransform(g onnx.Value, at int, matrix onnx.Value) onnx.Value {
 	rank := len(c.shape(c.x(0)))
 	switch at {

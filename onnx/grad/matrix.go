@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// gemm: y = alpha A' B' + beta C, where A' and B' are A and B, transposed where transA and transB say so.
+// gemm: y = alpha A' B' + beta C, where A' and B' are A and B, transposed where transA and transB
+// say so.
 func gemm(c *call) {
 	alpha, beta := c.attrFloat("alpha", 1), c.attrFloat("beta", 1)
 	transA, transB := c.attr("transA", 0) != 0, c.attr("transB", 0) != 0
@@ -38,8 +39,8 @@ func gemm(c *call) {
 	})
 }
 
-// matMul: y = A B over the last two axes. A vector on the left counts as a row and one on the right as a column, which
-// the product does not keep.
+// matMul: y = A B over the last two axes. A vector on the left counts as a row and one on the right
+// as a column, which the product does not keep.
 func matMul(c *call) {
 	rankA, okA := c.rank(c.x(0))
 	rankB, okB := c.rank(c.x(1))
@@ -66,7 +67,8 @@ func matMul(c *call) {
 	})
 }
 
-// matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was shape as a matrix.
+// matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was
+// shape as a matrix.
 func (c *call) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {
 	from := append(slices.Clone(batch), shape[len(shape)-2:]...)
 	if len(shape) == len(c.shape(c.x(i))) {

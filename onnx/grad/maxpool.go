@@ -19,8 +19,8 @@ func maxPool(c *call) {
 	})
 }
 
-// maxPoolScattered adds the gradient at the places that the operator's second output, Indices, names. Operators that
-// add came with opset 16.
+// maxPoolScattered adds the gradient at the places that the operator's second output, Indices,
+// names. Operators that add came with opset 16.
 func (c *call) maxPoolScattered() onnx.Value {
 	indices := c.maxPoolIndices()
 	zeros := c.Reshape(c.filled(0, c.x(0)), -1)
@@ -28,7 +28,8 @@ func (c *call) maxPoolScattered() onnx.Value {
 	return c.reshapeLike(g, c.x(0))
 }
 
-// maxPoolIndices counts the places of the maxima with the last axis fastest, as the node itself does unless its storage_order is another one.
+// maxPoolIndices counts the places of the maxima with the last axis fastest, as the node itself
+// does unless its storage_order is another one.
 func (c *call) maxPoolIndices() onnx.Value {
 	if c.attr("storage_order", 0) == 0 {
 		return c.AddOutput(c.y(0), 1)
@@ -42,8 +43,9 @@ func (c *call) maxPoolIndices() onnx.Value {
 	return c.Ops("MaxPool", 2, attrs, c.x(0))[1]
 }
 
-// maxPoolUnfolded lays the elements of each window side by side, by a convolution that has one output channel for each
-// tap, finds the first that is the maximum, and folds the gradients back by the transposed convolution.
+// maxPoolUnfolded lays the elements of each window side by side, by a convolution that has one
+// output channel for each tap, finds the first that is the maximum, and folds the gradients back by
+// the transposed convolution.
 func (c *call) maxPoolUnfolded() onnx.Value {
 	f, ok := c.poolFilter()
 	if !ok {

@@ -44,8 +44,9 @@ func concat(c *call) {
 	}
 }
 
-// prefix is what an earlier Concat has made of the first n operands, if there is one. Their gradient goes there: in a
-// network whose layers each read all those before, every layer would otherwise be cut out of every later one.
+// prefix is what an earlier Concat has made of the first n operands, if there is one. Their
+// gradient goes there: in a network whose layers each read all those before, every layer would
+// otherwise be cut out of every later one.
 func (c *call) prefix() (joined onnx.Value, n int) {
 	for n := len(c.node.Input) - 1; n > 1; n-- {
 		if maker, ok := c.joins[joinOf(c.node, n)]; ok && maker < c.index {
@@ -191,8 +192,8 @@ func interleave(a, b []int) []int {
 	return list
 }
 
-// depthToSpace has as its inverse SpaceToDepth, which orders channels as the mode DCR does: block before channel. In the
-// mode CRD they are exchanged.
+// depthToSpace has as its inverse SpaceToDepth, which orders channels as the mode DCR does: block
+// before channel. In the mode CRD they are exchanged.
 func depthToSpace(c *call) {
 	c.give(0, func() onnx.Value {
 		block := c.attr("blocksize", 1)

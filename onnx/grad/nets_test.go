@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -63,7 +65,8 @@ func relative(got, want []float32) float64 {
 	return worst / largest
 }
 
-// Whole networks have the gradients that PyTorch computes in float64, to three times the error that it makes in float32.
+// Whole networks have the gradients that PyTorch computes in float64, to three times the error that
+// it makes in float32.
 func TestNets(t *testing.T) {
 	t.Parallel()
 	nets := os.Getenv("NOETHER_NETS") // more of what export.py makes

@@ -2,7 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// standardised is x less its mean and divided by its deviation over some axes, and the inverse of that deviation.
+// standardised is x less its mean and divided by its deviation over some axes, and the inverse of
+// that deviation.
 func (c *call) standardised(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
 	centred := c.Sub(x, c.ReduceMean(x, true, axes...))
 	inverse = c.inverseDeviation(c.ReduceMean(c.square(centred), true, axes...))
@@ -14,8 +15,8 @@ func (c *call) inverseDeviation(variance onnx.Value) onnx.Value {
 	return c.Op("Reciprocal", nil, c.Sqrt(c.Add(variance, c.num(c.attrFloat("epsilon", 1e-5)))))
 }
 
-// standardisedInput is the gradient by what was standardised over some axes, given g, that by the result:
-// (g - mean(g) - hat mean(g hat)) / deviation.
+// standardisedInput is the gradient by what was standardised over some axes, given g, that by the
+// result: (g - mean(g) - hat mean(g hat)) / deviation.
 func (c *call) standardisedInput(g, hat, inverse onnx.Value, axes []int) onnx.Value {
 	along := c.Mul(hat, c.ReduceMean(c.Mul(g, hat), true, axes...))
 	return c.Mul(inverse, c.Sub(c.Sub(g, c.ReduceMean(g, true, axes...)), along))
@@ -101,8 +102,9 @@ func batchNormalizationTraining(c *call, rank int) {
 	}
 }
 
-// batchNormalizationGiven is the gradient where the node has told mean and variance of the batch, as it does with a momentum of 0.
-// With n values in a channel, inverse = 1 / sqrt(variance + epsilon) and S = sum of dy (x - mean),
+// batchNormalizationGiven is the gradient where the node has told mean and variance of the batch,
+// as it does with a momentum of 0. With n values in a channel, inverse = 1 / sqrt(variance +
+// epsilon) and S = sum of dy (x - mean),
 //
 //	dx = scale inverse (dy - sum(dy) / n - (x - mean) inverse^2 S / n)
 //
@@ -144,8 +146,9 @@ func (c *call) total(terms []onnx.Value) onnx.Value {
 	return sum
 }
 
-// layerNormalization: y = scale hat + bias, with x standardised over the axes from one on. The operator's two further
-// outputs are the mean and the inverse deviation, so neither is computed again; but these are float32 even of float64.
+// layerNormalization: y = scale hat + bias, with x standardised over the axes from one on. The
+// operator's two further outputs are the mean and the inverse deviation, so neither is computed
+// again; but these are float32 even of float64.
 func layerNormalization(c *call) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
@@ -184,8 +187,8 @@ func instanceNormalization(c *call) {
 	c.give(2, func() onnx.Value { return c.channelSums(dy, rank) })
 }
 
-// groupNormalization: y = scale hat + bias, with x standardised over the channels of each group and space. Scale and
-// bias are per channel since opset 21, and were per group before.
+// groupNormalization: y = scale hat + bias, with x standardised over the channels of each group and
+// space. Scale and bias are per channel since opset 21, and were per group before.
 func groupNormalization(c *call) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
@@ -213,7 +216,8 @@ func groupNormalization(c *call) {
 	c.give(2, func() onnx.Value { return sums(grouped(dy)) })
 }
 
-// lpNormalization: y = x / norm along an axis; of zeros, whose norm is 0, the gradient is taken to be 0.
+// lpNormalization: y = x / norm along an axis; of zeros, whose norm is 0, the gradient is taken to
+// be 0.
 func lpNormalization(c *call) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
@@ -233,7 +237,8 @@ func lpNormalization(c *call) {
 	})
 }
 
-// lrn: y = x s^-beta with s = bias + alpha / size times the sum of squares of the channels around. So
+// lrn: y = x s^-beta with s = bias + alpha / size times the sum of squares of the channels around.
+// So
 //
 //	dx = dy s^-beta - 2 alpha beta / size x (sum around of dy y / s)
 //

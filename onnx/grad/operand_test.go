@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -10,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// An operand is an input of the operator under test, with its value. The zero operand is an optional input that is
-// left out.
+// An operand is an input of the operator under test, with its value. The zero operand is an
+// optional input that is left out.
 type operand struct {
 	shape  []int
 	floats []float32 // differentiated by

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -19,7 +21,8 @@ var reduceCases = []opCase{
 	{"ReduceSumSquare", []int{7, 11, 18}, reduce(18, (*gen).smooth)},
 }
 
-// reduce draws a reduction whose axes are an input since an operator set: some axes, all, or, where it is asked for, none.
+// reduce draws a reduction whose axes are an input since an operator set: some axes, all, or, where
+// it is asked for, none.
 func reduce(since int, values func(*gen, ...int) operand) func(g *gen) trial {
 	return func(g *gen) trial {
 		shape := g.some()

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// pad cuts off what was padded; in the modes that repeat elements, what was repeated is added to its source.
+// pad cuts off what was padded; in the modes that repeat elements, what was repeated is added to
+// its source.
 func pad(c *call) {
 	mode := c.attrString("mode", "constant")
 	if mode == "constant" {
@@ -41,8 +42,8 @@ func pad(c *call) {
 	})
 }
 
-// paddedIdentity is the identity matrix with its rows padded as an axis of the node's input is: the matrix of that
-// padding.
+// paddedIdentity is the identity matrix with its rows padded as an axis of the node's input is: the
+// matrix of that padding.
 func (c *call) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 	eye := c.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
@@ -97,8 +98,8 @@ func (c *call) pads() ([]int, bool) {
 	return pads, true
 }
 
-// padSources is, for each place of a padded axis, the place of the axis of n elements that it repeats. What negative padding cuts off is not
-// repeated at the other end.
+// padSources is, for each place of a padded axis, the place of the axis of n elements that it
+// repeats. What negative padding cuts off is not repeated at the other end.
 func padSources(mode string, before, after, n int) []int {
 	sources := make([]int, max(0, n+before+after))
 	cut := max(0, -before)
@@ -125,8 +126,8 @@ func padSources(mode string, before, after, n int) []int {
 	return sources
 }
 
-// ungather is the transpose of taking places of an axis: element i of g is added at place sources[i] of n. It goes by
-// runs of places that ascend, descend or stay.
+// ungather is the transpose of taking places of an axis: element i of g is added at place
+// sources[i] of n. It goes by runs of places that ascend, descend or stay.
 func (c *call) ungather(g onnx.Value, at int, sources []int, n int) onnx.Value {
 	var sum onnx.Value
 	for _, r := range runsOf(sources) {

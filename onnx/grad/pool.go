@@ -87,8 +87,9 @@ func averagePool(c *call) {
 	})
 }
 
-// poolFilter is the geometry of a pool. Where ceil_mode has made a last window that begins inside and ends beyond the
-// padding, and sizes are fixed, the padding after is made as long as that needs.
+// poolFilter is the geometry of a pool. Where ceil_mode has made a last window that begins inside
+// and ends beyond the padding, and sizes are fixed, the padding after is made as long as that
+// needs.
 func (c *call) poolFilter() (filter, bool) {
 	f, ok := c.filterOf(c.x(0), c.attrInts("kernel_shape"))
 	if !ok {
@@ -151,7 +152,8 @@ func (c *call) windowCounts(f filter) onnx.Value {
 	return c.likeOutput(counts, f)
 }
 
-// likeOutput cuts what windows of a padded input make to the output's size, where the padding was more than needed.
+// likeOutput cuts what windows of a padded input make to the output's size, where the padding was
+// more than needed.
 func (c *call) likeOutput(v onnx.Value, f filter) onnx.Value {
 	if f.lead == "" {
 		return v

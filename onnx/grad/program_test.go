@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -68,8 +70,8 @@ func (p *program) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	return results
 }
 
-// observe makes a tensor an output of a graph: its elements, and its shape after a one. The engine's binding cannot make
-// room by itself for what has no axes.
+// observe makes a tensor an output of a graph: its elements, and its shape after a one. The
+// engine's binding cannot make room by itself for what has no axes.
 func observe(b *onnx.Builder, name string, v onnx.Value) {
 	b.Output(name, b.Reshape(v, -1))
 	b.Output(name+"/shape", b.Concat(0, b.Ints(1), b.Shape(v)))

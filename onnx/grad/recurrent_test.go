@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -48,7 +50,8 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 	}
 }
 
-// What the attribute clip bounds has no gradient beyond it: one step of an RNN is tanh of a bounded product.
+// What the attribute clip bounds has no gradient beyond it: one step of an RNN is tanh of a bounded
+// product.
 func TestRecurrentClip(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{7, 14} {

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// reducedAxes are the axes, counted from the front, over which a reducing node works, given the rank of its input.
+// reducedAxes are the axes, counted from the front, over which a reducing node works, given the
+// rank of its input.
 func (c *call) reducedAxes(rank int) ([]int, bool) {
 	axes, ok := c.listOr("axes", 1)
 	if !ok {
@@ -24,8 +25,8 @@ func (c *call) reducedAxes(rank int) ([]int, bool) {
 	return axes, true
 }
 
-// A reduction is a node that reduces its input x to its output y, with both and dy as tensors that are broadcast to the
-// shape of x.
+// A reduction is a node that reduces its input x to its output y, with both and dy as tensors that
+// are broadcast to the shape of x.
 type reduction struct {
 	*call
 	x, dy  onnx.Value
@@ -128,7 +129,8 @@ func (r reduction) y() onnx.Value { return r.kept(r.call.y(0)) }
 
 func sumGradient(r reduction) onnx.Value { return r.dy }
 
-// meanGradient: each element has its share. Where the shape is not fixed the count is that of the run.
+// meanGradient: each element has its share. Where the shape is not fixed the count is that of the
+// run.
 func meanGradient(r reduction) onnx.Value {
 	count, known := 1, r.axesAt == "" && !r.all
 	for _, a := range r.axes {
@@ -147,8 +149,8 @@ func extremeGradient(r reduction) onnx.Value {
 	return r.Mul(attains, r.Div(r.dy, r.sum(attains)))
 }
 
-// prodGradient is dy times the product of the other elements: y / x where no element is 0, and where one is, only that
-// one has a gradient.
+// prodGradient is dy times the product of the other elements: y / x where no element is 0, and
+// where one is, only that one has a gradient.
 func prodGradient(r reduction) onnx.Value {
 	if r.whole() {
 		return r.dy

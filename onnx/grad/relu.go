@@ -2,8 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// relu: dx = dy where y > 0. It reads its output rather than its input, so that a runtime can still fuse it with what
-// made the input.
+// relu: dx = dy where y > 0. It reads its output rather than its input, so that a runtime can still
+// fuse it with what made the input.
 func relu(c *call) {
 	c.give(0, func() onnx.Value {
 		dy := c.dyBeside(c.x(0))

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// resize: interpolation is linear in x and treats one axis after the other: along each, y = S x. The matrix S is what the
-// operator makes of the identity matrix, so whatever its modes are, dx = S^T dy. A runtime computes S once, when it loads
-// the graph, if the sizes are fixed.
+// resize: interpolation is linear in x and treats one axis after the other: along each, y = S x.
+// The matrix S is what the operator makes of the identity matrix, so whatever its modes are, dx =
+// S^T dy. A runtime computes S once, when it loads the graph, if the sizes are fixed.
 func resize(c *call) {
 	c.give(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
@@ -46,7 +46,8 @@ func (c *call) resizedAxes(rank int) []int {
 	return axes
 }
 
-// scales are the factors of the axes: an attribute, or an input; nil where there are sizes, or they are not known.
+// scales are the factors of the axes: an attribute, or an input; nil where there are sizes, or they
+// are not known.
 func (c *call) scales() []float64 {
 	if list := onnx.AttrFloats(c.node, "scales"); list != nil {
 		scales := make([]float64, len(list))
@@ -59,7 +60,8 @@ func (c *call) scales() []float64 {
 	return values
 }
 
-// scalesAt is the input that holds the scales: since opset 11 of Resize, after the region of interest.
+// scalesAt is the input that holds the scales: since opset 11 of Resize, after the region of
+// interest.
 func (c *call) scalesAt() int {
 	if c.Opset() < 11 || c.node.GetOpType() == "Upsample" {
 		return 1
@@ -67,8 +69,8 @@ func (c *call) scalesAt() int {
 	return 2
 }
 
-// blocks are the factors of all axes where the operator repeats each element of x so many times, nil where it does
-// something else.
+// blocks are the factors of all axes where the operator repeats each element of x so many times,
+// nil where it does something else.
 func (c *call) blocks(axes []int, rank int) []int {
 	scales := c.scales()
 	if c.attrString("mode", "nearest") != "nearest" || len(scales) != len(axes) || rank < 3 {
@@ -103,8 +105,8 @@ func (c *call) unrepeat(blocks []int) onnx.Value {
 	return c.times(c.Op("AveragePool", onnx.Attrs{"kernel_shape": kernel, "strides": kernel}, c.dy(0)), float64(size))
 }
 
-// resizedIdentity is the matrix, new size x old size, of what the node does along axis k, the i-th of those that it
-// speaks of; empty where it leaves the axis alone.
+// resizedIdentity is the matrix, new size x old size, of what the node does along axis k, the i-th
+// of those that it speaks of; empty where it leaves the axis alone.
 func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 	shape := c.shape(c.x(0))
 	scales := c.scales()
@@ -164,8 +166,8 @@ func (c *call) floats(v ...float32) onnx.Value {
 // element is the i-th element of a vector, as a vector.
 func (c *call) element(v onnx.Value, i int) onnx.Value { return c.Gather(v, c.Ints(i), 0) }
 
-// matrixOf takes the matrix out of columns x 1 x rows x 2. The last axis is there to be made longer: where all sizes stay as they are, engines copy
-// whatever the scales are.
+// matrixOf takes the matrix out of columns x 1 x rows x 2. The last axis is there to be made
+// longer: where all sizes stay as they are, engines copy whatever the scales are.
 func (c *call) matrixOf(v onnx.Value) onnx.Value {
 	return c.Transpose(c.Squeeze(c.Gather(v, c.Int(0), 3), 1), 1, 0)
 }

@@ -2,7 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// scatter is the rule of ScatterND and ScatterElements, and take the operator that reads at the same places.
+// scatter is the rule of ScatterND and ScatterElements, and take the operator that reads at the
+// same places.
 func scatter(take string) rule {
 	return func(c *call) {
 		s := scattering{c, take}
@@ -69,8 +70,8 @@ func (s scattering) compared() {
 	s.give(2, func() onnx.Value { return s.Mul(s.taken(share), came) })
 }
 
-// multiplied: each factor has the product of the others. Of those that are written the product is divided by the factor itself; where
-// one is 0 only that one has a gradient.
+// multiplied: each factor has the product of the others. Of those that are written the product is
+// divided by the factor itself; where one is 0 only that one has a gradient.
 func (s scattering) multiplied() {
 	x, u := s.x(0), s.x(2)
 	s.give(0, func() onnx.Value { return s.Mul(s.dy(0), s.written("mul", s.filled(1, x), u)) })

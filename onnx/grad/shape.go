@@ -14,8 +14,9 @@ func reshape(c *call) {
 	c.give(0, func() onnx.Value { return c.reshapeLike(c.dy(0), c.x(0)) })
 }
 
-// dropout is the identity when a model is used, and that is what the runtime executes unless training_mode is set. Then
-// what is kept is scaled by 1 / (1 - ratio), and the second output says what is kept.
+// dropout is the identity when a model is used, and that is what the runtime executes unless
+// training_mode is set. Then what is kept is scaled by 1 / (1 - ratio), and the second output says
+// what is kept.
 func dropout(c *call) {
 	mode, modeKnown := c.static.Values(string(c.x(2)))
 	ratio, ratioKnown := c.static.Values(string(c.x(1)))

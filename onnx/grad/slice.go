@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A cut is what Slice takes of one axis. Values are those of the node: a start may count from the end.
+// A cut is what Slice takes of one axis. Values are those of the node: a start may count from the
+// end.
 type cut struct {
 	axis, step       int
 	start, end       int
@@ -121,8 +122,8 @@ func (c *call) pad(g onnx.Value, pads []int) onnx.Value {
 	return c.Op("Pad", nil, g, c.Ints(pads...))
 }
 
-// spaced puts the elements of g where the cut took them: each place of the axis takes its element, or a zero that is
-// appended.
+// spaced puts the elements of g where the cut took them: each place of the axis takes its element,
+// or a zero that is appended.
 func (c *call) spaced(g onnx.Value, k cut) onnx.Value {
 	source := slices.Repeat([]int{k.many}, k.size)
 	for i := range k.many {
@@ -131,7 +132,8 @@ func (c *call) spaced(g onnx.Value, k cut) onnx.Value {
 	return c.Gather(c.padAxis(g, k.axis, 0, 1), c.Ints(source...), k.axis)
 }
 
-// placed is spaced where the places are known only when the graph runs: they are what the node takes of 0, 1, 2 ...
+// placed is spaced where the places are known only when the graph runs: they are what the node
+// takes of 0, 1, 2 ...
 func (c *call) placed(g onnx.Value, k cut) onnx.Value {
 	scalar := func(v onnx.Value) onnx.Value { return c.Squeeze(v, 0) }
 	size, many := c.size(c.x(0), k.axis), c.Gather(c.Shape(g), c.Ints(k.axis), 0)

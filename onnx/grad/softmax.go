@@ -2,8 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// softmaxAxes are the axes over which Softmax and its like normalise: one since opset 13, and before that one and all
-// after it together.
+// softmaxAxes are the axes over which Softmax and its like normalise: one since opset 13, and
+// before that one and all after it together.
 func (c *call) softmaxAxes() ([]int, bool) {
 	rank, ok := c.rank(c.x(0))
 	if c.Opset() >= 13 {

@@ -23,8 +23,8 @@ type tape struct {
 	joins  map[string]int            // see joinsOf
 	err    error
 
-	// Gradients that have yet to be repeated to the shape of their tensor: a sum with another one, or a product, does
-	// that by itself.
+	// Gradients that have yet to be repeated to the shape of their tensor: a sum with another one,
+	// or a product, does that by itself.
 	repeats map[onnx.Value]onnx.Value
 
 	blockwise map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocks.go
@@ -169,8 +169,8 @@ func (t *tape) add(v, term onnx.Value) {
 	delete(t.repeats, v)
 }
 
-// addRepeated adds a term that has as many axes as v, some of size 1, and is to be repeated along these. What has one
-// place for all channels cannot be put into blocks of them.
+// addRepeated adds a term that has as many axes as v, some of size 1, and is to be repeated along
+// these. What has one place for all channels cannot be put into blocks of them.
 func (t *tape) addRepeated(v, term onnx.Value, channels bool) {
 	if sum := t.sums[v]; sum != "" {
 		if channels {
@@ -226,8 +226,9 @@ func (t *tape) walk() {
 	}
 }
 
-// apply applies a rule. Rules take a node to be as its operator is defined, as a runtime that loads the model makes sure
-// it is; one with an axis that is not there, or too few numbers in a list, makes them reach out of bounds.
+// apply applies a rule. Rules take a node to be as its operator is defined, as a runtime that loads
+// the model makes sure it is; one with an axis that is not there, or too few numbers in a list,
+// makes them reach out of bounds.
 func (c *call) apply(r rule) {
 	defer func() {
 		if e := recover(); e != nil {

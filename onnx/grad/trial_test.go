@@ -1,3 +1,5 @@
+//go:build cgo
+
 package grad_test
 
 import (
@@ -32,7 +34,8 @@ func (tr trial) String() string {
 	return s
 }
 
-// A form is how a trial becomes a graph: which operands are constants of it, and which sizes it declares.
+// A form is how a trial becomes a graph: which operands are constants of it, and which sizes it
+// declares.
 type form struct {
 	opset     int
 	constants []bool

@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A filter is how a kernel slides over the n spatial axes of a tensor: a convolution's or a pool's. What it reads at
-// place p of the output, tap k, is place p stride + k dilation - before of the input.
+// A filter is how a kernel slides over the n spatial axes of a tensor: a convolution's or a pool's.
+// What it reads at place p of the output, tap k, is place p stride + k dilation - before of the
+// input.
 type filter struct {
 	kernel             []int // -1 where it is not known
 	strides, dilations []int
@@ -42,8 +43,8 @@ func (c *call) sound(f filter) bool {
 	return taps <= listed
 }
 
-// filterOf is filter where auto_pad may ask for padding instead, given the node's input; it fails where the padding
-// cannot be told.
+// filterOf is filter where auto_pad may ask for padding instead, given the node's input; it fails
+// where the padding cannot be told.
 func (c *call) filterOf(x onnx.Value, kernel []int) (filter, bool) {
 	f, n := c.filter(kernel), len(kernel)
 	if !c.sound(f) {
@@ -68,7 +69,8 @@ func (c *call) perAxis(name string, n, otherwise int) []int {
 	return slices.Repeat([]int{otherwise}, n)
 }
 
-// samePads works out the padding that makes the output as long as the input by the stride, rounded up.
+// samePads works out the padding that makes the output as long as the input by the stride, rounded
+// up.
 func (c *call) samePads(f *filter, x onnx.Value, lower bool) bool {
 	shape := c.shape(x)
 	for i := range f.kernel {
@@ -92,8 +94,9 @@ func (c *call) samePads(f *filter, x onnx.Value, lower bool) bool {
 	return true
 }
 
-// padsRuntime works out padding when the graph runs: what places of the tensor few, strides apart, read beyond the
-// tensor many, and an extra, divided evenly; of an odd number the larger part comes before if larger says so.
+// padsRuntime works out padding when the graph runs: what places of the tensor few, strides apart,
+// read beyond the tensor many, and an extra, divided evenly; of an odd number the larger part comes
+// before if larger says so.
 func (c *call) padsRuntime(f *filter, few, many onnx.Value, extra []int, larger bool) bool {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
@@ -120,7 +123,8 @@ func (c *call) padsRuntime(f *filter, few, many onnx.Value, extra []int, larger 
 	return true
 }
 
-// padded pads the last n axes of a tensor of n + 2 with zeros, as much as f has worked out when the graph runs.
+// padded pads the last n axes of a tensor of n + 2 with zeros, as much as f has worked out when the
+// graph runs.
 func (c *call) padded(x onnx.Value, f filter) onnx.Value {
 	if f.lead == "" {
 		return x
@@ -149,7 +153,8 @@ func (c *call) spatialSizes(v onnx.Value, n int) onnx.Value {
 	return c.Slice(c.Shape(v), 0, 2, 2+n, 1)
 }
 
-// crop cuts the spatial axes of g from the places start, or those in lead if that is there, to the sizes that v has.
+// crop cuts the spatial axes of g from the places start, or those in lead if that is there, to the
+// sizes that v has.
 func (c *call) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
 	n := len(start)
 	if c.Opset() < 10 {

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// operators are those that the inference of layouts treats each in its own way, and some that it does not know.
+// operators are those that the inference of layouts treats each in its own way, and some that it
+// does not know.
 var operators = []string{
 	"Shape", "Size", "ConstantOfShape", "Range", "Add", "Div", "Mod", "Equal", "Where", "Expand", "Tile", "Transpose",
 	"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "GatherElements", "Pad", "Resize",
@@ -18,7 +19,8 @@ var operators = []string{
 	"Identity", "QLinearConv", "QLinearMatMul", "Softmax", "Floor", "NonZero", "If", "Dropout", "Unheard",
 }
 
-// anyGraph: the layouts of any graph's tensors must be worked out, or given up, without a panic and in bounded memory.
+// anyGraph: the layouts of any graph's tensors must be worked out, or given up, without a panic and
+// in bounded memory.
 func anyGraph(t *rapid.T) {
 	axes, err := infer.Axes(testgraph.Any(t, operators), nil)
 	if err != nil {

@@ -9,16 +9,19 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor that shape arithmetic computes, NaN where an element is not known.
+// An array is the value of a small tensor that shape arithmetic computes, NaN where an element is
+// not known.
 type array struct {
 	shape []int
 	data  []float64
 }
 
-// MaxValues is how many elements a tensor may have whose values are inferred: shape arithmetic has few.
+// MaxValues is how many elements a tensor may have whose values are inferred: shape arithmetic has
+// few.
 const MaxValues = 1 << 12
 
-// generate makes an array from a function of the indices. It is nil if the shape is unknown or large.
+// generate makes an array from a function of the indices. It is nil if the shape is unknown or
+// large.
 func generate(shape []int, f func(index []int) float64) *array {
 	n := 1
 	for _, d := range shape {
@@ -46,7 +49,8 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at is the element at an index, broadcast: missing leading axes and axes of size 1 are repeated. It is NaN outside.
+// at is the element at an index, broadcast: missing leading axes and axes of size 1 are repeated.
+// It is NaN outside.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -66,7 +70,8 @@ func (a *array) at(index []int) float64 {
 	return a.data[offset]
 }
 
-// ints are the elements as integers, cut to the range of int32; nil where the array or one of them is not known.
+// ints are the elements as integers, cut to the range of int32; nil where the array or one of them
+// is not known.
 func (a *array) ints() []int {
 	if a == nil {
 		return nil
@@ -106,7 +111,8 @@ func vector(sizes []int) *array {
 	})
 }
 
-// constantArray is the value of a small constant in the message; nil if it is large, external or of another type.
+// constantArray is the value of a small constant in the message; nil if it is large, external or of
+// another type.
 func constantArray(t *pb.TensorProto) *array {
 	n, err := pbutil.Elements(t.GetDims())
 	if err != nil || n > MaxValues || pbutil.External(t) {
@@ -123,7 +129,8 @@ func constantArray(t *pb.TensorProto) *array {
 	return a
 }
 
-// elementOf reads the elements of a tensor of one of the types that shape arithmetic uses. The tensor has been checked.
+// elementOf reads the elements of a tensor of one of the types that shape arithmetic uses. The
+// tensor has been checked.
 func elementOf(t *pb.TensorProto) func(i int) float64 {
 	raw := t.RawData
 	switch onnx.Type(t.GetDataType()) {

@@ -9,12 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Axes returns the axes of every tensor of the main graph, by its name. They are empty where not even their number
-// is known.
+// Axes returns the axes of every tensor of the main graph, by its name. They are empty where not
+// even their number is known.
 //
-// stated are axes of some tensors, inputs among them, that the caller knows better than the inference, for instance of
-// an input whose channels are last. What is computed from these tensors follows. It is an error to state axes of a
-// tensor that does not exist, or of another rank.
+// stated are axes of some tensors, inputs among them, that the caller knows better than the
+// inference, for instance of an input whose channels are last. What is computed from these tensors
+// follows. It is an error to state axes of a tensor that does not exist, or of another rank.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
 	known := inferFacts(m, nil, false).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {

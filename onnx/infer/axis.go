@@ -6,16 +6,17 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A factor is a part of an axis that has one meaning: a letter of Axes, or blank for what has none (weights), and how
-// many places it has, -1 if that is unknown.
+// A factor is a part of an axis that has one meaning: a letter of Axes, or blank for what has none
+// (weights), and how many places it has, -1 if that is unknown.
 type factor struct {
 	letter byte
 	size   int
 }
 
-// An axis of a tensor is a product of factors, the first varying slowest. Convolutions make axes of one factor;
-// reshaping splits and joins them, and since the factors remember where they come from, an axis that is put together
-// again has its meaning back. So the windows of a Swin transformer, (N H1 W1) x (H2 W2) x C, become N x H x W x C.
+// An axis of a tensor is a product of factors, the first varying slowest. Convolutions make axes of
+// one factor; reshaping splits and joins them, and since the factors remember where they come from,
+// an axis that is put together again has its meaning back. So the windows of a Swin transformer, (N
+// H1 W1) x (H2 W2) x C, become N x H x W x C.
 type axis []factor
 
 // A layout is the axes of a tensor; nil if not even their number is known.
@@ -34,8 +35,9 @@ func (a axis) size() int {
 	return n
 }
 
-// letter is what an axis means as a whole. Positions in both directions together are tokens, anything that is flattened
-// with channels is channels, and a batch that is mixed with something else (windows, heads) is no longer a batch.
+// letter is what an axis means as a whole. Positions in both directions together are tokens,
+// anything that is flattened with channels is channels, and a batch that is mixed with something
+// else (windows, heads) is no longer a batch.
 func (a axis) letter() byte {
 	var n, c, h, w, t, other bool
 	for _, f := range a {
@@ -106,7 +108,8 @@ func blanks(sizes ...int) layout {
 	return l
 }
 
-// axes spells a layout. Axes of size 1 that were added behind N and C, to multiply a feature map, are its space.
+// axes spells a layout. Axes of size 1 that were added behind N and C, to multiply a feature map,
+// are its space.
 func (l layout) axes() onnx.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
@@ -130,8 +133,8 @@ func (l layout) meaning() int {
 	return len(seen)
 }
 
-// broadcast is the layout of an element-by-element operator. Each axis is that of an operand that fills it, and of the
-// one whose layout means most where several do.
+// broadcast is the layout of an element-by-element operator. Each axis is that of an operand that
+// fills it, and of the one whose layout means most where several do.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -162,8 +165,9 @@ func better(a, b axis) bool {
 	return b.letter() == '?' && a.letter() != '?'
 }
 
-// reshape gives a layout other sizes. It takes the factors in order, and splits one where an axis ends inside it.
-// An axis whose boundaries fit no factor has no meaning, and so have all that follow.
+// reshape gives a layout other sizes. It takes the factors in order, and splits one where an axis
+// ends inside it. An axis whose boundaries fit no factor has no meaning, and so have all that
+// follow.
 func (l layout) reshape(sizes []int) layout {
 	out := blanks(sizes...)
 	rest := slices.Concat(l...)
@@ -183,8 +187,9 @@ func (l layout) reshape(sizes []int) layout {
 	return out
 }
 
-// take splits factors that make up an axis of a size off the front of a list. Factors of size 1 go with what precedes
-// them if an axis of their own does not follow; the last axis takes all that are left.
+// take splits factors that make up an axis of a size off the front of a list. Factors of size 1 go
+// with what precedes them if an axis of their own does not follow; the last axis takes all that are
+// left.
 func take(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {

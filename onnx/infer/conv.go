@@ -13,8 +13,8 @@ import (
 // spaces are the letters of the spatial axes of a feature map, by their number.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}
 
-// featureMap gives x the meaning that convolutions and pools see in it: batch, channels, space. Spatial axes that have
-// a meaning already keep it.
+// featureMap gives x the meaning that convolutions and pools see in it: batch, channels, space.
+// Spatial axes that have a meaning already keep it.
 func featureMap(x layout) layout {
 	if len(x) < 3 {
 		return x
@@ -128,7 +128,8 @@ func (c *call) depthToSpace(x layout, toSpace bool) layout {
 	return out
 }
 
-// recurrent: X is t x n x c; Y is t x directions x n x hidden, Y_h and Y_c are directions x n x hidden.
+// recurrent: X is t x n x c; Y is t x directions x n x hidden, Y_h and Y_c are directions x n x
+// hidden.
 func (c *call) recurrent(x layout) []layout {
 	if len(x) != 3 {
 		return nil

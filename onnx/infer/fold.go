@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// value is what a node that does shape arithmetic computes, its output having a shape; nil for other nodes.
+// value is what a node that does shape arithmetic computes, its output having a shape; nil for
+// other nodes.
 func (c *call) value(output int, shape []int) *array {
 	x := c.val(0)
 	switch op := c.node.GetOpType(); op {
@@ -87,7 +88,8 @@ func (c *call) concatValue(shape []int) *array {
 	})
 }
 
-// move is, for an operator that moves the elements of x, which of them lands at an index; nil for other operators.
+// move is, for an operator that moves the elements of x, which of them lands at an index; nil for
+// other operators.
 func (c *call) move(x *array, output int) func(index []int) float64 {
 	switch c.node.GetOpType() {
 	case "Identity", "Expand":

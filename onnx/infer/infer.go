@@ -16,8 +16,9 @@ type fact struct {
 	data   bool   // depends on the values of an input
 }
 
-// inference follows layouts and the values of shape arithmetic through the main graph. Free dimensions get stand-in
-// sizes, so that shapes are plain numbers: what is asked is how axes relate, not how long they are.
+// inference follows layouts and the values of shape arithmetic through the main graph. Free
+// dimensions get stand-in sizes, so that shapes are plain numbers: what is asked is how axes
+// relate, not how long they are.
 type inference struct {
 	opset   int
 	types   map[string]onnx.Type
@@ -28,11 +29,13 @@ type inference struct {
 	free    map[int]bool // those stand-ins
 }
 
-// standIn is the size that a free axis is taken to have. The batch is a prime that no other axis shares.
+// standIn is the size that a free axis is taken to have. The batch is a prime that no other axis
+// shares.
 var standIn = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
-// inferFacts infers what is known about the tensors of the main graph. stated are axes that the caller knows. Free
-// dimensions get the usual size of what they mean, or, apart, a different size each.
+// inferFacts infers what is known about the tensors of the main graph. stated are axes that the
+// caller knows. Free dimensions get the usual size of what they mean, or, apart, a different size
+// each.
 func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
@@ -58,8 +61,9 @@ func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inferen
 	return in
 }
 
-// set records a fact, after the layout that the caller has given to the tensor, if any. A value is kept only with the
-// shape that it has, and layouts are bounded, since some operators would let a small file double them at every node.
+// set records a fact, after the layout that the caller has given to the tensor, if any. A value is
+// kept only with the shape that it has, and layouts are bounded, since some operators would let a
+// small file double them at every node.
 func (in *inference) set(name string, f fact) {
 	if len(f.layout) > maxRank {
 		f.layout = nil
@@ -119,7 +123,8 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 	}
 }
 
-// agree completes an inferred layout by what the file declares: the number of axes, and sizes that are not known.
+// agree completes an inferred layout by what the file declares: the number of axes, and sizes that
+// are not known.
 func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
@@ -186,9 +191,9 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	return size
 }
 
-// inputAxes guesses the meaning of an input: channels before space, except where only the last axis of an image can
-// be its colours; sequences of numbers are feature maps if a convolution reads them and tokens otherwise; sequences of
-// integers are tokens.
+// inputAxes guesses the meaning of an input: channels before space, except where only the last axis
+// of an image can be its colours; sequences of numbers are feature maps if a convolution reads them
+// and tokens otherwise; sequences of integers are tokens.
 func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
 	colours := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(p.Shape); {
@@ -210,8 +215,9 @@ func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
 	return onnx.Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
 }
 
-// sequenceAxes guesses the meaning of an input with three axes by the first operator with weights that it reaches:
-// convolutions want channels before places, matrix products want them last, and recurrent operators put time first.
+// sequenceAxes guesses the meaning of an input with three axes by the first operator with weights
+// that it reaches: convolutions want channels before places, matrix products want them last, and
+// recurrent operators put time first.
 func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Info is what is known about the tensors of a main graph before anything runs: types, shapes, the values of shape
-// arithmetic, and constants. A tool that writes nodes for a graph asks it, so that what is fixed is written as a
-// constant and only the rest is computed when the graph runs.
+// Info is what is known about the tensors of a main graph before anything runs: types, shapes, the
+// values of shape arithmetic, and constants. A tool that writes nodes for a graph asks it, so that
+// what is fixed is written as a constant and only the rest is computed when the graph runs.
 type Info struct {
 	model     *onnx.Model
 	types     map[string]onnx.Type
@@ -36,7 +36,8 @@ func Analyze(m *onnx.Model) *Info {
 			s.constants[n.Output[0]] = t
 		}
 	}
-	// What two inferences agree on although their free dimensions have different sizes does not depend on those.
+	// What two inferences agree on although their free dimensions have different sizes does not
+	// depend on those.
 	one, other := inferFacts(m, nil, false), inferFacts(m, nil, true)
 	free := map[[2]int]int{}
 	for name, f := range one.facts {
@@ -48,7 +49,8 @@ func Analyze(m *onnx.Model) *Info {
 	return s
 }
 
-// agreed is a shape of which two inferences have made one size each. Free extents are numbered from -2 down.
+// agreed is a shape of which two inferences have made one size each. Free extents are numbered from
+// -2 down.
 func agreed(a, b []int, free map[[2]int]int) []int {
 	if a == nil || len(a) != len(b) {
 		return nil
@@ -79,8 +81,9 @@ func same(a, b *array) bool {
 // Type is the type of a tensor's elements, Undefined if it cannot be told.
 func (s *Info) Type(name string) onnx.Type { return s.types[name] }
 
-// Shape is the shape of a tensor, nil if not even its rank is known. A dimension that is not fixed is negative: -1 if
-// nothing is known about it, and else a number that it shares with the dimensions that are always as long.
+// Shape is the shape of a tensor, nil if not even its rank is known. A dimension that is not fixed
+// is negative: -1 if nothing is known about it, and else a number that it shares with the
+// dimensions that are always as long.
 func (s *Info) Shape(name string) []int { return s.shapes[name] }
 
 // Names are the names of all tensors, sorted.
@@ -92,7 +95,8 @@ func (s *Info) Has(name string) bool {
 	return ok
 }
 
-// Values are the elements of a small constant or of the result of shape arithmetic, where all of them are known.
+// Values are the elements of a small constant or of the result of shape arithmetic, where all of
+// them are known.
 func (s *Info) Values(name string) ([]float64, bool) {
 	a, ok := s.values[name]
 	if !ok {
@@ -117,7 +121,8 @@ func (s *Info) Ints(name string) ([]int, bool) {
 // Constant reports whether a tensor is an initializer or the value of a Constant node.
 func (s *Info) Constant(name string) bool { return s.constants[name] != nil }
 
-// Weights is a copy of the values of a float32 constant whose data are in the file itself, not beside it.
+// Weights is a copy of the values of a float32 constant whose data are in the file itself, not
+// beside it.
 func (s *Info) Weights(name string) (tensor.Tensor, bool) {
 	t := s.constants[name]
 	if t == nil || pbutil.External(t) || onnx.Type(t.GetDataType()) != onnx.Float {

@@ -61,7 +61,8 @@ func TestReshape(t *testing.T) {
 	}
 }
 
-// Splitting every axis, or joining neighbours, and reshaping back gives each axis its meaning and size again.
+// Splitting every axis, or joining neighbours, and reshaping back gives each axis its meaning and
+// size again.
 func TestReshapeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,7 +120,8 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// The shapes that are inferred, those of shape arithmetic included, are the ones that onnx's shape inference finds.
+// The shapes that are inferred, those of shape arithmetic included, are the ones that onnx's shape
+// inference finds.
 func TestShapesAgreeWithONNX(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/shapes.json.gz")

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// InputLike declares an input of the type and shape of a tensor of the graph, as far as they are known.
+// InputLike declares an input of the type and shape of a tensor of the graph, as far as they are
+// known.
 func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 	like, ok := b.Find(v)
 	if !ok {
@@ -16,7 +17,8 @@ func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 	return b.InputPort(portLike(b, name, like))
 }
 
-// OutputLike declares v an output, as Builder.Output does, with the type and shape of another tensor.
+// OutputLike declares v an output, as Builder.Output does, with the type and shape of another
+// tensor.
 func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 	like, ok := b.Find(like)
 	if !ok {
@@ -26,7 +28,8 @@ func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 	b.OutputPort(portLike(b, name, like), v)
 }
 
-// portLike describes a tensor of the type and shape of v. Free dimensions keep the names that the graph declares.
+// portLike describes a tensor of the type and shape of v. Free dimensions keep the names that the
+// graph declares.
 func portLike(b *onnx.Builder, name string, v onnx.Value) onnx.Port {
 	for _, p := range slices.Concat(b.Inputs(), b.Snapshot().Outputs()) {
 		if p.Name == string(v) && p.Shape != nil {

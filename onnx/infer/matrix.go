@@ -9,8 +9,8 @@ import (
 
 // The layouts of products and sums over axes.
 
-// mixed is what an axis means after a matrix with weights has mixed its places: channels, unless it had another meaning
-// and channels are on another axis, as in the token mixing of an MLP-Mixer.
+// mixed is what an axis means after a matrix with weights has mixed its places: channels, unless it
+// had another meaning and channels are on another axis, as in the token mixing of an MLP-Mixer.
 func mixed(places axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(places) && slices.ContainsFunc(others, isChannel) {
@@ -73,7 +73,8 @@ func (c *call) gemm() layout {
 	return out
 }
 
-// einsum gives each index of the result the best of the axes that it names; what only weights name is channels.
+// einsum gives each index of the result the best of the axes that it names; what only weights name
+// is channels.
 func (c *call) einsum() layout {
 	ranks := make([]int, len(c.args))
 	for i := range ranks {

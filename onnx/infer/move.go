@@ -213,7 +213,8 @@ func (l layout) unsized() layout {
 	return out
 }
 
-// A cut is what Slice takes along an axis: count places from start by step; count is -1 if it is not known.
+// A cut is what Slice takes along an axis: count places from start by step; count is -1 if it is
+// not known.
 type cut struct{ axis, start, step, count int }
 
 // spans are the cuts of a Slice; ok is false where not even its axes are known.
@@ -250,7 +251,8 @@ func (c *call) spans(x layout) (cuts []cut, ok bool) {
 	return cuts, true
 }
 
-// bounds works out, as Slice does, where a cut of an axis of some size begins and how many places it takes.
+// bounds works out, as Slice does, where a cut of an axis of some size begins and how many places
+// it takes.
 func bounds(start, end, step, size int) (from, count int) {
 	if start < 0 {
 		start += size
@@ -266,8 +268,8 @@ func bounds(start, end, step, size int) (from, count int) {
 	return start, max(0, (start-end-step-1)/-step)
 }
 
-// gather replaces an axis by those of the indices. One row of indices keeps the meaning of the axis; looking vectors up
-// in a table makes channels.
+// gather replaces an axis by those of the indices. One row of indices keeps the meaning of the
+// axis; looking vectors up in a table makes channels.
 func (c *call) gather(x layout) layout {
 	at, ok := c.axisOf("axis", 0, len(x))
 	indices := c.arg(1)

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// nets are the test networks: their penultimate representation, and how many layers have which axes.
+// nets are the test networks: their penultimate representation, and how many layers have which
+// axes.
 var nets = map[string]struct {
 	penultimate string // tensor and its axes
 	axes        map[onnx.Axes]int
@@ -141,7 +142,8 @@ func TestPenultimate(t *testing.T) {
 	}
 }
 
-// Layers come after what they depend on, are all different, and each can be the only output of a graph that parses.
+// Layers come after what they depend on, are all different, and each can be the only output of a
+// graph that parses.
 func TestLayersAreInOrder(t *testing.T) {
 	t.Parallel()
 	for name := range nets {
@@ -190,7 +192,8 @@ func TestLayersAreInOrder(t *testing.T) {
 
 func TestParameters(t *testing.T) {
 	t.Parallel()
-	// ResNet-20 has 270,000 weights; folding each BatchNorm into its convolution leaves one bias for each channel.
+	// ResNet-20 has 270,000 weights; folding each BatchNorm into its convolution leaves one bias
+	// for each channel.
 	if got := readNet(t, "cifar_resnet20").Parameters(); got != 269034 {
 		t.Errorf("%d", got)
 	}

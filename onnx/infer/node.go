@@ -35,8 +35,8 @@ func (c *call) val(i int) *array {
 // has reports whether an optional input is there.
 func (c *call) has(i int) bool { return i < len(c.node.Input) && c.node.Input[i] != "" }
 
-// list is a list of integers that is an attribute in some operator sets and an input in others; ok is false where it
-// is given and not known.
+// list is a list of integers that is an attribute in some operator sets and an input in others; ok
+// is false where it is given and not known.
 func (c *call) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(c.node, name); values != nil {
 		return values, true
@@ -84,8 +84,9 @@ func (c *call) argLayouts() []layout {
 	return list
 }
 
-// broadcast is the layout of an element-by-element operator. Of sizes other than 1 that differ one at most is fixed: what is free beside it is as long, or 1. Of
-// several that are free each may be 1, so that of the result is not known.
+// broadcast is the layout of an element-by-element operator. Of sizes other than 1 that differ one
+// at most is fixed: what is free beside it is as long, or 1. Of several that are free each may be
+// 1, so that of the result is not known.
 func (c *call) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {
@@ -156,7 +157,8 @@ func (c *call) fromShape(input int) layout {
 	return nil
 }
 
-// Bounds on what a file can make us allocate: the axes of a tensor, the factors of an axis, the size of a dimension.
+// Bounds on what a file can make us allocate: the axes of a tensor, the factors of an axis, the
+// size of a dimension.
 const (
 	maxRank    = 64
 	maxFactors = 32

@@ -9,7 +9,8 @@ import (
 // A layoutRule gives the layouts of an operator's outputs; x is that of its first input.
 type layoutRule func(c *call, x layout) []layout
 
-// layoutRules are those of the operators that do not keep the layout of their first input, as activations and normalisations do.
+// layoutRules are those of the operators that do not keep the layout of their first input, as
+// activations and normalisations do.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   alone((*call).constantLayout),
 	"Shape":                      alone((*call).shapeLayout),
@@ -62,12 +63,14 @@ func of(f func(c *call, x layout) layout) layoutRule {
 	return func(c *call, x layout) []layout { return []layout{f(c, x)} }
 }
 
-// alone is the rule of an operator with one output, whose first input is like the others or does not matter.
+// alone is the rule of an operator with one output, whose first input is like the others or does
+// not matter.
 func alone(f func(c *call) layout) layoutRule {
 	return func(c *call, _ layout) []layout { return []layout{f(c)} }
 }
 
-// twice is the rule of an operator with two outputs of one layout: values, and where they were found.
+// twice is the rule of an operator with two outputs of one layout: values, and where they were
+// found.
 func twice(f func(c *call, x layout) layout) layoutRule {
 	return func(c *call, x layout) []layout {
 		l := f(c, x)

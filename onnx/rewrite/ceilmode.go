@@ -9,12 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// FixCeilMode rewrites pools with ceil_mode whose last window on some axis, at the sizes that are known, would begin in
-// the padding at the end. Runtimes leave such a window out, as the standard says since opset 22. For earlier operator
-// sets they infer a size that counts it, and refuse a graph in which the two sizes meet.
+// FixCeilMode rewrites pools with ceil_mode whose last window on some axis, at the sizes that are
+// known, would begin in the padding at the end. Runtimes leave such a window out, as the standard
+// says since opset 22. For earlier operator sets they infer a size that counts it, and refuse a
+// graph in which the two sizes meet.
 //
-// What no other window reads is taken away from such a pool: padding, and the end of the input where strides are longer
-// than kernels.
+// What no other window reads is taken away from such a pool: padding, and the end of the input
+// where strides are longer than kernels.
 func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	ceils := func(n *pb.NodeProto) bool {
 		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
@@ -33,8 +34,8 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	return b.Snapshot(), b.Err()
 }
 
-// fixCeilMode writes a pool of an input of shape x without what is read only by windows that are left out. It returns
-// nothing where the pool needs no change.
+// fixCeilMode writes a pool of an input of shape x without what is read only by windows that are
+// left out. It returns nothing where the pool needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	kernel := onnx.AttrInts(n, "kernel_shape")
 	rank := len(kernel)

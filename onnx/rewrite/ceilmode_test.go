@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// Engines leave a window out that begins in the padding behind; where nothing but that window is left to read, it is not inferred either.
+// Engines leave a window out that begins in the padding behind; where nothing but that window is
+// left to read, it is not inferred either.
 func TestFixCeilMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package rewrite makes ONNX graphs from ONNX graphs. Each function returns another model and leaves the given one as it
-// is; the two share their weights.
+// Package rewrite makes ONNX graphs from ONNX graphs. Each function returns another model and
+// leaves the given one as it is; the two share their weights.
 //
 //	cut, err := rewrite.WithOutputs(m, []string{"layer3_out"})  // the part of a graph that computes some tensors
 //	free, err := rewrite.WeightsAsInputs(m, "conv1.weight")     // weights that are fed, as in training

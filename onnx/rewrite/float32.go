@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// inMemory is how many bytes of half-precision weights are rewritten in the message itself. More of them, twice as
-// large in float32, might exceed what a message can hold, so they keep their type and a Cast follows them.
+// inMemory is how many bytes of half-precision weights are rewritten in the message itself. More of
+// them, twice as large in float32, might exceed what a message can hold, so they keep their type
+// and a Cast follows them.
 const inMemory = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -30,8 +31,9 @@ func ReadFloat32(path string) (*onnx.Model, error) {
 	return m, nil
 }
 
-// ToFloat32 returns a model in which float16 and bfloat16 have become float32 everywhere, since the CPU kernels of ONNX
-// Runtime are complete for float32 only. A model without half precision is returned as it is.
+// ToFloat32 returns a model in which float16 and bfloat16 have become float32 everywhere, since the
+// CPU kernels of ONNX Runtime are complete for float32 only. A model without half precision is
+// returned as it is.
 func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	if HalfPrecision(m) == onnx.Undefined {
 		return m, nil
@@ -58,8 +60,8 @@ func mutable(p *pb.ModelProto) *pb.ModelProto {
 	return p
 }
 
-// HalfPrecision returns the half-precision type, Float16 or BFloat16, that a model uses first, and Undefined if it uses
-// none.
+// HalfPrecision returns the half-precision type, Float16 or BFloat16, that a model uses first, and
+// Undefined if it uses none.
 func HalfPrecision(m *onnx.Model) onnx.Type {
 	found := onnx.Undefined
 	note := func(t onnx.Type) {
@@ -87,7 +89,8 @@ func HalfPrecision(m *onnx.Model) onnx.Type {
 	return found
 }
 
-// eachElementType calls f for the element type of a declared type, also inside sequences and optionals.
+// eachElementType calls f for the element type of a declared type, also inside sequences and
+// optionals.
 func eachElementType(t *pb.TypeProto, f func(t *int32)) {
 	switch v := t.GetValue().(type) {
 	case *pb.TypeProto_TensorType:
@@ -101,7 +104,8 @@ func eachElementType(t *pb.TypeProto, f func(t *int32)) {
 	}
 }
 
-// isTypeAttribute reports whether the value of an attribute of a standard operator is an element type.
+// isTypeAttribute reports whether the value of an attribute of a standard operator is an element
+// type.
 func isTypeAttribute(a *pb.AttributeProto) bool {
 	switch a.GetName() {
 	case "to", "dtype", "stash_type", "output_dtype":
@@ -153,8 +157,8 @@ func (w widener) graph(g *pb.GraphProto) error {
 	return nil
 }
 
-// castOf renames a half-precision weight and returns the node that makes the float32 tensor of the old name from it.
-// A runtime evaluates it once, when it loads the model.
+// castOf renames a half-precision weight and returns the node that makes the float32 tensor of the
+// old name from it. A runtime evaluates it once, when it loads the model.
 func castOf(t *pb.TensorProto) *pb.NodeProto {
 	wide := t.GetName()
 	t.Name = pbutil.Ptr(wide + "/" + onnx.Type(t.GetDataType()).String())
@@ -205,7 +209,8 @@ func widenTensor(t *pb.TensorProto) error {
 	return nil
 }
 
-// fromFloat16 is the value of an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of fraction.
+// fromFloat16 is the value of an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of
+// fraction.
 func fromFloat16(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exponent, fraction := uint32(h>>10&31), uint32(h&1023)

@@ -14,14 +14,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Bounds on what functions that call functions can make of a small file: nodes, and calls inside calls.
+// Bounds on what functions that call functions can make of a small file: nodes, and calls inside
+// calls.
 const (
 	maxInlined = 1 << 16
 	maxNested  = 64
 )
 
-// Inline returns a model without calls of its own functions, and without an If whose condition is known before anything
-// runs. Their nodes stand in the main graph instead. Tensors of the main graph keep their names.
+// Inline returns a model without calls of its own functions, and without an If whose condition is
+// known before anything runs. Their nodes stand in the main graph instead. Tensors of the main
+// graph keep their names.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -35,8 +37,8 @@ func Inline(m *onnx.Model) (*onnx.Model, error) {
 	}
 }
 
-// inlineOnce replaces the function calls of the main graph, or if there are none the Ifs. It returns nil where there is
-// nothing to replace.
+// inlineOnce replaces the function calls of the main graph, or if there are none the Ifs. It
+// returns nil where there is nothing to replace.
 func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 	in := newInliner(m)
 	changed, err := in.replace(in.functionBody)
@@ -120,7 +122,8 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 	return changed, nil
 }
 
-// unfold returns the nodes of a body under names that are free, with the outputs named as the node's.
+// unfold returns the nodes of a body under names that are free, with the outputs named as the
+// node's.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
 	if r.scope == "" {
@@ -163,7 +166,8 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	return append(nodes, copies...)
 }
 
-// functionBody returns what a call of one of the model's functions stands for, nil for another node.
+// functionBody returns what a call of one of the model's functions stands for, nil for another
+// node.
 func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	f := in.function(n)
 	if f == nil {
@@ -331,7 +335,8 @@ func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 	return n
 }
 
-// attribute puts the value that a function is called with in place of a reference; nil where there is none.
+// attribute puts the value that a function is called with in place of a reference; nil where there
+// is none.
 func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	if ref := a.GetRefAttrName(); ref != "" {
 		value := r.attributes[ref]
@@ -356,7 +361,8 @@ func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	return a
 }
 
-// graph renames a graph inside the body. What it defines hides what is outside, and is renamed with the rest.
+// graph renames a graph inside the body. What it defines hides what is outside, and is renamed with
+// the rest.
 func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
 	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: map[string]string{}}
 	for name, now := range r.names {

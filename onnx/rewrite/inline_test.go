@@ -87,7 +87,8 @@ func parsed(t *testing.T, p *pb.ModelProto) *onnx.Model {
 	return m
 }
 
-// Functions that call functions become nodes, with the attributes of the calls and the functions' defaults.
+// Functions that call functions become nodes, with the attributes of the calls and the functions'
+// defaults.
 func TestInlineFunctions(t *testing.T) {
 	t.Parallel()
 	m, err := rewrite.Inline(parsed(t, withFunctions(t, 17)))
@@ -136,7 +137,8 @@ func TestInlineErrors(t *testing.T) {
 	}
 }
 
-// An If whose condition is arithmetic on a shape becomes the branch that it takes; one that depends on data stays.
+// An If whose condition is arithmetic on a shape becomes the branch that it takes; one that depends
+// on data stays.
 func TestInlineIf(t *testing.T) {
 	t.Parallel()
 	branch := func(nodes []*pb.NodeProto, out string) *pb.GraphProto {

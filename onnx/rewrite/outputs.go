@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// WithOutputs returns a model whose outputs are exactly the named tensors, in that order. It shares the weights of m,
-// and leaves out the nodes, weights and inputs that no output needs.
+// WithOutputs returns a model whose outputs are exactly the named tensors, in that order. It shares
+// the weights of m, and leaves out the nodes, weights and inputs that no output needs.
 func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	types := m.ElementTypes()
 	g := m.Proto().Graph

@@ -13,15 +13,18 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Perturbation worsens the weights of a model by a known amount, for studies that need many models over a wide range of accuracy. What
-// varies are the weights of convolutions, matrix products and recurrent layers, each tensor by itself; biases and normalisation stay.
-// Noise comes first, then pruning, then rounding.
+// A Perturbation worsens the weights of a model by a known amount, for studies that need many
+// models over a wide range of accuracy. What varies are the weights of convolutions, matrix
+// products and recurrent layers, each tensor by itself; biases and normalisation stay. Noise comes
+// first, then pruning, then rounding.
 type Perturbation struct {
-	// Noise is the deviation of normal noise that is added, relative to that of the tensor: w + Noise sd(w) N(0, 1).
+	// Noise is the deviation of normal noise that is added, relative to that of the tensor: w +
+	// Noise sd(w) N(0, 1).
 	Noise float64
 	// Prune is the share of each tensor's elements, those of the smallest magnitude, that become 0.
 	Prune float64
-	// Bits is how many bits an element has left, 2 to 16: it is rounded to a multiple of max |w| / (2^(Bits-1) - 1). 0: all.
+	// Bits is how many bits an element has left, 2 to 16: it is rounded to a multiple of max |w| /
+	// (2^(Bits-1) - 1). 0: all.
 	Bits int
 	// Seed is that of the noise.
 	Seed uint64
@@ -68,7 +71,8 @@ func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// products are the float initializers of rank 2 or more that convolutions, matrix products and recurrent layers read.
+// products are the float initializers of rank 2 or more that convolutions, matrix products and
+// recurrent layers read.
 func products(m *onnx.Model) map[string]bool {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {
@@ -138,7 +142,8 @@ func zeroSmallest(w []float32, share float64) {
 	}
 }
 
-// coarsen keeps so many bits: multiples of a step that reaches the largest magnitude with the sign's bit spared.
+// coarsen keeps so many bits: multiples of a step that reaches the largest magnitude with the
+// sign's bit spared.
 func coarsen(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {

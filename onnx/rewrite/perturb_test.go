@@ -72,7 +72,8 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// Noise has the deviation asked for, relative to that of the tensor, and is the same for the same seed.
+// Noise has the deviation asked for, relative to that of the tensor, and is the same for the same
+// seed.
 func TestVaryNoise(t *testing.T) {
 	t.Parallel()
 	w := make([]float32, 20000)

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WeightsAsInputs returns a model in which the named initializers are inputs instead, after those that it has: their
-// values are fed to it, as in training. WithWeights is the way back.
+// WeightsAsInputs returns a model in which the named initializers are inputs instead, after those
+// that it has: their values are fed to it, as in training. WithWeights is the way back.
 func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -30,8 +30,8 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// WithWeights returns a model with other values of initializers, or of inputs, which become initializers. A value has
-// the shape of what it replaces.
+// WithWeights returns a model with other values of initializers, or of inputs, which become
+// initializers. A value has the shape of what it replaces.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)

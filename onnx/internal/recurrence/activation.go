@@ -14,7 +14,8 @@ type activation struct {
 	alpha, beta float64
 }
 
-// known are the functions, with their parameters where the node has none: those that ONNX Runtime takes, as the standard names none for the last two.
+// known are the functions, with their parameters where the node has none: those that ONNX Runtime
+// takes, as the standard names none for the last two.
 var known = []struct {
 	activation
 	parameters int
@@ -24,7 +25,8 @@ var known = []struct {
 	{activation{"HardSigmoid", 0.2, 0.5}, 2}, {activation{"Affine", 0, 0}, 2}, {activation{"ScaledTanh", 0, 0}, 2},
 }
 
-// activations are those that a node names, or others. Their parameters are in two lists, of which each function takes the next if it has one.
+// activations are those that a node names, or others. Their parameters are in two lists, of which
+// each function takes the next if it has one.
 func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	if given := onnx.AttrStrings(n, "activations"); given != nil {
 		names = given

@@ -1,4 +1,5 @@
-// Package recurrence writes LSTM, GRU and RNN out step by step, by operators that have gradients and that runtimes have in float64.
+// Package recurrence writes LSTM, GRU and RNN out step by step, by operators that have gradients
+// and that runtimes have in float64.
 package recurrence
 
 import (
@@ -11,14 +12,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Node is one that is to be written out. Its states are computed anew: the operators themselves return no gates.
+// A Node is one that is to be written out. Its states are computed anew: the operators themselves
+// return no gates.
 type Node struct {
 	*onnx.Builder
 	Proto  *pb.NodeProto
 	Info   *infer.Info
 	Inputs []onnx.Value // of Proto, or what stands for them: numbers of the type that Float has
 	Float  onnx.Type
-	// Activation is an activation of that type without parameters, by the name of its operator: Sigmoid, Tanh, Relu, Softsign or Softplus.
+	// Activation is an activation of that type without parameters, by the name of its operator:
+	// Sigmoid, Tanh, Relu, Softsign or Softplus.
 	Activation func(name string, x onnx.Value) onnx.Value
 }
 
@@ -101,8 +104,8 @@ func (n Node) shape(i int) []int {
 	return nil
 }
 
-// weights are those of one direction: R transposed, hidden x gates hidden, the biases of both products, and what of the
-// cell the gates of an LSTM see. All but r may be empty.
+// weights are those of one direction: R transposed, hidden x gates hidden, the biases of both
+// products, and what of the cell the gates of an LSTM see. All but r may be empty.
 type weights struct {
 	r, inputBias, stateBias, peephole onnx.Value
 	activations                       []activation
@@ -204,7 +207,8 @@ func (r recurrence) batch() onnx.Value {
 	return r.Gather(r.Shape(r.x(0)), r.Ints(1), 0)
 }
 
-// running tells the sequences that still go on at time t, n x 1; empty where all are as long as the input.
+// running tells the sequences that still go on at time t, n x 1; empty where all are as long as the
+// input.
 func (r recurrence) running(t int) onnx.Value {
 	if r.x(4) == "" {
 		return ""
@@ -257,7 +261,8 @@ func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	return state{h: r.activated(w.activations[0], r.Add(xw, r.ofState(w, s.h)))}
 }
 
-// lstmStep: c = f c + i g(...), h = o tanh(c). The gates are in the order input, output, forget, cell.
+// lstmStep: c = f c + i g(...), h = o tanh(c). The gates are in the order input, output, forget,
+// cell.
 func lstmStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	gates := r.gatesOf(w, 4, xw, s.h)
 	peephole := make([]onnx.Value, 3)
@@ -276,8 +281,8 @@ func lstmStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	return state{h: r.Mul(gate(1, cell), r.function(w.activations[2], cell)), cell: cell}
 }
 
-// gruStep: h = (1 - z) g + z h, where g = tanh(x W + (r h) R + b), or tanh(x W + b + r (h R + b)) if linear_before_reset
-// is set. The gates are in the order update z, reset r, hidden g.
+// gruStep: h = (1 - z) g + z h, where g = tanh(x W + (r h) R + b), or tanh(x W + b + r (h R + b))
+// if linear_before_reset is set. The gates are in the order update z, reset r, hidden g.
 func gruStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	sizes := []int{r.hidden, r.hidden, r.hidden}
 	x := r.splitInto(xw, 1, sizes)

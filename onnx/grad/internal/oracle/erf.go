@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// erfNumerator and erfDenominator are P and Q, highest power first, of erfc(x) = e^(-x^2) P(x) / Q(x): off by 1.4e-16 at most for x from 0 to 6.
-// They interpolate erfc(x) e^(x^2) (testdata/erf.py). All are positive, so nothing cancels.
+// erfNumerator and erfDenominator are P and Q, highest power first, of erfc(x) = e^(-x^2) P(x) /
+// Q(x): off by 1.4e-16 at most for x from 0 to 6. They interpolate erfc(x) e^(x^2)
+// (testdata/erf.py). All are positive, so nothing cancels.
 var (
 	erfNumerator = []float64{
 		0.00048752823537874549238, 0.0076501046753548792689, 0.05657771002791007032, 0.2535337660996489263,
@@ -38,7 +39,8 @@ func (w *writer) polynomial(x onnx.Value, coefficients []float64) onnx.Value {
 
 func erf(w *writer, n *pb.NodeProto) onnx.Value { return w.erf(w.x(n, 0)) }
 
-// gelu: x (1 + erf(x / sqrt 2)) / 2, or approximately x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+// gelu: x (1 + erf(x / sqrt 2)) / 2, or approximately x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+// / 2.
 func gelu(w *writer, n *pb.NodeProto) onnx.Value {
 	x := w.x(n, 0)
 	var shape onnx.Value

@@ -24,8 +24,8 @@ func (w *writer) standardised(n *pb.NodeProto, x onnx.Value, axes ...int) onnx.V
 	return w.Div(d, w.Sqrt(w.Add(variance, w.attr(n, "epsilon", 1e-5))))
 }
 
-// groupNormalization is instanceNormalization over the channels of each group and space. Scale and shift are per channel since opset 21, and were
-// per group before.
+// groupNormalization is instanceNormalization over the channels of each group and space. Scale and
+// shift are per channel since opset 21, and were per group before.
 func groupNormalization(w *writer, n *pb.NodeProto) onnx.Value {
 	rank := len(w.static.Shape(n.Input[0]))
 	if rank < 3 {

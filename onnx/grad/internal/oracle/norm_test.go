@@ -1,3 +1,5 @@
+//go:build cgo
+
 package oracle_test
 
 import (
@@ -9,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// standardise subtracts the mean and divides by the deviation, whose square is made larger by epsilon.
+// standardise subtracts the mean and divides by the deviation, whose square is made larger by
+// epsilon.
 func standardise(z []float64, epsilon float32) {
 	var sum, squares float64
 	for _, v := range z {

@@ -24,7 +24,8 @@ func set(names string) map[string]bool {
 	return s
 }
 
-// forms write operators that it computes in float32 alone by native ones. They return nothing where they cannot.
+// forms write operators that it computes in float32 alone by native ones. They return nothing where
+// they cannot.
 var forms = map[string]func(w *writer, n *pb.NodeProto) onnx.Value{
 	"Conv": conv, "ConvTranspose": convTranspose, "Resize": resize,
 	"AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalMaxPool": globalMaxPool, "LpPool": lpPool, "GlobalLpPool": globalLpPool,

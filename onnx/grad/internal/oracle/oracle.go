@@ -1,17 +1,19 @@
-// Package oracle rewrites graphs of float32 so that they compute in float64 where rounding could change the result much.
-// It is test support: the gradients of package grad are compared with those that it gives.
+// Package oracle rewrites graphs of float32 so that they compute in float64 where rounding could
+// change the result much. It is test support: the gradients of package grad are compared with those
+// that it gives.
 //
-// A relu whose input is within rounding of 0 is on or off by chance, and a gradient jumps with it. In the model that
-// InFloat64 returns, everything that decides (comparisons, signs, the places of maxima) is computed in float64, and so
-// is all that it is computed from. Everything else stays in float32 and reads float32 casts:
+// A relu whose input is within rounding of 0 is on or off by chance, and a gradient jumps with it.
+// In the model that InFloat64 returns, everything that decides (comparisons, signs, the places of
+// maxima) is computed in float64, and so is all that it is computed from. Everything else stays in
+// float32 and reads float32 casts:
 //
 //	g, err := grad.Add(m, grad.Options{})      // activations and gradients
 //	g, err = oracle.InFloat64(g, "y")          // activations in float64, gradients in float32
 //
-// The result has the inputs and outputs of the given model, with their types, and consists of standard operators. ONNX
-// Runtime lacks CPU kernels in float64 for many of them. So convolutions are written as matrix products, pools as sums,
-// activations by what they are made of, and recurrent layers step by step. An operator for which there is neither is
-// computed in float32.
+// The result has the inputs and outputs of the given model, with their types, and consists of
+// standard operators. ONNX Runtime lacks CPU kernels in float64 for many of them. So convolutions
+// are written as matrix products, pools as sums, activations by what they are made of, and
+// recurrent layers step by step. An operator for which there is neither is computed in float32.
 package oracle
 
 import (
@@ -29,8 +31,8 @@ import (
 // MinOpset is the oldest operator set that can be rewritten.
 const MinOpset = 11
 
-// InFloat64 returns a model that computes in float64 the named tensors, everything that decides, and all that these are
-// computed from.
+// InFloat64 returns a model that computes in float64 the named tensors, everything that decides,
+// and all that these are computed from.
 func InFloat64(m *onnx.Model, of ...string) (*onnx.Model, error) {
 	if m.Opset() < MinOpset {
 		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
@@ -56,7 +58,8 @@ func InFloat64(m *onnx.Model, of ...string) (*onnx.Model, error) {
 	return rewrite.WithOutputs(all, outputs)
 }
 
-// A writer writes nodes anew. Each tensor keeps its name and its type; beside it is its wide form, in float64.
+// A writer writes nodes anew. Each tensor keeps its name and its type; beside it is its wide form,
+// in float64.
 type writer struct {
 	*onnx.Builder
 	static  *infer.Info
@@ -100,7 +103,8 @@ var shapeOnly = map[string]bool{"Shape": true, "Size": true}
 
 func (w *writer) single(name string) bool { return w.static.Type(name) == onnx.Float }
 
-// write is what stands for the outputs of a node, under their names: casts of its wide form. It is nothing where the node stays.
+// write is what stands for the outputs of a node, under their names: casts of its wide form. It is
+// nothing where the node stays.
 func (w *writer) write(n *pb.NodeProto) []onnx.Value {
 	op := n.GetOpType()
 	switch {
@@ -129,8 +133,9 @@ func (w *writer) write(n *pb.NodeProto) []onnx.Value {
 	return results
 }
 
-// form writes the wide form of a node; nothing where there is none. Forms take a node to be as its operator is defined; one that lacks an input, or has
-// too few numbers in a list, makes them reach out of bounds.
+// form writes the wide form of a node; nothing where there is none. Forms take a node to be as its
+// operator is defined; one that lacks an input, or has too few numbers in a list, makes them reach
+// out of bounds.
 func (w *writer) form(n *pb.NodeProto) (values []onnx.Value) {
 	defer func() {
 		if e := recover(); e != nil && w.err == nil {

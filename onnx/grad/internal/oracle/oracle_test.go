@@ -1,3 +1,5 @@
+//go:build cgo
+
 package oracle_test
 
 import (
@@ -74,7 +76,8 @@ func checkExact(t *testing.T, opset int, x tensor.Tensor, free bool, write func(
 	}
 }
 
-// errorsOf are by how much an operator is off its value in float64. The graph returns it times 2^40, with what is taken off first as the sum of two float32.
+// errorsOf are by how much an operator is off its value in float64. The graph returns it times
+// 2^40, with what is taken off first as the sum of two float32.
 func errorsOf(t *testing.T, opset int, x tensor.Tensor, free bool, write func(b *onnx.Builder, x onnx.Value) onnx.Value, want []float64, shape ...int) []float64 {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -159,7 +162,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// Functions that are approximated, or written as differences: where they are near 0, at their kinks and at the ends of their domains too.
+// Functions that are approximated, or written as differences: where they are near 0, at their kinks
+// and at the ends of their domains too.
 func TestFunctionsAtTheEnds(t *testing.T) {
 	t.Parallel()
 	gelu := func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }
@@ -289,7 +293,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// What decides nothing stays in float32, and types and names of inputs and outputs stay as they are.
+// What decides nothing stays in float32, and types and names of inputs and outputs stay as they
+// are.
 func TestInFloat64LeavesTheRest(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)

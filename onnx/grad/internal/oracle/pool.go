@@ -21,8 +21,8 @@ func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	return w.Div(w.sum(w.taps(x, win, w.static.Shape(n.Output[0]))), count)
 }
 
-// poolWindow is a pool's window with the padding that it is given, and with what its last places read; ok is false where it is too large to be
-// written out.
+// poolWindow is a pool's window with the padding that it is given, and with what its last places
+// read; ok is false where it is too large to be written out.
 func (w *writer) poolWindow(n *pb.NodeProto) (given, win window, ok bool) {
 	given = w.windowOf(n, onnx.AttrInts(n, "kernel_shape"))
 	if len(given.kernel) == 0 || given.size() > mostTaps {
@@ -35,7 +35,8 @@ func (w *writer) poolWindow(n *pb.NodeProto) (given, win window, ok bool) {
 	return given, win, true
 }
 
-// ceilings is the padding with which windows end where the last one does that begins on the input or the padding before it, as ceil_mode says.
+// ceilings is the padding with which windows end where the last one does that begins on the input
+// or the padding before it, as ceil_mode says.
 func (w *writer) ceilings(n *pb.NodeProto, win window) padding {
 	rank := len(win.kernel)
 	before, after := win.known[:rank], slices.Clone(win.known[rank:])
@@ -57,7 +58,8 @@ func (w *writer) ceilings(n *pb.NodeProto, win window) padding {
 	return padding{value: w.Concat(0, w.Ints(before...), rest)}
 }
 
-// counts are how many taps count at each place: those on the input, and those on padding that is given if it is included.
+// counts are how many taps count at each place: those on the input, and those on padding that is
+// given if it is included.
 func (w *writer) counts(n *pb.NodeProto, given, win window) onnx.Value {
 	rank := len(win.kernel)
 	area := w.Slice(w.Shape(w.x(n, 0)), 0, 2, 2+rank, 1)

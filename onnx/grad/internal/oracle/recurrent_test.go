@@ -1,3 +1,5 @@
+//go:build cgo
+
 package oracle_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// stepsOf are the states of a recurrence over x (steps x 1 x in), written out: next is the state after a step, given the sums of each gate over the
-// input, and over the state before it.
+// stepsOf are the states of a recurrence over x (steps x 1 x in), written out: next is the state
+// after a step, given the sums of each gate over the input, and over the state before it.
 func stepsOf(x, w, r tensor.Tensor, hidden int, next func(ofInput, ofState [][]float64, h, cell []float64) ([]float64, []float64)) []float64 {
 	var all []float64
 	h, cell := make([]float64, hidden), make([]float64, hidden)

@@ -5,7 +5,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A resizing is how Resize interpolates along one axis, the i-th of those that its scales or sizes speak of.
+// A resizing is how Resize interpolates along one axis, the i-th of those that its scales or sizes
+// speak of.
 type resizing struct {
 	*writer
 	node    *pb.NodeProto
@@ -13,8 +14,8 @@ type resizing struct {
 	in, out onnx.Value // sizes, int64
 }
 
-// resize treats one axis after the other: each place of the output is a weighted sum of some of the input. Antialiasing, and what crops or keeps an
-// aspect ratio, have no form.
+// resize treats one axis after the other: each place of the output is a weighted sum of some of the
+// input. Antialiasing, and what crops or keeps an aspect ratio, have no form.
 func resize(w *writer, n *pb.NodeProto) onnx.Value {
 	x, y := w.static.Shape(n.Input[0]), w.static.Shape(n.Output[0])
 	cropped := onnx.AttrString(n, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"

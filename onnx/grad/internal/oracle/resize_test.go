@@ -1,3 +1,5 @@
+//go:build cgo
+
 package oracle_test
 
 import (
@@ -11,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Linear and cubic interpolation is what the reference of the ONNX project makes in float64 (testdata/resize.py).
+// Linear and cubic interpolation is what the reference of the ONNX project makes in float64
+// (testdata/resize.py).
 func TestResize(t *testing.T) {
 	t.Parallel()
 	var golden struct {

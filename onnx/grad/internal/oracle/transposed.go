@@ -38,8 +38,9 @@ func convTranspose(w *writer, n *pb.NodeProto) onnx.Value {
 	return y
 }
 
-// transposedEnds is how much longer the output, with the padding before it, is than strides times the input. It sets the padding of a window where the
-// node gives a shape instead; ok is false where that depends on sizes that are not known, or is more than the taps write.
+// transposedEnds is how much longer the output, with the padding before it, is than strides times
+// the input. It sets the padding of a window where the node gives a shape instead; ok is false
+// where that depends on sizes that are not known, or is more than the taps write.
 func (w *writer) transposedEnds(n *pb.NodeProto, win window) (ends []int, ok bool) {
 	rank := len(win.kernel)
 	x, shape, extra := w.static.Shape(n.Input[0]), onnx.AttrInts(n, "output_shape"), onnx.AttrInts(n, "output_padding")
@@ -78,7 +79,8 @@ func (win window) shift(t int, ends []int) padding {
 	return padding{known: slices.Concat(before, after)}
 }
 
-// apart puts the places of x, of so many in space, strides apart, with zeros between and after them.
+// apart puts the places of x, of so many in space, strides apart, with zeros between and after
+// them.
 func (w *writer) apart(x onnx.Value, strides []int, space onnx.Value) onnx.Value {
 	rank := len(strides)
 	if slices.Max(strides) == 1 {

@@ -27,15 +27,17 @@ func (w *writer) coside(x onnx.Value) onnx.Value {
 	return w.Sqrt(w.Mul(w.Sub(one, x), w.Add(one, x)))
 }
 
-// atan is the angle whose sine is x / sqrt(1 + x^2), and whose cosine is 1 / sqrt(1 + x^2); beyond 1e100 it does not change.
+// atan is the angle whose sine is x / sqrt(1 + x^2), and whose cosine is 1 / sqrt(1 + x^2); beyond
+// 1e100 it does not change.
 func atan(w *writer, n *pb.NodeProto) onnx.Value {
 	x := w.Op("Max", nil, w.Op("Min", nil, w.x(n, 0), w.num(1e100)), w.num(-1e100))
 	r := w.Sqrt(w.Add(w.Mul(x, x), w.num(1)))
 	return w.angle(n, w.Div(x, r), w.Op("Reciprocal", nil, r))
 }
 
-// angle has a sine and a cosine that are known; the node tells it in float32. The sine of what that is off by is a difference of products, and since it
-// is below 1e-3, even beside 1 where an arc sine is steep, two more terms of the arc sine's series are enough.
+// angle has a sine and a cosine that are known; the node tells it in float32. The sine of what that
+// is off by is a difference of products, and since it is below 1e-3, even beside 1 where an arc
+// sine is steep, two more terms of the arc sine's series are enough.
 func (w *writer) angle(n *pb.NodeProto, sin, cos onnx.Value) onnx.Value {
 	near := w.Cast(w.Op(n.GetOpType(), nil, w.Cast(w.x(n, 0), onnx.Float)), onnx.Double)
 	s := w.Sub(w.Mul(sin, w.Op("Cos", nil, near)), w.Mul(cos, w.Op("Sin", nil, near)))
@@ -77,7 +79,8 @@ func atanh(w *writer, n *pb.NodeProto) onnx.Value {
 	return w.Mul(w.Mul(w.Sign(x), w.num(0.5)), w.logBeyond(ratio))
 }
 
-// logBeyond is ln(1 + u) for u of 0 or more: of the sum as it is rounded, corrected by what rounding has taken from u.
+// logBeyond is ln(1 + u) for u of 0 or more: of the sum as it is rounded, corrected by what
+// rounding has taken from u.
 func (w *writer) logBeyond(u onnx.Value) onnx.Value {
 	one := w.num(1)
 	sum := w.Add(u, one)

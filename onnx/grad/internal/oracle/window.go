@@ -8,14 +8,15 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A window is how a kernel slides over the spatial axes: what it reads at place p of the output, tap k, is place
-// p stride + k dilation of the padded input.
+// A window is how a kernel slides over the spatial axes: what it reads at place p of the output,
+// tap k, is place p stride + k dilation of the padded input.
 type window struct {
 	kernel, strides, dilations []int
 	padding
 }
 
-// A padding is how much is added before each spatial axis, and then after each; less than 0 takes away.
+// A padding is how much is added before each spatial axis, and then after each; less than 0 takes
+// away.
 type padding struct {
 	known []int      // nil where it is
 	value onnx.Value // worked out when the graph runs: int64
@@ -52,7 +53,8 @@ func (w *writer) windowOf(n *pb.NodeProto, kernel []int) window {
 	return win
 }
 
-// samePadding makes as many places as x is long by the stride, rounded up. lower has the larger part of an odd number before.
+// samePadding makes as many places as x is long by the stride, rounded up. lower has the larger
+// part of an odd number before.
 func (w *writer) samePadding(win window, x onnx.Value, shape []int, lower bool) padding {
 	rank := len(win.kernel)
 	if !fixed(shape) {
@@ -83,7 +85,8 @@ func (w *writer) sizes(x onnx.Value, rank int) onnx.Value {
 	return w.Cast(w.Slice(w.Shape(x), 0, 2, 2+rank, 1), onnx.Double)
 }
 
-// reached is how much of each axis so many places read, in float64: (places - 1) stride + reach + 1.
+// reached is how much of each axis so many places read, in float64: (places - 1) stride + reach +
+// 1.
 func (w *writer) reached(win window, places onnx.Value) onnx.Value {
 	rest := make([]int, len(win.kernel))
 	for i := range rest {
@@ -182,8 +185,9 @@ func (win window) tap(t int) []int {
 	return at
 }
 
-// taps are what each tap of the window reads: slices of x with the size of the output, whose shape is y as far as it is known. Along the last axis numbers
-// that are strides apart are brought together once for all taps: a slice copies runs of numbers many times faster than single ones.
+// taps are what each tap of the window reads: slices of x with the size of the output, whose shape
+// is y as far as it is known. Along the last axis numbers that are strides apart are brought
+// together once for all taps: a slice copies runs of numbers many times faster than single ones.
 func (w *writer) taps(x onnx.Value, win window, y []int) []onnx.Value {
 	rank, last := len(win.kernel), len(win.kernel)-1
 	x = w.padded(x, win.padding, 0)
@@ -214,7 +218,8 @@ func (w *writer) taps(x onnx.Value, win window, y []int) []onnx.Value {
 	return list
 }
 
-// conv is a product of the kernels with what they read, laid out side by side; of kernels with one channel each, a sum over their taps.
+// conv is a product of the kernels with what they read, laid out side by side; of kernels with one
+// channel each, a sum over their taps.
 func conv(w *writer, n *pb.NodeProto) onnx.Value {
 	k := w.static.Shape(n.Input[1])
 	if len(k) < 3 || slices.Min(k) < 1 {
@@ -266,7 +271,8 @@ func (w *writer) tapByTap(taps []onnx.Value, kernels onnx.Value, k []int) (y onn
 	return y
 }
 
-// multiply is, for each group, kernels (out x taps channels) times taps (batch x taps channels x places).
+// multiply is, for each group, kernels (out x taps channels) times taps (batch x taps channels x
+// places).
 func (w *writer) multiply(taps []onnx.Value, kernels onnx.Value, k []int, groups int) onnx.Value {
 	out, in := k[0]/groups, k[1]
 	columns := make([]onnx.Value, len(taps))

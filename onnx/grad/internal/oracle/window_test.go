@@ -1,3 +1,5 @@
+//go:build cgo
+
 package oracle_test
 
 import (
@@ -16,7 +18,8 @@ type slide struct {
 	size, out                        [2]int
 }
 
-// each calls f with every place, and every place of the input that its window reads; at is -1 in the padding, and -2 beyond it.
+// each calls f with every place, and every place of the input that its window reads; at is -1 in
+// the padding, and -2 beyond it.
 func (s slide) each(f func(place, tap, at int)) {
 	for p := range s.out[0] * s.out[1] {
 		for k := range s.kernel[0] * s.kernel[1] {

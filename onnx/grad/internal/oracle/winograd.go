@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Winograd's algorithm F(4 x 4, 3 x 3) takes 36 products of channels for a tile of 4 x 4 places where a convolution of 3 x 3 taps takes 144, and reads
-// 36 numbers where the taps read 144 (Lavin and Gray 2016): with d the 6 x 6 numbers that a tile reads, and g a kernel, the tile is
+// Winograd's algorithm F(4 x 4, 3 x 3) takes 36 products of channels for a tile of 4 x 4 places
+// where a convolution of 3 x 3 taps takes 144, and reads 36 numbers where the taps read 144 (Lavin
+// and Gray 2016): with d the 6 x 6 numbers that a tile reads, and g a kernel, the tile is
 //
 //	A^T ((G g G^T) * (B^T d B)) A
 var (
@@ -40,8 +41,9 @@ func (w *writer) twice(m [][]float64) onnx.Value {
 	return w.doubles([]int64{int64(rows), int64(columns)}, values...)
 }
 
-// suits reports whether a convolution, of kernels of shape k and with an output of shape y, is computed faster in tiles: whether with what goes before and
-// after they take half of the products. One number for each channel is a small part of that.
+// suits reports whether a convolution, of kernels of shape k and with an output of shape y, is
+// computed faster in tiles: whether with what goes before and after they take half of the products.
+// One number for each channel is a small part of that.
 func (win window) suits(k, y []int, groups int) bool {
 	if !slices.Equal(k[2:], []int{3, 3}) || win.value != "" || !fixed(y) || slices.Max(win.strides) > 1 || slices.Max(win.dilations) > 1 {
 		return false
