@@ -1,11 +1,13 @@
-// Package study measures models on data under transformations as a study file says, and keeps what it finds in a run folder.
+// Package study measures models on data under transformations as a study file says, and keeps what
+// it finds in a run folder.
 //
 //	s, err := study.Load("study.yaml", nil)
 //	result, err := study.Run(ctx, s, "runs/first", study.Options{Runtime: rt})
 //
-// A study names data, models, transformations and measures. A *cell* is what one record holds: a measure for a model, data, a value of a
-// transformation and a trial. Its key is a hash of all that its scores depend on, so that a run that was stopped, or a study that
-// has grown, does what is missing and nothing else.
+// A study names data, models, transformations and measures. A *cell* is what one record holds: a
+// measure for a model, data, a value of a transformation and a trial. Its key is a hash of all that
+// its scores depend on, so that a run that was stopped, or a study that has grown, does what is
+// missing and nothing else.
 //
 // # How a run goes
 //
@@ -16,8 +18,9 @@
 //	               now and then. What works in steps (a procedure) comes after the passes, with checkpoints of its own
 //	Merge          completes what shards of the samples, or runs of some of the models, have left
 //
-// Every random draw comes from a generator that is keyed by the study's seed, the data's name, the sample, the transformation's name and the
-// trial. So scores depend on the study alone: not on batches, threads, shards, or whether the run was stopped.
+// Every random draw comes from a generator that is keyed by the study's seed, the data's name, the
+// sample, the transformation's name and the trial. So scores depend on the study alone: not on
+// batches, threads, shards, or whether the run was stopped.
 //
 // # The run folder
 //
@@ -32,5 +35,6 @@
 //
 // # Without a file
 //
-// Measure feeds measures with a model and data, and Compare comparisons with two models, for numbers at once and without a folder.
+// Measure feeds measures with a model and data, and Compare comparisons with two models, for
+// numbers at once and without a folder.
 package study

@@ -20,10 +20,10 @@ type LayerScores struct {
 	Scores  []measure.Score
 }
 
-// Measure feeds measures at every chosen layer of a model with the samples of a source, clean and under a transformation
-// drawn once (nil: clean alone), and returns their scores: for each measure its layers in order. It is Run without a study
-// file and a folder, for programs that want numbers at once. Layers that a measure does not apply to are left out.
-// The draws are those of seed 1.
+// Measure feeds measures at every chosen layer of a model with the samples of a source, clean and
+// under a transformation drawn once (nil: clean alone), and returns their scores: for each measure
+// its layers in order. It is Run without a study file and a folder, for programs that want numbers
+// at once. Layers that a measure does not apply to are left out. The draws are those of seed 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {
@@ -48,9 +48,10 @@ type PairScores struct {
 	Scores       []measure.Score
 }
 
-// Compare feeds comparisons of every chosen layer of a with every one of b, which may be a itself, with the samples of a
-// source, each model in its own frame, and returns their scores: for each comparison its pairs by the layers of a. Pairs
-// that a comparison does not apply to are left out. Its draws are those of seed 1.
+// Compare feeds comparisons of every chosen layer of a with every one of b, which may be a itself,
+// with the samples of a source, each model in its own frame, and returns their scores: for each
+// comparison its pairs by the layers of a. Pairs that a comparison does not apply to are left out.
+// Its draws are those of seed 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p, err := plan.ForComparisons(a, b, src, comparisons)
 	if err != nil {

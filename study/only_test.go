@@ -40,7 +40,7 @@ func TestModelsAreRunApart(t *testing.T) {
 	mustRun(t, parseIn(t, dir, text), out, part)
 
 	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-	var lack *Missing
+	var lack *Incomplete
 	if !errors.As(err, &lack) || len(lack.ByModel()) != 1 {
 		t.Fatalf("merging without a shard: %v", err)
 	}

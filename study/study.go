@@ -13,24 +13,25 @@ import (
 
 // What a run is given and what it returns. The packages below this one document each of them.
 type (
-	Study    = spec.Study        // a study file
-	Plan     = plan.Plan         // a study with its models and data opened
-	Options  = plan.Options      // what scores do not depend on
-	Part     = plan.Part         // a share of the samples
-	Progress = plan.Progress     // how far a run has come
-	Stats    = telemetry.Stats   // counters of a run
-	Cost     = plan.Cost         // what a plan asks of the engine
-	Work     = plan.ModelWork    // what is left to do for one model
-	Result   = rundir.Result     // the scores and the record of a run
-	Finding  = rundir.Finding    // something about a file of a run folder
-	Failures = rundir.Failures   // the error of a run that could not do all of its work
-	Missing  = rundir.Incomplete // the error of a merge that lacks shards
+	Study      = spec.Study        // a study file
+	Plan       = plan.Plan         // a study with its models and data opened
+	Options    = plan.Options      // what scores do not depend on
+	Part       = plan.Part         // a share of the samples
+	Progress   = plan.Progress     // how far a run has come
+	Stats      = telemetry.Stats   // counters of a run
+	Cost       = plan.Cost         // what a plan asks of the engine
+	Work       = plan.ModelWork    // what is left to do for one model
+	Result     = rundir.Result     // the scores and the record of a run
+	Finding    = rundir.Finding    // something about a file of a run folder
+	Failures   = rundir.Failures   // the error of a run that could not do all of its work
+	Incomplete = rundir.Incomplete // the error of a merge that lacks shards
 )
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
 func Load(path string, vars map[string]string) (*Study, error) { return spec.Load(path, vars) }
 
-// Parse reads the text of a study file. Relative paths in it are relative to the folder of path, which errors name.
+// Parse reads the text of a study file. Relative paths in it are relative to the folder of path,
+// which errors name.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	return spec.Parse(path, data, vars)
 }
@@ -46,7 +47,8 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 	return run.Run(ctx, s, dir, o)
 }
 
-// Merge completes a run, in the first folder, from the states that its shards left in the folders. See rundir.Merge.
+// Merge completes a run, in the first folder, from the states that its shards left in the folders.
+// See rundir.Merge.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	return rundir.Merge(ctx, s, dirs, o)
 }
@@ -56,11 +58,12 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 	return rundir.Check(ctx, dir, fix, o)
 }
 
-// Prepare makes the run folder and writes the resolved study, for runs of some of the models (Options.Only) to read.
+// Prepare makes the run folder and writes the resolved study, for runs of some of the models
+// (Options.Only) to read.
 func Prepare(p *Plan, dir string, o Options) error { return rundir.Prepare(p, dir, o) }
 
-// Estimate returns what a plan costs, for each model and data set. It runs one batch of each. Cells that the run folder dir
-// holds already are left out; dir may be empty.
+// Estimate returns what a plan costs, for each model and data set. It runs one batch of each. Cells
+// that the run folder dir holds already are left out; dir may be empty.
 func Estimate(ctx context.Context, p *Plan, dir string, o Options) ([]Cost, error) {
 	if dir != "" {
 		if err := rundir.Resume(p, dir, o); err != nil {
@@ -70,8 +73,8 @@ func Estimate(ctx context.Context, p *Plan, dir string, o Options) ([]Cost, erro
 	return p.Cost(ctx, o)
 }
 
-// Remaining returns what each model of a plan has to do, in the order of the study, without running anything. Cells that the
-// run folder dir holds already are left out; dir may be empty.
+// Remaining returns what each model of a plan has to do, in the order of the study, without running
+// anything. Cells that the run folder dir holds already are left out; dir may be empty.
 func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 	if dir != "" {
 		if err := rundir.Resume(p, dir, o); err != nil {
@@ -84,9 +87,10 @@ func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 // ReadResult reads the scores and the record of a run folder.
 func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 
-// ReadCells reads the cells of a run folder with the derived means: scores with the replicates that intervals of differences
-// need, which the rows of ReadResult lack.
+// ReadCells reads the cells of a run folder with the derived means: scores with the replicates that
+// intervals of differences need, which the rows of ReadResult lack.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
-// Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell and one part.
+// Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
+// and one part.
 func Unmerged(dir string) (int, error) { return rundir.Unmerged(dir) }

@@ -57,7 +57,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 		return err
 	}
 	shown := show(result, dirs[0], asJSON)
-	var lack *study.Missing
+	var lack *study.Incomplete
 	if errors.As(err, &lack) {
 		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")

@@ -14,14 +14,15 @@ func newAdHoc() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }
 
-// ForMeasures plans measures at every chosen layer of a model, under a transformation drawn once (nil: clean alone).
+// ForMeasures plans measures at every chosen layer of a model, under a transformation drawn once
+// (nil: clean alone).
 func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
 	p := newAdHoc()
 	view := View{}
 	if t != nil {
 		view = View{Name: "transform", On: "input", Per: "trial", Transform: t}
 	}
-	d := newOpenData(spec.Data{}, src, p.Study.Seed).under(m.Classes())
+	d := newOpenData(spec.Data{}, src, p.Study.Seed).forModel(m.Classes())
 	open := &Model{Net: m, Layers: m.Layers()}
 	for _, one := range measures {
 		if err := p.addMeasure(open, d, view, one); err != nil {
@@ -31,7 +32,8 @@ func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, meas
 	return p, nil
 }
 
-// ForComparisons plans comparisons of every chosen layer of a with every one of b, which may be a itself.
+// ForComparisons plans comparisons of every chosen layer of a with every one of b, which may be a
+// itself.
 func ForComparisons(a, b *model.Model, src dataset.Source, comparisons []measure.Comparison) (*Plan, error) {
 	p := newAdHoc()
 	d := newOpenData(spec.Data{}, src, p.Study.Seed)

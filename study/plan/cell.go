@@ -23,7 +23,8 @@ func (c *Cell) Identity() scores.Cell {
 	return out
 }
 
-// ScoredLayers are the scores of a finished cell, the pairs of layers of several grids in the order of the whole.
+// ScoredLayers are the scores of a finished cell, the pairs of layers of several grids in the order
+// of the whole.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
@@ -79,7 +80,8 @@ type Cell struct {
 	Failed bool // it was given up in this run
 }
 
-// A View is one way of moving the input: a transformation with one value of its parameter, in one trial.
+// A View is one way of moving the input: a transformation with one value of its parameter, in one
+// trial.
 type View struct {
 	Name      string // name; "" where nothing is moved
 	Parameter string
@@ -101,8 +103,8 @@ func redraws(law transform.Transform) bool {
 	return ok
 }
 
-// key hashes all that the scores of a cell depend on: nothing that does not matter, such as the batch size, and
-// everything that does.
+// key hashes all that the scores of a cell depend on: nothing that does not matter, such as the
+// batch size, and everything that does.
 func (c *Cell) key(s *spec.Study) string {
 	var layers []string
 	for _, t := range c.Tasks {

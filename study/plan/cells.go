@@ -56,7 +56,7 @@ func (p *Plan) addCells() error {
 func (p *Plan) under(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.seen[key] == nil {
-		p.seen[key] = d.under(m.Net.Classes())
+		p.seen[key] = d.forModel(m.Net.Classes())
 	}
 	return p.seen[key]
 }
@@ -85,8 +85,8 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	return nil
 }
 
-// addCellsBetween adds the cells that concern two models, or the layers of one among each other: clean, and under each
-// transformation of both models' inputs.
+// addCellsBetween adds the cells that concern two models, or the layers of one among each other:
+// clean, and under each transformation of both models' inputs.
 func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) error {
 	if method, ok := spec.Method.(procedure.Procedure); ok {
 		return each(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
@@ -117,11 +117,12 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 	}
 }
 
-// addMeasure adds a cell with a task for each layer that its measure applies to, and notes what it skips.
+// addMeasure adds a cell with a task for each layer that its measure applies to, and notes what it
+// skips.
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()
-	if why := unmet(needs, m, d, v); why != "" {
+	if why := unmetNeed(needs, m, d, v); why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
@@ -139,7 +140,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), KeepSamples: p.Study.Samples,
 			Budget: int64(p.Study.Memory), Key: p.key(c),
 		}
-		why := v.immovable(layer)
+		why := v.whyImmovable(layer)
 		if why == "" {
 			why = meas.Skip(site)
 		}
@@ -162,8 +163,8 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	return nil
 }
 
-// unmet tells which need of a measure is not met, "" if all are.
-func unmet(needs measure.Needs, m *Model, d *Data, v View) string {
+// unmetNeed tells which need of a measure is not met, "" if all are.
+func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
 		return "the data have no labels"
@@ -177,8 +178,8 @@ func unmet(needs measure.Needs, m *Model, d *Data, v View) string {
 	return ""
 }
 
-// immovable tells why a view cannot move a layer's activations, "" where it can or has not to.
-func (v View) immovable(layer onnx.Layer) string {
+// whyImmovable tells why a view cannot move a layer's activations, "" where it can or has not to.
+func (v View) whyImmovable(layer onnx.Layer) string {
 	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
 		return "a transformation of activations wants feature maps, and its axes are " + string(layer.Axes)
 	}

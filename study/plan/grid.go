@@ -23,7 +23,7 @@ func (p *Plan) addMoved(m *Model, d *Data, v View, comparison measure.Comparison
 	}
 	var layers []onnx.Layer
 	for _, layer := range m.Layers {
-		if why := v.immovable(layer); why != "" {
+		if why := v.whyImmovable(layer); why != "" {
 			p.skip(c, layer.Name, why)
 			continue
 		}
@@ -73,8 +73,9 @@ func upper(pairs [][2]int) [][2]int {
 	return out
 }
 
-// addGrid adds a cell with the tasks of a grid: pairs that cannot be compared are left out, and what remains is cut into
-// grids that have nothing in common or do not fit the memory bound together.
+// addGrid adds a cell with the tasks of a grid: pairs that cannot be compared are left out, and
+// what remains is cut into grids that have nothing in common or do not fit the memory bound
+// together.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil
@@ -112,7 +113,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	p.add(c)
 }
 
-// describePairs names the pairs of a grid that are skipped for one reason: some of them where they are many.
+// describePairs names the pairs of a grid that are skipped for one reason: some of them where they
+// are many.
 func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	if len(pairs) == len(g.Pairs) {
 		return ""
@@ -155,7 +157,8 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// name is a hash of the pairs, since how a grid was cut depends on what comparisons say that they cost.
+// name is a hash of the pairs, since how a grid was cut depends on what comparisons say that they
+// cost.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

@@ -35,7 +35,8 @@ func sub(g measure.Grid, pairs [][2]int) measure.Grid {
 	return out
 }
 
-// components cuts a grid into the parts whose pairs share no layer: they have nothing to gain from each other.
+// components cuts a grid into the parts whose pairs share no layer: they have nothing to gain from
+// each other.
 func components(g measure.Grid) []measure.Grid {
 	parent := make([]int, len(g.A)+len(g.B)) // of layers, those of B after those of A
 	for i := range parent {
@@ -67,7 +68,8 @@ func components(g measure.Grid) []measure.Grid {
 	return out
 }
 
-// cut halves a grid along its longer side until each part fits the memory bound or is a single pair.
+// cut halves a grid along its longer side until each part fits the memory bound or is a single
+// pair.
 func cut(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
 		return []measure.Grid{g}

@@ -9,7 +9,7 @@ import (
 func TestMemoryIsSharedOut(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
-	wide, narrow := SharesOf(s, 0), SharesOf(s, 64<<20)
+	wide, narrow := ShareMemory(s, 0), ShareMemory(s, 64<<20)
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the room is %+v", wide)
 	}

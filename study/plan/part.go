@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Part is one of several equal shares of the samples, counted from 1: shard 3 of 16. The zero Part is all of them.
+// A Part is one of several equal shares of the samples, counted from 1: shard 3 of 16. The zero
+// Part is all of them.
 type Part struct {
 	Index int `json:"index"`
 	Of    int `json:"of"`
@@ -32,8 +33,8 @@ func (p Part) String() string {
 	return fmt.Sprintf("%dof%d", p.Index, p.Of)
 }
 
-// Places returns the part's range of places, lo up to but without hi. It consists of whole blocks, so that every shard's
-// accumulators see the blocks that an undivided run sees.
+// Places returns the part's range of places, lo up to but without hi. It consists of whole blocks,
+// so that every shard's accumulators see the blocks that an undivided run sees.
 func (p Part) Places(l measure.Layout) (lo, hi int) {
 	if p.Whole() {
 		return 0, l.N

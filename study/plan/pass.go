@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Pass is one walk of models through data that feeds several tasks: the clean batch is run once, then the batch
-// under each view.
+// A Pass is one walk of models through data that feeds several tasks: the clean batch is run once,
+// then the batch under each view.
 type Pass struct {
 	owner  passOwner
 	Models []*Model
@@ -21,14 +21,16 @@ type Pass struct {
 	Seed   uint64
 }
 
-// A Limits is the memory that the accumulators of a pass may hold, and how many cores feed them side by side.
+// A Limits is the memory that the accumulators of a pass may hold, and how many cores feed them
+// side by side.
 type Limits struct {
 	Memory int64
 	Cores  int
 }
 
-// An passOwner is what the tasks of a pass have in common: some data, as a model sees them. Comparisons of two models have no
-// model of their own, so that a model that is compared with several runs once for all of them.
+// An passOwner is what the tasks of a pass have in common: some data, as a model sees them.
+// Comparisons of two models have no model of their own, so that a model that is compared with
+// several runs once for all of them.
 type passOwner struct {
 	model *Model
 	data  *Data
@@ -41,10 +43,12 @@ func (c *Cell) owner() passOwner {
 	return passOwner{c.Model, c.Data}
 }
 
-// maxSessions is how many models one pass runs at most: each holds its weights, its activations and the engine's memory.
+// maxSessions is how many models one pass runs at most: each holds its weights, its activations and
+// the engine's memory.
 const maxSessions = 8
 
-// DropFailed takes out the tasks of cells that have been given up, and the models that nobody else reads.
+// DropFailed takes out the tasks of cells that have been given up, and the models that nobody else
+// reads.
 func (p *Pass) DropFailed() {
 	p.Models = nil
 	for i, tasks := range p.Tasks {
@@ -55,8 +59,9 @@ func (p *Pass) DropFailed() {
 	}
 }
 
-// Passes groups unfinished tasks into passes whose accumulators fit a bound of memory. A view's tasks stay together
-// where they can, since each view of a pass costs one run of the engine and each pass one more for the clean batch.
+// Passes groups unfinished tasks into passes whose accumulators fit a bound of memory. A view's
+// tasks stay together where they can, since each view of a pass costs one run of the engine and
+// each pass one more for the clean batch.
 func Passes(cells []*Cell, b Limits, part Part) []*Pass {
 	var out []*Pass
 	for _, group := range groupByView(cells) {
@@ -97,8 +102,9 @@ func groupByView(cells []*Cell) []*viewTasks {
 	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
 }
 
-// draw is the trial whose draw moves the input: of what is not drawn, such as a fixed transformation or pairs that somebody
-// else made, all trials are views of one kind, and the engine runs once for them.
+// draw is the trial whose draw moves the input: of what is not drawn, such as a fixed
+// transformation or pairs that somebody else made, all trials are views of one kind, and the engine
+// runs once for them.
 func (v View) draw() int {
 	if v.Transform == nil || !transform.Random(v.Transform) {
 		return 0
@@ -106,8 +112,8 @@ func (v View) draw() int {
 	return v.Trial
 }
 
-// pack adds a view's tasks to the last pass while they fit, else to new ones, split by layers where one view alone is
-// too large.
+// pack adds a view's tasks to the last pass while they fit, else to new ones, split by layers where
+// one view alone is too large.
 func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
 	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
@@ -162,7 +168,8 @@ func (p *Pass) Data() *Data { return p.owner.data }
 
 func (p *Pass) cost() int64 { return weigh(p.AllTasks()).bytes(p.cores) }
 
-// A weight is what the accumulators of some tasks may hold together, and one of them borrow at most.
+// A weight is what the accumulators of some tasks may hold together, and one of them borrow at
+// most.
 type weight struct {
 	tasks         int
 	sum, borrowed int64
@@ -206,7 +213,8 @@ func (p *Pass) Start() int {
 // CleanView stands for the clean batch where a view is meant.
 const CleanView = -1
 
-// Runs reports whether the engine must run a model on the clean batch, or on the batch under a view.
+// Runs reports whether the engine must run a model on the clean batch, or on the batch under a
+// view.
 func (p *Pass) Runs(m *Model, view int) bool {
 	wants := func(i int, moved bool) bool {
 		return slices.ContainsFunc(p.Tasks[i], func(t *Task) bool {
@@ -224,7 +232,8 @@ func (p *Pass) Runs(m *Model, view int) bool {
 	return false
 }
 
-// forwardsOf is the number of samples that the engine will run through a model: the clean view and the moved ones.
+// forwardsOf is the number of samples that the engine will run through a model: the clean view and
+// the moved ones.
 func (p *Pass) forwardsOf(m *Model) int64 {
 	runs := 0
 	for view := CleanView; view < len(p.Views); view++ {

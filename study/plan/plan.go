@@ -29,8 +29,8 @@ type Plan struct {
 	failFast bool
 }
 
-// New opens the models and the data of a study and lists its cells. A model or a data set that cannot be opened
-// fails alone, and is among Failed, as long as there is something left to measure.
+// New opens the models and the data of a study and lists its cells. A model or a data set that
+// cannot be opened fails alone, and is among Failed, as long as there is something left to measure.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s, stored: true, Only: o.Only, failFast: o.FailFast, seen: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
@@ -67,7 +67,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		open, err := openStudyData(ctx, p.Study, d)
+		open, err := openData(ctx, p.Study, d)
 		switch {
 		case err == nil:
 			p.Data = append(p.Data, open)
@@ -92,9 +92,9 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 // openModels opens the models that are wanted, as openData opens data.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
 	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
-	var heard *dataset.Waveform
+	var waveform *dataset.Waveform
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
-		size, heard = p.Data[0].size(ctx), p.Data[0].sound(ctx)
+		size, waveform = p.Data[0].size(ctx), p.Data[0].sound(ctx)
 	}
 	for _, m := range p.Study.Models {
 		if err := ctx.Err(); err != nil {
@@ -103,7 +103,7 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := openStudyModel(ctx, p.Study, m, size, heard, o)
+		open, err := openModel(ctx, p.Study, m, size, waveform, o)
 		if err == nil {
 			err = p.fits(ctx, open)
 		}
@@ -125,10 +125,12 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 	return nil
 }
 
-// runs reports whether the plan is to have the cells of a model, those that compare it with others among them.
+// runs reports whether the plan is to have the cells of a model, those that compare it with others
+// among them.
 func (p *Plan) runs(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
 
-// isWanted reports whether a model must be opened: for its own cells, or because one that has some is compared with it.
+// isWanted reports whether a model must be opened: for its own cells, or because one that has some
+// is compared with it.
 func (p *Plan) isWanted(model string) bool {
 	if p.runs(model) {
 		return true

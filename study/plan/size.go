@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// oneSize checks that all data of the study have images of one size, where neither a model nor its preprocessing says
-// which: sizes do not mix in a batch, and layers of one model would have other shapes on other data.
+// oneSize checks that all data of the study have images of one size, where neither a model nor its
+// preprocessing says which: sizes do not mix in a batch, and layers of one model would have other
+// shapes on other data.
 func (p *Plan) oneSize(ctx context.Context, m *Model) error {
 	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || m.Net.Sound() {
 		return nil
@@ -38,21 +39,21 @@ func square(size [2]int) string {
 // fits checks that a model takes what the data are, and that the transformations move it.
 func (p *Plan) fits(ctx context.Context, m *Model) error {
 	for _, d := range p.Data {
-		heard := d.sound(ctx)
+		waveform := d.sound(ctx)
 		switch {
-		case heard != nil && !m.Net.Sound():
+		case waveform != nil && !m.Net.Sound():
 			return m.Entry.Errorf("", "model %s takes images, and data %s are sounds", m.Entry.Name, d.Entry.Name)
-		case heard == nil && m.Net.Sound():
+		case waveform == nil && m.Net.Sound():
 			return m.Entry.Errorf("", "model %s takes sounds, and data %s are images", m.Entry.Name, d.Entry.Name)
 		}
 	}
 	for _, t := range p.Study.Transforms {
 		for _, c := range t.Cells {
 			switch {
-			case t.On == "activations" || c.Law == nil:
-			case m.Net.Sound() && !transform.OnAudio(c.Law):
+			case t.On == "activations" || c.Transform == nil:
+			case m.Net.Sound() && !transform.OnAudio(c.Transform):
 				return fmt.Errorf("transformation %s is of images, and model %s takes sounds", t.Name, m.Entry.Name)
-			case !m.Net.Sound() && !transform.OnImages(c.Law):
+			case !m.Net.Sound() && !transform.OnImages(c.Transform):
 				return fmt.Errorf("transformation %s is of sounds, and model %s takes images", t.Name, m.Entry.Name)
 			}
 		}

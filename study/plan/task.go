@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Task is one accumulator's work in a cell: a measure at a layer, or a comparison of a grid of layers.
+// A Task is one accumulator's work in a cell: a measure at a layer, or a comparison of a grid of
+// layers.
 type Task struct {
 	target
 	Cell     *Cell
@@ -24,7 +25,8 @@ type Task struct {
 	Scored *TaskScores // set once the task is finished
 }
 
-// A target is what a task measures. Everything that differs between measures and comparisons is in it and in its accumulators.
+// A target is what a task measures. Everything that differs between measures and comparisons is in
+// it and in its accumulators.
 type target interface {
 	Name() string                              // tells the task from others of its cell
 	Depth() int                                // by which tasks are sorted; scores.NoDepth for what is no layer
@@ -51,7 +53,8 @@ type SampleIDs struct {
 	Label []int
 }
 
-// A Reading is a tensor that a pass reads: a layer of a model, or the log-probabilities that it predicts, on x or on T(x).
+// A Reading is a tensor that a pass reads: a layer of a model, or the log-probabilities that it
+// predicts, on x or on T(x).
 type Reading struct {
 	Model *Model
 	Layer onnx.Layer // the zero Layer: log-probabilities
@@ -67,7 +70,8 @@ type TaskScores struct {
 	Samples []measure.SampleScore // where the study keeps them
 }
 
-// FirstLayer is where the task stands, for the record of its failure: a layer, or the first of a grid; "" for a prediction.
+// FirstLayer is where the task stands, for the record of its failure: a layer, or the first of a
+// grid; "" for a prediction.
 func (t *Task) FirstLayer() string {
 	if r := t.Readings(); len(r) > 0 && t.LayerCount() == 1 {
 		return r[0].Layer.Name
@@ -168,7 +172,8 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// StateWriter is the accumulator of a measure that writes its state piece by piece; nil where it does not.
+// StateWriter is the accumulator of a measure that writes its state piece by piece; nil where it
+// does not.
 func StateWriter(acc Accumulator) measure.StateWriter {
 	if site, ok := acc.(*siteAccumulator); ok {
 		if large, ok := site.Accumulator.(measure.StateWriter); ok {

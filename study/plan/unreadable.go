@@ -52,7 +52,8 @@ func (u *UnreadableSamples) Names() []string {
 	return out
 }
 
-// TooMany is the error of more than 1 % unreadable samples, with the name and the cause of one of them.
+// TooMany is the error of more than 1 % unreadable samples, with the name and the cause of one of
+// them.
 func (u *UnreadableSamples) TooMany(name string, cause error) error {
 	n := len(u.Names())
 	if float64(n) <= math.Floor(float64(u.n)/100) {
@@ -61,15 +62,17 @@ func (u *UnreadableSamples) TooMany(name string, cause error) error {
 	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; one is %s: %w", n, u.n, name, cause)
 }
 
-// RedrawCounts counts the values of transformations that were drawn again, by the transformation's name.
+// RedrawCounts counts the values of transformations that were drawn again, by the transformation's
+// name.
 type RedrawCounts struct {
 	mu   sync.Mutex
 	by   map[string]*[2]int // thrown away, and draws in all
 	jobs map[string]bool    // whose draws are counted
 }
 
-// AddJob counts what the samples of a procedure's job are drawn. Several measures move them by the same draws, and what they are kept as comes without
-// a draw, so that each transformation is counted once for a trial.
+// AddJob counts what the samples of a procedure's job are drawn. Several measures move them by the
+// same draws, and what they are kept as comes without a draw, so that each transformation is
+// counted once for a trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return

@@ -16,7 +16,8 @@ func each(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews are the runs of a procedure: one for each trial, and where it wants a transformation one for each of them.
+// procedureViews are the runs of a procedure: one for each trial, and where it wants a
+// transformation one for each of them.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	subjects := []View{{}}
 	switch {
@@ -48,8 +49,8 @@ func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: t.CanonicalForm(), allValues: t.AllValues()}
 }
 
-// views lists the ways in which the inputs of a data set are moved: one that moves nothing where there is no other. Pairs
-// bring their own.
+// views lists the ways in which the inputs of a data set are moved: one that moves nothing where
+// there is no other. Pairs bring their own.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
 	if d.Entry.Pairs != nil {
@@ -65,7 +66,7 @@ func views(s *spec.Study, d *Data) []View {
 		for _, c := range t.Cells {
 			for trial := range s.Trials {
 				out = append(out, View{Name: t.Name, Parameter: c.Parameter, Trial: trial,
-					On: t.On, Per: t.Per, Transform: c.Law, canonical: c.Canonical})
+					On: t.On, Per: t.Per, Transform: c.Transform, canonical: c.Canonical})
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// ModelWork is what is left of a study for one model to do: its own cells, and those that compare it with later models. It
-// is what Run does with Options.Only naming that model.
+// ModelWork is what is left of a study for one model to do: its own cells, and those that compare
+// it with later models. It is what Run does with Options.Only naming that model.
 type ModelWork struct {
 	Model      string
 	Cells      int
@@ -15,8 +15,8 @@ type ModelWork struct {
 	InputBytes int64 // of an image as the model takes it
 }
 
-// Work tells what each model of the plan has to do, in the order of the study, without running anything. Cells that are
-// done are left out.
+// Work tells what each model of the plan has to do, in the order of the study, without running
+// anything. Cells that are done are left out.
 func (p *Plan) Work(o Options) []ModelWork {
 	var out []ModelWork
 	for _, m := range p.Models {

@@ -16,7 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A feeder runs a pass: it holds the engine's sessions, the accumulators, and what one batch looks like.
+// A feeder runs a pass: it holds the engine's sessions, the accumulators, and what one batch looks
+// like.
 type feeder struct {
 	*plan.Pass
 	cores   int
@@ -35,8 +36,8 @@ func (f *feeder) currentSamples() []string {
 	return f.current
 }
 
-// pendingTasks are the tasks of a view whose cells have not been given up. (The pass keeps its list while it is fed: who prepares
-// the next batches reads it too.)
+// pendingTasks are the tasks of a view whose cells have not been given up. (The pass keeps its list
+// while it is fed: who prepares the next batches reads it too.)
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {
@@ -62,9 +63,10 @@ func (f *feeder) close() error {
 	return first
 }
 
-// run feeds every task of the pass from its start to its end. After each batch it calls tick with the samples that the
-// engine has run; an error of tick ends the pass, as a cancelled context does, and leaves every accumulator in a
-// state that can be saved. A cell whose accumulator fails is given up, and the rest goes on.
+// run feeds every task of the pass from its start to its end. After each batch it calls tick with
+// the samples that the engine has run; an error of tick ends the pass, as a cancelled context does,
+// and leaves every accumulator in a state that can be saved. A cell whose accumulator fails is
+// given up, and the rest goes on.
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := f.prepare(ctx)
@@ -128,7 +130,8 @@ func (f *feeder) feed(ctx context.Context, it *batch) (forwards int, err error) 
 	return forwards, f.update(it)
 }
 
-// update gives every task of the item's view its batch. Tasks are independent of each other, so they share the cores.
+// update gives every task of the item's view its batch. Tasks are independent of each other, so
+// they share the cores.
 func (f *feeder) update(it *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
 	tasks := f.pendingTasks(it.view)
@@ -156,7 +159,7 @@ func (f *feeder) update(it *batch) error {
 			return err
 		}
 	}
-	for _, i := range inDepth(tasks, errs) {
+	for _, i := range byDepth(tasks, errs) {
 		if err := f.fail(tasks[i].Cell, tasks[i].FirstLayer(), it.names, errs[i]); err != nil {
 			return err
 		}
@@ -164,9 +167,9 @@ func (f *feeder) update(it *batch) error {
 	return nil
 }
 
-// inDepth lists the errors, those of the shallowest layer first and those of predictions last: NaN spreads with depth,
-// and where it arose is what a user wants to know.
-func inDepth(tasks []*plan.Task, errs []error) []int {
+// byDepth lists the errors, those of the shallowest layer first and those of predictions last: NaN
+// spreads with depth, and where it arose is what a user wants to know.
+func byDepth(tasks []*plan.Task, errs []error) []int {
 	depth := func(i int) int {
 		if d := tasks[i].Depth(); d >= 0 {
 			return d
@@ -200,7 +203,8 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) error {
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }
 
-// moveActivations applies the view's Ops to the clean feature maps that its tasks read moved, each once.
+// moveActivations applies the view's Ops to the clean feature maps that its tasks read moved, each
+// once.
 func (f *feeder) moveActivations(it *batch) {
 	type key struct {
 		reader *reader

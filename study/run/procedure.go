@@ -51,7 +51,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 			c.Procedure.Scored, err = c.Procedure.Gather(found)
 		}
 		if err == nil {
-			err = units.Keep()
+			err = units.Write()
 		}
 		return err
 	})
@@ -69,7 +69,8 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	return r.giveUp(c, "", nil, fmt.Errorf("%s: %w", c, err))
 }
 
-// representations is where the run keeps what layers make of samples; nil where there is no place for it.
+// representations is where the run keeps what layers make of samples; nil where there is no place
+// for it.
 func (r *runner) representations() *features.Store {
 	if r.Options.Representations == nil {
 		var err error

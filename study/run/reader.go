@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader runs one model of a pass: a session that reads what the pass's tasks want, and what it has read last.
+// A reader runs one model of a pass: a session that reads what the pass's tasks want, and what it
+// has read last.
 type reader struct {
 	model        *plan.Model
 	keep         []int // outputs of the model that stay before the softmax; nil: all
@@ -95,7 +96,8 @@ func (r *reader) moveActivation(layer onnx.Layer, ops []transform.Op) {
 	}
 }
 
-// applyToMaps moves one sample's feature maps. Channels-last maps are brought to c x h x w and back.
+// applyToMaps moves one sample's feature maps. Channels-last maps are brought to c x h x w and
+// back.
 func applyToMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	if !channelsLast {
 		op.Apply(dst, src)

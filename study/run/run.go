@@ -13,12 +13,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Run fills a folder with what is missing of a study: cells first, then scores.csv, scores.parquet and run.json. Where it
-// stops half-way (a cancelled context, a full disk, a kill), what was done stays, at most a minute's work is lost,
-// and the next Run goes on from there. With a part of the samples it leaves states for Merge, and no scores.
+// Run fills a folder with what is missing of a study: cells first, then scores.csv, scores.parquet
+// and run.json. Where it stops half-way (a cancelled context, a full disk, a kill), what was done
+// stays, at most a minute's work is lost, and the next Run goes on from there. With a part of the
+// samples it leaves states for Merge, and no scores.
 //
-// A model, a data set or a cell that fails does not end the run: the rest is done, and the error is a *Failures beside
-// the Result.
+// A model, a data set or a cell that fails does not end the run: the rest is done, and the error is
+// a *Failures beside the Result.
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
 	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
 	defer func() { telemetry.EndSpan(run, err) }()
@@ -43,13 +44,13 @@ func Execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
-	if err := r.NoteStart(); err != nil {
+	if err := r.WriteStart(); err != nil {
 		return nil, err
 	}
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	todo := plan.Passes(p.Cells, plan.Limits{Memory: plan.SharesOf(p.Study, o.Memory).Accumulators, Cores: o.Cores()}, o.Part)
+	todo := plan.Passes(p.Cells, plan.Limits{Memory: plan.ShareMemory(p.Study, o.Memory).Accumulators, Cores: o.Cores()}, o.Part)
 	procedures := p.PendingProcedures(o.Part)
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
@@ -72,7 +73,7 @@ func Execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 		}
 	}
 	if !o.Part.Whole() && o.Complete {
-		if err := r.CompleteWhatIsThere(ctx); err != nil {
+		if err := r.CompleteCells(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +83,8 @@ func Execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	return r.Finish(ctx)
 }
 
-// runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest tried again without it.
+// runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest
+// tried again without it.
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()
@@ -164,8 +166,8 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 	return nil
 }
 
-// shareCores gives the BLAS the threads that are left over where the tasks of a view run side by side: two layers on a
-// core each are faster than one after the other on two.
+// shareCores gives the BLAS the threads that are left over where the tasks of a view run side by
+// side: two layers on a core each are faster than one after the other on two.
 func (r *runner) shareCores(p *plan.Pass) {
 	if r.Options.BLAS == nil {
 		return
@@ -177,10 +179,11 @@ func (r *runner) shareCores(p *plan.Pass) {
 	r.Options.ShareBLAS(min(most, r.Options.Cores()))
 }
 
-// newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores them.
+// newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores
+// them.
 func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
-	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.SharesOf(r.Plan.Study, r.Options.Memory))
+	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, r.Options.Memory))
 	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
@@ -200,7 +203,8 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	return f, nil
 }
 
-// addAccumulator makes or restores a task's accumulator. That it cannot be made is its cell's failure.
+// addAccumulator makes or restores a task's accumulator. That it cannot be made is its cell's
+// failure.
 func (r *runner) addAccumulator(t *plan.Task) error {
 	if t.Cell.Failed {
 		return nil

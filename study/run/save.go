@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A failure to save now is
-// worse news than the end, and takes its place.
+// saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A
+// failure to save now is worse news than the end, and takes its place.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
@@ -63,7 +63,7 @@ func (r *runner) save(p *plan.Pass) error {
 		}
 	}
 	r.saved = time.Now()
-	if err := r.NoteProgress(); err != nil {
+	if err := r.WriteProgress(); err != nil {
 		return rundir.SaveError(err)
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// score computes the scores of the pass's tasks and writes the record of every cell that is complete.
+// score computes the scores of the pass's tasks and writes the record of every cell that is
+// complete.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, all := telemetry.Span(ctx, "score")
 	defer all.End()
@@ -74,7 +75,8 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 	return outcomes
 }
 
-// keepScores keeps the scores of a task until those of all its cell are there, which are then written.
+// keepScores keeps the scores of a task until those of all its cell are there, which are then
+// written.
 func (r *runner) keepScores(p *plan.Pass, o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.Cell

@@ -109,16 +109,16 @@ func send(ctx context.Context, out chan<- *batch, it *batch) error {
 	}
 }
 
-// A window reads the samples of a pass in order, in every frame that its models take.
-type window struct {
+// A sampleReader reads the samples of a pass in order, in every frame that its models take.
+type sampleReader struct {
 	*feeder
 	frames []dataset.Frame
 	next   []func() (dataset.Sample, error, bool) // for each frame
 	stops  []func()
 }
 
-func (f *feeder) newWindow(ctx context.Context, indices []int) *window {
-	w := &window{feeder: f, frames: f.frames()}
+func (f *feeder) newWindow(ctx context.Context, indices []int) *sampleReader {
+	w := &sampleReader{feeder: f, frames: f.frames()}
 	for _, frame := range w.frames {
 		next, stop := iter.Pull2(dataset.Read(ctx, f.Data().Source, indices, frame, dataset.ReadOptions{}))
 		w.next, w.stops = append(w.next, next), append(w.stops, stop)
@@ -137,14 +137,14 @@ func (p *feeder) frames() []dataset.Frame {
 	return frames
 }
 
-func (w *window) stop() {
+func (w *sampleReader) stop() {
 	for _, stop := range w.stops {
 		stop()
 	}
 }
 
 // collect reads the samples of the places from at to end, each in every frame.
-func (w *window) collect(at, end int) ([][]dataset.Sample, *batch, error) {
+func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) {
 	it := &batch{view: plan.CleanView, end: end}
 	samples := make([][]dataset.Sample, len(w.frames))
 	for place := at; place < end; place++ {
@@ -178,7 +178,7 @@ func (w *window) collect(at, end int) ([][]dataset.Sample, *batch, error) {
 }
 
 // sample reads the next sample in every frame. One that is bad in any is bad.
-func (w *window) sample() ([]dataset.Sample, error) {
+func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	var out []dataset.Sample
 	var bad error
 	for _, next := range w.next {
@@ -231,7 +231,7 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batc
 	}
 	var err error
 	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
-		images, failed := f.moved(samples[frame], v)
+		images, failed := f.transformSamples(samples[frame], v)
 		if err == nil {
 			err = failed
 		}
@@ -240,8 +240,8 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batc
 	return it, err
 }
 
-// moved moves images, shared out over the cores. Pairs bring theirs along.
-func (f *feeder) moved(samples []dataset.Sample, v plan.View) ([]tensor.Tensor, error) {
+// transformSamples moves images, shared out over the cores. Pairs bring theirs along.
+func (f *feeder) transformSamples(samples []dataset.Sample, v plan.View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group
 	group.SetLimit(f.cores)

@@ -18,7 +18,8 @@ type finishedFile struct {
 	Samples []sampleFile
 }
 
-// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left out.
+// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left
+// out.
 type sampleFile struct {
 	Statistic string
 	Index     []int
@@ -76,7 +77,8 @@ func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
 // samplesSuffix ends the name of the file beside a record that holds values for samples.
 const samplesSuffix = ".samples.json"
 
-// writeCell writes the record of a finished cell, and its samples first, so that a record is never without them.
+// writeCell writes the record of a finished cell, and its samples first, so that a record is never
+// without them.
 func (f Folder) writeCell(c *plan.Cell) error {
 	record := c.Identity()
 	record.Layers = c.ScoredLayers()

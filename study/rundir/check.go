@@ -42,12 +42,14 @@ const (
 // aside is where what is wrong is moved.
 const aside = "aside"
 
-// Check looks at every file of a run folder: cells, states and failures that are cut short, foreign or of no use, temporary files,
-// tables that do not say what the cells say. With fix it mends what it finds: what is wrong is moved into the folder
-// aside, temporary files and what is of no use any more are removed, tables are written again. A good cell is never
-// touched, and running the study again does what is missing.
+// Check looks at every file of a run folder: cells, states and failures that are cut short, foreign
+// or of no use, temporary files, tables that do not say what the cells say. With fix it mends what
+// it finds: what is wrong is moved into the folder aside, temporary files and what is of no use any
+// more are removed, tables are written again. A good cell is never touched, and running the study
+// again does what is missing.
 //
-// It opens the study of the folder to know which cells are wanted; where that cannot be done it looks at the files alone, and says so.
+// It opens the study of the folder to know which cells are wanted; where that cannot be done it
+// looks at the files alone, and says so.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -109,8 +111,8 @@ func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// wrong notes what is wrong with a file and, where that is asked for, mends it.
-func (c *checker) wrong(file, kind, why string, mend func(file string) (string, error)) error {
+// report notes what is wrong with a file and, where that is asked for, mends it.
+func (c *checker) report(file, kind, why string, mend func(file string) (string, error)) error {
 	f := Finding{File: file, Kind: kind, Why: why}
 	var err error
 	if c.fix && mend != nil {
@@ -136,12 +138,13 @@ func (c *checker) remove(file string) (string, error) {
 
 func (c *checker) record() error {
 	if _, err := scores.ReadRecord(c.folder.Path("run.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c.wrong("run.json", Damaged, err.Error(), c.moveAside)
+		return c.report("run.json", Damaged, err.Error(), c.moveAside)
 	}
 	return nil
 }
 
-// temporaries finds what runs that were killed left. What a living run may still write is left alone.
+// temporaries finds what runs that were killed left. What a living run may still write is left
+// alone.
 func (c *checker) temporaries() error {
 	now, err := folderClock(c.folder.Path("cells"))
 	if err != nil {
@@ -154,7 +157,7 @@ func (c *checker) temporaries() error {
 			if err != nil || info.IsDir() || !temporary.MatchString(filepath.Base(file)) || now.Sub(info.ModTime()) <= staleAfter {
 				continue
 			}
-			if err := c.wrong(filepath.Join(sub, filepath.Base(file)), Temporary, "a run that was killed left it", c.remove); err != nil {
+			if err := c.report(filepath.Join(sub, filepath.Base(file)), Temporary, "a run that was killed left it", c.remove); err != nil {
 				return err
 			}
 		}
@@ -203,19 +206,19 @@ func (c *checker) cell(name string) error {
 	file := filepath.Join("cells", name)
 	m := cellName.FindStringSubmatch(name)
 	if m == nil {
-		return c.wrong(file, Foreign, "it is no record of a cell", c.moveAside)
+		return c.report(file, Foreign, "it is no record of a cell", c.moveAside)
 	}
 	key, cell := m[1], c.wanted[m[1]]
 	if m[2] != ".json" {
 		return c.beside(file, key, m[2])
 	}
 	if _, err := scores.ReadCell(c.folder.Path(file)); err != nil {
-		return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
 	}
 	switch {
 	case cell != nil:
 		if _, err := c.folder.readCell(cell); err != nil {
-			return c.wrong(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
+			return c.report(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
 		}
 	case c.plan != nil:
 		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
@@ -224,11 +227,11 @@ func (c *checker) cell(name string) error {
 	return nil
 }
 
-// beside looks at what belongs to a cell besides its record: its per-sample values, and what was found of units. Where that is damaged
-// the cell is not whole, and is done again.
+// beside looks at what belongs to a cell besides its record: its per-sample values, and what was
+// found of units. Where that is damaged the cell is not whole, and is done again.
 func (c *checker) beside(file, key, suffix string) error {
 	if !c.good[key] {
-		return c.wrong(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
+		return c.report(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
 	}
 	what, err := "per-sample values are", error(nil)
 	switch path := c.folder.Path(file); suffix {
@@ -243,10 +246,10 @@ func (c *checker) beside(file, key, suffix string) error {
 		return nil
 	}
 	delete(c.good, key)
-	if err := c.wrong(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
+	if err := c.report(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
 		return err
 	}
-	return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+	return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
 }
 
 // readJSONFile reads per-sample values.
@@ -278,27 +281,27 @@ func (c *checker) state(name string) error {
 	file := filepath.Join("states", name)
 	m := stateName.FindStringSubmatch(name)
 	if m == nil {
-		return c.wrong(file, Foreign, "it is no state of a cell", c.moveAside)
+		return c.report(file, Foreign, "it is no state of a cell", c.moveAside)
 	}
 	f, err := openState(c.folder.Path(file))
 	if errors.Is(err, fs.ErrNotExist) { // a run that goes on has finished it
 		return nil
 	}
 	if err != nil {
-		return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
 	}
 	defer f.close()
 	cell := c.wanted[m[1]]
 	switch {
 	case f.Cell != m[1]:
-		return c.wrong(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
+		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
 	case c.good[m[1]]:
-		return c.wrong(file, Unwanted, "its cell is done", c.remove)
+		return c.report(file, Unwanted, "its cell is done", c.remove)
 	case c.plan != nil && cell == nil:
 		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
 	case cell != nil && cell.Procedure == nil:
 		if err := readable(cell, f); err != nil {
-			return c.wrong(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+			return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
 		}
 	}
 	return nil
@@ -340,12 +343,12 @@ func (c *checker) failures() error {
 		switch {
 		case err != nil:
 		case m == nil:
-			err = c.wrong(file, Foreign, "it is no record of a failure", c.moveAside)
+			err = c.report(file, Foreign, "it is no record of a failure", c.moveAside)
 		case c.good[m[1]]:
-			err = c.wrong(file, Unwanted, "its cell is done", c.remove)
+			err = c.report(file, Unwanted, "its cell is done", c.remove)
 		default:
 			if _, bad := scores.ReadFailure(c.folder.Path(file)); bad != nil {
-				err = c.wrong(file, Damaged, trimmed(bad, c.folder.Path(file)), c.moveAside)
+				err = c.report(file, Damaged, trimmed(bad, c.folder.Path(file)), c.moveAside)
 			}
 		}
 	}
@@ -378,7 +381,7 @@ func (c *checker) tables() error {
 	if err == nil && bytes.Equal(is, want.Bytes()) {
 		return nil
 	}
-	return c.wrong("scores.csv", Lacking, "it does not say what the cells say", func(string) (string, error) {
+	return c.report("scores.csv", Lacking, "it does not say what the cells say", func(string) (string, error) {
 		return "written again", c.folder.writeTables(rows)
 	})
 }

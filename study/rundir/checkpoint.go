@@ -48,7 +48,8 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error { return state(w) })
 	}
 	err := write()
-	// The folder of what is shared is made when something is, and goes with every run of the study that ends.
+	// The folder of what is shared is made when something is, and goes with every run of the study
+	// that ends.
 	for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 10; tries++ {
 		if err = os.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
 			err = write()

@@ -1,5 +1,5 @@
-// Package rundir reads and writes run folders: records of cells, states of what is unfinished, failures, tables and the
-// record of the run.
+// Package rundir reads and writes run folders: records of cells, states of what is unfinished,
+// failures, tables and the record of the run.
 //
 //	study.yaml         the study as resolved, with the hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
@@ -8,6 +8,6 @@
 //	failures/          what failed, and why
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// A Writer keeps what a run finds; Merge completes a folder from the states of shards; Check finds what is wrong with one;
-// ReadResult and ReadCells read it.
+// A Writer keeps what a run finds; Merge completes a folder from the states of shards; Check finds
+// what is wrong with one; ReadResult and ReadCells read it.
 package rundir

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Failures is the error of a run that went to its end but could not do all of its work. What could be done stands in
-// the run folder; each failure has a file under failures/, and running the study again tries what failed once more.
+// Failures is the error of a run that went to its end but could not do all of its work. What could
+// be done stands in the run folder; each failure has a file under failures/, and running the study
+// again tries what failed once more.
 type Failures struct {
 	Failed      []scores.Failure
 	Done, Cells int
@@ -28,8 +29,8 @@ func (e *Failures) Error() string {
 // Unwrap lets errors.As find the cause of any of them.
 func (e *Failures) Unwrap() []error { return e.causes }
 
-// FailCell gives a cell up: it keeps the error, what was being worked on and what the run said last, and the rest goes
-// on. With FailFast the error is returned and ends the run.
+// FailCell gives a cell up: it keeps the error, what was being worked on and what the run said
+// last, and the rest goes on. With FailFast the error is returned and ends the run.
 func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause error) error {
 	if r.Options.FailFast {
 		return cause
@@ -94,7 +95,8 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
 }
 
-// RemoveFailures forgets the failures of a key, those of its shards among them. One that cannot be removed harms nobody.
+// RemoveFailures forgets the failures of a key, those of its shards among them. One that cannot be
+// removed harms nobody.
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {

@@ -30,11 +30,12 @@ func Create(dir string) (Folder, error) {
 	if err != nil {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
-	f.sweep(now)
+	f.removeStale(now)
 	return f, nil
 }
 
-// folderClock is the time by the clock that stamps the files of a folder. That it cannot be written is an error.
+// folderClock is the time by the clock that stamps the files of a folder. That it cannot be written
+// is an error.
 func folderClock(dir string) (time.Time, error) {
 	probe, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
@@ -54,9 +55,10 @@ func folderClock(dir string) (time.Time, error) {
 // staleAfter is how old a temporary file is that no living run still writes.
 const staleAfter = time.Hour
 
-// sweep removes the temporary files of runs that were killed. One that cannot be removed harms nobody. now is by the
-// clock that stamps the folder's files: this machine's may be hours from it, and a living run's file would look old.
-func (f Folder) sweep(now time.Time) {
+// removeStale removes the temporary files of runs that were killed. One that cannot be removed
+// harms nobody. now is by the clock that stamps the folder's files: this machine's may be hours
+// from it, and a living run's file would look old.
+func (f Folder) removeStale(now time.Time) {
 	for _, sub := range []string{"", "cells", "states", "shared"} {
 		files, _ := f.list(sub, ".", ".tmp")
 		for _, file := range files {
@@ -67,8 +69,8 @@ func (f Folder) sweep(now time.Time) {
 	}
 }
 
-// list finds the files of a part of the folder by how their names start and end. Unlike a glob it does not mind what the
-// folder itself is called.
+// list finds the files of a part of the folder by how their names start and end. Unlike a glob it
+// does not mind what the folder itself is called.
 func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(sub))
 	var out []string
@@ -86,7 +88,8 @@ func (f Folder) Path(elem ...string) string {
 
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
-// state is where a cell's state stands: that of a part, or, for a procedure, which is not divided, its checkpoint.
+// state is where a cell's state stands: that of a part, or, for a procedure, which is not divided,
+// its checkpoint.
 func (f Folder) state(c *plan.Cell, p plan.Part) string {
 	if c.Procedure != nil {
 		p = plan.Part{}
@@ -97,8 +100,8 @@ func (f Folder) state(c *plan.Cell, p plan.Part) string {
 // shared is where cells of a procedure keep what they have in common.
 func (f Folder) shared(name string) string { return f.Path("shared", name+".bin") }
 
-// removeShared removes what cells had in common, once all are done. Where another run of the study saves there meanwhile, that
-// one removes it when it ends.
+// removeShared removes what cells had in common, once all are done. Where another run of the study
+// saves there meanwhile, that one removes it when it ends.
 func (f Folder) removeShared() error {
 	if err := os.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
 		return err

@@ -30,7 +30,7 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.sweep(server)
+	f.removeStale(server)
 	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)

@@ -18,8 +18,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A contact sheet of a transformation has a line for each of the first samples of the data: the image as it is, then under each value of
-// the transformation, as the first model sees it before its mean and deviation. The report shows it.
+// A contact sheet of a transformation has a line for each of the first samples of the data: the
+// image as it is, then under each value of the transformation, as the first model sees it before
+// its mean and deviation. The report shows it.
 
 const (
 	mostValues = 7  // of a transformation on a sheet
@@ -30,7 +31,8 @@ const (
 	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
 )
 
-// writeImages writes a sheet for each transformation of each data set, where the study asks for them.
+// writeImages writes a sheet for each transformation of each data set, where the study asks for
+// them.
 func (r *Writer) writeImages(ctx context.Context) error {
 	if r.Plan.Study.Images == 0 {
 		return nil
@@ -65,7 +67,8 @@ func (r *Writer) writeImages(ctx context.Context) error {
 	return nil
 }
 
-// writeSheet writes the sheet of one transformation, and what it shows. Data that are no images have none.
+// writeSheet writes the sheet of one transformation, and what it shows. Data that are no images
+// have none.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) error {
 	cells = cells[:min(len(cells), mostValues)]
 	first := cells[0]

@@ -16,13 +16,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Merge completes a run from the states that its shards have left in the given folders, and writes what an undivided
-// run would have written into the first of them. It opens the models and the data to see that the states are of this
-// study, and runs nothing.
+// Merge completes a run from the states that its shards have left in the given folders, and writes
+// what an undivided run would have written into the first of them. It opens the models and the data
+// to see that the states are of this study, and runs nothing.
 //
-// Where shards are missing or unfinished, what is complete is merged and written all the same, and the error is an
-// *Incomplete that names the rest; the run is then not marked as finished. A cell that fails does so alone, as in Run.
-// Merging again, or twice at once, is harmless.
+// Where shards are missing or unfinished, what is complete is merged and written all the same, and
+// the error is an *Incomplete that names the rest; the run is then not marked as finished. A cell
+// that fails does so alone, as in Run. Merging again, or twice at once, is harmless.
 func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -42,7 +42,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	if err != nil {
 		return nil, err
 	}
-	r.recallUnreadable()
+	r.readUnreadable()
 	r.dirs = dirs
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
@@ -60,9 +60,10 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	return r.Finish(ctx)
 }
 
-// CompleteWhatIsThere finishes the cells whose other parts have been left in the folder by now. Whichever shard ends
-// last finishes a cell; where several end at once each starts at another cell, and work done twice changes nothing.
-func (r *Writer) CompleteWhatIsThere(ctx context.Context) error {
+// CompleteCells finishes the cells whose other parts have been left in the folder by now. Whichever
+// shard ends last finishes a cell; where several end at once each starts at another cell, and work
+// done twice changes nothing.
+func (r *Writer) CompleteCells(ctx context.Context) error {
 	var err error
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
 		return err
@@ -76,7 +77,8 @@ func (r *Writer) CompleteWhatIsThere(ctx context.Context) error {
 	return nil
 }
 
-// mergeOrFail merges a cell, or notes what it lacks or why it fails. Only what ends the merge itself is an error.
+// mergeOrFail merges a cell, or notes what it lacks or why it fails. Only what ends the merge
+// itself is an error.
 func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete) error {
 	if c.Failed {
 		return nil
@@ -92,15 +94,15 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 	if !errors.As(err, &missing) {
 		return r.FailCell(c, "", nil, err)
 	}
-	if said := r.saidOf(c); len(said) > 0 && r.Options.Part.Whole() {
+	if said := r.shardErrors(c); len(said) > 0 && r.Options.Part.Whole() {
 		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(said, 2)))
 	}
 	lack.add(err)
 	return nil
 }
 
-// saidOf is what shards that have failed at a cell have said of it.
-func (r *Writer) saidOf(c *plan.Cell) []string {
+// shardErrors is what shards that have failed at a cell have said of it.
+func (r *Writer) shardErrors(c *plan.Cell) []string {
 	var out []string
 	for _, dir := range r.dirs {
 		for _, f := range (Folder{dir}).partFailures(c.Key) {
@@ -128,12 +130,12 @@ func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 // mergeCell merges the parts of a cell in the order of the samples and writes its record.
 func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if c.Procedure != nil {
-		return r.adoptCell(c)
+		return r.copyProcedureCell(c)
 	}
 	defer r.Stats.During(telemetry.Merging)()
 	parts, err := findParts(c, r.states)
 	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
-		if adopted, failed := r.adoptRecord(c); adopted || failed != nil {
+		if adopted, failed := r.copyRecord(c); adopted || failed != nil {
 			return failed
 		}
 	}
@@ -168,12 +170,13 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	return r.CompleteCell(c)
 }
 
-// adoptCell takes over the record of a procedure's cell, and what stands beside it, from the folder of the shard that has done it.
-func (r *Writer) adoptCell(c *plan.Cell) error {
+// copyProcedureCell takes over the record of a procedure's cell, and what stands beside it, from
+// the folder of the shard that has done it.
+func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	for _, dir := range r.dirs {
 		from := Folder{dir}
 		if record, err := from.readCell(c); err == nil {
-			if err := r.Folder.adoptFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
+			if err := r.Folder.copyFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
 				return err
 			}
 			c.Procedure.Scored = record.Layers
@@ -183,14 +186,15 @@ func (r *Writer) adoptCell(c *plan.Cell) error {
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
 }
 
-// adoptRecord copies the record of a cell that was finished in another of the folders, and its samples first.
-func (r *Writer) adoptRecord(c *plan.Cell) (bool, error) {
+// copyRecord copies the record of a cell that was finished in another of the folders, and its
+// samples first.
+func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	for _, dir := range r.dirs {
 		from := Folder{dir}
 		if from.dir == r.Folder.dir || !from.HasCell(c) {
 			continue
 		}
-		if err := r.Folder.adoptFiles(from, c.Key, samplesSuffix, ".json"); err != nil {
+		if err := r.Folder.copyFiles(from, c.Key, samplesSuffix, ".json"); err != nil {
 			return false, err
 		}
 		r.cellDone(c)
@@ -199,7 +203,8 @@ func (r *Writer) adoptRecord(c *plan.Cell) (bool, error) {
 	return false, nil
 }
 
-// mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores allow.
+// mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores
+// allow.
 func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFile) error {
 	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Cores()))
 	memory := int64(r.Plan.Study.Memory)

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in MODEL.pictures, each with what it shows in
-// a JSON file of the same name, if anything. A run takes them along for its report.
+// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in
+// MODEL.pictures, each with what it shows in a JSON file of the same name, if anything. A run takes
+// them along for its report.
 
 const (
 	modelImages     = "pictures/models" // in the run folder
@@ -27,7 +28,7 @@ func (r *Writer) copyModelImages() error {
 	}
 	for _, m := range r.Plan.Models {
 		base := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path()))
-		files, err := filepath.Glob(escaped(base+".pictures") + "/*.png")
+		files, err := filepath.Glob(escapeGlob(base+".pictures") + "/*.png")
 		if err != nil {
 			return err
 		}
@@ -40,8 +41,8 @@ func (r *Writer) copyModelImages() error {
 	return nil
 }
 
-// escaped is a path in which a glob finds nothing but itself.
-func escaped(path string) string {
+// escapeGlob is a path in which a glob finds nothing but itself.
+func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 

@@ -7,7 +7,8 @@ func Resume(p *plan.Plan, dir string, o plan.Options) error {
 	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
 }
 
-// Prepare makes the run folder and writes the study as resolved, for runs of some of the models (Options.Only) to read.
+// Prepare makes the run folder and writes the study as resolved, for runs of some of the models
+// (Options.Only) to read.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
 	folder, err := Create(dir)
 	if err != nil {

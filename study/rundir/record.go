@@ -17,8 +17,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// NoteProgress writes how far the run is. A run of some of the models leaves that to those who know the whole study.
-func (r *Writer) NoteProgress() error {
+// WriteProgress writes how far the run is. A run of some of the models leaves that to those who
+// know the whole study.
+func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
 	}
@@ -26,11 +27,11 @@ func (r *Writer) NoteProgress() error {
 	return err
 }
 
-// NoteStart writes what a folder is to be told by before there are scores. A run of some of the models writes the study, for Merge to
-// read, unless that stands there already.
-func (r *Writer) NoteStart() error {
+// WriteStart writes what a folder is to be told by before there are scores. A run of some of the
+// models writes the study, for Merge to read, unless that stands there already.
+func (r *Writer) WriteStart() error {
 	if r.Options.Only == nil {
-		return r.NoteProgress()
+		return r.WriteProgress()
 	}
 	before, err := os.ReadFile(r.Folder.Path("study.yaml"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +102,8 @@ func (r *Writer) Record(done bool) scores.Record {
 	return out
 }
 
-// descriptors returns the descriptors of the measures of the study, each once, in the order of Families; measures that
-// are not among Families come last, in the order of the study.
+// descriptors returns the descriptors of the measures of the study, each once, in the order of
+// Families; measures that are not among Families come last, in the order of the study.
 func descriptors(p *plan.Plan) []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, m := range p.Study.Measures {

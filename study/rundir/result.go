@@ -22,7 +22,8 @@ type Result struct {
 	Record scores.Record `json:"run"`
 }
 
-// Finish writes what is made of all cells: the tables of scores and of samples, the study as resolved, the record.
+// Finish writes what is made of all cells: the tables of scores and of samples, the study as
+// resolved, the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	rows, err := r.writeScores(r.Plan.Cells)
 	if err != nil {
@@ -49,12 +50,13 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.Folder.removeShared(); err != nil {
 		return nil, err
 	}
-	// Not read back: another run of the study in the same folder may be on its way, and its record says so.
+	// Not read back: another run of the study in the same folder may be on its way, and its record
+	// says so.
 	return &Result{Rows: rows, Record: record}, r.Outcome()
 }
 
-// finishWithout writes the scores of the cells that are complete, and a record that is not finished and says what is
-// missing.
+// finishWithout writes the scores of the cells that are complete, and a record that is not finished
+// and says what is missing.
 func (r *Writer) finishWithout(lack *Incomplete) (*Result, error) {
 	r.missing = lack.ByModel()
 	rows, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
@@ -90,7 +92,8 @@ func (f Folder) writeTables(rows []scores.Row) error {
 	return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
-// undone are the failures, and the cells that are missing for another reason: what no mean is to be taken over.
+// undone are the failures, and the cells that are missing for another reason: what no mean is to be
+// taken over.
 func (r *Writer) undone() []scores.Failure {
 	out := slices.Clone(r.failures.Failed)
 	for _, c := range r.Plan.Cells {
@@ -128,8 +131,8 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// Unmerged is the number of files in a run folder that hold what parts of the samples have gathered, each of one cell and one
-// part, and that wait for Merge.
+// Unmerged is the number of files in a run folder that hold what parts of the samples have
+// gathered, each of one cell and one part, and that wait for Merge.
 func Unmerged(dir string) (int, error) {
 	files, err := Folder{dir}.list("states", "", ".bin")
 	n := 0
@@ -141,8 +144,8 @@ func Unmerged(dir string) (int, error) {
 	return n, err
 }
 
-// ReadCells reads the cells of a run folder, with the means that are derived from them: scores with the replicates that intervals
-// of differences want, which the rows of ReadResult have no longer.
+// ReadCells reads the cells of a run folder, with the means that are derived from them: scores with
+// the replicates that intervals of differences want, which the rows of ReadResult have no longer.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))
@@ -153,14 +156,15 @@ func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	return scores.Derived(cells, undone...), record, err
 }
 
-// readUnfinished makes rows of the cells that a run on its way has finished, and of the means that are complete.
+// readUnfinished makes rows of the cells that a run on its way has finished, and of the means that
+// are complete.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 	cells, undone, err := f.readCells(r)
 	return scores.Table(r.Study, cells, undone...), err
 }
 
-// readCells reads the finished cells of the study as it is now. With them come the failures, and the cells whose means still wait
-// for others: no mean is to be taken over these.
+// readCells reads the finished cells of the study as it is now. With them come the failures, and
+// the cells whose means still wait for others: no mean is to be taken over these.
 func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
@@ -189,7 +193,8 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 	return cells, append(awaiting(r, done), r.Failed...), nil
 }
 
-// awaiting are the finished cells that belong to a mean with a cell that is neither finished nor failed.
+// awaiting are the finished cells that belong to a mean with a cell that is neither finished nor
+// failed.
 func awaiting(r scores.Record, done map[string]scores.Cell) []scores.Failure {
 	if len(r.Means) != len(r.Keys) {
 		return nil // by a program that did not write them

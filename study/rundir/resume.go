@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// forget starts a cell afresh.
-func forget(c *plan.Cell) {
+// restart starts a cell afresh.
+func restart(c *plan.Cell) {
 	for _, t := range c.Tasks {
 		t.Seen, t.Scored, t.Saved = 0, nil, 0
 	}
@@ -20,7 +20,7 @@ func forget(c *plan.Cell) {
 
 // Resume finds out what the folder holds already.
 func (r *Writer) Resume() error {
-	r.recallUnreadable()
+	r.readUnreadable()
 	for _, c := range r.Plan.Cells {
 		if r.Folder.HasCell(c) {
 			c.Done = true
@@ -39,18 +39,19 @@ func (r *Writer) Resume() error {
 		case err != nil:
 			return err
 		}
-		err = adopt(c, f)
+		err = restoreCell(c, f)
 		f.close()
 		if err != nil {
-			forget(c)
+			restart(c)
 			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Part), err)
 		}
 	}
 	return nil
 }
 
-// recallUnreadable takes over which samples an earlier run could not read, so that a record of finished cells keeps them.
-func (r *Writer) recallUnreadable() {
+// readUnreadable takes over which samples an earlier run could not read, so that a record of
+// finished cells keeps them.
+func (r *Writer) readUnreadable() {
 	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
 	if err != nil {
 		return // there was none
@@ -64,8 +65,8 @@ func (r *Writer) recallUnreadable() {
 	}
 }
 
-// adopt takes over what a state file says of the cell's tasks.
-func adopt(c *plan.Cell, f *stateFile) error {
+// restoreCell takes over what a state file says of the cell's tasks.
+func restoreCell(c *plan.Cell, f *stateFile) error {
 	for _, t := range c.Tasks {
 		e := f.entry(t.Name())
 		if e == nil {

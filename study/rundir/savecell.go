@@ -20,7 +20,7 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
 	}
-	if old != nil && !r.Options.Part.Whole() && complete(c, old, r.Options.Part) {
+	if old != nil && !r.Options.Part.Whole() && isComplete(c, old, r.Options.Part) {
 		return nil // another run of this shard was faster; what it has is not to be replaced by less
 	}
 	index := &stateIndex{Cell: c.Key, Part: r.Options.Part, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
@@ -43,8 +43,9 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	return err
 }
 
-// entryOf is what a state file is to say of a task, if anything. What this run does not hold is taken from the file
-// as it is now: another run of the study may have written it since this one read it.
+// entryOf is what a state file is to say of a task, if anything. What this run does not hold is
+// taken from the file as it is now: another run of the study may have written it since this one
+// read it.
 func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e stateEntry, ok bool) {
 	layer := t.Name()
 	if t.Scored != nil || acc != nil {

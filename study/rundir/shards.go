@@ -16,8 +16,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// stateFiles are the state files of run folders by the key of their cell. The folders are listed once: with a
-// thousand shards of a hundred models, listing them for each cell would take longer than merging.
+// stateFiles are the state files of run folders by the key of their cell. The folders are listed
+// once: with a thousand shards of a hundred models, listing them for each cell would take longer
+// than merging.
 type stateFiles map[string][]string
 
 func listStates(dirs []string) (stateFiles, error) {
@@ -63,8 +64,8 @@ func removeAll(files []string) error {
 
 var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 
-// findParts opens the states of all shards of a cell, in order. Shards that are missing or unfinished are named by an
-// error, a *MissingShards.
+// findParts opens the states of all shards of a cell, in order. Shards that are missing or
+// unfinished are named by an error, a *MissingShards.
 func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 	byCount := map[int]map[int]string{} // by the number of shards, by the shard
 	for _, file := range states[c.Key] {
@@ -77,7 +78,7 @@ func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 		if byCount[of] == nil {
 			byCount[of] = map[int]string{}
 		}
-		if other := byCount[of][i]; other == "" || !holds(c, other, plan.Part{Index: i, Of: of}) {
+		if other := byCount[of][i]; other == "" || !holdsPart(c, other, plan.Part{Index: i, Of: of}) {
 			byCount[of][i] = file
 		}
 	}
@@ -88,7 +89,7 @@ func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 		}
 	}
 	if best == 0 {
-		return nil, lacks(c, nil)
+		return nil, missingShards(c, nil)
 	}
 	return openParts(c, byCount[best], best)
 }
@@ -120,28 +121,28 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 			return parts, err
 		}
 		parts = append(parts, f)
-		if !complete(c, f, part) {
+		if !isComplete(c, f, part) {
 			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, of))
 		}
 	}
 	if len(missing) > 0 {
-		return parts, lacks(c, missing)
+		return parts, missingShards(c, missing)
 	}
 	return parts, nil
 }
 
-// holds reports whether a file has the whole of a part.
-func holds(c *plan.Cell, file string, part plan.Part) bool {
+// holdsPart reports whether a file has the whole of a part.
+func holdsPart(c *plan.Cell, file string, part plan.Part) bool {
 	f, err := openState(file)
 	if err != nil {
 		return false
 	}
 	defer f.close()
-	return complete(c, f, part)
+	return isComplete(c, f, part)
 }
 
-// complete reports whether a part holds every layer of the cell up to its end.
-func complete(c *plan.Cell, f *stateFile, part plan.Part) bool {
+// isComplete reports whether a part holds every layer of the cell up to its end.
+func isComplete(c *plan.Cell, f *stateFile, part plan.Part) bool {
 	_, hi := part.Places(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Part != part {
 		return false
@@ -154,7 +155,7 @@ func complete(c *plan.Cell, f *stateFile, part plan.Part) bool {
 	return true
 }
 
-func lacks(c *plan.Cell, shards []string) *MissingShards {
+func missingShards(c *plan.Cell, shards []string) *MissingShards {
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Shards: shards}
 }
 

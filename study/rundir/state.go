@@ -14,11 +14,13 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A state file (states/KEY.PART.bin) holds what a cell has gathered in one part of the samples: for each layer either the
-// serialised accumulator with the place that it has reached, or its scores where the layer is finished.
+// A state file (states/KEY.PART.bin) holds what a cell has gathered in one part of the samples: for
+// each layer either the serialised accumulator with the place that it has reached, or its scores
+// where the layer is finished.
 //
-// Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little endian), the index's
-// CRC-32C (4 bytes). The index stands last so that payloads can be written as they are made.
+// Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little
+// endian), the index's CRC-32C (4 bytes). The index stands last so that payloads can be written as
+// they are made.
 const stateMagic = "noether state 1\n"
 
 // stateIndex is the table of contents of a state file.
@@ -54,7 +56,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // maxIndex bounds the index, so that a damaged length does not ask for all the memory.
 const maxIndex = 256 << 20
 
-// writeState writes a state file whole or not at all. payload is called for each entry in turn, and fills in Size.
+// writeState writes a state file whole or not at all. payload is called for each entry in turn, and
+// fills in Size.
 func writeState(path string, index *stateIndex, payload func(w io.Writer, e *stateEntry) error) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<20)
@@ -102,7 +105,8 @@ type stateFile struct {
 	f *os.File
 }
 
-// openState opens a state file and reads its index. A missing file is an error satisfying os.ErrNotExist.
+// openState opens a state file and reads its index. A missing file is an error satisfying
+// os.ErrNotExist.
 func openState(path string) (*stateFile, error) {
 	f, err := os.Open(path)
 	if err != nil {

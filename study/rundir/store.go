@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A Store is a measure.Store of the accumulators of a pass: a file without a name in the run folder, made when something is
-// first written. It is gone when the run is, however that ends; where the system wants files to keep their names, it is swept
-// with other temporary files.
+// A Store is a measure.Store of the accumulators of a pass: a file without a name in the run
+// folder, made when something is first written. It is gone when the run is, however that ends;
+// where the system wants files to keep their names, it is swept with other temporary files.
 type Store struct {
 	Dir  string
 	end  atomic.Int64 // of what has been reserved

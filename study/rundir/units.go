@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// unitFiles gathers what a procedure found of single units, until its cell is written. They are held as they are written, which takes
-// a tenth of the room of the rows.
+// unitFiles gathers what a procedure found of single units, until its cell is written. They are
+// held as they are written, which takes a tenth of the room of the rows.
 type unitFiles struct {
 	r             *Writer
 	c             *plan.Cell
@@ -62,8 +62,9 @@ func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	return nil
 }
 
-// Keep writes what was gathered beside the record of the cell, which is written after it and so never without it.
-func (u *unitFiles) Keep() error {
+// Write writes what was gathered beside the record of the cell, which is written after it and so
+// never without it.
+func (u *unitFiles) Write() error {
 	write := func(name string, closing func() error, content *bytes.Buffer) error {
 		if err := closing(); err != nil {
 			return err
@@ -89,8 +90,9 @@ const (
 	curvesSuffix = ".curves.parquet"
 )
 
-// adoptFiles copies what another folder holds of a cell, one after the other; what it does not hold is left out.
-func (f Folder) adoptFiles(from Folder, key string, suffixes ...string) error {
+// copyFiles copies what another folder holds of a cell, one after the other; what it does not hold
+// is left out.
+func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	for _, suffix := range suffixes {
 		raw, err := os.ReadFile(from.Path("cells", key+suffix))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Between names the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or `all`.
+// Between names the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or
+// `all`.
 type Between struct {
 	All   bool
 	Pairs []ModelPair
@@ -68,8 +69,8 @@ func decodePair(n *config.Node) (ModelPair, error) {
 	return ModelPair{names[0], names[1]}, nil
 }
 
-// identity tells an entry of measures from others: one that compares models may stand beside one that compares clean and
-// moved layers.
+// identity tells an entry of measures from others: one that compares models may stand beside one
+// that compares clean and moved layers.
 func (m MeasureSpec) identity() string {
 	if m.Between.Given() {
 		return m.Name() + " between models"
@@ -102,8 +103,8 @@ func (b Between) check(models []Model) error {
 	return nil
 }
 
-// ModelPairs are the pairs of models that an entry asks for, as indices. All pairs are each once, or in both orders where that
-// makes a difference.
+// ModelPairs are the pairs of models that an entry asks for, as indices. All pairs are each once,
+// or in both orders where that makes a difference.
 func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	var out [][2]int
 	if m.Between.All {
@@ -181,7 +182,7 @@ func (m MeasureSpec) readsPenultimate() bool {
 }
 
 // addPairs adds the keys about pairs to the schema of a method's settings.
-func addPairs(schema map[string]any, use use) {
+func addPairs(schema map[string]any, use pairUse) {
 	name := map[string]any{"type": []string{"string", "number"}}
 	pair := map[string]any{"type": "array", "items": name, "minItems": 2, "maxItems": 2}
 	keys, _ := schema["properties"].(map[string]any)
@@ -196,7 +197,7 @@ func addPairs(schema map[string]any, use use) {
 	layers := config.Words(pairings)
 	layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
 	keys["layers"] = layers
-	if use == always {
+	if use == pairsRequired {
 		required, _ := schema["required"].([]string)
 		schema["required"] = append(required, "between")
 	}

@@ -6,21 +6,23 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// choose takes of a source what the entry says: by factors, then split, then shuffle, then limit.
-func (d Data) choose(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
-	first, last := d.measured()
+// chooseSamples takes of a source what the entry says: by factors, then split, then shuffle, then
+// limit.
+func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+	first, last := d.orderFactors()
 	src, err := d.measure(src, first)
 	if err != nil {
 		return nil, err
 	}
-	if src, err = d.taken(ctx, src, seed); err != nil {
+	if src, err = d.selectSamples(ctx, src, seed); err != nil {
 		return nil, err
 	}
 	return d.measure(src, last)
 }
 
-// measured are the factors to be computed, those that where asks for first: the others are not needed to choose samples.
-func (d Data) measured() (first, last []string) {
+// orderFactors are the factors to be computed, those that where asks for first: the others are not
+// needed to choose samples.
+func (d Data) orderFactors() (first, last []string) {
 	for _, name := range d.Factors {
 		if _, asked := d.Where[name]; asked {
 			first = append(first, name)
@@ -39,8 +41,8 @@ func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error
 	return src, nil
 }
 
-// taken is what choose takes.
-func (d Data) taken(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+// selectSamples is what choose takes.
+func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {
 		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {

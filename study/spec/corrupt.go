@@ -16,8 +16,8 @@ type corruptKeys struct {
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"1 to 5; all five where not given. Each kind at each severity is a data set of its own, named NAME/KIND-SEVERITY"`
 }
 
-// expandCorruptions replaces, in the file as it was read, every entry of data with several corruptions by an entry for
-// each.
+// expandCorruptions replaces, in the file as it was read, every entry of data with several
+// corruptions by an entry for each.
 func expandCorruptions(study *config.Node) error {
 	data := study.Get("data")
 	if data == nil {
@@ -100,8 +100,8 @@ func (k *corruptKeys) complete(at *config.Node) error {
 	return nil
 }
 
-// damage wraps the source in the one corruption of an expanded entry.
-func (d Data) damage(src dataset.Source, seed uint64) dataset.Source {
+// corrupt wraps the source in the one corruption of an expanded entry.
+func (d Data) corrupt(src dataset.Source, seed uint64) dataset.Source {
 	if d.Corrupt == nil {
 		return src
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// A Study is a study file: which models are measured on which data, under which transformations, by which measures.
-// The keys are a public contract; see docs/reference/study-file.md.
+// A Study is a study file: which models are measured on which data, under which transformations, by
+// which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
 	Name       string        `key:"name,required" doc:"name of the study, carried to every score"`
 	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw"`
@@ -36,8 +36,8 @@ type Study struct {
 // DefaultMemory is the bound on accumulators where a study names none.
 const DefaultMemory = 256 << 20
 
-// MaxCells is the most cells that a study may have. A larger one is nearly always a slip in a list of values, and
-// would fill a folder with more files than file systems like.
+// MaxCells is the most cells that a study may have. A larger one is nearly always a slip in a list
+// of values, and would fill a folder with more files than file systems like.
 const MaxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
@@ -49,7 +49,8 @@ func Load(path string, vars map[string]string) (*Study, error) {
 	return Parse(path, data, vars)
 }
 
-// Parse reads the text of a study file; path says where relative paths start and is named in errors.
+// Parse reads the text of a study file; path says where relative paths start and is named in
+// errors.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	node, err := config.Parse(path, data, vars)
 	if err != nil {
@@ -182,7 +183,8 @@ func (Size) JSONSchema() map[string]any {
 
 var sizeUnit = regexp.MustCompile(`[KMGT]?i?B$`)
 
-// ParseSize reads a number of bytes with an optional unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB.
+// ParseSize reads a number of bytes with an optional unit: B, KB, MB, GB, TB (powers of 1000), KiB,
+// MiB, GiB, TiB.
 func ParseSize(text string) (Size, error) {
 	var number float64
 	var unit string

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// find is a path as it can be opened: what a URL names is fetched, and an archive is the folder with what it holds. sum is
-// the SHA-256 that the file must have, or "". Errors have the place in the study file.
+// find is a path as it can be opened: what a URL names is fetched, and an archive is the folder
+// with what it holds. sum is the SHA-256 that the file must have, or "". Errors have the place in
+// the study file.
 func (s *Study) find(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
@@ -50,8 +51,8 @@ func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error))
 	return "", p.Errorf("%v", err)
 }
 
-// FindModel is the path of a model's file. Of one at a URL the files with its weights are fetched as well; its hash is
-// checked where it is opened.
+// FindModel is the path of a model's file. Of one at a URL the files with its weights are fetched
+// as well; its hash is checked where it is opened.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	p := spec.ONNX
 	address := s.resolve(p.text)
@@ -61,8 +62,8 @@ func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	return s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
 }
 
-// OpenCache makes ready to fetch what the study names by URL. A machine without a place for a cache is good enough for
-// studies that name none.
+// OpenCache makes ready to fetch what the study names by URL. A machine without a place for a cache
+// is good enough for studies that name none.
 func (s *Study) OpenCache(warn func(string)) {
 	if s.cache == nil {
 		if s.cache, s.noCache = fetch.Default(); s.noCache == nil {

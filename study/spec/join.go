@@ -69,5 +69,5 @@ func (k *joinKeys) open(ctx context.Context, s *Study, _ Data) (dataset.Source, 
 		}
 		names, parts = append(names, d.Name), append(parts, part)
 	}
-	return opened(dataset.Concat(names, parts))
+	return asSource(dataset.Concat(names, parts))
 }

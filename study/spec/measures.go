@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// A Family is a measure, comparison or procedure as a study file names it: its settings, with their defaults and their documentation in tags, and
-// how it is made from them.
+// A Family is a measure, comparison or procedure as a study file names it: its settings, with their
+// defaults and their documentation in tags, and how it is made from them.
 type Family struct {
 	Name       string
 	Descriptor measure.Descriptor
@@ -23,15 +23,15 @@ type Family struct {
 	schema func() map[string]any
 }
 
-// Families are the measures that a study can name, in the order in which reports show them. A new one is a package
-// under measure and a line here.
+// Families are the measures that a study can name, in the order in which reports show them. A new
+// one is a package under measure and a line here.
 func Families() []Family {
 	return []Family{
-		family(prediction.AccuracyDescriptor(), plain(prediction.Accuracy)),
-		family(prediction.EffectiveInvarianceDescriptor(), plain(prediction.EffectiveInvariance)),
-		family(prediction.DivergenceDescriptor(), plain(prediction.Divergence)),
-		family(seis.Descriptor(), plain(seis.New)),
-		family(distance.Descriptor(), plain(distance.New)),
+		family(prediction.AccuracyDescriptor(), withoutError(prediction.Accuracy)),
+		family(prediction.EffectiveInvarianceDescriptor(), withoutError(prediction.EffectiveInvariance)),
+		family(prediction.DivergenceDescriptor(), withoutError(prediction.Divergence)),
+		family(seis.Descriptor(), withoutError(seis.New)),
+		family(distance.Descriptor(), withoutError(distance.New)),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),
 		family(firing.Descriptor(), firing.New),

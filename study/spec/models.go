@@ -51,8 +51,8 @@ func (Value) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 
-// Place points at the value of the entry that an error of model.Open comes from, where it comes from one: as near to it as
-// the entry names it.
+// Place points at the value of the entry that an error of model.Open comes from, where it comes
+// from one: as near to it as the entry names it.
 func (m Model) Place(err error) error {
 	var from *model.SettingError
 	if !errors.As(err, &from) || m.node == nil {
@@ -72,7 +72,8 @@ func (m Model) Place(err error) error {
 	return at.Errorf("%w", err)
 }
 
-// Errorf returns an error at a key of the entry in the study file, or at the entry where it lacks the key.
+// Errorf returns an error at a key of the entry in the study file, or at the entry where it lacks
+// the key.
 func (m Model) Errorf(key, format string, args ...any) error {
 	if at := m.node.Get(key); at != nil {
 		return at.Errorf(format, args...)

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/model"
 )
 
-// OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images or of sounds, CIFAR-10 or -100, MNIST and its
-// kin, npy or npz.
+// OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images or
+// of sounds, CIFAR-10 or -100, MNIST and its kin, npy or npz.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	kind, err := guessKind(path)
 	if err != nil {
@@ -18,22 +18,22 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	}
 	switch kind {
 	case "cifar10":
-		return opened(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: []string{path}}))
+		return asSource(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: []string{path}}))
 	case "cifar100":
-		return opened(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: []string{path}}))
+		return asSource(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: []string{path}}))
 	case "idx":
-		return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: path}))
+		return asSource(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: path}))
 	case "sound":
-		return opened(dataset.OpenAudio(ctx, dataset.AudioOptions{Dir: path}))
+		return asSource(dataset.OpenAudio(ctx, dataset.AudioOptions{Dir: path}))
 	case "arrays":
-		return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
+		return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 	}
-	return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 }
 
-// PreprocessFor is the preprocessing that a text names: a preset such as imagenet, or the path of a preprocessor_config.json.
-// An empty text stands for the preprocessor_config.json beside the model, and for none where there is none; found is the
-// file that was taken.
+// PreprocessFor is the preprocessing that a text names: a preset such as imagenet, or the path of a
+// preprocessor_config.json. An empty text stands for the preprocessor_config.json beside the model,
+// and for none where there is none; found is the file that was taken.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")

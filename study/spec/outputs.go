@@ -20,7 +20,8 @@ func (d Data) Place(err error) error {
 	return at.Errorf("%w", err)
 }
 
-// Outputs tells which output of a model each class of the data is, and whether other outputs are left out.
+// Outputs tells which output of a model each class of the data is, and whether other outputs are
+// left out.
 func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
 	known := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
@@ -46,7 +47,8 @@ func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err
 	return nil, false, fmt.Errorf("the data have %d classes and the model %d: say with classes: which output each class is (%s, ...)", len(names), classes, names[0])
 }
 
-// Placed reports whether it is known which of a model's outputs each class of the data is, without a word on it in the study.
+// Placed reports whether it is known which of a model's outputs each class of the data is, without
+// a word on it in the study.
 func Placed(names []string, classes int) bool {
 	_, _, err := Data{}.Outputs(names, classes)
 	return err == nil

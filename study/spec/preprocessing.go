@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/model"
 )
 
-// Preprocessing is the preprocessing of the entry, else that of a preprocessor_config.json beside the model, else none.
+// Preprocessing is the preprocessing of the entry, else that of a preprocessor_config.json beside
+// the model, else none.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
 	case spec.Preprocess.config != nil:

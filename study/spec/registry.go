@@ -28,13 +28,13 @@ func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, erro
 	}
 }
 
-// plain is for methods that accept every setting that their tags allow.
-func plain[S any, M measure.Method](make func(S) M) func(S) (M, error) {
+// withoutError is for methods that accept every setting that their tags allow.
+func withoutError[S any, M measure.Method](make func(S) M) func(S) (M, error) {
 	return func(s S) (M, error) { return make(s), nil }
 }
 
-// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`; for what compares models, with the pairs that it
-// compares: `similarity: {between: [a, b], layers: same}`.
+// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`; for what compares
+// models, with the pairs that it compares: `similarity: {between: [a, b], layers: same}`.
 type MeasureSpec struct {
 	measure.Method
 	Between Between
@@ -94,7 +94,7 @@ func (m *MeasureSpec) DecodeNode(n *config.Node) error {
 func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	use := f.between()
 	var err error
-	if use != never {
+	if use != pairsNever {
 		if settings, err = m.takePairs(settings); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 		return err
 	}
 	switch {
-	case use == always && !m.Between.Given():
+	case use == pairsRequired && !m.Between.Given():
 		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
 	case m.Pairing != "" && !m.Between.Given():
 		return settings.Errorf("layers says how layers are paired between models, and wants between: [a, b]")
@@ -141,10 +141,10 @@ func (MeasureSpec) JSONSchema() map[string]any {
 		s := f.schema()
 		s["description"] = f.Descriptor.Question
 		use := f.between()
-		if use != always {
+		if use != pairsRequired {
 			names = append(names, f.Name)
 		}
-		if use != never {
+		if use != pairsNever {
 			addPairs(s, use)
 		}
 		settings[f.Name] = s
@@ -155,30 +155,30 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A use says whether a method concerns pairs of models.
-type use int
+// A pairUse says whether a method concerns pairs of models.
+type pairUse int
 
 const (
-	never use = iota
-	sometimes
-	always
+	pairsNever pairUse = iota
+	pairsOptional
+	pairsRequired
 )
 
 // between tells whether pairs of models can, or must, be named for the family.
-func (f Family) between() use {
+func (f Family) between() pairUse {
 	method, err := f.decode(&config.Node{})
 	if err != nil {
-		return never // no method without settings of its own
+		return pairsNever // no method without settings of its own
 	}
 	switch m := method.(type) {
 	case measure.Comparison:
-		return sometimes
+		return pairsOptional
 	case procedure.Procedure:
 		if m.Needs().Pair {
-			return always
+			return pairsRequired
 		}
 	}
-	return never
+	return pairsNever
 }
 
 // Errorf returns an error at the measure's name in the study file.

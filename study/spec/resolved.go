@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Resolved is the text of the study as it was run: paths absolute, variables filled in, the SHA-256 of every model and
-// the fingerprint of every data set beside it. It is a study file itself, and running it checks the hashes.
+// Resolved is the text of the study as it was run: paths absolute, variables filled in, the SHA-256
+// of every model and the fingerprint of every data set beside it. It is a study file itself, and
+// running it checks the hashes.
 func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
@@ -20,7 +21,8 @@ func (s *Study) Resolved() (string, error) {
 	return string(raw), err
 }
 
-// KeepHashes takes over the hashes of models, unless isOpen says that they are open here, from the study as others have resolved it.
+// KeepHashes takes over the hashes of models, unless isOpen says that they are open here, from the
+// study as others have resolved it.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Sharing says between which models of two studies, and how, their shared invariances are looked for.
+// Sharing says between which models of two studies, and how, their shared invariances are looked
+// for.
 type Sharing struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have
@@ -19,9 +20,10 @@ type Sharing struct {
 	Steps  int
 }
 
-// Share is a study of STIR between models of two studies, in both directions, on data that both name, as the first has them: by the
-// optimiser adam, with the first study's seed. A model is called by its name and the study that it is of: "resnet20 (A)",
-// "resnet20 (B)". Paths must be absolute, as they are in the resolved study of a run folder.
+// Share is a study of STIR between models of two studies, in both directions, on data that both
+// name, as the first has them: by the optimiser adam, with the first study's seed. A model is
+// called by its name and the study that it is of: "resnet20 (A)", "resnet20 (B)". Paths must be
+// absolute, as they are in the resolved study of a run folder.
 func Share(a, b *Study, s Sharing) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {

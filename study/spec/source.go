@@ -13,16 +13,17 @@ type opener interface {
 	open(ctx context.Context, s *Study, d Data) (dataset.Source, error)
 }
 
-// OpenData opens an entry of data: the source that it names, the samples that it chooses, corrupted where it says so.
+// OpenData opens an entry of data: the source that it names, the samples that it chooses, corrupted
+// where it says so.
 func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
 	src, err := s.openSource(ctx, d)
 	if err == nil {
-		src, err = d.choose(ctx, src, s.Seed)
+		src, err = d.chooseSamples(ctx, src, s.Seed)
 	}
 	if err != nil {
 		return nil, err
 	}
-	src = d.damage(src, s.Seed)
+	src = d.corrupt(src, s.Seed)
 	if src.Len() == 0 {
 		return nil, d.node.Errorf("there are no samples")
 	}
@@ -64,7 +65,7 @@ func (k *cifar10Keys) open(ctx context.Context, s *Study, d Data) (dataset.Sourc
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
+	return asSource(dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
 }
 
 func (k *cifar100Keys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -72,7 +73,7 @@ func (k *cifar100Keys) open(ctx context.Context, s *Study, d Data) (dataset.Sour
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
+	return asSource(dataset.OpenCIFAR100(ctx, dataset.CIFAROptions{Paths: paths, Part: k.Part, Coarse: k.Labels == "coarse"}))
 }
 
 func (k *idxKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -80,7 +81,7 @@ func (k *idxKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, e
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: paths[0], Labels: paths[1], Part: k.Part}))
+	return asSource(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: paths[0], Labels: paths[1], Part: k.Part}))
 }
 
 func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -88,7 +89,7 @@ func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: k.Layout, Pattern: k.Pattern, Label: k.Label}))
+	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: k.Layout, Pattern: k.Pattern, Label: k.Label}))
 }
 
 func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -96,7 +97,7 @@ func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Labels: paths[1], Label: k.Label, Pattern: k.Pattern, Layout: k.Layout})))
+	return asSource(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Labels: paths[1], Label: k.Label, Pattern: k.Pattern, Layout: k.Layout})))
 }
 
 func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
@@ -104,7 +105,7 @@ func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
+	return asSource(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
 }
 
 // options adds what the keys say about items.
@@ -118,7 +119,7 @@ func (k *arraysKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	if err != nil {
 		return nil, err
 	}
-	return opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
+	return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
 }
 
 // open opens two folders, or two files of arrays.
@@ -130,34 +131,34 @@ func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	var halves [2]dataset.Source
 	for i, path := range paths {
 		if strings.HasSuffix(path, ".npy") || strings.HasSuffix(path, ".npz") {
-			halves[i], err = opened(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
+			halves[i], err = asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 		} else {
-			halves[i], err = opened(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+			halves[i], err = asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return opened(dataset.Pair(ctx, halves[0], halves[1], k.By))
+	return asSource(dataset.Pair(ctx, halves[0], halves[1], k.By))
 }
 
 func (k *shapesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
-	return opened(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
+	return asSource(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
 		Scale: k.Scale, Rotation: k.Rotation, X: k.X, Y: k.Y, Hue: k.Hue}))
 }
 
 func (k *tonesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
-	return opened(dataset.OpenTones(dataset.TonesOptions{N: k.N, Rate: k.Rate, Length: k.Length, Seed: k.Seed,
+	return asSource(dataset.OpenTones(dataset.TonesOptions{N: k.N, Rate: k.Rate, Length: k.Length, Seed: k.Seed,
 		Pitch: k.Pitch, Loudness: k.Loudness, Beats: k.Beats, Bright: k.Bright}))
 }
 
 func (k *gratingsKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
-	return opened(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,
+	return asSource(dataset.OpenGratings(dataset.GratingsOptions{Size: k.Size, Channels: k.Channels,
 		Frequencies: k.Frequencies, Orientations: k.Orientations, Phases: k.Phases}))
 }
 
-// opened keeps a typed nil from becoming a Source.
-func opened[S dataset.Source](s S, err error) (dataset.Source, error) {
+// asSource keeps a typed nil from becoming a Source.
+func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,8 @@ type Guess struct {
 	Unplaced bool     // which outputs these are is not known
 }
 
-// Template writes a commented study file for a model and data, to be run as it is and changed from there.
+// Template writes a commented study file for a model and data, to be run as it is and changed from
+// there.
 func Template(g Guess) (string, error) {
 	kind, err := guessKind(g.DataHere)
 	if err != nil {
@@ -60,7 +61,8 @@ func countedTo(n int) string {
 	return strings.TrimPrefix(text, ", ")
 }
 
-// NameOf is the name that a path suggests: its last part without its ending, or the folder's where that part says nothing.
+// NameOf is the name that a path suggests: its last part without its ending, or the folder's where
+// that part says nothing.
 func NameOf(path string) string {
 	base := filepath.Base(path)
 	if folder := filepath.Base(filepath.Dir(path)); base == "model.onnx" && folder != "." && folder != ".." {

@@ -14,8 +14,8 @@ type choice struct {
 	args      transform.Args
 }
 
-// decodeArgs reads the value of a kind: nothing; a number, word or range that stands for its short parameters; or a
-// mapping of parameters, in which values and range stand for the short ones.
+// decodeArgs reads the value of a kind: nothing; a number, word or range that stands for its short
+// parameters; or a mapping of parameters, in which values and range stand for the short ones.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {

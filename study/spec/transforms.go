@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Transform is an entry of transforms: a name, the transformation, how it is drawn and what it is applied to.
+// A Transform is an entry of transforms: a name, the transformation, how it is drawn and what it is
+// applied to.
 //
 //	{name: quarter, rotate: {values: [90, 180, 270]}}
 //	{name: tilt, rotate: [-15, 15], per: trial}
@@ -25,7 +26,7 @@ type Transform struct {
 // A TransformCell is a transformation with one value of each listed parameter.
 type TransformCell struct {
 	Parameter string // the value, as written to scores; "" where there is only one
-	Law       transform.Transform
+	Transform transform.Transform
 	Canonical any // JSON that tells it from every other
 
 	number *transform.Distribution // what transform.Parameter of a draw lies within; nil where there is no such number
@@ -104,7 +105,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 		if t.On == "activations" && !transform.OnMaps(v.law) {
 			return n.Errorf("%s cannot be applied to activations: it is about images, not about places", kind.Text)
 		}
-		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Law: v.law, Canonical: v.canonical, number: v.number})
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.law, Canonical: v.canonical, number: v.number})
 	}
 	return nil
 }
@@ -117,7 +118,8 @@ type variant struct {
 	number    *transform.Distribution
 }
 
-// decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed values.
+// decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed
+// values.
 func decodeKind(kind, value *config.Node) ([]variant, error) {
 	if kind.Text == "sequence" {
 		return decodeSequence(value)
@@ -145,8 +147,8 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	return out, nil
 }
 
-// numberOf is the law of the number that describes the transformation's draws: of the first of its short parameters. Nil where draws
-// have no such number.
+// numberOf is the law of the number that describes the transformation's draws: of the first of its
+// short parameters. Nil where draws have no such number.
 func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Distribution {
 	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
 		return nil
@@ -166,7 +168,7 @@ func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *t
 func (t *Transform) AllValues() *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
-		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Law})
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Transform})
 		if out.Range != nil && c.number != nil {
 			wide := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
 			out.Range = &wide

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Trial is the study cut down to so many samples of each data set, the first value of the first transformation and one
-// trial: what it takes tells what the whole takes.
+// Trial is the study cut down to so many samples of each data set, the first value of the first
+// transformation and one trial: what it takes tells what the whole takes.
 func (s *Study) Trial(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)

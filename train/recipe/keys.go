@@ -140,7 +140,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		case t.On != "input" || t.Per != "sample":
 			return at.Errorf("an augmentation is drawn for each sample of the input: leave out per and on")
 		}
-		laws, a.steps = append(laws, t.Cells[0].Law), append(a.steps, t.Cells[0].Canonical)
+		laws, a.steps = append(laws, t.Cells[0].Transform), append(a.steps, t.Cells[0].Canonical)
 	}
 	if a.laws = laws; len(laws) > 0 {
 		a.Law = laws

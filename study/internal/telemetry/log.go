@@ -22,7 +22,7 @@ func NewLogger(to *slog.Logger) Logger {
 	if to == nil {
 		return Logger{slog.New(memory), last}
 	}
-	return Logger{slog.New(&both{memory, to.Handler()}), last}
+	return Logger{slog.New(&teeHandler{memory, to.Handler()}), last}
 }
 
 // Recent returns the last lines, oldest first.
@@ -55,12 +55,12 @@ func (l *lastLines) lines() []string {
 	return append([]string(nil), l.kept...)
 }
 
-// both hands a record to the memory, and to another handler where that one wants it.
-type both struct{ memory, to slog.Handler }
+// teeHandler hands a record to the memory, and to another handler where that one wants it.
+type teeHandler struct{ memory, to slog.Handler }
 
-func (b *both) Enabled(context.Context, slog.Level) bool { return true }
+func (b *teeHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (b *both) Handle(ctx context.Context, r slog.Record) error {
+func (b *teeHandler) Handle(ctx context.Context, r slog.Record) error {
 	b.memory.Handle(ctx, r)
 	if b.to.Enabled(ctx, r.Level) {
 		return b.to.Handle(ctx, r)
@@ -68,10 +68,10 @@ func (b *both) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-func (b *both) WithAttrs(as []slog.Attr) slog.Handler {
-	return &both{b.memory.WithAttrs(as), b.to.WithAttrs(as)}
+func (b *teeHandler) WithAttrs(as []slog.Attr) slog.Handler {
+	return &teeHandler{b.memory.WithAttrs(as), b.to.WithAttrs(as)}
 }
 
-func (b *both) WithGroup(name string) slog.Handler {
-	return &both{b.memory.WithGroup(name), b.to.WithGroup(name)}
+func (b *teeHandler) WithGroup(name string) slog.Handler {
+	return &teeHandler{b.memory.WithGroup(name), b.to.WithGroup(name)}
 }

@@ -1,4 +1,5 @@
-// Package telemetry counts what a run does, times its stages, traces it and keeps the last lines of its log.
+// Package telemetry counts what a run does, times its stages, traces it and keeps the last lines of
+// its log.
 package telemetry
 
 import (
@@ -33,7 +34,8 @@ const (
 
 var stageNames = [stages]string{"open", "decode", "transform", "wait", "engine", "measure", "score", "save", "merge", "procedure"}
 
-// Stats are what a run counts, for whoever watches it. The methods may be called while the run goes on.
+// Stats are what a run counts, for whoever watches it. The methods may be called while the run goes
+// on.
 type Stats struct {
 	Started             time.Time
 	took                [stages]atomic.Int64 // nanoseconds

@@ -11,7 +11,8 @@ func (p *Plan) Resolved() (string, error) {
 	return p.Study.Resolved()
 }
 
-// KeepHashes takes over the hashes of models that are not open here from the study as others have resolved it.
+// KeepHashes takes over the hashes of models that are not open here from the study as others have
+// resolved it.
 func (p *Plan) KeepHashes(resolved []byte) {
 	p.Study.KeepHashes(resolved, func(i int) bool { return p.find(i) != nil })
 }

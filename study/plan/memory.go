@@ -14,8 +14,8 @@ const (
 	minWorkingMemory = 8 << 10  // bytes a sample that the engine uses inside
 )
 
-// A memoryShares is the memory that a pass may take. It follows from the study's bound and from what the process may hold at all;
-// nothing but speed depends on it.
+// A memoryShares is the memory that a pass may take. It follows from the study's bound and from
+// what the process may hold at all; nothing but speed depends on it.
 type memoryShares struct {
 	Accumulators int64 // of a pass; one that takes more by itself runs alone
 	activations  int64
@@ -27,9 +27,9 @@ const (
 	leastBuffer = 4 << 20   // below this a batch costs more than it saves
 )
 
-// SharesOf shares out the study's bound: by default a quarter of it again for activations. Where the process may hold
-// little, accumulators get half of that at most, and buffers a quarter.
-func SharesOf(s *spec.Study, limit int64) memoryShares {
+// ShareMemory shares out the study's bound: by default a quarter of it again for activations. Where
+// the process may hold little, accumulators get half of that at most, and buffers a quarter.
+func ShareMemory(s *spec.Study, limit int64) memoryShares {
 	memory := int64(s.Memory)
 	out := memoryShares{memory, min(activationMemory, max(memory/4, leastBuffer)), min(imageMemory, max(memory/8*3, leastBuffer))}
 	if limit > 0 {
@@ -44,8 +44,9 @@ func SharesOf(s *spec.Study, limit int64) memoryShares {
 // available is what a limit leaves to a pass.
 func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
 
-// MemoryWarning warns of a study whose accumulators may hold more than the process may. The study's bound is not changed for it:
-// scores depend on it, since it decides which intervals can be afforded.
+// MemoryWarning warns of a study whose accumulators may hold more than the process may. The study's
+// bound is not changed for it: scores depend on it, since it decides which intervals can be
+// afforded.
 func MemoryWarning(s *spec.Study, limit int64) string {
 	if limit <= 0 || int64(s.Memory) <= available(limit) {
 		return ""
@@ -54,8 +55,8 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 		s.Memory>>20, limit>>20)
 }
 
-// BatchSize chooses how many samples a run of the engine takes: as many as the buffers of all models allow, since nothing
-// but speed and memory depends on it.
+// BatchSize chooses how many samples a run of the engine takes: as many as the buffers of all
+// models allow, since nothing but speed and memory depends on it.
 func BatchSize(s *spec.Study, p *Pass, room memoryShares) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// under is the data as a model of the given number of classes sees them: labels are its outputs.
-func (d *Data) under(classes int) *Data {
+// forModel is the data as a model of the given number of classes sees them: labels are its outputs.
+func (d *Data) forModel(classes int) *Data {
 	out := *d
 	out.described = new(map[int]dataset.Sample) // whose labels are this model's outputs
 	names := d.Source.Classes()

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Data is a data set of the study, opened; or that data set as one model sees it, with labels that are its outputs.
+// Data is a data set of the study, opened; or that data set as one model sees it, with labels that
+// are its outputs.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
@@ -25,7 +26,7 @@ type Data struct {
 	described  *map[int]dataset.Sample // by index; nil until somebody asks
 }
 
-func openStudyData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
+func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
 	src, err := s.OpenData(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,8 @@ func (d *Data) sound(ctx context.Context) *dataset.Waveform {
 	return s.Waveform
 }
 
-// size is the height and width of an image as it comes; zero where it cannot be read, and of sounds.
+// size is the height and width of an image as it comes; zero where it cannot be read, and of
+// sounds.
 func (d *Data) size(ctx context.Context) [2]int {
 	if d.sound(ctx) != nil {
 		return [2]int{}

@@ -29,12 +29,12 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	method := spec.Method.(procedure.Procedure)
 	needs := method.Needs()
 	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: method}
-	if why := unmet(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
+	if why := unmetNeed(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
 	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
-	if why := v.cannotSweep(); needs.Transform && !ready && why != "" {
+	if why := v.whyUnusable(); needs.Transform && !ready && why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
@@ -62,8 +62,8 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	return nil
 }
 
-// cannotSweep tells why a procedure that moves inputs cannot do so under the view, "" where it can.
-func (v View) cannotSweep() string {
+// whyUnusable tells why a procedure that moves inputs cannot do so under the view, "" where it can.
+func (v View) whyUnusable() string {
 	switch {
 	case v.Name == "":
 		return "the study names no transformation"
@@ -75,8 +75,8 @@ func (v View) cannotSweep() string {
 	return ""
 }
 
-// checkNames finds settings that name what the data of a job do not have. Those that may be meant for other data are wrong where none
-// of the study has it.
+// checkNames finds settings that name what the data of a job do not have. Those that may be meant
+// for other data are wrong where none of the study has it.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -142,8 +142,9 @@ func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// deals reports whether the i-th of the procedures is done in the part: whole, since a procedure cannot be divided.
-func (p Part) deals(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
+// includesProcedure reports whether the i-th of the procedures is done in the part: whole, since a
+// procedure cannot be divided.
+func (p Part) includesProcedure(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
 
 // Gather gathers scores by the layers that they concern, in the order in which these come first.
 func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error) {
@@ -180,7 +181,8 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// SharedName tells what cells have in common that differ in nothing but the model that theirs is held against.
+// SharedName tells what cells have in common that differ in nothing but the model that theirs is
+// held against.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
 	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))
@@ -191,7 +193,7 @@ func (p *Plan) SharedName(c *Cell, key string) string {
 func (p *Plan) PendingProcedures(part Part) []*Cell {
 	var out []*Cell
 	for i, c := range p.procedures() {
-		if part.deals(i) && !c.Done && !c.Failed {
+		if part.includesProcedure(i) && !c.Done && !c.Failed {
 			out = append(out, c)
 		}
 	}

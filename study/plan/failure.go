@@ -34,7 +34,8 @@ func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	return f
 }
 
-// fail notes that a model, a data set or a cell cannot be had, before any of the work. With FailFast it is an error.
+// fail notes that a model, a data set or a cell cannot be had, before any of the work. With
+// FailFast it is an error.
 func (p *Plan) fail(f scores.Failure, err error) error {
 	if p.failFast {
 		return err
@@ -43,7 +44,8 @@ func (p *Plan) fail(f scores.Failure, err error) error {
 	return nil
 }
 
-// Failed lists the models and data that could not be opened, and the cells that cannot be made of those that could.
+// Failed lists the models and data that could not be opened, and the cells that cannot be made of
+// those that could.
 func (p *Plan) Failed() []scores.Failure { return p.Failures.Failed }
 
 // failCell notes that a cell cannot be made.

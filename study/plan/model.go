@@ -13,43 +13,43 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and sounds of the given length, where
-// neither says which.
-func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2]int, heard *dataset.Waveform, o Options) (*Model, error) {
-	path, err := s.FindModel(ctx, spec)
+// openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and
+// sounds of the given length, where neither says which.
+func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int, waveform *dataset.Waveform, o Options) (*Model, error) {
+	path, err := s.FindModel(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	pre, err := s.Preprocessing(ctx, spec, path, func(text string) { o.Warnf("%s", text) })
+	pre, err := s.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
 	if err != nil {
 		return nil, err
 	}
-	layers := spec.Layers
+	layers := entry.Layers
 	if len(layers) == 0 {
 		layers = []string{"all"}
 	}
 	axes := map[string]onnx.Axes{}
-	for name, a := range spec.Axes {
+	for name, a := range entry.Axes {
 		axes[name] = onnx.Axes(a)
 	}
 	inputs := map[string][]float64{}
-	for name, v := range spec.Inputs {
+	for name, v := range entry.Inputs {
 		inputs[name] = v
 	}
 	wanted := layers
 	if s.WantsPenultimate() {
 		wanted = append(slices.Clip(layers), "penultimate")
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: spec.Input, Layout: spec.Layout,
-		Inputs: inputs, Output: spec.Output, Scores: spec.Scores, Preprocess: pre, Size: size, Samples: samplesOf(heard, pre), Threads: o.Threads, Device: o.Device,
+	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: entry.Input, Layout: entry.Layout,
+		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
 		Reread: len(s.Models) > 1})
 	if err != nil {
-		return nil, spec.Place(err)
+		return nil, entry.Place(err)
 	}
-	if spec.SHA256 != "" && spec.SHA256 != m.SHA256() {
-		return nil, spec.ONNX.Errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), spec.SHA256)
+	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
+		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), entry.SHA256)
 	}
-	open := &Model{Entry: spec, Net: m, preprocess: pre, Layers: m.Layers()}
+	open := &Model{Entry: entry, Net: m, preprocess: pre, Layers: m.Layers()}
 	if s.WantsPenultimate() {
 		if open.Layers, err = chosen(m, layers...); err == nil {
 			open.penultimate, err = chosen(m, "penultimate")
@@ -59,14 +59,14 @@ func openStudyModel(ctx context.Context, s *spec.Study, spec spec.Model, size [2
 }
 
 // samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
-func samplesOf(heard *dataset.Waveform, pre model.Preprocess) int {
+func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	switch {
-	case heard == nil:
+	case waveform == nil:
 		return 0
 	case pre.Frame.Rate > 0:
-		return int(math.Round(heard.Seconds * float64(pre.Frame.Rate)))
+		return int(math.Round(waveform.Seconds * float64(pre.Frame.Rate)))
 	}
-	return int(math.Round(heard.Seconds * float64(heard.Rate)))
+	return int(math.Round(waveform.Seconds * float64(waveform.Rate)))
 }
 
 // chosen are the layers of an open model that patterns match.
