@@ -4,8 +4,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
-
-	"github.com/noether-ml/noether/internal/huge"
 )
 
 // A Block holds n observations of p variables, centred on their mean and ready to be multiplied. They are in
@@ -41,7 +39,7 @@ func ScratchSize(p int) int64 {
 // grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
 func grow[T float32 | float64](s *[]T, n int) []T {
 	if cap(*s) < n {
-		*s = huge.Make[T](n)
+		*s = make([]T, n)
 	}
 	return (*s)[:n]
 }

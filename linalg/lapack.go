@@ -7,8 +7,6 @@ import (
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/noether-ml/noether/internal/huge"
 )
 
 // fastLAPACK is gonum's LAPACK with the decompositions that matter done by a library, by divide and conquer where
@@ -61,7 +59,7 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 // 1e146 or below 1e-146: sums of squares in float32 do not.)
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	fits("A", a, n, n, n)
-	values, z, work := make([]float64, n), huge.Make[float64](n*n), huge.Make[float64](n*n+64*n)
+	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)
 	sub, tau, iwork := make([]float64, n), make([]float64, n), make([]int32, 3+5*n)
 	lwork := i32(len(work))
 	var info int32
@@ -86,7 +84,7 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 // columns makes rows of n values the columns of a matrix, the last one first, tile by tile so that both sides stay in the cache.
 func columns(rows []float64, n, k int) *mat.Dense {
 	const side = 32
-	out := mat.NewDense(n, k, huge.Make[float64](n*k))
+	out := mat.NewDense(n, k, make([]float64, n*k))
 	for i0 := 0; i0 < n; i0 += side {
 		for j0 := 0; j0 < k; j0 += side {
 			for i := i0; i < min(i0+side, n); i++ {

@@ -3,7 +3,6 @@ package linalg
 import (
 	"fmt"
 
-	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -18,7 +17,7 @@ type Scatter[T float32 | float64] struct {
 
 // NewScatter returns the scatter of no observations of p variables.
 func NewScatter[T float32 | float64](p int) *Scatter[T] {
-	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: huge.Make[T](p * (p + 1) / 2)}
+	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: make([]T, p*(p+1)/2)}
 }
 
 // Row returns row i of the upper triangle from column j on, sharing its memory. j must not be less than i.
@@ -31,7 +30,7 @@ func (s *Scatter[T]) Row(i, j int) []T {
 // zeros below.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
-	out := huge.Make[T](n * n)
+	out := make([]T, n*n)
 	for i := range n {
 		copy(out[i*n+i:(i+1)*n], s.Row(lo+i, lo+i))
 	}

@@ -14,7 +14,7 @@ type Score struct {
 	Min, Max  float64 // the range that the statistic can have, infinite where it is open; both 0 where it is not known
 	N         int     // the observations that it rests on
 	Warnings  []string
-	// Replicates are leave-one-group-out values (see Jackknife), so that what is derived from several scores on
+	// Replicates are leave-one-group-out values (see package resample), so that what is derived from several scores on
 	// the same samples has an interval that knows of their correlation. Nil where there are none.
 	Replicates []Replicate
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -59,7 +58,7 @@ func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	for _, o := range b.session.outputs {
 		shape := append([]int{runs * b.size}, o.shape...)
-		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: huge.Make[float32](tensor.Size(shape))})
+		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
 	b.image = slices.Index(names, b.session.model.image.port.Name)

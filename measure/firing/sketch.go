@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/internal/state"
 )
 
@@ -110,7 +109,7 @@ func newSketch(units, k int, relative float64, first int) *sketch {
 		s.offsets = append(s.offsets, s.offsets[len(s.offsets)-1]+room)
 	}
 	n := s.levels()
-	s.items, s.bound = huge.Make[float32](units*s.offsets[n]), make([]float32, units)
+	s.items, s.bound = make([]float32, units*s.offsets[n]), make([]float32, units)
 	s.counts, s.compactions = make([]uint16, units*n), make([]uint16, units*n)
 	for u := range s.bound {
 		s.bound[u] = float32(math.Inf(-1))

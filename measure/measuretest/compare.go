@@ -8,7 +8,7 @@ import (
 )
 
 // same fails unless two accumulators give the same scores and the same per-sample values.
-func (c promise) same(t fataler, got, want subject) {
+func (c contract) same(t fataler, got, want subject) {
 	t.Helper()
 	g, err := got.scores()
 	if err != nil {
@@ -24,7 +24,7 @@ func (c promise) same(t fataler, got, want subject) {
 	}
 }
 
-func (c promise) sameScores(t fataler, got, want []measure.PairScore) {
+func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {
 		t.Fatalf("%d scores, want %d and at least one", len(got), len(want))
@@ -36,7 +36,7 @@ func (c promise) sameScores(t fataler, got, want []measure.PairScore) {
 	}
 }
 
-func (c promise) sameScore(a, b measure.Score) bool {
+func (c contract) sameScore(a, b measure.Score) bool {
 	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Parameter == b.Parameter && a.Factor == b.Factor && a.N == b.N &&
 		slices.Equal(a.Warnings, b.Warnings) &&
 		c.near(a.Value, b.Value) && c.near(a.Low, b.Low) && c.near(a.High, b.High) && c.near(a.Null, b.Null) &&
@@ -45,11 +45,11 @@ func (c promise) sameScore(a, b measure.Score) bool {
 		})
 }
 
-func (c promise) sameSample(a, b measure.SampleScore) bool {
+func (c contract) sameSample(a, b measure.SampleScore) bool {
 	return a.Index == b.Index && a.Statistic == b.Statistic && c.near(a.Value, b.Value)
 }
 
-func (c promise) near(a, b float64) bool {
+func (c contract) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)
 	}

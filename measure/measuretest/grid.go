@@ -22,13 +22,13 @@ type GridCase struct {
 // is not full, and few enough samples that a pass takes milliseconds: it makes some hundreds.
 func RunGrid(t *testing.T, c GridCase) {
 	t.Helper()
-	c.promise().check(t)
+	c.contract().check(t)
 	t.Run("cut grids", c.cut)
 	t.Run("batches are read only", c.unwritten)
 }
 
-func (c GridCase) promise() promise {
-	return promise{layout: c.Grid.Layout, cost: c.Comparison.Cost(c.Grid), tolerance: c.Tolerance, open: func() (subject, error) {
+func (c GridCase) contract() contract {
+	return contract{layout: c.Grid.Layout, cost: c.Comparison.Cost(c.Grid), tolerance: c.Tolerance, open: func() (subject, error) {
 		acc, err := c.Comparison.New(c.Grid)
 		return &gridSubject{acc, c}, err
 	}}
@@ -40,7 +40,7 @@ func (c GridCase) cut(t *testing.T) {
 	for p := range all {
 		all[p] = p
 	}
-	kit := c.promise()
+	kit := c.contract()
 	whole, err := kit.feed(t, all, 32).scores()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func (c GridCase) cut(t *testing.T) {
 		if why := c.Comparison.Skip(one.Grid); why != "" {
 			t.Fatalf("layers %v are skipped: %s", pair, why)
 		}
-		alone, err := one.promise().feed(t, all, 32).scores()
+		alone, err := one.contract().feed(t, all, 32).scores()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func (c GridCase) cut(t *testing.T) {
 
 // unwritten checks that batches are left as they are: sides may share the engine's memory.
 func (c GridCase) unwritten(t *testing.T) {
-	s, err := c.promise().open()
+	s, err := c.contract().open()
 	if err != nil {
 		t.Fatal(err)
 	}

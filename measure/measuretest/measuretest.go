@@ -22,9 +22,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A promise is what is checked: accumulators of one kind, and how they are fed. The sample at place p of the layout is row p
+// A contract is what is checked: accumulators of one kind, and how they are fed. The sample at place p of the layout is row p
 // of the data.
-type promise struct {
+type contract struct {
 	layout    measure.Layout
 	cost      int64
 	tolerance float64
@@ -41,7 +41,7 @@ type subject interface {
 	encoding.BinaryUnmarshaler
 }
 
-func (c promise) check(t *testing.T) {
+func (c contract) check(t *testing.T) {
 	t.Helper()
 	all := make([]int, c.layout.N)
 	for p := range all {
@@ -65,14 +65,14 @@ func (c promise) check(t *testing.T) {
 		if int64(len(state)) > c.cost+4096 {
 			t.Errorf("a state takes %d bytes, and Cost bounds it by %d", len(state), c.cost)
 		}
-		c.truncated(t, state)
-		rapid.Check(t, func(t *rapid.T) { c.altered(t, state) })
+		c.refusesTruncated(t, state)
+		rapid.Check(t, func(t *rapid.T) { c.survivesAltered(t, state) })
 	})
 }
 
 // parts feeds some of the samples (the others could not be read) to several accumulators, a block to one of them, in batches of
 // random sizes, merges them in random order, and compares with one accumulator that has seen all in one batch.
-func (c promise) parts(t *rapid.T) {
+func (c contract) parts(t *rapid.T) {
 	seen := c.readable(t)
 	owner := rapid.SliceOfN(rapid.IntRange(0, 3), c.layout.Blocks(), -1).Draw(t, "owner of each block")
 	places := make([][]int, 4)
@@ -93,7 +93,7 @@ func (c promise) parts(t *rapid.T) {
 
 // resuming stops after some samples, in the middle of a block as well, carries on from the serialised state, and
 // compares with an undisturbed pass. Looking at the scores on the way must not change them.
-func (c promise) resuming(t *rapid.T) {
+func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")
 	size := rapid.IntRange(1, 40).Draw(t, "batch size")
@@ -113,7 +113,7 @@ func (c promise) resuming(t *rapid.T) {
 }
 
 // readable draws the places whose samples can be read: most of them.
-func (c promise) readable(t *rapid.T) []int {
+func (c contract) readable(t *rapid.T) []int {
 	missing := rapid.SliceOfN(rapid.IntRange(0, c.layout.N-1), 0, c.layout.N/8).Draw(t, "unreadable")
 	var seen []int
 	for p := range c.layout.N {
@@ -130,7 +130,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-func (c promise) empty(t fataler) subject {
+func (c contract) empty(t fataler) subject {
 	t.Helper()
 	a, err := c.open()
 	if err != nil {
@@ -139,14 +139,14 @@ func (c promise) empty(t fataler) subject {
 	return a
 }
 
-func (c promise) feed(t fataler, places []int, size int) subject {
+func (c contract) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)
 	c.feedTo(t, a, places, size)
 	return a
 }
 
-func (c promise) feedTo(t fataler, a subject, places []int, size int) {
+func (c contract) feedTo(t fataler, a subject, places []int, size int) {
 	t.Helper()
 	for batch := range slices.Chunk(places, max(1, size)) {
 		if err := a.update(batch); err != nil {
@@ -155,7 +155,7 @@ func (c promise) feedTo(t fataler, a subject, places []int, size int) {
 	}
 }
 
-func (c promise) marshal(t fataler, a subject) []byte {
+func (c contract) marshal(t fataler, a subject) []byte {
 	t.Helper()
 	data, err := a.MarshalBinary()
 	if err != nil {

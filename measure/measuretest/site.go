@@ -23,7 +23,7 @@ type Case struct {
 // that a pass takes milliseconds: it makes some hundreds.
 func Run(t *testing.T, c Case) {
 	t.Helper()
-	promise{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
+	contract{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
 		acc, err := c.Measure.New(c.Site)
 		return &siteSubject{acc, c}, err
 	}}.check(t)

@@ -9,25 +9,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator holds the second moments of (z, z') over all observations of a layer, and a chunk that is not full
+// An accumulator holds the second moments of (z, z') over all observations of a layer, and a segment that is not full
 // yet.
 type accumulator struct {
-	measure *seis
-	site    measure.Site
-	plane   plane
-	chunks  chunks
+	measure  *seis
+	site     measure.Site
+	maps     featureMaps
+	segments segments
 
-	total  *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
-	null   *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
-	groups *groups                  // of the interval; none where there is no interval
-	chunk  chunk
+	total   *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
+	null    *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
+	groups  *groups                  // of the interval; none where there is no interval
+	segment segment
 
-	late      *linalg.Scatter[float32] // of a chunk that settled has added to the total, and not to its group; else nil
-	lateGroup int
+	pending      *linalg.Scatter[float32] // of a segment that withPending has added to the total, and not to its group; else nil
+	pendingGroup int
 }
 
-// A chunk is the samples that are to be multiplied at once.
-type chunk struct {
+// A segment is the samples that are to be multiplied at once.
+type segment struct {
 	from, to int       // places; nothing is pending where to is 0
 	last     int       // place of the last sample
 	samples  int       // so far
@@ -35,9 +35,9 @@ type chunk struct {
 	sum      []float64 // of the observations: 2 d
 }
 
-func newAccumulator(m *seis, s measure.Site, p plane) *accumulator {
+func newAccumulator(m *seis, s measure.Site, p featureMaps) *accumulator {
 	d := p.positions()
-	a := &accumulator{measure: m, site: s, plane: p, chunks: newChunks(s.Layout, p.channels), total: linalg.NewScatter[float64](2 * d)}
+	a := &accumulator{measure: m, site: s, maps: p, segments: newSegments(s.Layout, p.channels), total: linalg.NewScatter[float64](2 * d)}
 	if m.settings.Null {
 		a.null = linalg.NewJoint[float64](d, d)
 	}
@@ -51,18 +51,18 @@ func (a *accumulator) Update(b *measure.Batch) error {
 		return err
 	}
 	for i, place := range b.Place {
-		if a.chunk.samples > 0 && place >= a.chunk.to { // the sample before could not be read
+		if a.segment.samples > 0 && place >= a.segment.to { // the sample before could not be read
 			if err := a.flush(); err != nil {
 				return err
 			}
 		}
-		if err := a.chunk.take(place, a); err != nil {
+		if err := a.segment.take(place, a); err != nil {
 			return err
 		}
-		if err := a.lay(b, i); err != nil {
+		if err := a.appendSample(b, i); err != nil {
 			return err
 		}
-		if place == a.chunk.to-1 {
+		if place == a.segment.to-1 {
 			if err := a.flush(); err != nil {
 				return err
 			}
@@ -71,17 +71,17 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// lay adds the observations of a batch's sample to the chunk. Their sum tells whether they are finite while they are in
+// appendSample adds the observations of a batch's sample to the segment. Their sum tells whether they are finite while they are in
 // the cache.
-func (a *accumulator) lay(b *measure.Batch, i int) error {
-	size, stride := a.plane.channels*2*a.plane.positions(), 2*a.plane.positions()
-	rows := a.chunk.rows[a.chunk.samples*size : (a.chunk.samples+1)*size]
+func (a *accumulator) appendSample(b *measure.Batch, i int) error {
+	size, stride := a.maps.channels*2*a.maps.positions(), 2*a.maps.positions()
+	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
 	clean, moved := b.Clean.At(i), b.Moved.At(i)
-	a.plane.rows(rows, stride, clean.Data)
-	a.plane.rows(rows[stride/2:], stride, moved.Data)
-	a.chunk.samples++
-	linalg.SumRows(a.chunk.sum, rows)
-	if a.plane.isWhole() && finite(a.chunk.sum) {
+	a.maps.rows(rows, stride, clean.Data)
+	a.maps.rows(rows[stride/2:], stride, moved.Data)
+	a.segment.samples++
+	linalg.SumRows(a.segment.sum, rows)
+	if a.maps.isWhole() && finite(a.segment.sum) {
 		return nil
 	}
 	if clean.Finite() >= 0 {
@@ -124,8 +124,8 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, before)
 }
 
-// take makes room for the sample at a place, which must lie behind those that the chunk holds.
-func (c *chunk) take(place int, a *accumulator) error {
+// take makes room for the sample at a place, which must lie behind those that the segment holds.
+func (c *segment) take(place int, a *accumulator) error {
 	if place < 0 || place >= a.site.Layout.N {
 		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
 	}
@@ -133,29 +133,29 @@ func (c *chunk) take(place int, a *accumulator) error {
 		return outOfOrder(place, c.last)
 	}
 	if c.samples == 0 {
-		c.from, c.to = a.chunks.of(place)
-		c.rows = a.measure.takeRows(a.rowsOf(a.chunks.longest()))
-		c.sum = make([]float64, 2*a.plane.positions())
+		c.from, c.to = a.segments.of(place)
+		c.rows = a.measure.takeRows(a.rowsOf(a.segments.longest()))
+		c.sum = make([]float64, 2*a.maps.positions())
 	}
 	c.last = place
 	return nil
 }
 
-// flush adds the pending chunk to the moments.
+// flush adds the pending segment to the moments.
 func (a *accumulator) flush() error {
-	err := a.add(a.chunk)
-	a.measure.giveRows(a.chunk.rows)
-	a.chunk = chunk{}
+	err := a.add(a.segment)
+	a.measure.giveRows(a.segment.rows)
+	a.segment = segment{}
 	return err
 }
 
 // rowsOf is how many values the observations of so many samples have.
 func (a *accumulator) rowsOf(samples int) int {
-	return samples * a.plane.channels * 2 * a.plane.positions()
+	return samples * a.maps.channels * 2 * a.maps.positions()
 }
 
-// add adds the samples of a chunk to the moments; their rows are used up.
-func (a *accumulator) add(c chunk) error {
+// add adds the samples of a segment to the moments; their rows are used up.
+func (a *accumulator) add(c segment) error {
 	if c.samples == 0 {
 		return nil
 	}
@@ -168,8 +168,8 @@ func (a *accumulator) add(c chunk) error {
 	return nil
 }
 
-// multiply adds the samples of a chunk to the moments of all, to the null, and to a part if there is one.
-func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
+// multiply adds the samples of a segment to the moments of all, to the null, and to a part if there is one.
+func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
 	rows := c.rows[:a.rowsOf(c.samples)]
 	block := linalg.CentreSummed(rows, c.sum)
 	memory, ok := a.measure.scratch.Get().(*scratch)
@@ -177,7 +177,7 @@ func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
 		memory = new(scratch)
 	}
 	defer a.measure.scratch.Put(memory)
-	pairs, ok := partners(a.site.Key, c.from, c.samples, a.plane.channels)
+	pairs, ok := partners(a.site.Key, c.from, c.samples, a.maps.channels)
 	switch {
 	case a.null == nil || !ok:
 		a.total.Add(block, part, &memory.linalg)
@@ -189,14 +189,14 @@ func (a *accumulator) multiply(c chunk, part *linalg.Scatter[float32]) {
 	}
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A chunk that other has begun is carried on here,
+// Merge adds the state of an accumulator that has seen other blocks. A segment that other has begun is carried on here,
 // unless this one has begun another: then it will get no further samples, and is added as it is.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {
 		return fmt.Errorf("seis: merging a state of %T", other)
 	}
-	if o.plane.channels != a.plane.channels || o.total.P != a.total.P || o.groups.len() != a.groups.len() || (o.null == nil) != (a.null == nil) || o.site.Layout != a.site.Layout {
+	if o.maps.channels != a.maps.channels || o.total.P != a.total.P || o.groups.len() != a.groups.len() || (o.null == nil) != (a.null == nil) || o.site.Layout != a.site.Layout {
 		return fmt.Errorf("seis: merging states of different layers, layouts or settings")
 	}
 	if err := a.groups.merge(o.groups); err != nil {
@@ -209,11 +209,11 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 		a.null.Merge(o.null)
 	}
 	switch {
-	case o.chunk.samples == 0:
-	case a.chunk.samples == 0:
-		a.chunk = o.chunk.clone()
+	case o.segment.samples == 0:
+	case a.segment.samples == 0:
+		a.segment = o.segment.clone()
 	default:
-		return a.add(o.chunk.clone())
+		return a.add(o.segment.clone())
 	}
 	return nil
 }
@@ -221,28 +221,28 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 // eachGroup calls f for each group in turn. The scatter is valid during the call.
 func (a *accumulator) eachGroup(f func(s *linalg.Scatter[float32]) error) error {
 	return a.groups.each(func(group int, s *linalg.Scatter[float32]) error {
-		if a.late != nil && a.lateGroup == group {
-			s.Merge(a.late)
+		if a.pending != nil && a.pendingGroup == group {
+			s.Merge(a.pending)
 		}
 		return f(s)
 	})
 }
 
-func (c chunk) clone() chunk {
+func (c segment) clone() segment {
 	c.rows, c.sum = slices.Clone(c.rows), slices.Clone(c.sum)
 	return c
 }
 
-// settled is the accumulator with nothing pending and the moments of all observations in total: itself, or a copy to which the
-// pending chunk has been added.
-func (a *accumulator) settled() (*accumulator, error) {
-	if a.chunk.samples == 0 && a.groups.len() == 0 {
+// withPending is the accumulator with nothing pending and the moments of all observations in total: itself, or a copy to which the
+// pending segment has been added.
+func (a *accumulator) withPending() (*accumulator, error) {
+	if a.segment.samples == 0 && a.groups.len() == 0 {
 		return a, nil
 	}
 	c := *a
 	if a.groups.len() > 0 {
 		var err error
-		if c.total, err = a.groups.total(); err != nil || a.chunk.samples == 0 {
+		if c.total, err = a.groups.total(); err != nil || a.segment.samples == 0 {
 			return &c, err
 		}
 	} else {
@@ -252,9 +252,9 @@ func (a *accumulator) settled() (*accumulator, error) {
 		c.null = a.null.Clone()
 	}
 	if n := a.groups.len(); n > 0 {
-		c.late, c.lateGroup = linalg.NewScatter[float32](a.total.P), groupOf(a.chunk.from, n, a.site.Layout)
+		c.pending, c.pendingGroup = linalg.NewScatter[float32](a.total.P), groupOf(a.segment.from, n, a.site.Layout)
 	}
-	c.multiply(a.chunk.clone(), c.late)
-	c.chunk = chunk{}
+	c.multiply(a.segment.clone(), c.pending)
+	c.segment = segment{}
 	return &c, nil
 }

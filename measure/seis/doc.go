@@ -47,9 +47,9 @@
 // # What is computed
 //
 // A is never formed. A linalg.Scatter keeps the sums and the second moments of (z, z') around their means: 2 d
-// numbers and a triangle of 2 d x 2 d, whatever the number of samples. Samples are multiplied in chunks that depend
-// on the layout of the run alone (about 1,024 observations of one block), in float32 around the chunk's own mean, so
-// scores do not depend on batch size, sharding or resuming. The products of each chunk are added up in float64: sums of
+// numbers and a triangle of 2 d x 2 d, whatever the number of samples. Samples are multiplied in segments that depend
+// on the layout of the run alone (about 1,024 observations of one block), in float32 around the segment's own mean, so
+// scores do not depend on batch size, sharding or resuming. The products of each segment are added up in float64: sums of
 // several blocks' products in float32 take a tenth less time, but depend on where shards end, and where canonical
 // correlations tie, invariance then differs by some thousandths between shards and the whole. Layers of more than 56 x 56 positions are average-pooled
 // down to that many, with a warning: two 112 x 112 maps have second moments of 2.5 GB.

@@ -13,11 +13,11 @@ import (
 // samples have come is kept in float32. Others, which a shard ends in or a saved state, are kept in float64 until the rest joins
 // them, so that they end up as the same numbers.
 type groups struct {
-	store measure.Store
-	now   *linalg.Scatter[float64] // of the open group
-	open  int                      // which that is; negative: none
-	sizes []int                    // observations of each group, if all samples can be read
-	slots []slot
+	store   measure.Store
+	current *linalg.Scatter[float64] // of the open group
+	open    int                      // which that is; negative: none
+	sizes   []int                    // observations of each group, if all samples can be read
+	stored  []storedScatter
 
 	closing sync.Mutex // a run that is stopped saves what is being scored
 }
@@ -25,9 +25,9 @@ type groups struct {
 // newGroups returns n empty groups of a layout.
 func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float64], store measure.Store) *groups {
 	if store == nil {
-		store = new(shelf)
+		store = new(memoryStore)
 	}
-	g := &groups{store: store, now: now, open: -1, slots: make([]slot, n)}
+	g := &groups{store: store, current: now, open: -1, stored: make([]storedScatter, n)}
 	for i := range n {
 		from, to := placesOf(i, n, l)
 		g.sizes = append(g.sizes, (to-from)*channels)
@@ -45,7 +45,7 @@ func placesOf(group, n int, l measure.Layout) (from, to int) {
 	return first(group), first(group + 1)
 }
 
-func (g *groups) len() int { return len(g.slots) }
+func (g *groups) len() int { return len(g.stored) }
 
 // begin makes ready for observations of a group.
 func (g *groups) begin(group int) error {
@@ -54,14 +54,14 @@ func (g *groups) begin(group int) error {
 	}
 	err := g.close()
 	g.open = group
-	g.ready()
+	g.allocate()
 	return err
 }
 
-// ready makes sure of memory for the open group, which total may have taken.
-func (g *groups) ready() {
-	if g.now.Data == nil {
-		g.now.Data = linalg.NewScatter[float64](g.now.P).Data
+// allocate makes sure of memory for the open group, which total may have taken.
+func (g *groups) allocate() {
+	if g.current.Data == nil {
+		g.current.Data = linalg.NewScatter[float64](g.current.P).Data
 	}
 }
 
@@ -69,17 +69,17 @@ func (g *groups) ready() {
 func (g *groups) close() error {
 	g.closing.Lock()
 	defer g.closing.Unlock()
-	return g.putAway()
+	return g.storeCurrent()
 }
 
-func (g *groups) putAway() error {
-	if g.now.N == 0 || g.open < 0 {
+func (g *groups) storeCurrent() error {
+	if g.current.N == 0 || g.open < 0 {
 		return nil
 	}
-	if err := g.join(g.open, g.now); err != nil {
+	if err := g.addTo(g.open, g.current); err != nil {
 		return err
 	}
-	g.now.Clear()
+	g.current.Clear()
 	g.open = -1
 	return nil
 }
@@ -89,38 +89,38 @@ func (g *groups) putAway() error {
 func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.closing.Lock()
 	defer g.closing.Unlock()
-	if err := g.putAway(); err != nil {
+	if err := g.storeCurrent(); err != nil {
 		return nil, err
 	}
-	g.ready()
-	all := &linalg.Scatter[float64]{P: g.now.P, Mean: make([]float64, g.now.P), Data: g.now.Data}
-	g.now.Data = nil
-	for i := range g.slots {
-		if err := merge(g.store, &g.slots[i], all); err != nil {
+	g.allocate()
+	all := &linalg.Scatter[float64]{P: g.current.P, Mean: make([]float64, g.current.P), Data: g.current.Data}
+	g.current.Data = nil
+	for i := range g.stored {
+		if err := mergeStored(g.store, &g.stored[i], all); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// join adds observations to a group.
-func (g *groups) join(group int, part *linalg.Scatter[float64]) error {
-	s := &g.slots[group]
+// addTo adds observations to a group.
+func (g *groups) addTo(group int, part *linalg.Scatter[float64]) error {
+	s := &g.stored[group]
 	if part.N == 0 {
 		return nil
 	}
 	if s.n > 0 {
 		all := linalg.NewScatter[float64](part.P)
-		if err := take(g.store, s, all); err != nil {
+		if err := load(g.store, s, all); err != nil {
 			return err
 		}
 		all.Merge(part)
 		part = all
 	}
 	if part.N == g.sizes[group] {
-		return putSingle(g.store, s, part)
+		return saveSingle(g.store, s, part)
 	}
-	return put(g.store, s, part)
+	return save(g.store, s, part)
 }
 
 // merge adds the groups of others.
@@ -131,12 +131,12 @@ func (g *groups) merge(o *groups) error {
 	if err := o.close(); err != nil {
 		return err
 	}
-	part := linalg.NewScatter[float64](g.now.P)
-	for i := range o.slots {
-		if err := take(o.store, &o.slots[i], part); err != nil {
+	part := linalg.NewScatter[float64](g.current.P)
+	for i := range o.stored {
+		if err := load(o.store, &o.stored[i], part); err != nil {
 			return err
 		}
-		if err := g.join(i, part); err != nil {
+		if err := g.addTo(i, part); err != nil {
 			return err
 		}
 	}
@@ -148,9 +148,9 @@ func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error
 	if err := g.close(); err != nil || g.len() == 0 {
 		return err
 	}
-	s := linalg.NewScatter[float32](g.now.P)
-	for i := range g.slots {
-		if err := take(g.store, &g.slots[i], s); err != nil {
+	s := linalg.NewScatter[float32](g.current.P)
+	for i := range g.stored {
+		if err := load(g.store, &g.stored[i], s); err != nil {
 			return err
 		}
 		if err := f(i, s); err != nil {
@@ -167,14 +167,14 @@ func (g *groups) write(w *state.Writer) error {
 	}
 	var x32 *linalg.Scatter[float32]
 	var x64 *linalg.Scatter[float64]
-	for i := range g.slots {
-		s := &g.slots[i]
+	for i := range g.stored {
+		s := &g.stored[i]
 		w.Bool(s.width == double)
 		err := error(nil)
 		if s.width == double {
-			err = writeSlot(w, g, s, &x64)
+			err = writeGroup(w, g, s, &x64)
 		} else {
-			err = writeSlot(w, g, s, &x32)
+			err = writeGroup(w, g, s, &x32)
 		}
 		if err != nil {
 			return err
@@ -183,26 +183,26 @@ func (g *groups) write(w *state.Writer) error {
 	return nil
 }
 
-func writeSlot[T float32 | float64](w *state.Writer, g *groups, s *slot, x **linalg.Scatter[T]) error {
+func writeGroup[T float32 | float64](w *state.Writer, g *groups, s *storedScatter, x **linalg.Scatter[T]) error {
 	if *x == nil {
-		*x = linalg.NewScatter[T](g.now.P)
+		*x = linalg.NewScatter[T](g.current.P)
 	}
-	err := take(g.store, s, *x)
+	err := load(g.store, s, *x)
 	(*x).Write(w)
 	return err
 }
 
 // read replaces the groups by those of a state.
 func (g *groups) read(r *state.Reader) error {
-	g.ready()
-	g.now.Clear()
+	g.allocate()
+	g.current.Clear()
 	g.open = -1
-	for i := range g.slots {
+	for i := range g.stored {
 		var err error
 		if r.Bool() {
-			err = readSlot[float64](r, g, &g.slots[i])
+			err = readGroup[float64](r, g, &g.stored[i])
 		} else {
-			err = readSlot[float32](r, g, &g.slots[i])
+			err = readGroup[float32](r, g, &g.stored[i])
 		}
 		if err != nil {
 			return err
@@ -211,8 +211,8 @@ func (g *groups) read(r *state.Reader) error {
 	return nil
 }
 
-func readSlot[T float32 | float64](r *state.Reader, g *groups, s *slot) error {
-	x := linalg.NewScatter[T](g.now.P)
+func readGroup[T float32 | float64](r *state.Reader, g *groups, s *storedScatter) error {
+	x := linalg.NewScatter[T](g.current.P)
 	x.Read(r)
-	return put(g.store, s, x)
+	return save(g.store, s, x)
 }

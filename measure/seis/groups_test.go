@@ -16,7 +16,7 @@ import (
 
 // A drawer is a Store that may be full.
 type drawer struct {
-	shelf
+	memoryStore
 	holds int64 // bytes that it has room for; 0: any
 }
 
@@ -26,7 +26,7 @@ func (s *drawer) WriteAt(p []byte, at int64) (int, error) {
 	if s.holds > 0 && at+int64(len(p)) > s.holds {
 		return 0, errFull
 	}
-	return s.shelf.WriteAt(p, at)
+	return s.memoryStore.WriteAt(p, at)
 }
 
 // Groups in a Store give the interval that groups in memory give, and leave the other scores as they are.
@@ -239,13 +239,13 @@ func TestGroupsAddUpToAll(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
 	site := siteOf("NCHW", z)
-	got, err := feed(t, Defaults(), site, z, zt, 16).(*accumulator).settled()
+	got, err := feed(t, Defaults(), site, z, zt, 16).(*accumulator).withPending()
 	if err != nil {
 		t.Fatal(err)
 	}
 	plain := Defaults()
 	plain.Interval = false
-	want, err := feed(t, plain, site, z, zt, 16).(*accumulator).settled()
+	want, err := feed(t, plain, site, z, zt, 16).(*accumulator).withPending()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 
 // Scores computes the statistics of what has been seen.
 func (a *accumulator) Scores() ([]measure.Score, error) {
-	a, err := a.settled()
+	a, err := a.withPending()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if t.n <= u.K+v.K {
 		t.warnings = append(t.warnings, warnFew)
 	}
-	d := a.plane.positions()
+	d := a.maps.positions()
 	f := newBases(u, v)
 	c := f.coordinates(a.total.Between(0, d, 2*d))
 	if t.scores, err = resultOf(c.leading()); err != nil {
@@ -66,7 +66,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 // warnings are those that concern all statistics.
 func (a *accumulator) warnings() []string {
 	var w []string
-	if p := a.plane; p.isPooled() {
+	if p := a.maps; p.isPooled() {
 		w = append(w, fmt.Sprintf("average-pooled from %s to %s positions", times(p.grid), times(p.pooled)))
 	}
 	if a.site.PerSample {
@@ -76,7 +76,7 @@ func (a *accumulator) warnings() []string {
 		if intervalGroups(a.site.Layout) == 0 {
 			w = append(w, warnNoGroups)
 		} else {
-			need := a.measure.bytes(a.site, a.plane)
+			need := a.measure.bytes(a.site, a.maps)
 			w = append(w, fmt.Sprintf(warnNoMemory, need.all()>>20+1))
 		}
 	}
@@ -98,7 +98,7 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// A sample that is alone in its chunk has no partner; the others stand for it.
+		// A sample that is alone in its segment has no partner; the others stand for it.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -39,7 +38,7 @@ func New(s Settings) measure.Measure { return &seis{settings: s} }
 type seis struct {
 	settings Settings
 	scratch  sync.Pool // of *scratch: accumulators need one only while they multiply
-	rows     sync.Pool // of *[]float32: accumulators need rows only while a chunk of theirs is not full
+	rows     sync.Pool // of *[]float32: accumulators need rows only while a segment of theirs is not full
 }
 
 // takeRows returns memory for n values, which may hold anything.
@@ -47,7 +46,7 @@ func (m *seis) takeRows(n int) []float32 {
 	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
 		return (*r)[:n]
 	}
-	return huge.Make[float32](n)
+	return make([]float32, n)
 }
 
 func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
@@ -63,14 +62,14 @@ func (m *seis) Settings() any { return m.settings }
 func (*seis) Needs() measure.Needs { return measure.Needs{Moved: true, PerTrial: true} }
 
 func (m *seis) Skip(s measure.Site) string {
-	_, why := planeOf(s.Layer, m.settings.Positions)
+	_, why := featureMapsOf(s.Layer, m.settings.Positions)
 	return why
 }
 
-// Cost counts the moments, the groups of the interval where the budget allows them and no Store takes them, and the chunk that is
+// Cost counts the moments, the groups of the interval where the budget allows them and no Store takes them, and the segment that is
 // being filled. Computing the scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
-	p, why := planeOf(s.Layer, m.settings.Positions)
+	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
 		return 0
 	}
@@ -81,24 +80,24 @@ func (m *seis) Cost(s measure.Site) int64 {
 	return need.base
 }
 
-// Borrowed counts what multiplying a chunk takes.
+// Borrowed counts what multiplying a segment takes.
 func (m *seis) Borrowed(s measure.Site) int64 {
-	p, why := planeOf(s.Layer, m.settings.Positions)
+	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
 		return 0
 	}
 	return m.bytes(s, p).scratch
 }
 
-// A need is what an accumulator holds in any case, what the groups of the interval add, and what a chunk is multiplied in.
+// A need is what an accumulator holds in any case, what the groups of the interval add, and what a segment is multiplied in.
 type need struct{ base, groups, scratch int64 }
 
 func (n need) all() int64 { return n.base + n.groups + n.scratch }
 
-func (m *seis) bytes(s measure.Site, p plane) need {
+func (m *seis) bytes(s measure.Site, p featureMaps) need {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1)
-	rows := int64(newChunks(s.Layout, p.channels).longest()) * int64(p.channels)
+	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
 	b := need{base: double * (triangle + 4*d)}
 	b.base += single * rows * 2 * d
 	b.scratch = scratchSize(int(rows), int(d))
@@ -112,7 +111,7 @@ func (m *seis) bytes(s measure.Site, p plane) need {
 }
 
 // groups is the number of groups that the accumulator of a site keeps for the interval: 0 where they do not fit.
-func (m *seis) groups(s measure.Site, p plane) int {
+func (m *seis) groups(s measure.Site, p featureMaps) int {
 	n := intervalGroups(s.Layout)
 	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
 		return 0
@@ -135,7 +134,7 @@ func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
 	if err := m.settings.check(); err != nil {
 		return nil, err
 	}
-	p, why := planeOf(s.Layer, m.settings.Positions)
+	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" {
 		return nil, fmt.Errorf("seis cannot measure layer %q: %s", s.Layer.Name, why)
 	}

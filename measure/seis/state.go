@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// MarshalBinary returns the state, the samples of a chunk that is not full among it.
+// MarshalBinary returns the state, the samples of a segment that is not full among it.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	err := a.WriteState(&out)
@@ -20,7 +20,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 // WriteState implements measure.StateWriter.
 func (a *accumulator) WriteState(to io.Writer) error {
 	w := state.Stream(to, "seis", a.measure.Version())
-	w.Ints([]int{a.plane.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
+	w.Ints([]int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
 	w.Bool(a.null != nil)
 	if a.groups.len() == 0 {
 		a.total.Write(w)
@@ -31,11 +31,11 @@ func (a *accumulator) WriteState(to io.Writer) error {
 	if err := a.groups.write(w); err != nil {
 		return err
 	}
-	c := a.chunk
+	c := a.segment
 	w.Int(c.samples)
 	if c.samples > 0 {
 		w.Int(c.last)
-		w.Float32s(c.rows[:c.samples*a.plane.channels*a.total.P])
+		w.Float32s(c.rows[:c.samples*a.maps.channels*a.total.P])
 	}
 	return w.Close()
 }
@@ -48,7 +48,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("seis: %w", err)
 	}
 	header := r.Ints()
-	want := []int{a.plane.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
+	want := []int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
 	null := r.Bool()
 	if fmt.Sprint(header) != fmt.Sprint(want) || null != (a.null != nil) {
 		r.Fail(fmt.Errorf("a state of channels, variables, groups, samples, block and groups %v (null: %v) where %v (%v) are wanted", header, null, want, a.null != nil))
@@ -65,32 +65,32 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 			return err
 		}
 	}
-	a.readChunk(r)
+	a.readSegment(r)
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("seis: %w", err)
 	}
 	return nil
 }
 
-// readChunk reads the chunk that was not full.
-func (a *accumulator) readChunk(r *state.Reader) {
-	a.chunk = chunk{}
+// readSegment reads the segment that was not full.
+func (a *accumulator) readSegment(r *state.Reader) {
+	a.segment = segment{}
 	samples := r.Int()
 	if samples == 0 {
 		return
 	}
 	last := r.Int()
 	rows := r.Float32s()
-	size := a.plane.channels * a.total.P
-	if samples < 0 || samples > a.chunks.longest() || len(rows) != samples*size || last < 0 || last >= a.site.Layout.N {
+	size := a.maps.channels * a.total.P
+	if samples < 0 || samples > a.segments.longest() || len(rows) != samples*size || last < 0 || last >= a.site.Layout.N {
 		r.Fail(fmt.Errorf("a state with a chunk of %d samples of which the last is at place %d", samples, last))
 		return
 	}
-	a.chunk = chunk{last: last, samples: samples, rows: make([]float32, a.rowsOf(a.chunks.longest())), sum: make([]float64, a.total.P)}
-	a.chunk.from, a.chunk.to = a.chunks.of(last)
-	copy(a.chunk.rows, rows)
+	a.segment = segment{last: last, samples: samples, rows: make([]float32, a.rowsOf(a.segments.longest())), sum: make([]float64, a.total.P)}
+	a.segment.from, a.segment.to = a.segments.of(last)
+	copy(a.segment.rows, rows)
 	for i := range samples {
-		linalg.SumRows(a.chunk.sum, rows[i*size:(i+1)*size])
+		linalg.SumRows(a.segment.sum, rows[i*size:(i+1)*size])
 	}
 }
 

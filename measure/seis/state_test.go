@@ -93,7 +93,7 @@ func TestCostKeepsToTheBudget(t *testing.T) {
 	z := smooth(1, 60, 4, 8, 8)
 	m, site := New(Defaults()), siteOf("NCHW", z)
 	lean := New(Settings{Variance: 0.99, Positions: 3136, Null: true})
-	p, _ := planeOf(site.Layer, 3136)
+	p, _ := featureMapsOf(site.Layer, 3136)
 	need := m.(*seis).bytes(site, p)
 	for budget, groups := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: maxGroups} {
 		site.Budget = budget

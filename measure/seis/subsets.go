@@ -3,7 +3,6 @@ package seis
 import (
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/noether-ml/noether/internal/huge"
 	"github.com/noether-ml/noether/linalg"
 )
 
@@ -31,8 +30,8 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	p, q := f.x.K, f.y.K
 	for i := range h.sums {
 		h.sums[i] = coordinateSum{
-			xx: huge.Make[float32](p * (p + 1) / 2), yy: huge.Make[float32](q * (q + 1) / 2),
-			xy: blas32.General{Rows: p, Cols: q, Stride: q, Data: huge.Make[float32](p * q)},
+			xx: make([]float32, p*(p+1)/2), yy: make([]float32, q*(q+1)/2),
+			xy: blas32.General{Rows: p, Cols: q, Stride: q, Data: make([]float32, p*q)},
 			x:  make([]float32, p), y: make([]float32, q),
 		}
 	}

@@ -91,7 +91,7 @@ func sumPositive(values []float64) float64 {
 
 // subspaces finds the leading subspaces of both views.
 func (a *accumulator) subspaces() (u, v subspace, err error) {
-	d := a.plane.positions()
+	d := a.maps.positions()
 	for i, v := range a.total.Variances() {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return u, subspace{}, fmt.Errorf("seis: activations at position %d are so large that their squares overflow float32", i%d)

@@ -2,8 +2,6 @@ package seis
 
 import (
 	"gonum.org/v1/gonum/blas/blas32"
-
-	"github.com/noether-ml/noether/internal/huge"
 )
 
 // A workspace is memory for the matrices of a computation that is repeated with nearly the same sizes. Fresh memory
@@ -24,7 +22,7 @@ func (w *workspace) values(n int) []float32 {
 	s := &w.slices[w.given]
 	w.given++
 	if cap(*s) < n {
-		*s = huge.Make[float32](n + n/32) // a rank that is one or two higher next time is to fit too
+		*s = make([]float32, n+n/32) // a rank that is one or two higher next time is to fit too
 	}
 	return (*s)[:n]
 }
@@ -37,7 +35,7 @@ func (w *workspace) matrix(rows, cols int) blas32.General {
 // grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
 func grow(s *[]float32, n int) []float32 {
 	if cap(*s) < n {
-		*s = huge.Make[float32](n)
+		*s = make([]float32, n)
 	}
 	return (*s)[:n]
 }

@@ -55,7 +55,7 @@ func newAccumulator(f *family, g measure.Grid) *accumulator {
 	}
 	grouped := make([]bool, n)
 	for i := range g.Pairs {
-		p := f.plan(g, i)
+		p := f.planOf(g, i)
 		a.plans = append(a.plans, p)
 		u, v := a.ends(i)
 		a.kept.limit[u], a.kept.limit[v] = max(a.kept.limit[u], p.keep), max(a.kept.limit[v], p.keep)

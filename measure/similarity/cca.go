@@ -134,7 +134,7 @@ func canonicalWarnings(m *pair, x, y whitening) []string {
 	if m.xy.N <= x.rank+y.rank {
 		out = append(out, "fewer samples than dimensions: some canonical correlations are 1 by chance, compare the null")
 	}
-	if !x.sure || !y.sure {
+	if !x.reliable || !y.reliable {
 		out = append(out, "variables depend on each other nearly: directions that moments cannot tell from rounding are left out")
 	}
 	return out
@@ -227,7 +227,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 		k--
 	}
 	if k == 0 {
-		return whitening{sure: true}, nil
+		return whitening{reliable: true}, nil
 	}
 	all := k
 	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // what resample.NearbyRanks looks at
@@ -240,7 +240,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 			row[j] /= math.Sqrt(values[j])
 		}
 	}
-	w := whitening{rank: k, sure: true, more: t, cut: &resample.Cutoff{K: k, Values: values[:all], Fraction: fraction}}
+	w := whitening{rank: k, reliable: true, more: t, cut: &resample.Cutoff{K: k, Values: values[:all], Fraction: fraction}}
 	for _, v := range values {
 		w.cut.Total += max(v, 0)
 	}

@@ -114,11 +114,11 @@ func (r *run) one(n int) estimate {
 }
 
 func (r *run) gramSVCCA(ctx context.Context, x, y *representation, out estimates) error {
-	a, err := x.foremost(ctx)
+	a, err := x.leadingPart(ctx)
 	if err != nil {
 		return err
 	}
-	b, err := y.foremost(ctx)
+	b, err := y.leadingPart(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,11 +126,11 @@ func (r *run) gramSVCCA(ctx context.Context, x, y *representation, out estimates
 	if err != nil {
 		return err
 	}
-	wa, err := a.foremostWhitening(x, m.x)
+	wa, err := a.leadingWhitening(x, m.x)
 	if err != nil {
 		return err
 	}
-	wb, err := b.foremostWhitening(y, m.y)
+	wb, err := b.leadingWhitening(y, m.y)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (r *run) gramCKAs(ctx context.Context, x, y *representation, wanted []kind,
 			continue
 		}
 		unbiased := s.name == DebiasedCKA
-		out[s.name] = kernelCKA(k, l, x.selves(k, unbiased), y.selves(l, unbiased), r.cuts, unbiased)
+		out[s.name] = kernelCKA(k, l, x.selfAlignment(k, unbiased), y.selfAlignment(l, unbiased), r.cuts, unbiased)
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (r *run) cca(ctx context.Context, m *pair, x, y *representation, weigh func
 
 // idleWarnings tell of variables that are constant or sums of others: programs that do not look take their rounding for a direction.
 func idleWarnings(p int, w whitening, which string) []string {
-	if !w.sure || w.rank == p {
+	if !w.reliable || w.rank == p {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}

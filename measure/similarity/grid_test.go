@@ -189,7 +189,7 @@ func TestMomentsWithGroups(t *testing.T) {
 	s.Statistics = []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	m := made(t, s).(*family)
-	if p := m.plan(g, 0); !p.moments || !p.groups || p.keep > 0 {
+	if p := m.planOf(g, 0); !p.moments || !p.groups || p.keep > 0 {
 		t.Fatalf("%d samples of 4 variables are planned as %+v", n, p)
 	}
 	scores := scoresOf(t, m, g, a, b)[[2]int{0, 0}]

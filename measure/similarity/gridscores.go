@@ -13,7 +13,7 @@ import (
 // Scores computes the statistics of every pair.
 func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	if len(a.block.places) > 0 {
-		settled, err := a.settled()
+		settled, err := a.withPending()
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	return out, nil
 }
 
-// settled is a copy to which the pending block has been added.
-func (a *accumulator) settled() (*accumulator, error) {
+// withPending is a copy to which the pending block has been added.
+func (a *accumulator) withPending() (*accumulator, error) {
 	data, err := a.MarshalBinary()
 	if err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func (m *pair) regression(y whitening) estimate {
 	if m.xy.N <= y.rank+1 {
 		e.warnings = append(e.warnings, "as many dimensions as samples: a linear map explains everything by chance, compare the null")
 	}
-	if !y.sure {
+	if !y.reliable {
 		e.warnings = append(e.warnings, "variables depend on each other nearly: directions that moments cannot tell from rounding are left out")
 	}
 	m.leaves(func(g, left int) {

@@ -37,7 +37,7 @@ func (f *family) Skip(g measure.Grid) string {
 			return "the shape of the layer is not known"
 		}
 	}
-	refused, why := f.plan(g, 0).refused, ""
+	refused, why := f.planOf(g, 0).refused, ""
 	for _, k := range f.settings.wanted(ofMoments, ofPairs, ofMinibatch) {
 		if why = refused[k.form]; why == "" {
 			return ""
@@ -53,7 +53,7 @@ func (f *family) Cost(g measure.Grid) int64 {
 	var total, widest int64
 	keep, sides := make([]int, len(units)), make([]int64, len(units))
 	for i, pair := range g.Pairs {
-		plan, u, v := f.plan(g, i), of[0][pair[0]], of[1][pair[1]]
+		plan, u, v := f.planOf(g, i), of[0][pair[0]], of[1][pair[1]]
 		keep[u], keep[v] = max(keep[u], plan.keep), max(keep[v], plan.keep)
 		if plan.moments {
 			sides[u], sides[v] = max(sides[u], plan.sideBytes(units[u].p)), max(sides[v], plan.sideBytes(units[v].p))
@@ -88,8 +88,8 @@ type plan struct {
 	refused  map[form]string // why there is nothing for the statistics of a form
 }
 
-// plan lays out the i-th pair of a grid.
-func (f *family) plan(g measure.Grid, i int) plan {
+// planOf lays out the i-th pair of a grid.
+func (f *family) planOf(g measure.Grid, i int) plan {
 	pair := g.Pairs[i]
 	a, b := unitOf(g.A[pair[0]], f.settings), unitOf(g.B[pair[1]], f.settings)
 	out := plan{settings: f.settings, layout: g.Layout, p: a.p, q: b.p, refused: map[form]string{}}

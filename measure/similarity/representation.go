@@ -79,7 +79,7 @@ func (r *representation) conditioned(ctx context.Context, m *side) (*representat
 			return nil, err
 		}
 		r.improved = r
-		if !w.sure && r.sample != nil {
+		if !w.reliable && r.sample != nil {
 			if w, err = orthonormal(ctx, r.sample, m.all.Square(0, m.all.P)); err != nil {
 				return nil, err
 			}
@@ -113,8 +113,8 @@ func (r *representation) principal(ctx context.Context) (*representation, error)
 	return r.reduced, nil
 }
 
-// foremost is the representation by the leading principal components that svcca keeps.
-func (r *representation) foremost(ctx context.Context) (*representation, error) {
+// leadingPart is the representation by the leading principal components that svcca keeps.
+func (r *representation) leadingPart(ctx context.Context) (*representation, error) {
 	if r.p < r.n-1 {
 		return r, nil
 	}
@@ -132,8 +132,8 @@ func (r *representation) foremost(ctx context.Context) (*representation, error) 
 	return r.cut, nil
 }
 
-// foremostWhitening is that of what foremost has given for a representation.
-func (r *representation) foremostWhitening(of *representation, m *side) (whitening, error) {
+// leadingWhitening is that of what foremost has given for a representation.
+func (r *representation) leadingWhitening(of *representation, m *side) (whitening, error) {
 	if r == of {
 		return r.leading(m)
 	}
@@ -182,8 +182,8 @@ func (r *representation) gram(ctx context.Context) (square, error) {
 	return *r.products, nil
 }
 
-// selves are the alignments of the Gram matrix with itself.
-func (r *representation) selves(k square, unbiased bool) selfAlignment {
+// selfAlignment are the alignments of the Gram matrix with itself.
+func (r *representation) selfAlignment(k square, unbiased bool) selfAlignment {
 	kept := &r.biased
 	if unbiased {
 		kept = &r.unbiased

@@ -19,7 +19,7 @@ type whitening struct {
 	t    *mat.Dense // p x r; nil where r is 0
 	rank int
 	// sure is false where variables depend on each other so nearly that moments alone cannot tell how.
-	sure bool
+	reliable bool
 	// Of leading principal components: where they were cut off, and the whitening of these and a few more; nil of others.
 	cut  *resample.Cutoff
 	more *mat.Dense
@@ -28,7 +28,7 @@ type whitening struct {
 // first is the whitening of so many of the principal components.
 func (w whitening) first(k int) whitening {
 	p, _ := w.more.Dims()
-	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, sure: w.sure}
+	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, reliable: w.reliable}
 }
 
 // wellConditioned is the reciprocal condition number of the variables' correlations above which whitening by their Cholesky
@@ -40,12 +40,12 @@ func whiten(scatter []float64, p int) (whitening, error) {
 	scale := scales(scatter, p)
 	kept := scale.kept()
 	if len(kept) == 0 {
-		return whitening{sure: true}, nil
+		return whitening{reliable: true}, nil
 	}
 	r := correlations(scatter, p, scale, kept)
 	upper, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: len(kept), Stride: len(kept), Data: append([]float64(nil), r...)})
 	if ok && reciprocalCondition(upper) > wellConditioned {
-		return whitening{t: expand(inverse(upper), scale, kept), rank: len(kept), sure: true}, nil
+		return whitening{t: expand(inverse(upper), scale, kept), rank: len(kept), reliable: true}, nil
 	}
 	// By eigenvectors, without those that are rounding.
 	values, vectors, err := linalg.Eigen(r, len(kept))
@@ -63,7 +63,7 @@ func whiten(scatter []float64, p int) (whitening, error) {
 			row[j] /= math.Sqrt(values[j])
 		}
 	}
-	return whitening{t: expand(t, scale, kept), rank: rank, sure: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
+	return whitening{t: expand(t, scale, kept), rank: rank, reliable: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
 }
 
 // noise is the part of the largest eigenvalue of correlations, as sums of products in float64, below which an eigenvalue is
@@ -159,7 +159,7 @@ func orthonormal(ctx context.Context, x *sample, scatter []float64) (whitening, 
 	for round := range 6 {
 		b, g = normalised(b, g, scale, float64(max(x.n, p))*0x1p-52*largest)
 		if b == nil {
-			return whitening{sure: true}, nil
+			return whitening{reliable: true}, nil
 		}
 		_, r := b.Dims()
 		if round > 0 && offIdentity(g, r) < 1e-7 {
@@ -189,11 +189,11 @@ func orthonormal(ctx context.Context, x *sample, scatter []float64) (whitening, 
 	_, r := b.Dims()
 	last, err := whiten(g, r)
 	if err != nil || last.t == nil {
-		return whitening{sure: true}, err
+		return whitening{reliable: true}, err
 	}
 	var t mat.Dense
 	t.Mul(b, last.t)
-	return whitening{t: &t, rank: last.rank, sure: true}, nil
+	return whitening{t: &t, rank: last.rank, reliable: true}, nil
 }
 
 // normalised scales the columns of b, and with them their scatter g (upper triangle), so that each makes unit scatter; and leaves those

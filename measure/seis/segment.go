@@ -8,27 +8,27 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// chunkRows is the number of observations that a chunk should have: enough for a matrix product to be fast and for
+// segmentRows is the number of observations that a segment should have: enough for a matrix product to be fast and for
 // adding it up to be cheap beside.
-const chunkRows = 1024
+const segmentRows = 1024
 
-// minChunk is the fewest samples in a chunk of a full block, so that partners for the null do not come in pairs.
-const minChunk = 4
+// minSegment is the fewest samples in a segment of a full block, so that partners for the null do not come in pairs.
+const minSegment = 4
 
-// chunks cuts the blocks of a layout into chunks of consecutive samples, which are multiplied at once. Where a chunk
+// segments cuts the blocks of a layout into segments of consecutive samples, which are multiplied at once. Where a segment
 // begins and ends depends on the layout and the number of channels alone.
-type chunks struct {
+type segments struct {
 	layout measure.Layout
-	size   int // samples of a chunk; the last of a block takes the rest too, so it has up to 2 size - 1
+	size   int // samples of a segment; the last of a block takes the rest too, so it has up to 2 size - 1
 }
 
-func newChunks(l measure.Layout, channels int) chunks {
-	size := (chunkRows + channels - 1) / channels
-	return chunks{l, min(max(size, minChunk), l.Block)}
+func newSegments(l measure.Layout, channels int) segments {
+	size := (segmentRows + channels - 1) / channels
+	return segments{l, min(max(size, minSegment), l.Block)}
 }
 
-// of returns the chunk that holds the sample at a place, from its first place to the one after its last.
-func (c chunks) of(place int) (from, to int) {
+// of returns the segment that holds the sample at a place, from its first place to the one after its last.
+func (c segments) of(place int) (from, to int) {
 	block := place / c.layout.Block * c.layout.Block
 	end := min(block+c.layout.Block, c.layout.N)
 	parts := max(1, (end-block)/c.size)
@@ -40,17 +40,17 @@ func (c chunks) of(place int) (from, to int) {
 	return from, to
 }
 
-// longest is the largest number of samples in a chunk: of a full block, or of the last.
-func (c chunks) longest() int {
+// longest is the largest number of samples in a segment: of a full block, or of the last.
+func (c segments) longest() int {
 	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
 	return max(c.longestOf(c.layout.Block), c.longestOf(last))
 }
 
-// longestOf is the number of samples in the last chunk of a block of so many.
-func (c chunks) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
+// longestOf is the number of samples in the last segment of a block of so many.
+func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
-// partners pairs the observations of a chunk, its samples' channels one after the other, with those of other samples
-// and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the chunk. Where samples
+// partners pairs the observations of a segment, its samples' channels one after the other, with those of other samples
+// and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the segment. Where samples
 // come in fours and channels in twos they are cycles of four, which cost less: samples are in random order already.
 func partners(key measure.Key, from, samples, channels int) (p shuffledPairs, ok bool) {
 	if samples < 2 {

@@ -15,7 +15,7 @@ func TestChunksPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
-		c := newChunks(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
+		c := newSegments(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
 		for from := 0; from < l.N; {
 			f, to := c.of(from)
 			if f != from || to <= from || to > l.N {

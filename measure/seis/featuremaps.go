@@ -8,22 +8,22 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A plane says where the observations of a sample lie: channel c at position i is value base + c chStep + i posStep of
+// A featureMaps says where the observations of a sample lie: channel c at position i is value base + c chStep + i posStep of
 // the sample, positions being numbered over the grid, row by row.
-type plane struct {
-	channels              int
-	grid                  []int // h, w or the length
-	pooled                []int // the grid after pooling; grid itself where there is none
-	base, chStep, posStep int
+type featureMaps struct {
+	channels                        int
+	grid                            []int // h, w or the length
+	pooled                          []int // the grid after pooling; grid itself where there is none
+	base, channelStep, positionStep int
 }
 
 // positions is the number of positions of an observation.
-func (p plane) positions() int { return product(p.pooled) }
+func (p featureMaps) positions() int { return product(p.pooled) }
 
-func (p plane) isPooled() bool { return product(p.pooled) < product(p.grid) }
+func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
 
 // isWhole reports whether the observations hold every value of a sample.
-func (p plane) isWhole() bool { return p.base == 0 }
+func (p featureMaps) isWhole() bool { return p.base == 0 }
 
 func product(n []int) int {
 	out := 1
@@ -33,8 +33,8 @@ func product(n []int) int {
 	return out
 }
 
-// planeOf finds the plane of a layer from its axes, pooled to at most limit positions, or says why there is none.
-func planeOf(l onnx.Layer, limit int) (p plane, why string) {
+// featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions, or says why there is none.
+func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	axes := string(l.Axes)
 	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {
 		return p, fmt.Sprintf("its axes are not known (%s, shape %v); they can be set in the study", axes, l.Shape)
@@ -47,11 +47,11 @@ func planeOf(l onnx.Layer, limit int) (p plane, why string) {
 	s := l.Shape
 	switch axes {
 	case "NCHW":
-		p = plane{channels: s[0], grid: s[1:], chStep: s[1] * s[2], posStep: 1}
+		p = featureMaps{channels: s[0], grid: s[1:], channelStep: s[1] * s[2], positionStep: 1}
 	case "NHWC":
-		p = plane{channels: s[2], grid: s[:2], chStep: 1, posStep: s[2]}
+		p = featureMaps{channels: s[2], grid: s[:2], channelStep: 1, positionStep: s[2]}
 	case "NCT":
-		p = plane{channels: s[0], grid: s[1:], chStep: s[1], posStep: 1}
+		p = featureMaps{channels: s[0], grid: s[1:], channelStep: s[1], positionStep: 1}
 	case "NTC":
 		p = tokens(s[0], s[1])
 	case "NC":
@@ -66,10 +66,10 @@ func planeOf(l onnx.Layer, limit int) (p plane, why string) {
 	return p, ""
 }
 
-// tokens is the plane of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and
+// tokens is the feature maps of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and
 // dropped.
-func tokens(t, c int) plane {
-	p := plane{channels: c, grid: []int{t}, chStep: 1, posStep: c}
+func tokens(t, c int) featureMaps {
+	p := featureMaps{channels: c, grid: []int{t}, channelStep: 1, positionStep: c}
 	if side, ok := root(t - 1); ok {
 		p.grid, p.base = []int{side, side}, c
 	} else if side, ok := root(t); ok {
@@ -100,21 +100,21 @@ func pooledGrid(grid []int, limit int) []int {
 }
 
 // rows writes the observations of a sample, a row for each channel, at the start of rows of the given stride.
-func (p plane) rows(dst []float32, stride int, sample []float32) {
+func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	if p.isPooled() {
 		p.pool(dst, stride, sample)
 		return
 	}
 	d := p.positions()
-	if p.posStep == 1 {
+	if p.positionStep == 1 {
 		for c := range p.channels {
-			at := p.base + c*p.chStep
+			at := p.base + c*p.channelStep
 			copy(dst[c*stride:c*stride+d], sample[at:at+d])
 		}
 		return
 	}
 	for i := range d {
-		at := p.base + i*p.posStep
+		at := p.base + i*p.positionStep
 		for c, v := range sample[at : at+p.channels] {
 			dst[c*stride+i] = v
 		}
@@ -123,7 +123,7 @@ func (p plane) rows(dst []float32, stride int, sample []float32) {
 
 // pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i n / m) to
 // ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
-func (p plane) pool(dst []float32, stride int, sample []float32) {
+func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	h, w := p.grid[0], 1
 	m, n := p.pooled[0], 1
 	if len(p.grid) == 2 {
@@ -138,7 +138,7 @@ func (p plane) pool(dst []float32, stride int, sample []float32) {
 				var sum float32
 				for y := top; y < bottom; y++ {
 					for x := left; x < right; x++ {
-						sum += sample[p.base+c*p.chStep+(y*w+x)*p.posStep]
+						sum += sample[p.base+c*p.channelStep+(y*w+x)*p.positionStep]
 					}
 				}
 				dst[c*stride+i*n+j] = sum * scale

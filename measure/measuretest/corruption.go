@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// truncated cuts a state short at every length, or at a few hundred of them where it is long.
-func (c promise) truncated(t *testing.T, state []byte) {
+// refusesTruncated cuts a state short at every length, or at a few hundred of them where it is long.
+func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {
 		if c.empty(t).UnmarshalBinary(state[:n]) == nil {
@@ -22,9 +22,9 @@ func (c promise) truncated(t *testing.T, state []byte) {
 	}
 }
 
-// altered changes some bytes. As it stands that is an error; with the checksum made right (states are internal/state's format)
+// survivesAltered changes some bytes. As it stands that is an error; with the checksum made right (states are internal/state's format)
 // it may be taken or refused, but neither reading nor scoring may panic.
-func (c promise) altered(t *rapid.T, state []byte) {
+func (c contract) survivesAltered(t *rapid.T, state []byte) {
 	bad := slices.Clone(state)
 	body := len(bad) - crc32.Size
 	// Lengths and counts, the interesting numbers, are more often near the start.

@@ -1,0 +1,148 @@
+package seis
+
+import (
+	"unsafe"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+)
+
+const single, double = 4, 8 // bytes of a number
+
+// bandSize is how many values are converted at once.
+const bandSize = 1 << 16
+
+// A storedScatter is where a scatter lies in a Store.
+type storedScatter struct {
+	n        int // observations
+	mean     []float64
+	width    int64 // bytes of a number, if there are observations
+	at       int64
+	reserved int64 // bytes that have been reserved
+}
+
+// reserve makes room for a scatter of so many values of a width.
+func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, values int, width int64) {
+	if need := int64(values) * width; n > 0 && s.reserved < need {
+		s.at, s.reserved = store.Reserve(need), need
+	}
+	s.n, s.mean, s.width = n, append([]float64(nil), mean...), width
+}
+
+// save writes a scatter into a stored scatter.
+func save[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
+	s.reserve(store, x.N, x.Mean, len(x.Data), sizeOf[T]())
+	if x.N == 0 {
+		return nil
+	}
+	_, err := store.WriteAt(bytesOf(x.Data), s.at)
+	return err
+}
+
+// saveSingle writes a scatter into a stored scatter in float32.
+func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
+	s.reserve(store, x.N, x.Mean, len(x.Data), single)
+	values := make([]float32, min(bandSize, len(x.Data)))
+	for at := 0; at < len(x.Data); at += len(values) {
+		from := x.Data[at:min(at+len(values), len(x.Data))]
+		for i, v := range from {
+			values[i] = float32(v)
+		}
+		if _, err := store.WriteAt(bytesOf(values[:len(from)]), s.at+int64(at)*single); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads a scatter from a stored scatter, of whichever width it is.
+func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
+	x.N = s.n
+	if s.n == 0 {
+		clear(x.Mean)
+		clear(x.Data)
+		return nil
+	}
+	copy(x.Mean, s.mean)
+	switch {
+	case s.width == sizeOf[T]():
+		_, err := store.ReadAt(bytesOf(x.Data), s.at)
+		return err
+	case s.width == double:
+		return loadAs[float64](store, s, x.Data)
+	}
+	return loadAs[float32](store, s, x.Data)
+}
+
+// loadAs reads values of a width and converts them.
+func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst []T) error {
+	values := make([]S, min(bandSize, len(dst)))
+	for at := 0; at < len(dst); at += len(values) {
+		part := values[:min(len(values), len(dst)-at)]
+		if _, err := store.ReadAt(bytesOf(part), s.at+int64(at)*s.width); err != nil {
+			return err
+		}
+		for i, v := range part {
+			dst[at+i] = T(v)
+		}
+	}
+	return nil
+}
+
+// mergeStored adds what is in a stored scatter to a scatter.
+func mergeStored(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
+	switch {
+	case s.n == 0:
+		return nil
+	case s.width == double:
+		return mergeStoredAs[float64](store, s, x)
+	}
+	return mergeStoredAs[float32](store, s, x)
+}
+
+func mergeStoredAs[S float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
+	return linalg.MergeStored(x, s.n, s.mean, func(values []S, at int) error {
+		_, err := store.ReadAt(bytesOf(values), s.at+int64(at)*s.width)
+		return err
+	})
+}
+
+func sizeOf[T float32 | float64]() int64 {
+	var one T
+	return int64(unsafe.Sizeof(one))
+}
+
+// bytesOf are the bytes of numbers as this machine has them: a Store is read by who wrote it.
+func bytesOf[T float32 | float64](x []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int64(len(x))*sizeOf[T]())
+}
+
+// A memoryStore is a Store in memory.
+type memoryStore struct {
+	end     int64
+	starts  []int64
+	buffers [][]byte
+}
+
+// Reserve implements measure.Store.
+func (s *memoryStore) Reserve(n int64) (at int64) {
+	at = s.end
+	s.end += n
+	s.starts, s.buffers = append(s.starts, at), append(s.buffers, bytesOf(make([]float64, int((n+7)/8)))[:n])
+	return at
+}
+
+// WriteAt implements measure.Store.
+func (s *memoryStore) WriteAt(p []byte, at int64) (int, error) { return copy(s.bytesFrom(at), p), nil }
+
+// ReadAt implements measure.Store.
+func (s *memoryStore) ReadAt(p []byte, at int64) (int, error) { return copy(p, s.bytesFrom(at)), nil }
+
+// bytesFrom is the room that a place lies in, from there on.
+func (s *memoryStore) bytesFrom(at int64) []byte {
+	i := len(s.starts) - 1
+	for s.starts[i] > at {
+		i--
+	}
+	return s.buffers[i][at-s.starts[i]:]
+}
