@@ -17,14 +17,14 @@ const block = 16
 
 // fits reports whether a tensor of the graph can be in blocks.
 func (t *tape) fits(v onnx.Value) bool {
-	shape := t.static.Shape(string(v))
-	return len(shape) == 4 && shape[1] > 0 && shape[1]%block == 0 && t.static.Type(string(v)) == onnx.Float
+	shape := t.info.Shape(string(v))
+	return len(shape) == 4 && shape[1] > 0 && shape[1]%block == 0 && t.info.Type(string(v)) == onnx.Float
 }
 
 // blocked reports whether the node's output is likely to be a feature map in blocks of channels:
 // made by a convolution, perhaps with a normalisation or a sum after it. Kernels that change, as in
 // training, keep it in the usual order.
-func (c *call) blocked() bool {
+func (c *vjp) blocked() bool {
 	if !c.fits(c.y(0)) || c.Opset() < 11 {
 		return false
 	}
@@ -34,7 +34,7 @@ func (c *call) blocked() bool {
 		case maker == nil:
 			return steps > 0
 		case maker.GetOpType() == "Conv":
-			return len(maker.Input) > 1 && c.static.Constant(maker.Input[1])
+			return len(maker.Input) > 1 && c.info.Constant(maker.Input[1])
 		case !slices.Contains([]string{"BatchNormalization", "Add", "Sum"}, maker.GetOpType()) || len(maker.Input) == 0:
 			return steps > 0
 		}
@@ -51,7 +51,7 @@ func (c *call) blocked() bool {
 // blockedMask is 1 where the output is positive and else 0, by an operator that is computed in
 // blocks, which a comparison is not: max(0, min(1, y h)) with a number h so large that no positive
 // float32 in normal range times h is below 1.
-func (c *call) blockedMask() onnx.Value {
+func (c *vjp) blockedMask() onnx.Value {
 	const huge = 1e38 // the smallest is 1.2e-38
 	return c.Op("HardSigmoid", onnx.Attrs{"alpha": huge, "beta": 0.0}, c.y(0))
 }
@@ -69,7 +69,7 @@ func (t *tape) toBlocks(g, v onnx.Value) onnx.Value {
 	if t.blockwise[g] || !t.fits(v) {
 		return g
 	}
-	channels := t.static.Shape(string(v))[1]
+	channels := t.info.Shape(string(v))[1]
 	return t.inBlocks(t.b.Conv(g, t.b.Full(1, channels, 1, 1, 1), "", onnx.Attrs{"group": channels}))
 }
 

@@ -8,12 +8,12 @@ import (
 
 // unbroadcast sums g, the gradient of the node's first output as an element-wise operator has it,
 // over the axes along which its i-th input was repeated, so that it has that input's shape.
-func (c *call) unbroadcast(g onnx.Value, i int) onnx.Value {
+func (c *vjp) unbroadcast(g onnx.Value, i int) onnx.Value {
 	return c.sumTo(g, c.broadcastInputs(), c.x(i))
 }
 
 // broadcastInputs is the shape that the node's inputs are broadcast to.
-func (c *call) broadcastInputs() []int {
+func (c *vjp) broadcastInputs() []int {
 	var shapes [][]int
 	for _, k := range c.inputs() {
 		shapes = append(shapes, c.shape(c.x(k)))
@@ -49,7 +49,7 @@ func broadcastShape(shapes ...[]int) []int {
 }
 
 // sumTo sums g, of the given shape, over the axes along which v is repeated to have it.
-func (c *call) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
+func (c *vjp) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := c.shape(v)
 	if to == nil || from == nil {
 		return c.sumToRuntime(g, from, v)
@@ -81,7 +81,7 @@ func (c *call) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 }
 
 // sumToRuntime is sumTo where the axes are known only when the graph runs.
-func (c *call) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
+func (c *vjp) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	if c.Opset() < 13 { // sums cannot have axes that are computed
 		return c.sumByRatio(g, from, v)
 	}
@@ -100,14 +100,14 @@ func (c *call) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 
 // sumOnes sums g over the axes where sizes, of as many elements as it has axes, are 1, and keeps
 // them.
-func (c *call) sumOnes(g, sizes onnx.Value) onnx.Value {
+func (c *vjp) sumOnes(g, sizes onnx.Value) onnx.Value {
 	axes := c.Squeeze(c.Op("NonZero", nil, c.Op("Equal", nil, sizes, c.Int(1))), 0)
 	return c.Op("ReduceSum", onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": 1}, g, axes)
 }
 
 // sumByRatio is sumToRuntime for operators of which only the ranks are known: an axis of m elements
 // that repeats n is one of m / n by n, and the first of the two is summed.
-func (c *call) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Value {
+func (c *vjp) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := c.shape(v)
 	if from == nil || to == nil {
 		c.fail("before opset 13, the rank of %q must be known", v)
@@ -126,7 +126,7 @@ func (c *call) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 }
 
 // ratio divides sizes by sizes that they are multiples of; that of empty axes is 0.
-func (c *call) ratio(a, b onnx.Value) onnx.Value {
+func (c *vjp) ratio(a, b onnx.Value) onnx.Value {
 	return c.Div(a, c.Add(b, c.Cast(c.Op("Equal", nil, b, c.Ints(0)), onnx.Int64)))
 }
 
@@ -140,7 +140,7 @@ func upTo(n int) []int {
 }
 
 // expandLike repeats x, which has as many axes as v, until it has the shape of v.
-func (c *call) expandLike(x, v onnx.Value) onnx.Value {
+func (c *vjp) expandLike(x, v onnx.Value) onnx.Value {
 	if c.Opset() >= 8 {
 		return c.Expand(x, c.shapeOf(v))
 	}

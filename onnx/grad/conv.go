@@ -8,7 +8,7 @@ import (
 )
 
 // conv: y[n, o, p] = b[o] + sum over i, k of w[o, i, k] x[n, i, p stride + k dilation - before].
-func conv(c *call) {
+func conv(c *vjp) {
 	kernel, ok := c.kernelOf(c.x(0), c.x(1))
 	if !ok {
 		return
@@ -17,35 +17,35 @@ func conv(c *call) {
 	if !ok {
 		return
 	}
-	c.give(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
-	c.give(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
-	c.give(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
+	c.accumulate(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
+	c.accumulate(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
+	c.accumulate(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
 }
 
 // convTranspose is what spreads the gradient of a convolution with the same kernel, so its own
 // gradient is that convolution, and by the kernel it is that of the convolution with input and
 // output exchanged.
-func convTranspose(c *call) {
+func convTranspose(c *vjp) {
 	kernel, ok := c.kernelOf(c.x(0), c.x(1))
 	if !ok {
 		return
 	}
 	f := c.filter(kernel)
-	if !c.sound(f) || !c.transposedPads(&f) {
+	if !c.checkFilter(f) || !c.transposedPads(&f) {
 		return
 	}
 	n := len(f.kernel)
 	dy := c.dy(0)
-	c.give(0, func() onnx.Value {
+	c.accumulate(0, func() onnx.Value {
 		g := c.Conv(c.padded(dy, f), c.x(1), "", onnx.Attrs{"pads": f.pads(), "strides": f.strides, "dilations": f.dilations, "group": f.group})
 		return c.trimmed(g, c.x(0), n, c.attrInts("output_padding"), f.strides)
 	})
-	c.give(1, func() onnx.Value { return c.kernelGradient(f, dy, c.x(0), c.x(1)) })
-	c.give(2, func() onnx.Value { return c.channelSums(dy, n+2) })
+	c.accumulate(1, func() onnx.Value { return c.kernelGradient(f, dy, c.x(0), c.x(1)) })
+	c.accumulate(2, func() onnx.Value { return c.channelSums(dy, n+2) })
 }
 
 // trimmed takes away what a padding of the output by a whole stride or more has added.
-func (c *call) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
+func (c *vjp) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
 			return c.crop(g, make([]int, n), "", v)
@@ -56,7 +56,7 @@ func (c *call) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value 
 
 // transposedPads works out the padding of a transposed convolution whose output shape is given, or
 // is to be as long as the input times the stride.
-func (c *call) transposedPads(f *filter) bool {
+func (c *vjp) transposedPads(f *filter) bool {
 	auto := c.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
 	n := len(f.kernel)
@@ -89,7 +89,7 @@ func (c *call) transposedPads(f *filter) bool {
 
 // kernelOf is the shape of the kernel of a convolution of x with the weights w (... x ... x
 // kernel), -1 for what is not known.
-func (c *call) kernelOf(x, w onnx.Value) ([]int, bool) {
+func (c *vjp) kernelOf(x, w onnx.Value) ([]int, bool) {
 	shape, kernel := c.shape(w), c.attrInts("kernel_shape")
 	switch {
 	case kernel != nil:
@@ -110,7 +110,7 @@ func (c *call) kernelOf(x, w onnx.Value) ([]int, bool) {
 func unknown(rank int) []int { return slices.Repeat([]int{-1}, rank) }
 
 // channelSums sums over all axes but the second.
-func (c *call) channelSums(g onnx.Value, rank int) onnx.Value {
+func (c *vjp) channelSums(g onnx.Value, rank int) onnx.Value {
 	return c.ReduceSum(g, false, append([]int{0}, upTo(rank)[2:]...)...)
 }
 
@@ -118,11 +118,11 @@ func (c *call) channelSums(g onnx.Value, rank int) onnx.Value {
 // gradient by the input v of a convolution with weights w (out x in / group x kernel). Without
 // strides it is itself a convolution, with the kernels reversed and channels exchanged, which
 // runtimes compute in fewer passes than a transposed one.
-func (c *call) spread(f filter, dy, w, v onnx.Value) onnx.Value {
+func (c *vjp) spread(f filter, dy, w, v onnx.Value) onnx.Value {
 	shape := c.shape(w)
 	if !f.strided() && f.lead == "" && fixed(shape) {
 		g := c.spreadDensely(f, dy, c.mirrored(w, shape, f.group))
-		if c.static.Constant(string(w)) && c.fits(v) {
+		if c.info.Constant(string(w)) && c.fits(v) {
 			c.blockwise[g] = true
 		}
 		return g
@@ -131,7 +131,7 @@ func (c *call) spread(f filter, dy, w, v onnx.Value) onnx.Value {
 }
 
 // spreadDensely is spread without strides, with mirrored weights.
-func (c *call) spreadDensely(f filter, dy, mirrored onnx.Value) onnx.Value {
+func (c *vjp) spreadDensely(f filter, dy, mirrored onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	pads := make([]int, 2*n)
 	for i := range n {
@@ -150,7 +150,7 @@ func (c *call) spreadDensely(f filter, dy, mirrored onnx.Value) onnx.Value {
 }
 
 // transposed is spread as a transposed convolution.
-func (c *call) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
+func (c *vjp) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	shape := c.shape(v)
 	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "group": f.group}
@@ -174,9 +174,9 @@ func (c *call) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
 // mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out
 // / group x kernel, the kernel reversed. Constant weights are rearranged here and now, unless there
 // is a gradient by them: who differentiates again wants to find them.
-func (c *call) mirrored(v onnx.Value, w []int, group int) onnx.Value {
+func (c *vjp) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	out, in, kernel := w[0]/group, w[1], w[2:]
-	if constant, ok := c.static.Weights(string(v)); ok && !c.active[v] {
+	if constant, ok := c.info.Weights(string(v)); ok && !c.active[v] {
 		return c.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)
@@ -205,7 +205,7 @@ func mirror(w tensor.Tensor, group int) tensor.Tensor {
 }
 
 // reversed turns the order of an axis of known size around.
-func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
+func (c *vjp) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
 	}
@@ -224,7 +224,7 @@ func (c *call) reversed(x onnx.Value, axis, size int) onnx.Value {
 //
 // which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides
 // and dilations too.
-func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
+func (c *vjp) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 	if channels, ok := c.foldable(f, x); ok {
 		return c.foldedKernelGradient(f, x, dy, channels)
 	}
@@ -241,7 +241,7 @@ func (c *call) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 }
 
 // foldable reports whether the channels of x can lie along its last axis, and how many there are.
-func (c *call) foldable(f filter, x onnx.Value) (channels int, ok bool) {
+func (c *vjp) foldable(f filter, x onnx.Value) (channels int, ok bool) {
 	shape, last := c.shape(x), len(f.kernel)-1
 	if len(shape) != last+3 || !fixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.lead != "" || f.group != 1 || f.dilations[last] != 1 {
 		return 0, false
@@ -253,7 +253,7 @@ func (c *call) foldable(f filter, x onnx.Value) (channels int, ok bool) {
 // them has a matrix product to itself that is only as wide as the kernel has taps. They lie side by
 // side along the last axis instead, where a tap to the right is as many places to the right as
 // there are channels: one image, n x height x (width in), and one product for all.
-func (c *call) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
+func (c *vjp) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(c.shape(x)[2:])
 	space[last] *= channels
@@ -277,7 +277,7 @@ func (c *call) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) on
 }
 
 // channelsFirst is x, n x (group in) x space, as a batch of in, each of group n channels.
-func (c *call) channelsFirst(f filter, x, w onnx.Value, swap []int) (onnx.Value, bool) {
+func (c *vjp) channelsFirst(f filter, x, w onnx.Value, swap []int) (onnx.Value, bool) {
 	image := c.Transpose(x, swap...)
 	if f.group == 1 {
 		return image, true
@@ -306,7 +306,7 @@ func (c *call) channelsFirst(f filter, x, w onnx.Value, swap []int) (onnx.Value,
 }
 
 // joinGroups reshapes to in x (group n) x space, of which the second is worked out.
-func (c *call) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
+func (c *vjp) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
 	free := 0
 	for _, p := range joined {
 		if p.size < 0 {
@@ -325,7 +325,7 @@ func (c *call) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
 }
 
 // cropKernel takes away the taps beyond the kernel that places left over at the end make.
-func (c *call) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
+func (c *vjp) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
 	if slices.Contains(f.kernel, -1) {
 		return c.crop(g, make([]int, len(f.kernel)), "", w)
 	}
@@ -339,7 +339,7 @@ func (c *call) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
 
 // usesAll reports whether so few places of x are left over at the end of an axis of space that they
 // make no taps beyond the kernel: fewer than a dilation. Where that is not known it is false.
-func (c *call) usesAll(f filter, x onnx.Value, i int) bool {
+func (c *vjp) usesAll(f filter, x onnx.Value, i int) bool {
 	shape := c.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {
 		return false

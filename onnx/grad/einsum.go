@@ -11,7 +11,7 @@ import (
 // the other operands with in_k as its result, and with a vector of ones for each index that only
 // x_k has. Of an index that x_k repeats only the diagonal is read: there is an identity matrix for
 // each repetition.
-func einsumRule(c *call) {
+func einsumRule(c *vjp) {
 	ranks := make([]int, len(c.node.Input))
 	for i := range ranks {
 		var known bool
@@ -25,11 +25,11 @@ func einsumRule(c *call) {
 		return
 	}
 	for k := range terms {
-		c.give(k, func() onnx.Value { return c.einsumGradient(terms, out, k) })
+		c.accumulate(k, func() onnx.Value { return c.einsumGradient(terms, out, k) })
 	}
 }
 
-func (c *call) einsumGradient(terms []string, out string, k int) onnx.Value {
+func (c *vjp) einsumGradient(terms []string, out string, k int) onnx.Value {
 	var operands []onnx.Value
 	var inputs []string
 	add := func(v onnx.Value, term string) { operands, inputs = append(operands, v), append(inputs, term) }
@@ -75,7 +75,7 @@ func (c *call) einsumGradient(terms []string, out string, k int) onnx.Value {
 
 // extents are the sizes of indices, as all operands have them; of those that none has, the sizes of
 // the axes of the k-th.
-func (c *call) extents(terms []string, indices string, k int) []int {
+func (c *vjp) extents(terms []string, indices string, k int) []int {
 	sizes := make([]int, 0, len(indices))
 	for own, letter := range indices {
 		var all [][]int

@@ -10,8 +10,8 @@ import (
 const listed = 1 << 20
 
 // gather adds each slice of the gradient at the place that it was taken from.
-func gather(c *call) {
-	c.give(0, func() onnx.Value {
+func gather(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		picked, okIndices := c.rank(c.x(1))
 		if !ok || !okIndices {
@@ -29,9 +29,9 @@ func gather(c *call) {
 
 // gatherKnown is the gradient where the indices are known, and few runs or all different: no sums
 // over repetitions are needed then, or only of runs.
-func (c *call) gatherKnown(at, picked int) (g onnx.Value, done bool) {
+func (c *vjp) gatherKnown(at, picked int) (g onnx.Value, done bool) {
 	n := c.shape(c.x(0))[at]
-	list, ok := c.static.Ints(string(c.x(1)))
+	list, ok := c.info.Ints(string(c.x(1)))
 	if !ok || n < 0 {
 		return "", false
 	}
@@ -60,7 +60,7 @@ func (c *call) gatherKnown(at, picked int) (g onnx.Value, done bool) {
 }
 
 // gatherAny brings what was picked to the front and adds it up row by row.
-func (c *call) gatherAny(at, rank, picked int) onnx.Value {
+func (c *vjp) gatherAny(at, rank, picked int) onnx.Value {
 	front := make([]int, picked, picked+rank-1) // of dy: the picked axes, then the others
 	for i := range front {
 		front[i] = at + i
@@ -86,15 +86,15 @@ func (c *call) gatherAny(at, rank, picked int) onnx.Value {
 
 // long is integers as int64: indices may be of 32 bits, but what is counted beside them is not, nor
 // is what ScatterND takes.
-func (c *call) long(v onnx.Value) onnx.Value {
-	if c.static.Type(string(v)) == onnx.Int64 {
+func (c *vjp) long(v onnx.Value) onnx.Value {
+	if c.info.Type(string(v)) == onnx.Int64 {
 		return v
 	}
 	return c.Cast(v, onnx.Int64)
 }
 
 // permuted is Transpose, where that does anything.
-func (c *call) permuted(x onnx.Value, perm []int) onnx.Value {
+func (c *vjp) permuted(x onnx.Value, perm []int) onnx.Value {
 	if slices.Equal(perm, upTo(len(perm))) {
 		return x
 	}
@@ -103,7 +103,7 @@ func (c *call) permuted(x onnx.Value, perm []int) onnx.Value {
 
 // addRows is a matrix of n rows, each of them the sum of those of g, q x columns, that an index, q
 // in all, sends there. places are 0, 1, ... n-1.
-func (c *call) addRows(n onnx.Value, places func() onnx.Value, index, g onnx.Value) onnx.Value {
+func (c *vjp) addRows(n onnx.Value, places func() onnx.Value, index, g onnx.Value) onnx.Value {
 	if c.Opset() < 16 { // scatters cannot add
 		return c.MatMul(c.oneHot(n, places(), index), g)
 	}
@@ -112,14 +112,14 @@ func (c *call) addRows(n onnx.Value, places func() onnx.Value, index, g onnx.Val
 }
 
 // oneHot is n x q: 1 where the row is the index of the column. Indices may count from the end.
-func (c *call) oneHot(n, places, index onnx.Value) onnx.Value {
+func (c *vjp) oneHot(n, places, index onnx.Value) onnx.Value {
 	rows, columns := c.Unsqueeze(places, 1), c.Unsqueeze(index, 0)
 	fromEnd := c.Op("Equal", nil, c.Sub(rows, n), columns)
 	return c.mask(c.Op("Or", nil, c.Op("Equal", nil, rows, columns), fromEnd))
 }
 
 // counting is 0, 1, ... n-1, where n is the length of an axis of the node's first input.
-func (c *call) counting(axis int) onnx.Value {
+func (c *vjp) counting(axis int) onnx.Value {
 	n := c.shape(c.x(0))[axis]
 	if n >= 0 && n <= listed {
 		return c.Ints(upTo(n)...)
@@ -132,13 +132,13 @@ func (c *call) counting(axis int) onnx.Value {
 }
 
 // countingTo is 0, 1, ... n-1 for a vector n of one element.
-func (c *call) countingTo(n onnx.Value) onnx.Value {
+func (c *vjp) countingTo(n onnx.Value) onnx.Value {
 	return c.Op("Range", nil, c.Int(0), c.Squeeze(n, 0), c.Int(1))
 }
 
 // gatherElements adds each element of the gradient at the place that it was taken from.
-func gatherElements(c *call) {
-	c.give(0, func() onnx.Value {
+func gatherElements(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -154,7 +154,7 @@ func gatherElements(c *call) {
 
 // addElements compares each index with each place of the axis and sums what is equal, then fills up
 // the other axes, of which the indices may be short.
-func (c *call) addElements(at, rank int, index, g onnx.Value) onnx.Value {
+func (c *vjp) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	n := c.size(c.x(0), at)
 	places := c.counting(at)
 	if trailing := rank - 1 - at; trailing > 0 {
@@ -172,8 +172,8 @@ func (c *call) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 
 // gatherND adds each slice of the gradient at the place that it was taken from: batches and the
 // axes that are indexed are counted through as rows of a matrix.
-func gatherND(c *call) {
-	c.give(0, func() onnx.Value {
+func gatherND(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		batch := c.attr("batch_dims", 0)
 		_, ok := c.rank(c.x(0))
 		index := c.shape(c.x(1))
@@ -194,7 +194,7 @@ func gatherND(c *call) {
 
 // rowNumbers turns tuples of indices into numbers of rows, of which there are count, batches
 // included.
-func (c *call) rowNumbers(batch, depth int) (rows, count onnx.Value) {
+func (c *vjp) rowNumbers(batch, depth int) (rows, count onnx.Value) {
 	sizes := make([]onnx.Value, depth)
 	strides := make([]onnx.Value, depth)
 	count = c.Ints(1)

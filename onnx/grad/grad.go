@@ -125,15 +125,15 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	}
 	t.pullback = Pullback
 	for i := range y {
-		if err := t.weighs(t.now(dy[i]), t.now(y[i])); err != nil {
+		if err := t.checkCotangent(t.current(dy[i]), t.current(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)
 		}
-		t.seed(t.now(y[i]), t.now(dy[i]))
+		t.seed(t.current(y[i]), t.current(dy[i]))
 	}
 	t.walk()
 	gradients := make([]onnx.Value, len(by))
 	for i, v := range by {
-		gradients[i] = t.gradient(t.now(v))
+		gradients[i] = t.gradient(t.current(v))
 	}
 	if t.err != nil {
 		return nil, fmt.Errorf("differentiating: %w", t.err)

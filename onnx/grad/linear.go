@@ -10,7 +10,7 @@ func floatTensor(v []float32) tensor.Tensor { return tensor.Tensor{Shape: []int{
 
 // identityMatrix is the n x n identity, of the type of the node's output, where n is the length of
 // an axis of its input.
-func (c *call) identityMatrix(axis int) onnx.Value {
+func (c *vjp) identityMatrix(axis int) onnx.Value {
 	if c.Opset() < 9 {
 		return c.constantIdentity(c.shape(c.x(0))[axis])
 	}
@@ -18,14 +18,14 @@ func (c *call) identityMatrix(axis int) onnx.Value {
 }
 
 // identityOf is the n x n identity for a vector n of one element; it came with opset 9.
-func (c *call) identityOf(n onnx.Value) onnx.Value {
-	kind := c.static.Type(string(c.y(0)))
+func (c *vjp) identityOf(n onnx.Value) onnx.Value {
+	kind := c.info.Type(string(c.y(0)))
 	zero := &pb.TensorProto{DataType: int32p(kind), Dims: []int64{1}, RawData: make([]byte, kind.Size())}
 	return c.Op("EyeLike", nil, c.Op("ConstantOfShape", onnx.Attrs{"value": zero}, c.Concat(0, n, n)))
 }
 
 // constantIdentity is the identity before opset 9, which brought the operators that make one.
-func (c *call) constantIdentity(n int) onnx.Value {
+func (c *vjp) constantIdentity(n int) onnx.Value {
 	if n < 0 || n*n > listed {
 		c.fail("before opset 9, its sizes must be fixed, and small")
 		return ""
@@ -39,7 +39,7 @@ func (c *call) constantIdentity(n int) onnx.Value {
 
 // untransform multiplies g along an axis by the transpose of a matrix, new size x old size: the
 // gradient of multiplying by it.
-func (c *call) untransform(g onnx.Value, at int, matrix onnx.Value) onnx.Value {
+func (c *vjp) untransform(g onnx.Value, at int, matrix onnx.Value) onnx.Value {
 	rank := len(c.shape(c.x(0)))
 	switch at {
 	case rank - 1:

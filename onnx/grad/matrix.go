@@ -8,7 +8,7 @@ import (
 
 // gemm: y = alpha A' B' + beta C, where A' and B' are A and B, transposed where transA and transB
 // say so.
-func gemm(c *call) {
+func gemm(c *vjp) {
 	alpha, beta := c.attrFloat("alpha", 1), c.attrFloat("beta", 1)
 	transA, transB := c.attr("transA", 0) != 0, c.attr("transB", 0) != 0
 	dy := c.dy(0)
@@ -19,19 +19,19 @@ func gemm(c *call) {
 		}
 		return c.Gemm(x, y, none, onnx.Attrs{"alpha": alpha, "transA": tx, "transB": ty})
 	}
-	c.give(0, func() onnx.Value {
+	c.accumulate(0, func() onnx.Value {
 		if transA {
 			return product(c.x(1), dy, transB, true)
 		}
 		return product(dy, c.x(1), false, !transB)
 	})
-	c.give(1, func() onnx.Value {
+	c.accumulate(1, func() onnx.Value {
 		if transB {
 			return product(dy, c.x(0), true, transA)
 		}
 		return product(c.x(0), dy, !transA, false)
 	})
-	c.give(2, func() onnx.Value {
+	c.accumulate(2, func() onnx.Value {
 		if beta != 1 {
 			dy = c.times(dy, beta)
 		}
@@ -41,7 +41,7 @@ func gemm(c *call) {
 
 // matMul: y = A B over the last two axes. A vector on the left counts as a row and one on the right
 // as a column, which the product does not keep.
-func matMul(c *call) {
+func matMul(c *vjp) {
 	rankA, okA := c.rank(c.x(0))
 	rankB, okB := c.rank(c.x(1))
 	if !okA || !okB {
@@ -58,8 +58,8 @@ func matMul(c *call) {
 	rows, columns := shapeA[len(shapeA)-2], shapeB[len(shapeB)-1]
 	batch := broadcastShape(shapeA[:len(shapeA)-2], shapeB[:len(shapeB)-2])
 	shapeY := append(slices.Clone(batch), rows, columns)
-	c.give(0, func() onnx.Value { return c.matrixGradient(c.MatMul(dy, c.swap(b, len(shapeB))), batch, shapeA, 0) })
-	c.give(1, func() onnx.Value {
+	c.accumulate(0, func() onnx.Value { return c.matrixGradient(c.MatMul(dy, c.swap(b, len(shapeB))), batch, shapeA, 0) })
+	c.accumulate(1, func() onnx.Value {
 		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 {
 			return c.MatMul(c.swap(c.rows(a, shapeA), 2), c.rows(dy, shapeY)) // one product instead of a sum of many
 		}
@@ -69,7 +69,7 @@ func matMul(c *call) {
 
 // matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was
 // shape as a matrix.
-func (c *call) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {
+func (c *vjp) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {
 	from := append(slices.Clone(batch), shape[len(shape)-2:]...)
 	if len(shape) == len(c.shape(c.x(i))) {
 		return c.sumTo(g, from, c.x(i))
@@ -85,7 +85,7 @@ func (c *call) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Valu
 }
 
 // swap transposes the last two axes.
-func (c *call) swap(x onnx.Value, rank int) onnx.Value {
+func (c *vjp) swap(x onnx.Value, rank int) onnx.Value {
 	perm := make([]int, rank)
 	for i := range perm {
 		perm[i] = i
@@ -95,7 +95,7 @@ func (c *call) swap(x onnx.Value, rank int) onnx.Value {
 }
 
 // rows joins all axes but the last.
-func (c *call) rows(x onnx.Value, shape []int) onnx.Value {
+func (c *vjp) rows(x onnx.Value, shape []int) onnx.Value {
 	if last := shape[len(shape)-1]; last > 0 {
 		return c.Reshape(x, -1, last)
 	}

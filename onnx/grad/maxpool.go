@@ -6,22 +6,22 @@ import (
 )
 
 // maxPool sends the gradient of each window to its first maximum, counting the last axis fastest.
-func maxPool(c *call) {
-	c.give(0, func() onnx.Value {
+func maxPool(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		switch {
 		case c.Opset() >= 16:
 			return c.maxPoolScattered()
 		case c.single(c.x(0)):
 			return c.maxPoolUnfolded()
 		}
-		c.fail("gradients of MaxPool in %v need opset 16 or later", c.static.Type(string(c.x(0))))
+		c.fail("gradients of MaxPool in %v need opset 16 or later", c.info.Type(string(c.x(0))))
 		return ""
 	})
 }
 
 // maxPoolScattered adds the gradient at the places that the operator's second output, Indices,
 // names. Operators that add came with opset 16.
-func (c *call) maxPoolScattered() onnx.Value {
+func (c *vjp) maxPoolScattered() onnx.Value {
 	indices := c.maxPoolIndices()
 	zeros := c.Reshape(c.filled(0, c.x(0)), -1)
 	g := c.Op("ScatterElements", onnx.Attrs{"axis": 0, "reduction": "add"}, zeros, c.Reshape(indices, -1), c.Reshape(c.dy(0), -1))
@@ -30,7 +30,7 @@ func (c *call) maxPoolScattered() onnx.Value {
 
 // maxPoolIndices counts the places of the maxima with the last axis fastest, as the node itself
 // does unless its storage_order is another one.
-func (c *call) maxPoolIndices() onnx.Value {
+func (c *vjp) maxPoolIndices() onnx.Value {
 	if c.attr("storage_order", 0) == 0 {
 		return c.AddOutput(c.y(0), 1)
 	}
@@ -46,7 +46,7 @@ func (c *call) maxPoolIndices() onnx.Value {
 // maxPoolUnfolded lays the elements of each window side by side, by a convolution that has one
 // output channel for each tap, finds the first that is the maximum, and folds the gradients back by
 // the transposed convolution.
-func (c *call) maxPoolUnfolded() onnx.Value {
+func (c *vjp) maxPoolUnfolded() onnx.Value {
 	f, ok := c.poolFilter()
 	if !ok {
 		return ""
@@ -78,7 +78,7 @@ func (c *call) maxPoolUnfolded() onnx.Value {
 }
 
 // eye is kernels, taps x 1 x kernel, of which the i-th has a one at its i-th tap.
-func (c *call) eye(kernel []int) onnx.Value {
+func (c *vjp) eye(kernel []int) onnx.Value {
 	taps := tensor.Size(kernel)
 	w := tensor.New(append([]int{taps, 1}, kernel...)...)
 	for i := range taps {

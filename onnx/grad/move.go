@@ -9,8 +9,8 @@ import (
 )
 
 // transpose puts the axes back.
-func transpose(c *call) {
-	c.give(0, func() onnx.Value {
+func transpose(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		perm := c.attrInts("perm")
 		if perm == nil { // reversed, and reversed again
 			return c.Op("Transpose", nil, c.dy(0))
@@ -28,7 +28,7 @@ func inverse(perm []int) []int {
 }
 
 // concat hands each operand its part.
-func concat(c *call) {
+func concat(c *vjp) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
 		return
@@ -40,18 +40,18 @@ func concat(c *call) {
 		first = n
 	}
 	for i := first; i < len(c.node.Input); i++ {
-		c.give(i, func() onnx.Value { return c.part(i, i+1, at) })
+		c.accumulate(i, func() onnx.Value { return c.part(i, i+1, at) })
 	}
 }
 
 // prefix is what an earlier Concat has made of the first n operands, if there is one. Their
 // gradient goes there: in a network whose layers each read all those before, every layer would
 // otherwise be cut out of every later one.
-func (c *call) prefix() (joined onnx.Value, n int) {
+func (c *vjp) prefix() (joined onnx.Value, n int) {
 	for n := len(c.node.Input) - 1; n > 1; n-- {
 		if maker, ok := c.joins[joinOf(c.node, n)]; ok && maker < c.index {
 			joined := onnx.Value(c.nodes[maker].Output[0])
-			if c.active[joined] && !c.asked[joined] { // what is asked for is the gradient of those that read it
+			if c.active[joined] && !c.targets[joined] { // what is asked for is the gradient of those that read it
 				return joined, n
 			}
 		}
@@ -80,7 +80,7 @@ func joinsOf(nodes []*pb.NodeProto) map[string]int {
 }
 
 // part is the part of dy that belongs to the operands of a Concat from i to the one before end.
-func (c *call) part(i, end, at int) onnx.Value {
+func (c *vjp) part(i, end, at int) onnx.Value {
 	if len(c.node.Input) == 1 {
 		return c.dy(0)
 	}
@@ -116,7 +116,7 @@ func total(list []int) int {
 }
 
 // size is the length of an axis of a tensor: int64 of one element.
-func (c *call) size(v onnx.Value, axis int) onnx.Value {
+func (c *vjp) size(v onnx.Value, axis int) onnx.Value {
 	if s := c.shape(v); len(s) > axis && s[axis] >= 0 {
 		return c.Ints(s[axis])
 	}
@@ -124,8 +124,8 @@ func (c *call) size(v onnx.Value, axis int) onnx.Value {
 }
 
 // split joins the gradients of the parts; that of a part which nobody uses is zero.
-func split(c *call) {
-	c.give(0, func() onnx.Value {
+func split(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -146,9 +146,9 @@ func split(c *call) {
 	})
 }
 
-func expand(c *call) {
-	c.give(0, func() onnx.Value {
-		to, ok := c.static.Ints(string(c.x(1)))
+func expand(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
+		to, ok := c.info.Ints(string(c.x(1)))
 		if !ok {
 			if s := c.shape(c.x(1)); len(s) == 1 && s[0] >= 0 {
 				to = slices.Repeat([]int{-1}, s[0])
@@ -162,8 +162,8 @@ func expand(c *call) {
 }
 
 // tile adds up the copies: an axis of n elements, repeated r times, is one of r by n.
-func tile(c *call) {
-	c.give(0, func() onnx.Value {
+func tile(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -177,7 +177,7 @@ func tile(c *call) {
 		}
 		sizes := c.Unsqueeze(c.shapeOf(c.x(0)), 1)
 		split := c.Reshape(c.Concat(1, c.Unsqueeze(c.x(1), 1), sizes), -1)
-		if repeats, ok := c.static.Ints(string(c.x(1))); ok && fixed(c.shape(c.x(0))) {
+		if repeats, ok := c.info.Ints(string(c.x(1))); ok && fixed(c.shape(c.x(0))) {
 			split = c.Ints(interleave(repeats, c.shape(c.x(0)))...)
 		}
 		return c.ReduceSum(c.ReshapeTo(c.dy(0), split), false, axes...)
@@ -194,8 +194,8 @@ func interleave(a, b []int) []int {
 
 // depthToSpace has as its inverse SpaceToDepth, which orders channels as the mode DCR does: block
 // before channel. In the mode CRD they are exchanged.
-func depthToSpace(c *call) {
-	c.give(0, func() onnx.Value {
+func depthToSpace(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		block := c.attr("blocksize", 1)
 		g := c.Op("SpaceToDepth", onnx.Attrs{"blocksize": block}, c.dy(0))
 		if c.attrString("mode", "DCR") == "CRD" {
@@ -210,23 +210,23 @@ func depthToSpace(c *call) {
 	})
 }
 
-func spaceToDepth(c *call) {
-	c.give(0, func() onnx.Value {
+func spaceToDepth(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		return c.Op("DepthToSpace", onnx.Attrs{"blocksize": c.attr("blocksize", 1)}, c.dy(0))
 	})
 }
 
 // cumSum sums from the other end.
-func cumSum(c *call) {
-	c.give(0, func() onnx.Value {
+func cumSum(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		attrs := onnx.Attrs{"exclusive": c.attr("exclusive", 0), "reverse": 1 - c.attr("reverse", 0)}
 		return c.Op("CumSum", attrs, c.dy(0), c.x(1))
 	})
 }
 
 // trilu keeps the same triangle.
-func trilu(c *call) {
-	c.give(0, func() onnx.Value {
+func trilu(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		inputs := append([]onnx.Value{c.dy(0)}, valuesOf(c.node.Input[1:])...)
 		return c.Op("Trilu", onnx.Attrs{"upper": c.attr("upper", 1)}, inputs...)
 	})

@@ -8,18 +8,18 @@ import (
 
 // pad cuts off what was padded; in the modes that repeat elements, what was repeated is added to
 // its source.
-func pad(c *call) {
+func pad(c *vjp) {
 	mode := c.attrString("mode", "constant")
 	if mode == "constant" {
 		inner := func() onnx.Value { return c.unpadded() }
-		c.give(0, inner)
-		c.give(2, func() onnx.Value { // the sum over what is not of x
+		c.accumulate(0, inner)
+		c.accumulate(2, func() onnx.Value { // the sum over what is not of x
 			all := c.Sub(c.ReduceSum(c.dy(0), false), c.ReduceSum(inner(), false))
 			return c.reshapeLike(all, c.x(2))
 		})
 		return
 	}
-	c.give(0, func() onnx.Value {
+	c.accumulate(0, func() onnx.Value {
 		pads, ok := c.pads()
 		if !ok {
 			return ""
@@ -44,7 +44,7 @@ func pad(c *call) {
 
 // paddedIdentity is the identity matrix with its rows padded as an axis of the node's input is: the
 // matrix of that padding.
-func (c *call) paddedIdentity(mode string, before, after, axis int) onnx.Value {
+func (c *vjp) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 	eye := c.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
 	if c.Opset() < 11 {
@@ -55,7 +55,7 @@ func (c *call) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 }
 
 // unpadded cuts off what a Pad of mode constant has added, and puts zeros where it has cut off.
-func (c *call) unpadded() onnx.Value {
+func (c *vjp) unpadded() onnx.Value {
 	if c.Opset() < 11 || c.x(1) != "" && c.x(3) == "" {
 		if list, ok := c.listOr("pads", 1); ok {
 			return c.pad(c.dy(0), negative(list))
@@ -77,7 +77,7 @@ func negative(list []int) []int {
 }
 
 // pads are the padding of every axis, all beginnings before all ends.
-func (c *call) pads() ([]int, bool) {
+func (c *vjp) pads() ([]int, bool) {
 	rank, ok := c.rank(c.x(0))
 	if !ok {
 		return nil, false
@@ -128,7 +128,7 @@ func padSources(mode string, before, after, n int) []int {
 
 // ungather is the transpose of taking places of an axis: element i of g is added at place
 // sources[i] of n. It goes by runs of places that ascend, descend or stay.
-func (c *call) ungather(g onnx.Value, at int, sources []int, n int) onnx.Value {
+func (c *vjp) ungather(g onnx.Value, at int, sources []int, n int) onnx.Value {
 	var sum onnx.Value
 	for _, r := range runsOf(sources) {
 		part := c.Slice(g, at, r.start, r.start+r.count, 1)

@@ -7,8 +7,8 @@ import (
 )
 
 // globalAveragePool spreads the gradient of a mean evenly.
-func globalAveragePool(c *call) {
-	c.giveRepeated(0, true, func() onnx.Value {
+func globalAveragePool(c *vjp) {
+	c.accumulateRepeated(0, true, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -27,21 +27,21 @@ func globalAveragePool(c *call) {
 }
 
 // globalMaxPool sends the gradient to the first maximum of each channel.
-func globalMaxPool(c *call) {
-	c.give(0, func() onnx.Value {
+func globalMaxPool(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		first := c.Op("Hardmax", onnx.Attrs{"axis": 2}, c.Reshape(c.x(0), 0, 0, -1))
 		return c.reshapeLike(c.Mul(first, c.Reshape(c.dy(0), 0, 0, -1)), c.x(0))
 	})
 }
 
 // globalLpPool: y = (sum |x|^p)^(1/p).
-func globalLpPool(c *call) {
-	c.give(0, func() onnx.Value { return c.Mul(c.powerSlope(), c.rootSlope()) })
+func globalLpPool(c *vjp) {
+	c.accumulate(0, func() onnx.Value { return c.Mul(c.powerSlope(), c.rootSlope()) })
 }
 
 // lpPool is globalLpPool in windows.
-func lpPool(c *call) {
-	c.give(0, func() onnx.Value {
+func lpPool(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		f, ok := c.poolFilter()
 		if !ok {
 			return ""
@@ -51,7 +51,7 @@ func lpPool(c *call) {
 }
 
 // powerSlope is the derivative of |x|^p / p: sign(x) |x|^(p-1).
-func (c *call) powerSlope() onnx.Value {
+func (c *vjp) powerSlope() onnx.Value {
 	x := c.x(0)
 	switch p := c.attr("p", 2); p {
 	case 1:
@@ -64,21 +64,21 @@ func (c *call) powerSlope() onnx.Value {
 }
 
 // rootSlope is dy times the derivative of the p-th root of s by s / p, y^(1-p), and 0 where y is.
-func (c *call) rootSlope() onnx.Value {
+func (c *vjp) rootSlope() onnx.Value {
 	dy, y := c.dy(0), c.y(0)
 	switch p := c.attr("p", 2); p {
 	case 1:
 		return dy
 	case 2:
-		return c.keep(c.greater(y, c.num(0)), c.Div(dy, y))
+		return c.zeroUnless(c.greater(y, c.num(0)), c.Div(dy, y))
 	default:
-		return c.keep(c.greater(y, c.num(0)), c.Mul(dy, c.Pow(y, c.num(float64(1-p)))))
+		return c.zeroUnless(c.greater(y, c.num(0)), c.Mul(dy, c.Pow(y, c.num(float64(1-p)))))
 	}
 }
 
 // averagePool: each element of a window has its share of the gradient.
-func averagePool(c *call) {
-	c.give(0, func() onnx.Value {
+func averagePool(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		f, ok := c.poolFilter()
 		if !ok {
 			return ""
@@ -90,7 +90,7 @@ func averagePool(c *call) {
 // poolFilter is the geometry of a pool. Where ceil_mode has made a last window that begins inside
 // and ends beyond the padding, and sizes are fixed, the padding after is made as long as that
 // needs.
-func (c *call) poolFilter() (filter, bool) {
+func (c *vjp) poolFilter() (filter, bool) {
 	f, ok := c.filterOf(c.x(0), c.attrInts("kernel_shape"))
 	if !ok {
 		return f, false
@@ -113,7 +113,7 @@ func (c *call) poolFilter() (filter, bool) {
 }
 
 // ceilings is the most padding after that ceil_mode may need.
-func (c *call) ceilings(f filter) []int {
+func (c *vjp) ceilings(f filter) []int {
 	tail := slices.Clone(f.after)
 	for i := range tail {
 		tail[i] += f.strides[i] - 1
@@ -122,7 +122,7 @@ func (c *call) ceilings(f filter) []int {
 }
 
 // windowCounts is how many elements the mean of each window is over: 1 x 1 x space of the output.
-func (c *call) windowCounts(f filter) onnx.Value {
+func (c *vjp) windowCounts(f filter) onnx.Value {
 	n, taps := len(f.kernel), 1
 	for _, k := range f.kernel {
 		taps *= k
@@ -154,7 +154,7 @@ func (c *call) windowCounts(f filter) onnx.Value {
 
 // likeOutput cuts what windows of a padded input make to the output's size, where the padding was
 // more than needed.
-func (c *call) likeOutput(v onnx.Value, f filter) onnx.Value {
+func (c *vjp) likeOutput(v onnx.Value, f filter) onnx.Value {
 	if f.lead == "" {
 		return v
 	}
@@ -162,7 +162,7 @@ func (c *call) likeOutput(v onnx.Value, f filter) onnx.Value {
 }
 
 // onesLike is ones of shape 1 x 1 x the last n axes of x, longer by pads if there are any.
-func (c *call) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
+func (c *vjp) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 	more := make([]int, n)
 	for i := range pads {
 		more[i%n] += pads[i]
@@ -185,7 +185,7 @@ func (c *call) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 }
 
 // spreadEvenly adds g, of the output's shape, to every element of its window.
-func (c *call) spreadEvenly(f filter, g onnx.Value) onnx.Value {
+func (c *vjp) spreadEvenly(f filter, g onnx.Value) onnx.Value {
 	x := c.x(0)
 	if s := c.shape(x); s != nil && s[1] > 0 {
 		f.group = s[1]
@@ -200,7 +200,7 @@ func (c *call) spreadEvenly(f filter, g onnx.Value) onnx.Value {
 }
 
 // planes makes a batch of single channels of v, which has the spatial axes of like.
-func (c *call) planes(v, like onnx.Value) onnx.Value {
+func (c *vjp) planes(v, like onnx.Value) onnx.Value {
 	if s := c.shape(like); s != nil && fixed(s[2:]) {
 		return c.Reshape(v, append([]int{-1, 1}, s[2:]...)...)
 	}

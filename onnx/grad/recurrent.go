@@ -8,13 +8,13 @@ import (
 )
 
 // recurrent writes the operator out step by step, so that gradients flow through the steps.
-func recurrent(c *call) {
+func recurrent(c *vjp) {
 	inputs := make([]onnx.Value, len(c.node.Input))
 	for i := range inputs {
 		inputs[i] = c.x(i)
 	}
 	out, err := recurrence.Node{
-		Builder: c.Builder, Proto: c.node, Info: c.static, Inputs: inputs, Float: c.static.Type(string(c.x(0))),
+		Builder: c.Builder, Proto: c.node, Info: c.info, Inputs: inputs, Float: c.info.Type(string(c.x(0))),
 		Activation: func(name string, x onnx.Value) onnx.Value { return c.Op(name, nil, x) },
 	}.Outputs()
 	if err != nil {
@@ -28,7 +28,7 @@ func recurrent(c *call) {
 		}
 	}
 	for i := range c.node.Input {
-		if c.needs(i) && !slices.Contains(by, c.x(i)) {
+		if c.wanted(i) && !slices.Contains(by, c.x(i)) {
 			by = append(by, c.x(i))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // reducedAxes are the axes, counted from the front, over which a reducing node works, given the
 // rank of its input.
-func (c *call) reducedAxes(rank int) ([]int, bool) {
+func (c *vjp) reducedAxes(rank int) ([]int, bool) {
 	axes, ok := c.listOr("axes", 1)
 	if !ok {
 		c.fail("its axes are not known before the graph runs, and it does not keep them")
@@ -28,7 +28,7 @@ func (c *call) reducedAxes(rank int) ([]int, bool) {
 // A reduction is a node that reduces its input x to its output y, with both and dy as tensors that
 // are broadcast to the shape of x.
 type reduction struct {
-	*call
+	*vjp
 	x, dy  onnx.Value
 	axes   []int      // none: the node leaves x as it is, but for the function that the operator applies to the sum
 	axesAt onnx.Value // in place of axes where they are known only when the graph runs; then the node keeps them
@@ -60,8 +60,8 @@ func (r reduction) reduced(op string, x onnx.Value) onnx.Value {
 
 // reducing is the rule of a reduction with a gradient of the shape of x.
 func reducing(f func(r reduction) onnx.Value) rule {
-	return func(c *call) {
-		c.give(0, func() onnx.Value {
+	return func(c *vjp) {
+		c.accumulate(0, func() onnx.Value {
 			r, ok := c.reduction()
 			if !ok {
 				return ""
@@ -73,26 +73,26 @@ func reducing(f func(r reduction) onnx.Value) rule {
 
 // repeating is the rule of a reduction of which all elements that are reduced share one gradient.
 func repeating(f func(r reduction) onnx.Value) rule {
-	return func(c *call) {
-		if !c.needs(0) {
+	return func(c *vjp) {
+		if !c.wanted(0) {
 			return
 		}
 		r, ok := c.reduction()
 		switch {
 		case !ok:
 		case r.whole():
-			c.give(0, func() onnx.Value { return f(r) })
+			c.accumulate(0, func() onnx.Value { return f(r) })
 		case r.all:
-			c.give(0, func() onnx.Value { return c.expandLike(f(r), r.x) })
+			c.accumulate(0, func() onnx.Value { return c.expandLike(f(r), r.x) })
 		default:
-			c.giveRepeated(0, r.axesAt == "" && !slices.Contains(r.axes, 1), func() onnx.Value { return f(r) })
+			c.accumulateRepeated(0, r.axesAt == "" && !slices.Contains(r.axes, 1), func() onnx.Value { return f(r) })
 		}
 	}
 }
 
 // reduction reads a node that reduces.
-func (c *call) reduction() (reduction, bool) {
-	r := reduction{call: c, x: c.x(0), dy: c.dy(0)}
+func (c *vjp) reduction() (reduction, bool) {
+	r := reduction{vjp: c, x: c.x(0), dy: c.dy(0)}
 	if c.reducesAll() && c.shape(r.x) == nil && c.Opset() >= 8 {
 		r.all = true
 		return r, true
@@ -111,7 +111,7 @@ func (c *call) reduction() (reduction, bool) {
 }
 
 // reducesAll reports whether a node that reduces makes a number of whatever it is given.
-func (c *call) reducesAll() bool {
+func (c *vjp) reducesAll() bool {
 	axes, known := c.listOr("axes", 1)
 	return known && len(axes) == 0 && c.attr("keepdims", 1) == 0 && c.attr("noop_with_empty_axes", 0) == 0
 }
@@ -125,7 +125,7 @@ func (r reduction) kept(v onnx.Value) onnx.Value {
 }
 
 // y is the node's output, likewise.
-func (r reduction) y() onnx.Value { return r.kept(r.call.y(0)) }
+func (r reduction) y() onnx.Value { return r.kept(r.vjp.y(0)) }
 
 func sumGradient(r reduction) onnx.Value { return r.dy }
 

@@ -4,8 +4,8 @@ import "github.com/noether-ml/noether/onnx"
 
 // relu: dx = dy where y > 0. It reads its output rather than its input, so that a runtime can still
 // fuse it with what made the input.
-func relu(c *call) {
-	c.give(0, func() onnx.Value {
+func relu(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		dy := c.dyBeside(c.x(0))
 		if !c.blocked() {
 			return c.Mul(dy, c.mask(c.greater(c.y(0), c.num(0))))

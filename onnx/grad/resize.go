@@ -10,8 +10,8 @@ import (
 // resize: interpolation is linear in x and treats one axis after the other: along each, y = S x.
 // The matrix S is what the operator makes of the identity matrix, so whatever its modes are, dx =
 // S^T dy. A runtime computes S once, when it loads the graph, if the sizes are fixed.
-func resize(c *call) {
-	c.give(0, func() onnx.Value {
+func resize(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok {
 			return ""
@@ -35,7 +35,7 @@ func resize(c *call) {
 }
 
 // resizedAxes are the axes that scales and sizes speak of.
-func (c *call) resizedAxes(rank int) []int {
+func (c *vjp) resizedAxes(rank int) []int {
 	axes := slices.Clone(c.attrInts("axes"))
 	if axes == nil {
 		return upTo(rank)
@@ -48,7 +48,7 @@ func (c *call) resizedAxes(rank int) []int {
 
 // scales are the factors of the axes: an attribute, or an input; nil where there are sizes, or they
 // are not known.
-func (c *call) scales() []float64 {
+func (c *vjp) scales() []float64 {
 	if list := onnx.AttrFloats(c.node, "scales"); list != nil {
 		scales := make([]float64, len(list))
 		for i, v := range list {
@@ -56,13 +56,13 @@ func (c *call) scales() []float64 {
 		}
 		return scales
 	}
-	values, _ := c.static.Values(string(c.x(c.scalesAt())))
+	values, _ := c.info.Values(string(c.x(c.scalesAt())))
 	return values
 }
 
 // scalesAt is the input that holds the scales: since opset 11 of Resize, after the region of
 // interest.
-func (c *call) scalesAt() int {
+func (c *vjp) scalesAt() int {
 	if c.Opset() < 11 || c.node.GetOpType() == "Upsample" {
 		return 1
 	}
@@ -71,7 +71,7 @@ func (c *call) scalesAt() int {
 
 // blocks are the factors of all axes where the operator repeats each element of x so many times,
 // nil where it does something else.
-func (c *call) blocks(axes []int, rank int) []int {
+func (c *vjp) blocks(axes []int, rank int) []int {
 	scales := c.scales()
 	if c.attrString("mode", "nearest") != "nearest" || len(scales) != len(axes) || rank < 3 {
 		return nil
@@ -94,7 +94,7 @@ func (c *call) blocks(axes []int, rank int) []int {
 }
 
 // unrepeat sums blocks: their average, times their size.
-func (c *call) unrepeat(blocks []int) onnx.Value {
+func (c *vjp) unrepeat(blocks []int) onnx.Value {
 	kernel, size := blocks[2:], 1
 	for _, n := range kernel {
 		size *= n
@@ -107,10 +107,10 @@ func (c *call) unrepeat(blocks []int) onnx.Value {
 
 // resizedIdentity is the matrix, new size x old size, of what the node does along axis k, the i-th
 // of those that it speaks of; empty where it leaves the axis alone.
-func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
+func (c *vjp) resizedIdentity(i, k int) (onnx.Value, bool) {
 	shape := c.shape(c.x(0))
 	scales := c.scales()
-	sizes, sized := c.static.Ints(string(c.x(3)))
+	sizes, sized := c.info.Ints(string(c.x(3)))
 	cropped := c.attrString("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
 	if !cropped && (len(scales) > i && scales[i] == 1 || sized && len(sizes) > i && sizes[i] == shape[k]) {
 		return "", true
@@ -144,7 +144,7 @@ func (c *call) resizedIdentity(i, k int) (onnx.Value, bool) {
 }
 
 // copyModes takes over what says how Resize interpolates.
-func (c *call) copyModes(attrs onnx.Attrs) {
+func (c *vjp) copyModes(attrs onnx.Attrs) {
 	for _, name := range []string{"coordinate_transformation_mode", "nearest_mode"} {
 		if v := c.attrString(name, ""); v != "" {
 			attrs[name] = v
@@ -159,15 +159,15 @@ func (c *call) copyModes(attrs onnx.Attrs) {
 }
 
 // floats is a float32 constant of rank 1.
-func (c *call) floats(v ...float32) onnx.Value {
+func (c *vjp) floats(v ...float32) onnx.Value {
 	return c.Const("", floatTensor(v))
 }
 
 // element is the i-th element of a vector, as a vector.
-func (c *call) element(v onnx.Value, i int) onnx.Value { return c.Gather(v, c.Ints(i), 0) }
+func (c *vjp) element(v onnx.Value, i int) onnx.Value { return c.Gather(v, c.Ints(i), 0) }
 
 // matrixOf takes the matrix out of columns x 1 x rows x 2. The last axis is there to be made
 // longer: where all sizes stay as they are, engines copy whatever the scales are.
-func (c *call) matrixOf(v onnx.Value) onnx.Value {
+func (c *vjp) matrixOf(v onnx.Value) onnx.Value {
 	return c.Transpose(c.Squeeze(c.Gather(v, c.Int(0), 3), 1), 1, 0)
 }

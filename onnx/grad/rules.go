@@ -61,10 +61,10 @@ var rules = map[string]rule{
 	"MaxPool": maxPool,
 }
 
-// constantNearby are operators whose result does not change where their input changes a little, so
+// piecewiseConstant are operators whose result does not change where their input changes a little, so
 // that their gradient is zero wherever there is one: a gradient ends at them. Operators with
 // integer results need not be listed.
-var constantNearby = map[string]bool{
+var piecewiseConstant = map[string]bool{
 	"Floor": true, "Ceil": true, "Round": true, "Sign": true, "Hardmax": true, "Shape": true, "Size": true, "ConstantOfShape": true,
 	"EyeLike": true, "RandomNormalLike": true, "RandomUniformLike": true,
 }

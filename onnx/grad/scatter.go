@@ -5,14 +5,14 @@ import "github.com/noether-ml/noether/onnx"
 // scatter is the rule of ScatterND and ScatterElements, and take the operator that reads at the
 // same places.
 func scatter(take string) rule {
-	return func(c *call) {
+	return func(c *vjp) {
 		s := scattering{c, take}
 		switch mode := c.attrString("reduction", "none"); mode {
 		case "none":
 			s.replaced()
 		case "add":
-			c.give(0, func() onnx.Value { return c.dy(0) })
-			c.give(2, func() onnx.Value { return s.taken(c.dy(0)) })
+			c.accumulate(0, func() onnx.Value { return c.dy(0) })
+			c.accumulate(2, func() onnx.Value { return s.taken(c.dy(0)) })
 		case "mul":
 			s.multiplied()
 		case "min", "max":
@@ -25,7 +25,7 @@ func scatter(take string) rule {
 
 // A scattering is a node that writes its third input u into its first one x at some places.
 type scattering struct {
-	*call
+	*vjp
 	take string
 }
 
@@ -57,8 +57,8 @@ func (s scattering) written(reduction string, w, v onnx.Value) onnx.Value {
 
 // replaced: what was overwritten has no gradient.
 func (s scattering) replaced() {
-	s.give(0, func() onnx.Value { return s.written("", s.dy(0), s.filled(0, s.x(2))) })
-	s.give(2, func() onnx.Value { return s.taken(s.dy(0)) })
+	s.accumulate(0, func() onnx.Value { return s.written("", s.dy(0), s.filled(0, s.x(2))) })
+	s.accumulate(2, func() onnx.Value { return s.taken(s.dy(0)) })
 }
 
 // compared: those that attain the minimum or the maximum share its gradient evenly.
@@ -66,16 +66,16 @@ func (s scattering) compared() {
 	x, u := s.x(0), s.x(2)
 	kept, came := s.mask(s.equal(x, s.y(0))), s.mask(s.equal(u, s.taken(s.y(0))))
 	share := s.Div(s.dy(0), s.written("add", kept, came))
-	s.give(0, func() onnx.Value { return s.Mul(share, kept) })
-	s.give(2, func() onnx.Value { return s.Mul(s.taken(share), came) })
+	s.accumulate(0, func() onnx.Value { return s.Mul(share, kept) })
+	s.accumulate(2, func() onnx.Value { return s.Mul(s.taken(share), came) })
 }
 
 // multiplied: each factor has the product of the others. Of those that are written the product is
 // divided by the factor itself; where one is 0 only that one has a gradient.
 func (s scattering) multiplied() {
 	x, u := s.x(0), s.x(2)
-	s.give(0, func() onnx.Value { return s.Mul(s.dy(0), s.written("mul", s.filled(1, x), u)) })
-	s.give(2, func() onnx.Value {
+	s.accumulate(0, func() onnx.Value { return s.Mul(s.dy(0), s.written("mul", s.filled(1, x), u)) })
+	s.accumulate(2, func() onnx.Value {
 		zero := s.equal(u, s.num(0))
 		factors := s.choose(zero, s.num(1), u)
 		others := s.Div(s.taken(s.Mul(s.dy(0), s.written("mul", x, factors))), factors)
@@ -85,8 +85,8 @@ func (s scattering) multiplied() {
 }
 
 // topK writes the gradient of the values at the places that they come from.
-func topK(c *call) {
-	c.give(0, func() onnx.Value {
+func topK(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		rank, ok := c.rank(c.x(0))
 		if !ok || c.dy(0) == "" {
 			return ""

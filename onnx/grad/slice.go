@@ -17,8 +17,8 @@ type cut struct {
 }
 
 // slice puts the gradient back where the node took it from, among zeros, axis by axis.
-func slice(c *call) {
-	c.give(0, func() onnx.Value {
+func slice(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		cuts, ok := c.cuts()
 		if !ok {
 			return ""
@@ -44,7 +44,7 @@ func slice(c *call) {
 }
 
 // cuts are the axes that a Slice cuts.
-func (c *call) cuts() ([]cut, bool) {
+func (c *vjp) cuts() ([]cut, bool) {
 	rank, ok := c.rank(c.x(0))
 	axes, okAxes := c.listOr("axes", 3)
 	steps, okSteps := c.listOr("", 4)
@@ -101,7 +101,7 @@ func (k *cut) place() {
 }
 
 // padAxis puts zeros before and after along an axis; negative numbers cut off.
-func (c *call) padAxis(g onnx.Value, at, before, after int) onnx.Value {
+func (c *vjp) padAxis(g onnx.Value, at, before, after int) onnx.Value {
 	if before == 0 && after == 0 {
 		return g
 	}
@@ -112,7 +112,7 @@ func (c *call) padAxis(g onnx.Value, at, before, after int) onnx.Value {
 }
 
 // pad puts zeros around g; negative numbers cut off.
-func (c *call) pad(g onnx.Value, pads []int) onnx.Value {
+func (c *vjp) pad(g onnx.Value, pads []int) onnx.Value {
 	if !slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) {
 		return g
 	}
@@ -124,7 +124,7 @@ func (c *call) pad(g onnx.Value, pads []int) onnx.Value {
 
 // spaced puts the elements of g where the cut took them: each place of the axis takes its element,
 // or a zero that is appended.
-func (c *call) spaced(g onnx.Value, k cut) onnx.Value {
+func (c *vjp) spaced(g onnx.Value, k cut) onnx.Value {
 	source := slices.Repeat([]int{k.many}, k.size)
 	for i := range k.many {
 		source[k.from+i*k.step] = i
@@ -134,7 +134,7 @@ func (c *call) spaced(g onnx.Value, k cut) onnx.Value {
 
 // placed is spaced where the places are known only when the graph runs: they are what the node
 // takes of 0, 1, 2 ...
-func (c *call) placed(g onnx.Value, k cut) onnx.Value {
+func (c *vjp) placed(g onnx.Value, k cut) onnx.Value {
 	scalar := func(v onnx.Value) onnx.Value { return c.Squeeze(v, 0) }
 	size, many := c.size(c.x(0), k.axis), c.Gather(c.Shape(g), c.Ints(k.axis), 0)
 	all := c.Op("Range", nil, c.Int(0), scalar(size), c.Int(1))

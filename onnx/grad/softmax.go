@@ -4,7 +4,7 @@ import "github.com/noether-ml/noether/onnx"
 
 // softmaxAxes are the axes over which Softmax and its like normalise: one since opset 13, and
 // before that one and all after it together.
-func (c *call) softmaxAxes() ([]int, bool) {
+func (c *vjp) softmaxAxes() ([]int, bool) {
 	rank, ok := c.rank(c.x(0))
 	if c.Opset() >= 13 {
 		return []int{axis(c.attr("axis", -1), rank)}, ok
@@ -13,8 +13,8 @@ func (c *call) softmaxAxes() ([]int, bool) {
 }
 
 // softmax: dx = y (dy - sum(dy y)).
-func softmax(c *call) {
-	c.give(0, func() onnx.Value {
+func softmax(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		axes, ok := c.softmaxAxes()
 		if !ok {
 			return ""
@@ -25,8 +25,8 @@ func softmax(c *call) {
 }
 
 // logSoftmax: dx = dy - exp(y) sum(dy).
-func logSoftmax(c *call) {
-	c.give(0, func() onnx.Value {
+func logSoftmax(c *vjp) {
+	c.accumulate(0, func() onnx.Value {
 		axes, ok := c.softmaxAxes()
 		if !ok {
 			return ""
@@ -36,7 +36,7 @@ func logSoftmax(c *call) {
 }
 
 // sumOver sums over axes and keeps them, with size 1. No axes: no sum.
-func (c *call) sumOver(x onnx.Value, axes []int) onnx.Value {
+func (c *vjp) sumOver(x onnx.Value, axes []int) onnx.Value {
 	if len(axes) == 0 {
 		return x
 	}

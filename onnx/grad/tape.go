@@ -13,15 +13,15 @@ import (
 
 // A tape is one walk from the results of a graph back to what they are differentiated by.
 type tape struct {
-	b      *onnx.Builder
-	static *infer.Info
-	nodes  []*pb.NodeProto
-	makers map[onnx.Value]*pb.NodeProto
-	active map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
-	asked  map[onnx.Value]bool       // to be differentiated by
-	sums   map[onnx.Value]onnx.Value // gradients so far
-	joins  map[string]int            // see joinsOf
-	err    error
+	b       *onnx.Builder
+	info    *infer.Info
+	nodes   []*pb.NodeProto
+	makers  map[onnx.Value]*pb.NodeProto
+	active  map[onnx.Value]bool       // a gradient is wanted: it leads to a tensor to differentiate by
+	targets map[onnx.Value]bool       // to be differentiated by
+	sums    map[onnx.Value]onnx.Value // gradients so far
+	joins   map[string]int            // see joinsOf
+	err     error
 
 	// Gradients that have yet to be repeated to the shape of their tensor: a sum with another one,
 	// or a product, does that by itself.
@@ -40,19 +40,19 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 		return nil, b.Err()
 	}
 	t := &tape{
-		b: b.Scope("grad").Sharing(), static: infer.Analyze(b.Snapshot()), nodes: b.Nodes(),
+		b: b.Scope("grad").Sharing(), info: infer.Analyze(b.Snapshot()), nodes: b.Nodes(),
 		makers: map[onnx.Value]*pb.NodeProto{}, active: map[onnx.Value]bool{}, sums: map[onnx.Value]onnx.Value{}, repeats: map[onnx.Value]onnx.Value{},
-		asked: map[onnx.Value]bool{}, blockwise: map[onnx.Value]bool{},
+		targets: map[onnx.Value]bool{}, blockwise: map[onnx.Value]bool{},
 	}
 	t.joins = joinsOf(t.nodes)
 	for _, v := range by {
-		if err := t.differentiable(t.now(v), "by"); err != nil {
+		if err := t.differentiable(t.current(v), "by"); err != nil {
 			return nil, err
 		}
-		t.active[t.now(v)], t.asked[t.now(v)] = true, true
+		t.active[t.current(v)], t.targets[t.current(v)] = true, true
 	}
 	for _, v := range y {
-		if err := t.differentiable(t.now(v), "of"); err != nil {
+		if err := t.differentiable(t.current(v), "of"); err != nil {
 			return nil, err
 		}
 	}
@@ -65,19 +65,19 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	return t, nil
 }
 
-// now is the present name of a tensor that the caller may know by an older one.
-func (t *tape) now(v onnx.Value) onnx.Value {
+// current is the present name of a tensor that the caller may know by an older one.
+func (t *tape) current(v onnx.Value) onnx.Value {
 	now, _ := t.b.Find(v)
 	return now
 }
 
 // differentiable complains about a tensor that has no gradient.
 func (t *tape) differentiable(v onnx.Value, role string) error {
-	if !t.static.Has(string(v)) {
-		return missing(role, string(v), t.static)
+	if !t.info.Has(string(v)) {
+		return missing(role, string(v), t.info)
 	}
 	if !t.real(v) {
-		return fmt.Errorf("%s %q: it holds %v, and only floating-point numbers have gradients", role, v, t.static.Type(string(v)))
+		return fmt.Errorf("%s %q: it holds %v, and only floating-point numbers have gradients", role, v, t.info.Type(string(v)))
 	}
 	return nil
 }
@@ -87,15 +87,15 @@ func missing(role, name string, s *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, words.Near(name, s.Names(), 3))
 }
 
-// weighs complains about a cotangent that does not fit what it weighs.
-func (t *tape) weighs(dy, y onnx.Value) error {
+// checkCotangent complains about a cotangent that does not fit what it weighs.
+func (t *tape) checkCotangent(dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
 	}
 	if err := t.differentiable(dy, "cotangent"); err != nil {
 		return err
 	}
-	a, b := t.static.Shape(string(dy)), t.static.Shape(string(y))
+	a, b := t.info.Shape(string(dy)), t.info.Shape(string(y))
 	differ := a != nil && b != nil && len(a) != len(b)
 	for i := 0; !differ && i < min(len(a), len(b)); i++ {
 		differ = a[i] >= 0 && b[i] >= 0 && a[i] != b[i]
@@ -120,7 +120,7 @@ func sizes(shape []int) string {
 
 // real reports whether a tensor holds floating-point numbers, or may.
 func (t *tape) real(v onnx.Value) bool {
-	switch t.static.Type(string(v)) {
+	switch t.info.Type(string(v)) {
 	case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16, onnx.Undefined:
 		return true
 	}
@@ -129,7 +129,7 @@ func (t *tape) real(v onnx.Value) bool {
 
 // activate marks what a node makes of active tensors.
 func (t *tape) activate(n *pb.NodeProto) {
-	if constantNearby[n.GetOpType()] {
+	if piecewiseConstant[n.GetOpType()] {
 		return
 	}
 	for _, name := range onnx.Reads(n) {
@@ -151,7 +151,7 @@ func (t *tape) seed(y, dy onnx.Value) {
 		return
 	}
 	if dy == "" {
-		c := &call{Builder: t.b, tape: t}
+		c := &vjp{Builder: t.b, tape: t}
 		dy = c.filled(1, y)
 	}
 	t.add(y, dy)
@@ -186,18 +186,18 @@ func (t *tape) addRepeated(v, term onnx.Value, channels bool) {
 	t.repeats[v] = term
 }
 
-// narrow is the gradient of v so far, perhaps to be repeated; empty where there is none.
-func (t *tape) narrow(v onnx.Value) onnx.Value {
+// compactGradientOf is the gradient of v so far, perhaps to be repeated; empty where there is none.
+func (t *tape) compactGradientOf(v onnx.Value) onnx.Value {
 	if sum := t.sums[v]; sum != "" {
 		return sum
 	}
 	return t.repeats[v]
 }
 
-// whole is the gradient of v so far, of its shape; empty where there is none.
-func (t *tape) whole(v onnx.Value) onnx.Value {
+// gradientOf is the gradient of v so far, of its shape; empty where there is none.
+func (t *tape) gradientOf(v onnx.Value) onnx.Value {
 	if g := t.repeats[v]; g != "" {
-		c := &call{Builder: t.b, tape: t}
+		c := &vjp{Builder: t.b, tape: t}
 		t.sums[v] = c.expandLike(g, v)
 		delete(t.repeats, v)
 	}
@@ -208,12 +208,12 @@ func (t *tape) whole(v onnx.Value) onnx.Value {
 func (t *tape) walk() {
 	for i := len(t.nodes) - 1; i >= 0 && t.err == nil; i-- {
 		n := t.nodes[i]
-		c := &call{tape: t, node: n, index: i}
+		c := &vjp{tape: t, node: n, index: i}
 		flows := false
 		for _, out := range n.Output {
-			flows = flows || t.narrow(onnx.Value(out)) != ""
+			flows = flows || t.compactGradientOf(onnx.Value(out)) != ""
 		}
-		if !flows || !t.reached(n) || constantNearby[n.GetOpType()] {
+		if !flows || !t.reached(n) || piecewiseConstant[n.GetOpType()] {
 			continue
 		}
 		r := rules[n.GetOpType()]
@@ -229,7 +229,7 @@ func (t *tape) walk() {
 // apply applies a rule. Rules take a node to be as its operator is defined, as a runtime that loads
 // the model makes sure it is; one with an axis that is not there, or too few numbers in a list,
 // makes them reach out of bounds.
-func (c *call) apply(r rule) {
+func (c *vjp) apply(r rule) {
 	defer func() {
 		if e := recover(); e != nil {
 			c.fail("it is not as its operator is defined: check the axes, lists and shapes that it has (%v)", e)
@@ -250,9 +250,9 @@ func (t *tape) reached(n *pb.NodeProto) bool {
 
 // gradient is the whole gradient of v: zero where nothing flowed to it.
 func (t *tape) gradient(v onnx.Value) onnx.Value {
-	if g := t.whole(v); g != "" {
+	if g := t.gradientOf(v); g != "" {
 		return g
 	}
-	c := &call{Builder: t.b, tape: t}
+	c := &vjp{Builder: t.b, tape: t}
 	return c.filled(0, v)
 }

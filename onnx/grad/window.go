@@ -18,7 +18,7 @@ type filter struct {
 }
 
 // filter reads the geometry of a node, with the padding that is given.
-func (c *call) filter(kernel []int) filter {
+func (c *vjp) filter(kernel []int) filter {
 	n := len(kernel)
 	pads := c.perAxis("pads", 2*n, 0)
 	return filter{
@@ -27,8 +27,8 @@ func (c *call) filter(kernel []int) filter {
 	}
 }
 
-// sound complains about a geometry that no operator has, or that is too large to be written out.
-func (c *call) sound(f filter) bool {
+// checkFilter complains about a geometry that no operator has, or that is too large to be written out.
+func (c *vjp) checkFilter(f filter) bool {
 	taps := 1
 	for i, k := range f.kernel {
 		if k == 0 || k < -1 || f.strides[i] < 1 || f.dilations[i] < 1 || max(k, f.dilations[i]) > listed {
@@ -45,9 +45,9 @@ func (c *call) sound(f filter) bool {
 
 // filterOf is filter where auto_pad may ask for padding instead, given the node's input; it fails
 // where the padding cannot be told.
-func (c *call) filterOf(x onnx.Value, kernel []int) (filter, bool) {
+func (c *vjp) filterOf(x onnx.Value, kernel []int) (filter, bool) {
 	f, n := c.filter(kernel), len(kernel)
-	if !c.sound(f) {
+	if !c.checkFilter(f) {
 		return f, false
 	}
 	auto := c.attrString("auto_pad", "NOTSET")
@@ -62,7 +62,7 @@ func (c *call) filterOf(x onnx.Value, kernel []int) (filter, bool) {
 }
 
 // perAxis is an attribute that lists n integers, all with a default.
-func (c *call) perAxis(name string, n, otherwise int) []int {
+func (c *vjp) perAxis(name string, n, otherwise int) []int {
 	if v := c.attrInts(name); len(v) == n {
 		return v
 	}
@@ -71,7 +71,7 @@ func (c *call) perAxis(name string, n, otherwise int) []int {
 
 // samePads works out the padding that makes the output as long as the input by the stride, rounded
 // up.
-func (c *call) samePads(f *filter, x onnx.Value, lower bool) bool {
+func (c *vjp) samePads(f *filter, x onnx.Value, lower bool) bool {
 	shape := c.shape(x)
 	for i := range f.kernel {
 		size := -1
@@ -97,7 +97,7 @@ func (c *call) samePads(f *filter, x onnx.Value, lower bool) bool {
 // padsRuntime works out padding when the graph runs: what places of the tensor few, strides apart,
 // read beyond the tensor many, and an extra, divided evenly; of an odd number the larger part comes
 // before if larger says so.
-func (c *call) padsRuntime(f *filter, few, many onnx.Value, extra []int, larger bool) bool {
+func (c *vjp) padsRuntime(f *filter, few, many onnx.Value, extra []int, larger bool) bool {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
 	span := make([]int, n)
@@ -125,7 +125,7 @@ func (c *call) padsRuntime(f *filter, few, many onnx.Value, extra []int, larger 
 
 // padded pads the last n axes of a tensor of n + 2 with zeros, as much as f has worked out when the
 // graph runs.
-func (c *call) padded(x onnx.Value, f filter) onnx.Value {
+func (c *vjp) padded(x onnx.Value, f filter) onnx.Value {
 	if f.lead == "" {
 		return x
 	}
@@ -146,7 +146,7 @@ func (f filter) strided() bool { return slices.Max(f.strides) > 1 }
 func (f filter) pads() []int { return slices.Concat(f.before, f.after) }
 
 // spatialSizes are the sizes of the last n axes of a tensor, int64 of n.
-func (c *call) spatialSizes(v onnx.Value, n int) onnx.Value {
+func (c *vjp) spatialSizes(v onnx.Value, n int) onnx.Value {
 	if s := c.shape(v); len(s) >= n && fixed(s[len(s)-n:]) {
 		return c.Ints(s[len(s)-n:]...)
 	}
@@ -155,7 +155,7 @@ func (c *call) spatialSizes(v onnx.Value, n int) onnx.Value {
 
 // crop cuts the spatial axes of g from the places start, or those in lead if that is there, to the
 // sizes that v has.
-func (c *call) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
+func (c *vjp) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
 	n := len(start)
 	if c.Opset() < 10 {
 		c.fail("its gradient with spatial dimensions that are not fixed needs opset 10 or later")
@@ -178,7 +178,7 @@ type part struct {
 func size(n int) part { return part{size: n} }
 
 // dimension is as long as an axis of v.
-func (c *call) dimension(v onnx.Value, axis int) part {
+func (c *vjp) dimension(v onnx.Value, axis int) part {
 	if s := c.shape(v); s != nil && s[axis] > 0 {
 		return size(s[axis])
 	}
@@ -186,7 +186,7 @@ func (c *call) dimension(v onnx.Value, axis int) part {
 }
 
 // reshapeTo gives x the shape that the parts say.
-func (c *call) reshapeTo(x onnx.Value, parts ...part) onnx.Value {
+func (c *vjp) reshapeTo(x onnx.Value, parts ...part) onnx.Value {
 	sizes := make([]int, len(parts))
 	free := 0
 	for i, p := range parts {

@@ -99,8 +99,8 @@ func (l layout) sizes() []int {
 	return sizes
 }
 
-// blanks is a layout without meaning.
-func blanks(sizes ...int) layout {
+// unlabelled is a layout without meaning.
+func unlabelled(sizes ...int) layout {
 	l := make(layout, len(sizes))
 	for i, s := range sizes {
 		l[i] = one(blank, s)
@@ -169,7 +169,7 @@ func better(a, b axis) bool {
 // ends inside it. An axis whose boundaries fit no factor has no meaning, and so have all that
 // follow.
 func (l layout) reshape(sizes []int) layout {
-	out := blanks(sizes...)
+	out := unlabelled(sizes...)
 	rest := slices.Concat(l...)
 	if slices.ContainsFunc(rest, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
 		return out

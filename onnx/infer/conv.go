@@ -31,7 +31,7 @@ func featureMap(x layout) layout {
 	return out
 }
 
-func (c *call) conv(x layout) layout {
+func (c *node) conv(x layout) layout {
 	w := c.arg(1)
 	if c.node.GetOpType() == "QLinearConv" {
 		w = c.arg(3)
@@ -47,7 +47,7 @@ func (c *call) conv(x layout) layout {
 	return out
 }
 
-func (c *call) pool(x layout) layout {
+func (c *node) pool(x layout) layout {
 	if len(x) < 3 {
 		return x.unsized()
 	}
@@ -55,7 +55,7 @@ func (c *call) pool(x layout) layout {
 }
 
 // windows gives the spatial axes the size that a sliding kernel leaves.
-func (c *call) windows(x layout, kernel []int) layout {
+func (c *node) windows(x layout, kernel []int) layout {
 	out := slices.Clone(x)
 	n := len(x) - 2
 	for i := range n {
@@ -84,7 +84,7 @@ func pooled(x layout) layout {
 	return out
 }
 
-func (c *call) resize(x layout) layout {
+func (c *node) resize(x layout) layout {
 	if x == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (c *call) resize(x layout) layout {
 }
 
 // depthToSpace moves channels into space, or back.
-func (c *call) depthToSpace(x layout, toSpace bool) layout {
+func (c *node) depthToSpace(x layout, toSpace bool) layout {
 	block := onnx.AttrInt(c.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > 1<<10 {
 		return x
@@ -130,7 +130,7 @@ func (c *call) depthToSpace(x layout, toSpace bool) layout {
 
 // recurrent: X is t x n x c; Y is t x directions x n x hidden, Y_h and Y_c are directions x n x
 // hidden.
-func (c *call) recurrent(x layout) []layout {
+func (c *node) recurrent(x layout) []layout {
 	if len(x) != 3 {
 		return nil
 	}

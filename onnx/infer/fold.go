@@ -9,7 +9,7 @@ import (
 
 // value is what a node that does shape arithmetic computes, its output having a shape; nil for
 // other nodes.
-func (c *call) value(output int, shape []int) *array {
+func (c *node) value(output int, shape []int) *array {
 	x := c.val(0)
 	switch op := c.node.GetOpType(); op {
 	case "Constant":
@@ -55,7 +55,7 @@ func (c *call) value(output int, shape []int) *array {
 	}
 }
 
-func (c *call) constantValue() *array {
+func (c *node) constantValue() *array {
 	for _, a := range c.node.Attribute {
 		switch a.GetName() {
 		case "value":
@@ -69,7 +69,7 @@ func (c *call) constantValue() *array {
 	return nil
 }
 
-func (c *call) concatValue(shape []int) *array {
+func (c *node) concatValue(shape []int) *array {
 	at, ok := c.axisOf("axis", 0, len(shape))
 	for i := range c.args {
 		if v := c.val(i); !ok || v == nil || len(v.shape) != len(shape) {
@@ -90,7 +90,7 @@ func (c *call) concatValue(shape []int) *array {
 
 // move is, for an operator that moves the elements of x, which of them lands at an index; nil for
 // other operators.
-func (c *call) move(x *array, output int) func(index []int) float64 {
+func (c *node) move(x *array, output int) func(index []int) float64 {
 	switch c.node.GetOpType() {
 	case "Identity", "Expand":
 		return x.at
@@ -130,7 +130,7 @@ func (c *call) move(x *array, output int) func(index []int) float64 {
 	return nil
 }
 
-func (c *call) gathered(x *array) func(index []int) float64 {
+func (c *node) gathered(x *array) func(index []int) float64 {
 	at, ok := c.axisOf("axis", 0, len(x.shape))
 	indices := c.val(1)
 	if !ok || indices == nil {
@@ -150,8 +150,8 @@ func (c *call) gathered(x *array) func(index []int) float64 {
 	}
 }
 
-func (c *call) sliced(x *array) func(index []int) float64 {
-	cuts, ok := c.spans(blanks(x.shape...))
+func (c *node) sliced(x *array) func(index []int) float64 {
+	cuts, ok := c.spans(unlabelled(x.shape...))
 	if !ok {
 		return nil
 	}
@@ -167,8 +167,8 @@ func (c *call) sliced(x *array) func(index []int) float64 {
 	}
 }
 
-func (c *call) parted(x *array, output int) func(index []int) float64 {
-	l := blanks(x.shape...)
+func (c *node) parted(x *array, output int) func(index []int) float64 {
+	l := unlabelled(x.shape...)
 	at, ok := c.axisOf("axis", 0, len(l))
 	if !ok {
 		return nil
@@ -185,7 +185,7 @@ func (c *call) parted(x *array, output int) func(index []int) float64 {
 }
 
 // compute is the result of an operator that computes with the elements of x.
-func (c *call) compute(x *array, shape []int) *array {
+func (c *node) compute(x *array, shape []int) *array {
 	if f := unaryOps[c.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })
 	}
@@ -231,7 +231,7 @@ func (c *call) compute(x *array, shape []int) *array {
 }
 
 // combine applies a function to two or more broadcast operands.
-func (c *call) combine(shape []int, f func(a, b float64) float64) *array {
+func (c *node) combine(shape []int, f func(a, b float64) float64) *array {
 	for i := range c.args {
 		if c.val(i) == nil {
 			return nil

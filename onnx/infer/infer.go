@@ -20,18 +20,18 @@ type fact struct {
 // dimensions get stand-in sizes, so that shapes are plain numbers: what is asked is how axes
 // relate, not how long they are.
 type inference struct {
-	opset   int
-	types   map[string]onnx.Type
-	facts   map[string]fact
-	symbols map[string]int // stand-ins by name of the dimension
-	stated  map[string]onnx.Axes
-	apart   int          // where not 0: every free dimension has a stand-in of its own, and so many have one
-	free    map[int]bool // those stand-ins
+	opset    int
+	types    map[string]onnx.Type
+	facts    map[string]fact
+	symbols  map[string]int // stand-ins by name of the dimension
+	stated   map[string]onnx.Axes
+	distinct int          // where not 0: every free dimension has a stand-in of its own, and so many have one
+	free     map[int]bool // those stand-ins
 }
 
-// standIn is the size that a free axis is taken to have. The batch is a prime that no other axis
+// typicalSize is the size that a free axis is taken to have. The batch is a prime that no other axis
 // shares.
-var standIn = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
+var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
 // inferFacts infers what is known about the tensors of the main graph. stated are axes that the
 // caller knows. Free dimensions get the usual size of what they mean, or, apart, a different size
@@ -42,11 +42,11 @@ func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inferen
 		free: map[int]bool{},
 	}
 	if apart {
-		in.apart = 1
+		in.distinct = 1
 	}
 	g := m.Proto().Graph
 	for _, t := range g.Initializer {
-		in.set(t.GetName(), fact{layout: blanks(pbutil.Ints(t.Dims)...), value: constantArray(t)})
+		in.set(t.GetName(), fact{layout: unlabelled(pbutil.Ints(t.Dims)...), value: constantArray(t)})
 	}
 	for _, v := range g.Input {
 		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.PortOf(v)), data: true})
@@ -97,7 +97,7 @@ func (l layout) renamed(axes onnx.Axes) layout {
 
 // node infers what a node makes.
 func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProto) {
-	c := &call{node: n, in: in, args: make([]fact, len(n.Input))}
+	c := &node{node: n, in: in, args: make([]fact, len(n.Input))}
 	for i, name := range n.Input {
 		c.args[i] = in.facts[name]
 	}
@@ -141,7 +141,7 @@ func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 		size := d.Size
 		if known, ok := in.symbols[d.Symbol]; ok && size < 0 {
 			size = known
-			if l[i].letter() == '?' && known == standIn['N'] {
+			if l[i].letter() == '?' && known == typicalSize['N'] {
 				l[i] = one('N', size)
 			}
 		}
@@ -176,13 +176,13 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	if size, ok := in.symbols[symbol]; ok {
 		return size
 	}
-	size, ok := standIn[letter]
+	size, ok := typicalSize[letter]
 	if !ok {
 		size = 16
 	}
-	if in.apart > 0 {
-		in.apart++
-		size = 32 * (2*in.apart + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
+	if in.distinct > 0 {
+		in.distinct++
+		size = 32 * (2*in.distinct + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
 	}
 	in.free[size] = true
 	if symbol != "" {

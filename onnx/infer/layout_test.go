@@ -104,10 +104,10 @@ func TestBroadcast(t *testing.T) {
 		a, b layout
 		want onnx.Axes
 	}{
-		{"bias", image, blanks(8, 1, 1), "NCHW"},
+		{"bias", image, unlabelled(8, 1, 1), "NCHW"},
 		{"scalar first", layout{}, image, "NCHW"},
-		{"gate", blanks(997, 8, 1, 1), image, "NCHW"},
-		{"unknown on the left", blanks(997, 8, 4, 4), image, "NCHW"},
+		{"gate", unlabelled(997, 8, 1, 1), image, "NCHW"},
+		{"unknown on the left", unlabelled(997, 8, 4, 4), image, "NCHW"},
 		{"the one with more meaning", layout{one('N', 997), one('C', 4), one('C', 4)}, layout{one('N', 997), one('T', 4), one('C', 4)}, "NTC"},
 		{"outer sum", layout{one('N', 997), one('T', 4), one('T', 1)}, layout{one('N', 997), one('T', 1), one('T', 4)}, "NTT"},
 	} {

@@ -19,7 +19,7 @@ func mixed(places axis, others layout, size int) axis {
 	return one('C', size)
 }
 
-func (c *call) matMul() layout {
+func (c *node) matMul() layout {
 	x, y := c.arg(0), c.arg(1)
 	dataX, dataY := len(c.args) > 0 && c.args[0].data, len(c.args) > 1 && c.args[1].data
 	if c.node.GetOpType() == "QLinearMatMul" {
@@ -54,7 +54,7 @@ func (c *call) matMul() layout {
 	return out
 }
 
-func (c *call) gemm() layout {
+func (c *node) gemm() layout {
 	x, y := c.arg(0), c.arg(1)
 	if len(x) != 2 || len(y) != 2 {
 		return unknowns(2)
@@ -75,7 +75,7 @@ func (c *call) gemm() layout {
 
 // einsum gives each index of the result the best of the axes that it names; what only weights name
 // is channels.
-func (c *call) einsum() layout {
+func (c *node) einsum() layout {
 	ranks := make([]int, len(c.args))
 	for i := range ranks {
 		if c.arg(i) == nil {
@@ -107,7 +107,7 @@ func (c *call) einsum() layout {
 	return out
 }
 
-func (c *call) reduce(x layout) layout {
+func (c *node) reduce(x layout) layout {
 	axes, ok := c.list("axes", 1)
 	switch {
 	case x == nil:
@@ -129,7 +129,7 @@ func (c *call) reduce(x layout) layout {
 	return collapsed(x, func(i int) bool { return len(axes) == 0 || gone[i] }, onnx.AttrInt(c.node, "keepdims", 1) == 1)
 }
 
-func (c *call) argReduce(x layout) layout {
+func (c *node) argReduce(x layout) layout {
 	at, ok := c.axisOf("axis", 0, len(x))
 	if !ok {
 		return nil

@@ -8,7 +8,7 @@ import (
 
 // The layouts of operators that move elements without computing with them.
 
-func (c *call) transpose(x layout) layout {
+func (c *node) transpose(x layout) layout {
 	perm := onnx.AttrInts(c.node, "perm")
 	if perm == nil {
 		out := slices.Clone(x)
@@ -28,7 +28,7 @@ func (c *call) transpose(x layout) layout {
 	return out
 }
 
-func (c *call) reshape(x layout) layout {
+func (c *node) reshape(x layout) layout {
 	sizes := onnx.AttrInts(c.node, "shape")
 	if sizes == nil {
 		v := c.val(1)
@@ -59,7 +59,7 @@ func (c *call) reshape(x layout) layout {
 		sizes[free] = total / rest
 	}
 	if x == nil {
-		return blanks(sizes...)
+		return unlabelled(sizes...)
 	}
 	return x.reshape(sizes)
 }
@@ -76,7 +76,7 @@ func asked(v *array) []int {
 	return sizes
 }
 
-func (c *call) flatten(x layout) layout {
+func (c *node) flatten(x layout) layout {
 	at := onnx.AttrInt(c.node, "axis", 1)
 	if at < 0 {
 		at += len(x)
@@ -93,7 +93,7 @@ func (c *call) flatten(x layout) layout {
 	return layout{join(x[:at]), join(x[at:])}
 }
 
-func (c *call) squeeze(x layout) layout {
+func (c *node) squeeze(x layout) layout {
 	axes, ok := c.list("axes", 1)
 	if !ok || x == nil {
 		return nil
@@ -106,7 +106,7 @@ func (c *call) squeeze(x layout) layout {
 	}
 	out := layout{}
 	for i, a := range x {
-		if axes == nil && c.in.apart > 0 && c.in.free[a.size()] {
+		if axes == nil && c.in.distinct > 0 && c.in.free[a.size()] {
 			return nil // it may be 1, and gone
 		}
 		if axes == nil && a.size() == 1 || slices.Contains(gone, i) {
@@ -117,7 +117,7 @@ func (c *call) squeeze(x layout) layout {
 	return out
 }
 
-func (c *call) unsqueeze(x layout) layout {
+func (c *node) unsqueeze(x layout) layout {
 	axes, ok := c.list("axes", 1)
 	if !ok || x == nil || len(axes) > maxRank {
 		return nil
@@ -139,7 +139,7 @@ func (c *call) unsqueeze(x layout) layout {
 	return out
 }
 
-func (c *call) concat() layout {
+func (c *node) concat() layout {
 	parts := c.argLayouts()
 	out := broadcast(parts...)
 	at, ok := c.axisOf("axis", 1, len(out))
@@ -165,7 +165,7 @@ func (c *call) concat() layout {
 	return out
 }
 
-func (c *call) split(x layout) []layout {
+func (c *node) split(x layout) []layout {
 	parts := make([]layout, len(c.node.Output))
 	at, ok := c.axisOf("axis", 0, len(x))
 	if !ok {
@@ -186,7 +186,7 @@ func (c *call) split(x layout) []layout {
 	return parts
 }
 
-func (c *call) slice(x layout) layout {
+func (c *node) slice(x layout) layout {
 	if x == nil {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (l layout) unsized() layout {
 type cut struct{ axis, start, step, count int }
 
 // spans are the cuts of a Slice; ok is false where not even its axes are known.
-func (c *call) spans(x layout) (cuts []cut, ok bool) {
+func (c *node) spans(x layout) (cuts []cut, ok bool) {
 	starts, known1 := c.list("starts", 1)
 	ends, known2 := c.list("ends", 2)
 	axes, known3 := c.list("axes", 3)
@@ -270,7 +270,7 @@ func bounds(start, end, step, size int) (from, count int) {
 
 // gather replaces an axis by those of the indices. One row of indices keeps the meaning of the
 // axis; looking vectors up in a table makes channels.
-func (c *call) gather(x layout) layout {
+func (c *node) gather(x layout) layout {
 	at, ok := c.axisOf("axis", 0, len(x))
 	indices := c.arg(1)
 	if !ok || indices == nil {
@@ -287,7 +287,7 @@ func (c *call) gather(x layout) layout {
 	return out
 }
 
-func (c *call) pad(x layout) layout {
+func (c *node) pad(x layout) layout {
 	if x == nil {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (c *call) pad(x layout) layout {
 	return out
 }
 
-func (c *call) topK(x layout) layout {
+func (c *node) topK(x layout) layout {
 	at, ok := c.axisOf("axis", -1, len(x))
 	if !ok {
 		return nil
@@ -324,7 +324,7 @@ func (c *call) topK(x layout) layout {
 	return out
 }
 
-func (c *call) oneHot(x layout) layout {
+func (c *node) oneHot(x layout) layout {
 	at := onnx.AttrInt(c.node, "axis", -1)
 	if at < 0 {
 		at += len(x) + 1

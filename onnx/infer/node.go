@@ -9,15 +9,15 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A call is a node with what is known about its inputs.
-type call struct {
+// A node is a node with what is known about its inputs.
+type node struct {
 	node *pb.NodeProto
 	in   *inference
 	args []fact
 }
 
 // arg is the layout of an input, nil where it is absent or unknown.
-func (c *call) arg(i int) layout {
+func (c *node) arg(i int) layout {
 	if i < len(c.args) {
 		return c.args[i].layout
 	}
@@ -25,7 +25,7 @@ func (c *call) arg(i int) layout {
 }
 
 // val is the value of an input, nil where it is absent or unknown.
-func (c *call) val(i int) *array {
+func (c *node) val(i int) *array {
 	if i < len(c.args) {
 		return c.args[i].value
 	}
@@ -33,11 +33,11 @@ func (c *call) val(i int) *array {
 }
 
 // has reports whether an optional input is there.
-func (c *call) has(i int) bool { return i < len(c.node.Input) && c.node.Input[i] != "" }
+func (c *node) has(i int) bool { return i < len(c.node.Input) && c.node.Input[i] != "" }
 
 // list is a list of integers that is an attribute in some operator sets and an input in others; ok
 // is false where it is given and not known.
-func (c *call) list(name string, input int) (values []int, ok bool) {
+func (c *node) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(c.node, name); values != nil {
 		return values, true
 	}
@@ -49,7 +49,7 @@ func (c *call) list(name string, input int) (values []int, ok bool) {
 }
 
 // axisOf is an axis attribute counted from the front; ok is false where it lies outside the rank.
-func (c *call) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
+func (c *node) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
 	return front(onnx.AttrInt(c.node, name, otherwise), rank)
 }
 
@@ -62,7 +62,7 @@ func front(axis, rank int) (int, bool) {
 }
 
 // layouts are the layouts of the outputs.
-func (c *call) layouts() []layout {
+func (c *node) layouts() []layout {
 	x := c.arg(0)
 	if rule, ok := layoutRules[c.node.GetOpType()]; ok {
 		return rule(c, x)
@@ -74,7 +74,7 @@ func (c *call) layouts() []layout {
 	return kept
 }
 
-func (c *call) argLayouts() []layout {
+func (c *node) argLayouts() []layout {
 	list := make([]layout, 0, len(c.args))
 	for i := range c.args {
 		if c.has(i) {
@@ -87,7 +87,7 @@ func (c *call) argLayouts() []layout {
 // broadcast is the layout of an element-by-element operator. Of sizes other than 1 that differ one
 // at most is fixed: what is free beside it is as long, or 1. Of several that are free each may be
 // 1, so that of the result is not known.
-func (c *call) broadcast(operands ...layout) layout {
+func (c *node) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {
 		var sizes []int
@@ -109,31 +109,31 @@ func (c *call) broadcast(operands ...layout) layout {
 }
 
 // shapeLayout is that of a list of sizes.
-func (c *call) shapeLayout() layout {
+func (c *node) shapeLayout() layout {
 	if c.arg(0) == nil {
 		return unknowns(1)
 	}
-	return blanks(len(c.shapeSizes()))
+	return unlabelled(len(c.shapeSizes()))
 }
 
-func (c *call) constantLayout() layout {
+func (c *node) constantLayout() layout {
 	for _, a := range c.node.Attribute {
 		switch a.GetName() {
 		case "value":
-			return blanks(pbutil.Ints(a.GetT().GetDims())...)
+			return unlabelled(pbutil.Ints(a.GetT().GetDims())...)
 		case "value_int", "value_float", "value_string":
 			return layout{}
 		case "value_ints":
-			return blanks(len(a.Ints))
+			return unlabelled(len(a.Ints))
 		case "value_floats":
-			return blanks(len(a.Floats))
+			return unlabelled(len(a.Floats))
 		}
 	}
 	return nil
 }
 
 // shapeSizes is what Shape returns: the sizes of the input from attribute start to end.
-func (c *call) shapeSizes() []int {
+func (c *node) shapeSizes() []int {
 	sizes := c.arg(0).sizes()
 	bound := func(name string, otherwise int) int {
 		v := onnx.AttrInt(c.node, name, otherwise)
@@ -147,9 +147,9 @@ func (c *call) shapeSizes() []int {
 }
 
 // fromShape is a layout without meaning, of the shape that an input computes.
-func (c *call) fromShape(input int) layout {
+func (c *node) fromShape(input int) layout {
 	if v := c.val(input); v != nil {
-		return blanks(v.sizes()...)
+		return unlabelled(v.sizes()...)
 	}
 	if l := c.arg(input); len(l) == 1 && l[0].size() >= 0 && l[0].size() < maxRank {
 		return unknowns(l[0].size())
@@ -166,10 +166,10 @@ const (
 )
 
 func unknowns(rank int) layout {
-	return blanks(slices.Repeat([]int{-1}, rank)...)
+	return unlabelled(slices.Repeat([]int{-1}, rank)...)
 }
 
-func (c *call) rangeLength() int {
+func (c *node) rangeLength() int {
 	if c.val(0) == nil || c.val(1) == nil || c.val(2) == nil {
 		return -1
 	}
@@ -181,14 +181,14 @@ func (c *call) rangeLength() int {
 	return int(math.Ceil(n))
 }
 
-func (c *call) expand(x layout) layout {
+func (c *node) expand(x layout) layout {
 	if v := c.val(1); v != nil {
-		return c.broadcast(x, blanks(v.sizes()...))
+		return c.broadcast(x, unlabelled(v.sizes()...))
 	}
 	return nil
 }
 
-func (c *call) tile(x layout) layout {
+func (c *node) tile(x layout) layout {
 	repeats := c.val(1).sizes()
 	if x == nil || len(repeats) != len(x) {
 		return unknowns(len(x))

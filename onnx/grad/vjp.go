@@ -13,18 +13,19 @@ import (
 
 // A rule adds the gradients of a node's inputs, given those of its outputs:
 //
-//	func mul(c *call) {
-//		c.give(0, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(1)), 0) })
-//		c.give(1, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(0)), 1) })
+//	func mul(c *vjp) {
+//		c.accumulate(0, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(1)), 0) })
+//		c.accumulate(1, func() onnx.Value { return c.unbroadcast(c.Mul(c.dy(0), c.x(0)), 1) })
 //	}
 //
-// give calls its function only where that gradient is needed.
-type rule func(c *call)
+// accumulate calls its function only where that gradient is wanted.
+type rule func(c *vjp)
 
-// A call is a node whose rule is being applied, with the builder that writes the gradient's nodes:
-// the methods of onnx.Builder add nodes, the others ask about the node or add small groups of nodes
-// in the form that the graph's operator set has for them. Equal nodes are written once.
-type call struct {
+// A vjp is the vector-Jacobian product of a node that is being written, with the builder that
+// writes the gradient's nodes: the methods of onnx.Builder add nodes, the others ask about the node
+// or add small groups of nodes in the form that the graph's operator set has for them. Equal nodes
+// are written once.
+type vjp struct {
 	*onnx.Builder
 	*tape
 	node  *pb.NodeProto
@@ -40,14 +41,14 @@ func scopeOf(n *pb.NodeProto) string {
 }
 
 // fail stops the walk with an error that names the node.
-func (c *call) fail(format string, args ...any) {
+func (c *vjp) fail(format string, args ...any) {
 	if c.tape.err == nil {
 		c.tape.err = fmt.Errorf("%s: %s", onnx.Label(c.node), fmt.Sprintf(format, args...))
 	}
 }
 
 // x is the i-th input of the node, empty where it is absent.
-func (c *call) x(i int) onnx.Value {
+func (c *vjp) x(i int) onnx.Value {
 	if i < len(c.node.Input) {
 		return onnx.Value(c.node.Input[i])
 	}
@@ -55,7 +56,7 @@ func (c *call) x(i int) onnx.Value {
 }
 
 // y is the i-th output of the node, empty where it is absent.
-func (c *call) y(i int) onnx.Value {
+func (c *vjp) y(i int) onnx.Value {
 	if i < len(c.node.Output) {
 		return onnx.Value(c.node.Output[i])
 	}
@@ -63,24 +64,24 @@ func (c *call) y(i int) onnx.Value {
 }
 
 // dy is the gradient of the i-th output, empty where none flows to it.
-func (c *call) dy(i int) onnx.Value { return c.whole(c.y(i)) }
+func (c *vjp) dy(i int) onnx.Value { return c.gradientOf(c.y(i)) }
 
 // dyBeside is the gradient of the first output for a product with v: where v has the shape of that
 // output, the gradient may be one that has yet to be repeated to it.
-func (c *call) dyBeside(v onnx.Value) onnx.Value {
+func (c *vjp) dyBeside(v onnx.Value) onnx.Value {
 	if equalShapes(c.shape(v), c.broadcastInputs()) {
-		return c.narrow(c.y(0))
+		return c.compactGradientOf(c.y(0))
 	}
 	return c.dy(0)
 }
 
-// needs reports whether the gradient of the i-th input is wanted.
-func (c *call) needs(i int) bool { return c.active[c.x(i)] }
+// wanted reports whether the gradient of the i-th input is wanted.
+func (c *vjp) wanted(i int) bool { return c.active[c.x(i)] }
 
-// give adds a term to the gradient of the i-th input where it is wanted; only then f is called. f
-// returns a tensor of that input's shape, or nothing for zero.
-func (c *call) give(i int, f func() onnx.Value) {
-	if !c.needs(i) {
+// accumulate adds a term to the gradient of the i-th input where it is wanted; only then f is
+// called. f returns a tensor of that input's shape, or nothing for zero.
+func (c *vjp) accumulate(i int, f func() onnx.Value) {
+	if !c.wanted(i) {
 		return
 	}
 	if g := f(); g != "" && c.tape.err == nil {
@@ -88,10 +89,10 @@ func (c *call) give(i int, f func() onnx.Value) {
 	}
 }
 
-// giveRepeated is give for a tensor that has as many axes as the input, some of size 1, along which
-// it is repeated. channels says that the second is none of them.
-func (c *call) giveRepeated(i int, channels bool, f func() onnx.Value) {
-	if !c.needs(i) {
+// accumulateRepeated is give for a tensor that has as many axes as the input, some of size 1, along
+// which it is repeated. channels says that the second is none of them.
+func (c *vjp) accumulateRepeated(i int, channels bool, f func() onnx.Value) {
+	if !c.wanted(i) {
 		return
 	}
 	if g := f(); g != "" && c.tape.err == nil {
@@ -100,38 +101,38 @@ func (c *call) giveRepeated(i int, channels bool, f func() onnx.Value) {
 }
 
 // attr, attrFloat, attrInts and attrString are attributes of the node.
-func (c *call) attr(name string, otherwise int) int { return onnx.AttrInt(c.node, name, otherwise) }
+func (c *vjp) attr(name string, otherwise int) int { return onnx.AttrInt(c.node, name, otherwise) }
 
-func (c *call) attrFloat(name string, otherwise float64) float64 {
+func (c *vjp) attrFloat(name string, otherwise float64) float64 {
 	return float64(onnx.AttrFloat(c.node, name, float32(otherwise)))
 }
 
-func (c *call) attrInts(name string) []int { return onnx.AttrInts(c.node, name) }
+func (c *vjp) attrInts(name string) []int { return onnx.AttrInts(c.node, name) }
 
-func (c *call) attrString(name, otherwise string) string {
+func (c *vjp) attrString(name, otherwise string) string {
 	return onnx.AttrString(c.node, name, otherwise)
 }
 
 // listOr is a list of integers that is an attribute in some operator sets and the i-th input in
 // others: nil where it is not given, and ok is false where it is an input that is not known before
 // the graph runs.
-func (c *call) listOr(attribute string, i int) (list []int, ok bool) {
+func (c *vjp) listOr(attribute string, i int) (list []int, ok bool) {
 	if list := c.attrInts(attribute); list != nil {
 		return list, true
 	}
 	if c.x(i) == "" {
 		return nil, true
 	}
-	return c.static.Ints(string(c.x(i)))
+	return c.info.Ints(string(c.x(i)))
 }
 
 // shape is the shape of a tensor of the graph as it was before gradients: nil if its rank is not
 // known, and with a negative number for each free dimension, the same for those that are equal (-1
 // for those about which nothing is known).
-func (c *call) shape(v onnx.Value) []int { return c.static.Shape(string(v)) }
+func (c *vjp) shape(v onnx.Value) []int { return c.info.Shape(string(v)) }
 
 // rank is the number of axes of a tensor; where it is not known it fails.
-func (c *call) rank(v onnx.Value) (int, bool) {
+func (c *vjp) rank(v onnx.Value) (int, bool) {
 	s := c.shape(v)
 	if s == nil {
 		c.fail("the rank of tensor %q is not known before the graph runs", v)
@@ -158,7 +159,7 @@ func fixed(shape []int) bool {
 }
 
 // shapeOf is the shape of a tensor as an int64 tensor: a constant where it is fixed.
-func (c *call) shapeOf(v onnx.Value) onnx.Value {
+func (c *vjp) shapeOf(v onnx.Value) onnx.Value {
 	if s := c.shape(v); fixed(s) {
 		return c.Ints(s...)
 	}
@@ -166,7 +167,7 @@ func (c *call) shapeOf(v onnx.Value) onnx.Value {
 }
 
 // reshapeLike gives g, which has as many elements, the shape of v.
-func (c *call) reshapeLike(g, v onnx.Value) onnx.Value {
+func (c *vjp) reshapeLike(g, v onnx.Value) onnx.Value {
 	target := make([]int, len(c.shape(v)))
 	free := 0
 	for i, d := range c.shape(v) {
@@ -187,8 +188,8 @@ func (c *call) reshapeLike(g, v onnx.Value) onnx.Value {
 }
 
 // number is a constant of rank 0 of the type that a tensor of the graph has.
-func (c *call) number(v float64, like onnx.Value) onnx.Value {
-	if c.static.Type(string(like)) == onnx.Double {
+func (c *vjp) number(v float64, like onnx.Value) onnx.Value {
+	if c.info.Type(string(like)) == onnx.Double {
 		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
 		return c.Initializer(&pb.TensorProto{DataType: int32p(onnx.Double), RawData: raw})
 	}
@@ -201,10 +202,10 @@ func int32p(t onnx.Type) *int32 {
 }
 
 // single reports whether a tensor holds float32.
-func (c *call) single(v onnx.Value) bool { return c.static.Type(string(v)) == onnx.Float }
+func (c *vjp) single(v onnx.Value) bool { return c.info.Type(string(v)) == onnx.Float }
 
 // filled is a tensor of one number, with the shape and type of a tensor of the graph.
-func (c *call) filled(v float64, like onnx.Value) onnx.Value {
+func (c *vjp) filled(v float64, like onnx.Value) onnx.Value {
 	one := c.number(v, like)
 	shape := c.shape(like)
 	switch {
