@@ -94,7 +94,7 @@ func (b *bench) twelveShards(t *testing.T) {
 	for range 2 { // beside the submission's own
 		b.slurm.Run("sbatch", "--dependency=afterany:"+s.Jobs[0].ID, filepath.Join(run, "cluster", "1", "merge.sbatch"))
 	}
-	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "on their way") {
+	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "queued or running") {
 		t.Errorf("submitting twice exits with %d: %s", code, out)
 	}
 	killed := b.killInTheMiddle(t, run, s)
