@@ -58,8 +58,8 @@ func (i Info) check() error {
 	return nil
 }
 
-// IsSound reports whether a file's ending is that of a sound which Read knows.
-func IsSound(name string) bool {
+// IsAudio reports whether a file's ending is that of a sound which Read knows.
+func IsAudio(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".wav", ".wave", ".flac":
 		return true

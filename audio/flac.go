@@ -15,7 +15,7 @@ func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fL
 
 // probeFLAC reads the stream information, which comes first; where it does not say how long the sound is, everything.
 func probeFLAC(r io.Reader, path string) (info Info, err error) {
-	defer recovered(&err)
+	defer recoverError(&err)
 	stream, err := flac.New(bufio.NewReader(r))
 	if err != nil {
 		return Info{}, fmt.Errorf("damaged FLAC header: %w", err)
@@ -41,7 +41,7 @@ func infoOf(s *meta.StreamInfo) (Info, error) {
 
 // decodeFLAC decodes all frames and holds their number to what the header says.
 func decodeFLAC(data []byte) (clip Clip, err error) {
-	defer recovered(&err)
+	defer recoverError(&err)
 	stream, err := flac.New(bytes.NewReader(data))
 	if err != nil {
 		return Clip{}, fmt.Errorf("damaged FLAC header: %w", err)
@@ -77,8 +77,8 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 	return Clip{info.Rate, wave}, nil
 }
 
-// recovered turns a panic of the decoder on damaged data into an error.
-func recovered(err *error) {
+// recoverError turns a panic of the decoder on damaged data into an error.
+func recoverError(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("damaged FLAC: %v", r)
 	}

@@ -125,7 +125,7 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 
 func moved(wave []float32, kind string, by float64, rate int) []float32 {
 	if kind == "pitch-shift" {
-		return Shift(wave, math.Pow(2, by/12), rate)
+		return ShiftPitch(wave, math.Pow(2, by/12), rate)
 	}
 	return Stretch(wave, by, rate)
 }

@@ -42,7 +42,7 @@ func Resample(wave []float32, from, to int) ([]float32, error) {
 		up, down = up/g, down/g
 	}
 	if up > maxPhases { // rates with little in common
-		return Warp(wave, float64(from)/float64(to), n), nil
+		return ResampleBy(wave, float64(from)/float64(to), n), nil
 	}
 	return polyphase(wave, up, down, n), nil
 }
@@ -117,9 +117,9 @@ const (
 	cut         = 1 - transition/2 // where the filter is at a half, as a fraction of the lower Nyquist frequency
 )
 
-// Warp reads a waveform at steps of any size: value m of n is what stands at m step. A step above 1 makes the sound shorter
+// ResampleBy reads a waveform at steps of any size: value m of n is what stands at m step. A step above 1 makes the sound shorter
 // and, played at the same rate, higher; the filter is that of Resample.
-func Warp(wave []float32, step float64, n int) []float32 {
+func ResampleBy(wave []float32, step float64, n int) []float32 {
 	table, slow := kernel(), math.Max(1, step)
 	reach := zeroCrossings * slow
 	out := make([]float32, n)

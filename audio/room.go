@@ -17,8 +17,8 @@ type Room struct {
 	Microphone [3]float64 // likewise
 }
 
-// Meeting is the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
-func Meeting() Room {
+// MeetingRoom is the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
+func MeetingRoom() Room {
 	return Room{Size: [3]float64{5.6, 3.9, 3}, Source: [3]float64{3.5, 2.7, 2.1}, Microphone: [3]float64{3.5, 3.05, 2.1}}
 }
 
@@ -27,9 +27,9 @@ const (
 	early        = 0.03 // seconds of single reflections
 )
 
-// Shortest is the shortest reverberation time that the room can have by Sabine's formula: 24 ln 10 V / (c S), with all walls absorbing
+// ShortestTime is the shortest reverberation time that the room can have by Sabine's formula: 24 ln 10 V / (c S), with all walls absorbing
 // everything.
-func (r Room) Shortest() float64 {
+func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
 }
@@ -45,7 +45,7 @@ func (r Room) Shortest() float64 {
 // beta is chosen so that P, and the direct sound, decay as asked for: RT60 is twice the time from -5 to -35 dB of Schroeder's integral, by
 // a line fitted to it.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
-	if shortest := r.Shortest(); !(rt60 >= shortest) {
+	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: this room has %.3f s or more", rt60, shortest)
 	}
 	kappa := r.decay(rt60)
@@ -134,19 +134,19 @@ func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	}
 }
 
-// A direction is a share of all directions, with the same g: reflections for each metre.
-type direction struct{ g, share float64 }
+// A wallDirection is a share of all directions, with the same g: reflections for each metre.
+type wallDirection struct{ g, share float64 }
 
 var allDirections sync.Map // of sizes
 
 // directions sorts all directions by g into 64 bins.
-func directions(size [3]float64) []direction {
+func directions(size [3]float64) []wallDirection {
 	if known, ok := allDirections.Load(size); ok {
-		return known.([]direction)
+		return known.([]wallDirection)
 	}
 	const steps, count = 200, 64
 	lowest, highest := 1/max(size[0], size[1], size[2]), math.Sqrt(1/(size[0]*size[0])+1/(size[1]*size[1])+1/(size[2]*size[2]))
-	bins := make([]direction, count)
+	bins := make([]wallDirection, count)
 	for i := range steps {
 		z := (float64(i) + 0.5) / steps
 		for j := range steps {
@@ -161,7 +161,7 @@ func directions(size [3]float64) []direction {
 	kept := bins[:0]
 	for _, b := range bins {
 		if b.share > 0 {
-			kept = append(kept, direction{b.g / b.share, b.share / (steps * steps)})
+			kept = append(kept, wallDirection{b.g / b.share, b.share / (steps * steps)})
 		}
 	}
 	allDirections.Store(size, kept)

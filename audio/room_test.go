@@ -16,7 +16,7 @@ func TestReverberationTime(t *testing.T) {
 	var worst float64
 	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
 		for _, want := range []float64{0.106, 0.15, 0.25, 0.4, 0.8, 3} {
-			h, err := Meeting().Response(want, rate, int(1.5*want*float64(rate)), r)
+			h, err := MeetingRoom().Response(want, rate, int(1.5*want*float64(rate)), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,11 +51,11 @@ func TestReverberationTimeOfAnExponential(t *testing.T) {
 // Sabine: 0.161 V / S, V = 65.52 and S = 100.68.
 func TestTheRoomHasAShortestTime(t *testing.T) {
 	t.Parallel()
-	if got := Meeting().Shortest(); math.Abs(got-0.161*65.52/100.68) > 1e-3 {
+	if got := MeetingRoom().ShortestTime(); math.Abs(got-0.161*65.52/100.68) > 1e-3 {
 		t.Errorf("%v s", got)
 	}
 	for _, bad := range []float64{0, 0.1, -1, math.NaN()} {
-		if _, err := Meeting().Response(bad, 8000, 100, generator()); err == nil || !strings.Contains(err.Error(), "0.105 s or more") {
+		if _, err := MeetingRoom().Response(bad, 8000, 100, generator()); err == nil || !strings.Contains(err.Error(), "0.105 s or more") {
 			t.Errorf("%v s: %v", bad, err)
 		}
 	}

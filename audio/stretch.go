@@ -158,7 +158,7 @@ func (v *vocoder) findPeaks() {
 	v.bounds = append(v.bounds, bins)
 }
 
-// Shift raises the pitch of a waveform by a factor (2^(1/12) a semitone) and keeps its length: it is stretched, and then read faster.
-func Shift(wave []float32, factor float64, perSecond int) []float32 {
-	return Warp(Stretch(wave, 1/factor, perSecond), factor, len(wave))
+// ShiftPitch raises the pitch of a waveform by a factor (2^(1/12) a semitone) and keeps its length: it is stretched, and then read faster.
+func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
+	return ResampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

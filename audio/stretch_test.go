@@ -58,7 +58,7 @@ func TestShiftMovesPitchAndKeepsLength(t *testing.T) {
 		for _, semitones := range []float64{-12, -0.3, 7, 12} {
 			for _, hz := range []float64{200, 700} {
 				factor := math.Pow(2, semitones/12)
-				out := Shift(tone(hz, rate, rate/4), factor, rate)
+				out := ShiftPitch(tone(hz, rate, rate/4), factor, rate)
 				if len(out) != rate/4 {
 					t.Errorf("%v semitones: %d values, want %d", semitones, len(out), rate/4)
 				}

@@ -97,7 +97,7 @@ const (
 // core beside another wastes less of the cores than one run on all: operators are short. The rows that fill up the last
 // runs are kept few.
 func (s *Search) sizes(samples int) (n, lanes int) {
-	lanes = max(1, min(s.model.Lanes(), samples))
+	lanes = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
 		if b := m.Batch(); b > 0 {
 			return b, min(lanes, (samples+b-1)/b)
@@ -139,7 +139,7 @@ func (s *Search) open(n, lanes int) error {
 		return err
 	}
 	o := s.model.EngineOptions()
-	if lanes == s.model.Lanes() {
+	if lanes == s.model.Workers() {
 		o.Threads = 1
 	}
 	o.Spin = true

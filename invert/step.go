@@ -124,7 +124,7 @@ func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 	if err != nil {
 		return "", fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
 	}
-	values, err := m.Graft(b, x, s.n, tensor)
+	values, err := m.Include(b, x, s.n, tensor)
 	if err != nil {
 		return "", err
 	}

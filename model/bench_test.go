@@ -29,8 +29,8 @@ const (
 	envLayers  = "NOETHER_BENCH_LAYERS"
 )
 
-// setting is an environment variable that holds a number.
-func setting(b *testing.B, name string, otherwise int) int {
+// settingError is an environment variable that holds a number.
+func settingError(b *testing.B, name string, otherwise int) int {
 	text := os.Getenv(name)
 	if text == "" {
 		return otherwise
@@ -48,8 +48,8 @@ func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	if path == "" {
 		b.Skipf("%s is not set: no model to measure", envModel)
 	}
-	batch, size := setting(b, envBatch, 8), setting(b, envSize, 224)
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{size, size}, Threads: setting(b, envThreads, 0), Spin: true})
+	batch, size := settingError(b, envBatch, 8), settingError(b, envSize, 224)
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{size, size}, Threads: settingError(b, envThreads, 0), Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func BenchmarkEngine(b *testing.B) {
 		b.Fatal(err)
 	}
 	input, output := graph.Inputs()[0].Name, graph.Outputs()[0].Name
-	s, err := rt.NewSessionFromFile(path, []string{input}, []string{output}, ort.Options{Threads: setting(b, envThreads, 0), Spin: true})
+	s, err := rt.NewSessionFromFile(path, []string{input}, []string{output}, ort.Options{Threads: settingError(b, envThreads, 0), Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	batch, size := setting(b, envBatch, 8), setting(b, envSize, 224)
+	batch, size := settingError(b, envBatch, 8), settingError(b, envSize, 224)
 	pixels := make([]float32, batch*3*size*size)
 	for i := range pixels {
 		pixels[i] = float32(i*7%256) / 255

@@ -11,16 +11,16 @@ import (
 
 // Buffers hold what a session returns for one batch of images. One goroutine at a time uses them.
 type Buffers struct {
-	session *Session
-	batch   int             // images that fit
-	size    int             // images of one run of the engine
-	n       int             // images of the last batch
-	image   int             // index of the image among the inputs
-	outputs []tensor.Tensor // rows x shape, in the order of the session
-	parts   []part          // whole runs of the engine
-	rest    part            // a last run of fewer images, if the model allows that
-	restAt  int             // the part whose rows the rest has
-	logs    []float32
+	session  *Session
+	batch    int             // images that fit
+	size     int             // images of one run of the engine
+	n        int             // images of the last batch
+	image    int             // index of the image among the inputs
+	outputs  []tensor.Tensor // rows x shape, in the order of the session
+	parts    []part          // whole runs of the engine
+	last     part            // a last run of fewer images, if the model allows that
+	lastPart int             // the part whose rows the rest has
+	logs     []float32
 }
 
 // A part is what one run of the engine reads and writes: some rows of the buffers. Parts that run one after the other share their
@@ -40,8 +40,8 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	switch {
 	case s.model.batch > 0:
 		b.size = s.model.batch
-	case s.lanes > 1:
-		b.size = (batch + s.lanes - 1) / s.lanes
+	case s.workers > 1:
+		b.size = (batch + s.workers - 1) / s.workers
 	}
 	if err := b.bind(); err != nil {
 		b.free()
@@ -61,11 +61,11 @@ func (b *Buffers) bind() error {
 		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
-	b.image = slices.Index(names, b.session.model.image.port.Name)
+	b.image = slices.Index(names, b.session.model.input.port.Name)
 	for k := range runs {
 		p := part{n: b.size}
 		var err error
-		if k > 0 && b.session.lanes == 1 {
+		if k > 0 && b.session.workers == 1 {
 			p.inputs = b.parts[0].inputs
 		} else {
 			p.inputs, err = b.session.model.inputValues(names, b.size)
@@ -100,12 +100,12 @@ func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
 	}
-	if b.rest.n == n && b.restAt == k {
-		return b.rest, nil
+	if b.last.n == n && b.lastPart == k {
+		return b.last, nil
 	}
-	b.freeRest()
+	b.freeLast()
 	inputs, err := b.session.model.inputValues(b.session.session.Inputs(), n)
-	b.rest.inputs = inputs
+	b.last.inputs = inputs
 	if err != nil {
 		return part{}, err
 	}
@@ -115,11 +115,11 @@ func (b *Buffers) part(k, n int) (part, error) {
 	}
 	inputs[b.image].Close()
 	inputs[b.image] = image
-	if b.rest.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
+	if b.last.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
 		return part{}, err
 	}
-	b.rest.n, b.restAt = n, k
-	return b.rest, nil
+	b.last.n, b.lastPart = n, k
+	return b.last, nil
 }
 
 // fill normalises images into an input, and fills it up with the last one.
@@ -129,7 +129,7 @@ func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
 			images = append(slices.Clip(images), images[len(images)-1])
 		}
 	}
-	b.session.model.image.fill(images, input)
+	b.session.model.input.fill(images, input)
 }
 
 // Cap is the number of images that fit.
@@ -169,7 +169,7 @@ func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 		for k, c := range classes {
 			row[k] = scores[c]
 		}
-		if err := s.model.scores.logs(row); err != nil {
+		if err := s.model.scores.logProbs(row); err != nil {
 			return tensor.Tensor{}, s.model.wrap(err)
 		}
 	}
@@ -177,9 +177,9 @@ func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 }
 
 func (b *Buffers) free() {
-	b.freeRest()
+	b.freeLast()
 	for k, p := range b.parts {
-		if k == 0 || b.session.lanes > 1 {
+		if k == 0 || b.session.workers > 1 {
 			closeAll(p.inputs)
 		}
 		closeAll(p.outputs)
@@ -187,8 +187,8 @@ func (b *Buffers) free() {
 	b.parts = nil
 }
 
-func (b *Buffers) freeRest() {
-	closeAll(b.rest.inputs)
-	closeAll(b.rest.outputs)
-	b.rest = part{}
+func (b *Buffers) freeLast() {
+	closeAll(b.last.inputs)
+	closeAll(b.last.outputs)
+	b.last = part{}
 }

@@ -34,63 +34,63 @@ func ReadPreprocessorConfig(path string) (Preprocess, error) {
 
 // processorConfig holds the keys that say what happens to an image. Pointers tell what is left out.
 type processorConfig struct {
-	Type          string   `json:"image_processor_type"`
-	OldType       string   `json:"feature_extractor_type"`
-	DoResize      *bool    `json:"do_resize"`
-	Size          *hfSize  `json:"size"`
-	Resample      *int     `json:"resample"`
-	CropPct       float64  `json:"crop_pct"`
-	DoCenterCrop  *bool    `json:"do_center_crop"`
-	CropSize      *hfSize  `json:"crop_size"`
-	DoRescale     *bool    `json:"do_rescale"`
-	RescaleFactor *float64 `json:"rescale_factor"`
-	RescaleOffset bool     `json:"rescale_offset"`
-	DoNormalize   *bool    `json:"do_normalize"`
-	Mean          hfValues `json:"image_mean"`
-	Std           hfValues `json:"image_std"`
-	DoFlip        bool     `json:"do_flip_channel_order"`
-	DoPad         bool     `json:"do_pad"`
+	Type          string       `json:"image_processor_type"`
+	OldType       string       `json:"feature_extractor_type"`
+	DoResize      *bool        `json:"do_resize"`
+	Size          *configSize  `json:"size"`
+	Resample      *int         `json:"resample"`
+	CropPct       float64      `json:"crop_pct"`
+	DoCenterCrop  *bool        `json:"do_center_crop"`
+	CropSize      *configSize  `json:"crop_size"`
+	DoRescale     *bool        `json:"do_rescale"`
+	RescaleFactor *float64     `json:"rescale_factor"`
+	RescaleOffset bool         `json:"rescale_offset"`
+	DoNormalize   *bool        `json:"do_normalize"`
+	Mean          configValues `json:"image_mean"`
+	Std           configValues `json:"image_std"`
+	DoFlip        bool         `json:"do_flip_channel_order"`
+	DoPad         bool         `json:"do_pad"`
 }
 
-// An hfSize is a number or an object of sides.
-type hfSize struct {
+// An configSize is a number or an object of sides.
+type configSize struct {
 	side          int // of the plain number
 	Shortest      int `json:"shortest_edge"`
 	Longest       int `json:"longest_edge"`
 	Height, Width int
 }
 
-func (s *hfSize) UnmarshalJSON(data []byte) error {
+func (s *configSize) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &s.side) == nil {
 		return s.check()
 	}
-	type plain hfSize
+	type plain configSize
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
 		return fmt.Errorf("size %s is neither a number nor an object of sides", data)
 	}
 	return s.check()
 }
 
-// hfValues is a number for all channels or a list with one for each.
-type hfValues []float32
+// configValues is a number for all channels or a list with one for each.
+type configValues []float32
 
-func (v *hfValues) UnmarshalJSON(data []byte) error {
+func (v *configValues) UnmarshalJSON(data []byte) error {
 	var one float32
 	if err := json.Unmarshal(data, (*[]float32)(v)); err == nil || json.Unmarshal(data, &one) != nil {
 		return err
 	}
-	*v = hfValues{one}
+	*v = configValues{one}
 	return nil
 }
 
-func (s *hfSize) check() error {
+func (s *configSize) check() error {
 	const most = 1 << 16
 	for _, v := range []int{s.side, s.Shortest, s.Longest, s.Height, s.Width} {
 		if v < 0 || v > most {
 			return fmt.Errorf("size %d: a side has 1 to %d pixels", v, most)
 		}
 	}
-	if *s == (hfSize{}) {
+	if *s == (configSize{}) {
 		return fmt.Errorf("size has none of shortest_edge, height and width")
 	}
 	return nil
@@ -152,9 +152,9 @@ func (c processorConfig) frame(f *dataset.Frame) error {
 }
 
 // resize reads the size; without a crop the whole image is resized.
-func (c processorConfig) resize(f *dataset.Frame, s hfSize) error {
+func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
-		s = c.meaning(s.side)
+		s = c.plainSize(s.side)
 	}
 	switch {
 	case s.Longest > 0:
@@ -170,12 +170,12 @@ func (c processorConfig) resize(f *dataset.Frame, s hfSize) error {
 	return nil
 }
 
-// meaning is what a plain number stands for: older processors differ, and most take it for both sides.
-func (c processorConfig) meaning(side int) hfSize {
+// plainSize is what a plain number stands for: older processors differ, and most take it for both sides.
+func (c processorConfig) plainSize(side int) configSize {
 	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
-		return hfSize{Shortest: side}
+		return configSize{Shortest: side}
 	}
-	return hfSize{Height: side, Width: side}
+	return configSize{Height: side, Width: side}
 }
 
 // resizeShort reads a short side. ConvNext and PoolFormer resize to size / crop_pct and crop to size; from 384 pixels
@@ -205,9 +205,9 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 }
 
 // crop reads the crop. Where the size gave both sides they are resized to first, which a frame can say of a square.
-func (c processorConfig) crop(f *dataset.Frame, s hfSize) error {
+func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
-		s = hfSize{Height: s.side, Width: s.side}
+		s = configSize{Height: s.side, Width: s.side}
 	}
 	if s.Height == 0 || s.Width == 0 {
 		return fmt.Errorf("crop_size has no height or no width")

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// logs turns the scores of one sample into natural logarithms of probabilities.
-func (s scores) logs(row []float32) error {
+// logProbs turns the scores of one sample into natural logarithms of probabilities.
+func (s scores) logProbs(row []float32) error {
 	if len(row) == 0 {
 		return errors.New("a restriction to no classes leaves nothing to predict")
 	}

@@ -16,36 +16,36 @@ import (
 
 // Options say what Open is not to find out by itself. The zero Options choose no layers and leave the rest to the graph.
 type Options struct {
-	Layers     []string             // patterns of onnx.Model.Select
-	Axes       map[string]onnx.Axes // of tensors where the graph is misread
-	Input      string               // name of the input that takes the image
-	Layout     string               // of that input: "NCHW" or "NHWC"
-	Inputs     map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
-	Output     string               // name of the output that scores classes; the first one
-	Scores     string               // what that output holds: "logits", "probabilities" or "none"
-	Preprocess Preprocess           // from images in [0, 1] to what the model takes
-	Size       [2]int               // height and width of the images that will come, where neither model nor Preprocess says
-	Samples    int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
-	Threads    int                  // for the engine; 0: one for each core
-	Device     string               // for the engine; "": cpu
-	Spin       bool                 // the engine's threads wait busily: for runs that follow each other without a pause
-	Reread     bool                 // let go of the weights after opening, and read them again for each session: for many models at once
+	Layers        []string             // patterns of onnx.Model.Select
+	Axes          map[string]onnx.Axes // of tensors where the graph is misread
+	Input         string               // name of the input that takes the image
+	Layout        string               // of that input: "NCHW" or "NHWC"
+	Inputs        map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
+	Output        string               // name of the output that scores classes; the first one
+	Scores        string               // what that output holds: "logits", "probabilities" or "none"
+	Preprocess    Preprocess           // from images in [0, 1] to what the model takes
+	Size          [2]int               // height and width of the images that will come, where neither model nor Preprocess says
+	Samples       int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
+	Threads       int                  // for the engine; 0: one for each core
+	Device        string               // for the engine; "": cpu
+	Spin          bool                 // the engine's threads wait busily: for runs that follow each other without a pause
+	ReloadWeights bool                 // let go of the weights after opening, and read them again for each session: for many models at once
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
 type Model struct {
-	rt      *ort.Runtime
-	path    string
-	graph   *onnx.Model // with the spectrogram in front of it, where the model takes features
-	options Options
-	image   image
-	fixed   []fixedInput
-	batch   int // images that a run takes; 0: any number
-	layers  []onnx.Layer
-	scores  scores
-	widest  int64 // elements of one sample in the largest layer of the graph
-	all     int64 // elements of one sample in all layers
-	sha256  string
+	rt            *ort.Runtime
+	path          string
+	graph         *onnx.Model // with the spectrogram in front of it, where the model takes features
+	options       Options
+	input         input
+	constants     []constantInput
+	batch         int // images that a run takes; 0: any number
+	layers        []onnx.Layer
+	scores        scores
+	largestLayer  int64 // elements of one sample in the largest layer of the graph
+	totalElements int64 // elements of one sample in all layers
+	sha256        string
 }
 
 // Open reads a model, decides what the package comment lists, and runs it on dummies to learn the shapes of its layers.
@@ -65,34 +65,34 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{rt: rt, path: path, options: o}
-	if m.graph, err = front(file, o); err != nil {
-		return nil, setting(err, "preprocess")
+	if m.graph, err = withPreprocessing(file, o); err != nil {
+		return nil, settingError(err, "preprocess")
 	}
 	if err := m.findInputs(); err != nil {
 		return nil, err
 	}
 	axes, err := infer.Axes(m.graph, m.axes())
 	if err != nil {
-		return nil, setting(err, "axes")
+		return nil, settingError(err, "axes")
 	}
 	if err := m.findScores(); err != nil {
 		return nil, err
 	}
-	if err := m.probe(context.Background(), axes); err != nil {
+	if err := m.inferShapes(context.Background(), axes); err != nil {
 		return nil, err
 	}
 	if m.sha256, err = file.SHA256(); err != nil {
 		return nil, err
 	}
-	if o.Reread {
+	if o.ReloadWeights {
 		m.graph = rewrite.WithoutWeights(m.graph)
 	}
 	return m, nil
 }
 
-// whole is the graph with its weights, read again where they were let go.
-func (m *Model) whole() (*onnx.Model, error) {
-	if !m.options.Reread {
+// fullGraph is the graph with its weights, read again where they were let go.
+func (m *Model) fullGraph() (*onnx.Model, error) {
+	if !m.options.ReloadWeights {
 		return m.graph, nil
 	}
 	file, err := read(m.path)
@@ -106,11 +106,11 @@ func (m *Model) whole() (*onnx.Model, error) {
 	if sum != m.sha256 {
 		return nil, errors.New("the file has changed since it was opened")
 	}
-	return front(file, m.options)
+	return withPreprocessing(file, m.options)
 }
 
-// front is the graph with what the preprocessing puts in front of it.
-func front(file *onnx.Model, o Options) (*onnx.Model, error) {
+// withPreprocessing is the graph with what the preprocessing puts in front of it.
+func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	if o.Preprocess.Features == nil {
 		return file, nil
 	}
@@ -128,7 +128,7 @@ func read(path string) (*onnx.Model, error) {
 
 // axes are those that the caller set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
-	axes := map[string]onnx.Axes{m.image.port.Name: m.image.layout}
+	axes := map[string]onnx.Axes{m.input.port.Name: m.input.layout}
 	for name, a := range m.options.Axes {
 		axes[name] = a
 	}
@@ -146,10 +146,10 @@ func (m *Model) Scores() string { return m.scores.kind }
 
 // Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of images, or the rate and length
 // of sounds, that the model takes.
-func (m *Model) Frame() dataset.Frame { return m.image.frame }
+func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
 // Input describes the input that takes images or sounds, for instance "x float[batch 3 32 32]".
-func (m *Model) Input() onnx.Port { return m.image.port }
+func (m *Model) Input() onnx.Port { return m.input.port }
 
 // Path is the model's file.
 func (m *Model) Path() string { return m.path }
@@ -165,11 +165,11 @@ func (m *Model) SHA256() string { return m.sha256 }
 func (m *Model) Opset() int { return m.graph.Opset() }
 
 // InputBytes is the memory that one image takes as a tensor of float32.
-func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.image.shape())) }
+func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
 // ActivationBytes is the memory that all activations of one image take, which a gradient needs at once.
-func (m *Model) ActivationBytes() int64 { return 4*m.all + m.InputBytes() }
+func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
 // WorkingBytes estimates the memory that the engine needs inside for one image, besides the outputs that are bound: a
 // few of the largest activations, since it reuses the memory of those that no node needs any more.
-func (m *Model) WorkingBytes() int64 { return 4*4*m.widest + m.InputBytes() }
+func (m *Model) WorkingBytes() int64 { return 4*4*m.largestLayer + m.InputBytes() }

@@ -30,7 +30,7 @@ func (m *Model) findScores() error {
 	switch m.options.Scores {
 	case "", logits, probabilities, none:
 	default:
-		return setting(fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores), "scores")
+		return settingError(fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores), "scores")
 	}
 	outputs := m.graph.Outputs()
 	if len(outputs) == 0 {
@@ -39,11 +39,11 @@ func (m *Model) findScores() error {
 	i := 0
 	if name := m.options.Output; name != "" {
 		if i = slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == name }); i < 0 {
-			return setting(fmt.Errorf("has no output %q: it has %s", name, list(outputs)), "output")
+			return settingError(fmt.Errorf("has no output %q: it has %s", name, list(outputs)), "output")
 		}
 	}
 	if m.options.Output == "" {
-		i = scoring(m.graph)
+		i = findScoresOutput(m.graph)
 	} else {
 		var err error
 		if m.graph, err = m.graph.WithClassifier(m.options.Output); err != nil {
@@ -57,16 +57,16 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// scoring is the place of the first output that is declared with a number for each of two classes or more, does not look like an
+// findScoresOutput is the place of the first output that is declared with a number for each of two classes or more, does not look like an
 // embedding and feeds no layer that ends in another; else of the first that is so declared; else the first.
-func scoring(graph *onnx.Model) int {
+func findScoresOutput(graph *onnx.Model) int {
 	declared := -1
 	for i, p := range graph.Outputs() {
 		sizes := p.Sizes()
 		if len(sizes) != 2 || sizes[1] < 2 || p.Type != onnx.Float && p.Type != onnx.Double {
 			continue
 		}
-		if guessScores(graph, p.Name) != none && !feeds(graph, p.Name) {
+		if guessScores(graph, p.Name) != none && !feedsClassifier(graph, p.Name) {
 			return i
 		}
 		if declared < 0 {
@@ -76,9 +76,9 @@ func scoring(graph *onnx.Model) int {
 	return max(declared, 0)
 }
 
-// feeds tells whether a layer with weights computes another output from this one, as a classifier does from an embedding. Scores that
+// feedsClassifier tells whether a layer with weights computes another output from this one, as a classifier does from an embedding. Scores that
 // are only scaled into another output, as logits are into probabilities, do not.
-func feeds(graph *onnx.Model, output string) bool {
+func feedsClassifier(graph *onnx.Model, output string) bool {
 	layered := map[string]bool{output: false} // of what is computed from it, whether a layer with weights is between
 	for _, n := range graph.Nodes() {
 		for _, in := range n.Input {
@@ -98,16 +98,16 @@ func feeds(graph *onnx.Model, output string) bool {
 	return slices.ContainsFunc(graph.Outputs(), func(p onnx.Port) bool { return layered[p.Name] })
 }
 
-// settle takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number
+// setClasses takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number
 // for each of two classes or more scores none, unless the caller has stated that it does.
-func (s *scores) settle(shape []int, stated bool) error {
+func (s *scores) setClasses(shape []int, stated bool) error {
 	number := s.typ == onnx.Float || s.typ == onnx.Double
 	switch {
 	case s.kind == none:
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
 	case stated:
-		return setting(fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape), "scores")
+		return settingError(fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape), "scores")
 	default:
 		s.kind = none
 	}

@@ -23,7 +23,7 @@ type Session struct {
 	outputs []output
 	layers  int
 	scores  int // index of the scores among the outputs, or -1
-	lanes   int // parts of a batch that run side by side
+	workers int // parts of a batch that run side by side
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -44,18 +44,18 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 // NewBatchSession opens a session for batches of so many images. Where they are many, it runs parts of a batch side by side,
 // each on some of the cores: operators are short, and cores that share one wait for each other at its end.
 func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
-	return m.newSessionOf(layers, withScores, m.lanesFor(batch))
+	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
 
-// leastPart is the fewest images of a part: with fewer, the engine comes to spend more on each.
-const leastPart = 8
+// minPartImages is the fewest images of a part: with fewer, the engine comes to spend more on each.
+const minPartImages = 8
 
-// lanesFor is the largest divisor of the number of cores that leaves every part of a batch images enough; 1 where the model
+// workersFor is the largest divisor of the number of cores that leaves every part of a batch images enough; 1 where the model
 // takes a fixed number.
-func (m *Model) lanesFor(batch int) int {
-	cores := m.Lanes()
+func (m *Model) workersFor(batch int) int {
+	cores := m.Workers()
 	for lanes := cores; lanes > 1 && m.batch == 0; lanes-- {
-		if cores%lanes == 0 && batch >= lanes*leastPart {
+		if cores%lanes == 0 && batch >= lanes*minPartImages {
 			return lanes
 		}
 	}
@@ -63,17 +63,17 @@ func (m *Model) lanesFor(batch int) int {
 }
 
 func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, lanes int) (*Session, error) {
-	s := &Session{model: m, layers: len(layers), scores: -1, lanes: lanes}
+	s := &Session{model: m, layers: len(layers), scores: -1, workers: lanes}
 	if err := s.plan(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
-	graph, err := m.cut(s)
+	graph, err := m.sessionGraph(s)
 	if err != nil {
 		return nil, m.wrap(err)
 	}
 	threads := m.options.Threads
 	if lanes > 1 {
-		threads = m.Lanes() / lanes
+		threads = m.Workers() / lanes
 	}
 	if s.session, err = m.newSession(graph, threads, false); err != nil {
 		return nil, m.wrap(err)
@@ -108,9 +108,10 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	return nil
 }
 
-// cut is the part of the graph that the session's outputs need, every output in float32 and of its planned rank.
-func (m *Model) cut(s *Session) (*onnx.Model, error) {
-	whole, err := m.whole()
+// sessionGraph returns the part of the graph that the session's outputs need, with every output in
+// float32 and of its planned rank.
+func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
+	whole, err := m.fullGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 // runParts runs a batch part by part, as many at a time as there are lanes.
 func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(s.lanes)
+	group.SetLimit(s.workers)
 	for at, k := 0, 0; at < len(images) && running.Err() == nil; k++ {
 		own := images[at:min(at+buf.size, len(images))]
 		at += len(own)
@@ -190,7 +191,7 @@ func (s *Session) check(images []tensor.Tensor, buf *Buffers) error {
 		return fmt.Errorf("%d images do not fit buffers for %d", len(images), buf.batch)
 	}
 	for i, t := range images {
-		if err := s.model.image.check(t); err != nil {
+		if err := s.model.input.check(t); err != nil {
 			return fmt.Errorf("image %d of the batch: %w", i, err)
 		}
 	}

@@ -16,8 +16,8 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// setting says which option an error comes from; of no error it makes none.
-func setting(err error, path ...string) error {
+// settingError says which option an error comes from; of no error it makes none.
+func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil
 	}
@@ -28,5 +28,5 @@ func setting(err error, path ...string) error {
 	return &SettingError{Path: path, Err: err}
 }
 
-// layerSetting is the path of a pattern among Options.Layers.
-func layerSetting(i int) []string { return []string{"layers", strconv.Itoa(i)} }
+// layerPath is the path of a pattern among Options.Layers.
+func layerPath(i int) []string { return []string{"layers", strconv.Itoa(i)} }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	spelling "github.com/noether-ml/noether/internal/words"
+	"github.com/noether-ml/noether/internal/spelling"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -173,7 +173,7 @@ func offer(word, prefix string, words []string) string {
 	if len(words) == 0 {
 		return ": the model has no layers"
 	}
-	words = spelling.Near(strings.NewReplacer("*", "", "?", "").Replace(word), words, 3)
+	words = spelling.Nearest(strings.NewReplacer("*", "", "?", "").Replace(word), words, 3)
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%q", prefix+w)
 	}

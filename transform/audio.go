@@ -87,7 +87,7 @@ func (t Filter) Draw(r *rand.Rand) Op { return filterOp{t.Frequency.Draw(r), t.H
 
 // Draw implements Transform.
 func (t Reverb) Draw(r *rand.Rand) Op {
-	shortest, again := audio.Meeting().Shortest(), 0
+	shortest, again := audio.MeetingRoom().ShortestTime(), 0
 	v := t.RT60.Draw(r)
 	for ; v < shortest && !t.RT60.Fixed() && t.RT60.High > shortest; again++ {
 		v = t.RT60.Draw(r)
@@ -172,7 +172,7 @@ func (o pitchOp) ApplyAudio(wave []float32, rate int) []float32 {
 	if o.semitones == 0 {
 		return wave
 	}
-	return audio.Shift(wave, math.Pow(2, o.semitones/12), rate)
+	return audio.ShiftPitch(wave, math.Pow(2, o.semitones/12), rate)
 }
 
 func (o whiteNoiseOp) ApplyAudio(wave []float32, rate int) []float32 {
@@ -215,7 +215,7 @@ func (o filterOp) ApplyAudio(wave []float32, rate int) []float32 {
 
 func (o reverbOp) ApplyAudio(wave []float32, rate int) []float32 {
 	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1)
-	response, err := audio.Meeting().Response(o.rt60, rate, n, o.seed.rand())
+	response, err := audio.MeetingRoom().Response(o.rt60, rate, n, o.seed.rand())
 	if err != nil {
 		panic(fmt.Sprintf("transform: %v", err)) // Make refuses such values
 	}

@@ -57,7 +57,7 @@ func reverbKind() Kind {
 		Params: []Param{{Name: "rt60", Doc: "time for 60 dB; what is drawn below 0.105, which the room cannot have, is drawn again", Unit: "seconds", Required: true, Min: 0, Max: 10}},
 		build: func(v values) (Transform, error) {
 			rt60 := v.dist("rt60")
-			if shortest := audio.Meeting().Shortest(); rt60.High < shortest || rt60.Fixed() && rt60.Low < shortest {
+			if shortest := audio.MeetingRoom().ShortestTime(); rt60.High < shortest || rt60.Fixed() && rt60.Low < shortest {
 				return nil, fmt.Errorf("rt60 %v: the room has %.3f seconds or more", rt60, shortest)
 			}
 			return Reverb{RT60: rt60}, nil

@@ -90,7 +90,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	if err != nil {
 		return spec.Guess{}, err
 	}
-	if m.Sound() != (rate > 0) {
+	if m.TakesAudio() != (rate > 0) {
 		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
 	}
 	labels := data.Classes()

@@ -129,7 +129,7 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 
 // takes says what a model is fed.
 func takes(m *model.Model) string {
-	if m.Sound() {
+	if m.TakesAudio() {
 		return fmt.Sprintf("sounds of %d samples", m.Frame().Length)
 	}
 	return "images " + sizes(m.ImageShape())

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/words"
+	"github.com/noether-ml/noether/internal/spelling"
 )
 
 // A Decoder is a type that reads itself from a node because its YAML takes more than one form.
@@ -253,7 +253,7 @@ func Suggest(word string, known []string) string {
 		if len(word) >= 3 && strings.HasPrefix(k, strings.ToLower(word)) {
 			return fmt.Sprintf("did you mean %q?", k)
 		}
-		if d := words.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}

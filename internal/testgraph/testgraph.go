@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Any makes a graph that a file could hold, right or wrong: any of the operators with any attributes on any tensors, of
+// Random makes a graph that a file could hold, right or wrong: any of the operators with any attributes on any tensors, of
 // which "x", "tokens" and "ids" are inputs, "w" and "m" weights, and "y" is the output.
-func Any(t *rapid.T, operators []string) *onnx.Model {
+func Random(t *rapid.T, operators []string) *onnx.Model {
 	b := onnx.NewBuilder(rapid.SampledFrom([]int{9, 12, 13, 18}).Draw(t, "opset"))
 	number := rapid.IntRange(-3, 5)
 	numbers := rapid.SliceOfN(number, 0, 5)

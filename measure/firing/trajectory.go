@@ -246,7 +246,7 @@ func isIdentity(op transform.Op, m *model.Model) bool {
 		noise.Data[i] = r.Float32()
 	}
 	p := image{input: noise}
-	if m.Sound() {
+	if m.TakesAudio() {
 		p.sound = &dataset.Waveform{Rate: noiseRate, Data: noise.Data}
 	}
 	after, err := p.transformed(op)

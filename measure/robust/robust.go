@@ -93,7 +93,7 @@ func (m *robust) Needs() procedure.Needs {
 
 func (*robust) Skip(j *procedure.Job) string {
 	switch {
-	case j.A.Model.Sound():
+	case j.A.Model.TakesAudio():
 		return "it takes sounds, and attacks are on images"
 	case j.A.Model.Classes() == 0:
 		return "it has no output that scores classes"

@@ -39,7 +39,7 @@ func (m *stir) Needs() procedure.Needs {
 
 func (m *stir) Skip(j *procedure.Job) string {
 	switch {
-	case j.A.Model.Sound() || j.B.Model.Sound():
+	case j.A.Model.TakesAudio() || j.B.Model.TakesAudio():
 		return "inversions are of images, and these models take sounds"
 	case j.Data.Len() < 2:
 		return "one image has no similarity"

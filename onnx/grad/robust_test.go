@@ -13,7 +13,7 @@ import (
 
 // anyGradient: of any graph, right or wrong, gradients are added or refused, without a panic.
 func anyGradient(t *rapid.T) {
-	m := testgraph.Any(t, grad.Operators())
+	m := testgraph.Random(t, grad.Operators())
 	n := rapid.SampledFrom(m.Nodes()).Draw(t, "of")
 	of := rapid.SampledFrom(n.Output).Draw(t, "output")
 	_, _ = grad.Add(m, grad.Options{Of: of, Cotangent: "r", By: []string{"x", "tokens", "w", "m"}})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/words"
+	"github.com/noether-ml/noether/internal/spelling"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -84,7 +84,7 @@ func (t *tape) differentiable(v onnx.Value, role string) error {
 
 // missing is the error for a tensor that the graph does not have.
 func missing(role, name string, s *infer.Info) error {
-	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, words.Near(name, s.Names(), 3))
+	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, spelling.Nearest(name, s.Names(), 3))
 }
 
 // checkCotangent complains about a cotangent that does not fit what it weighs.

@@ -42,7 +42,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	}
 	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: entry.Input, Layout: entry.Layout,
 		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
-		Reread: len(s.Models) > 1})
+		ReloadWeights: len(s.Models) > 1})
 	if err != nil {
 		return nil, entry.Place(err)
 	}

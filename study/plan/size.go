@@ -11,7 +11,7 @@ import (
 // preprocessing says which: sizes do not mix in a batch, and layers of one model would have other
 // shapes on other data.
 func (p *Plan) oneSize(ctx context.Context, m *Model) error {
-	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || m.Net.Sound() {
+	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || m.Net.TakesAudio() {
 		return nil
 	}
 	first := p.Data[0].size(ctx)
@@ -41,9 +41,9 @@ func (p *Plan) fits(ctx context.Context, m *Model) error {
 	for _, d := range p.Data {
 		waveform := d.sound(ctx)
 		switch {
-		case waveform != nil && !m.Net.Sound():
+		case waveform != nil && !m.Net.TakesAudio():
 			return m.Entry.Errorf("", "model %s takes images, and data %s are sounds", m.Entry.Name, d.Entry.Name)
-		case waveform == nil && m.Net.Sound():
+		case waveform == nil && m.Net.TakesAudio():
 			return m.Entry.Errorf("", "model %s takes sounds, and data %s are images", m.Entry.Name, d.Entry.Name)
 		}
 	}
@@ -51,9 +51,9 @@ func (p *Plan) fits(ctx context.Context, m *Model) error {
 		for _, c := range t.Cells {
 			switch {
 			case t.On == "activations" || c.Transform == nil:
-			case m.Net.Sound() && !transform.OnAudio(c.Transform):
+			case m.Net.TakesAudio() && !transform.OnAudio(c.Transform):
 				return fmt.Errorf("transformation %s is of images, and model %s takes sounds", t.Name, m.Entry.Name)
-			case !m.Net.Sound() && !transform.OnImages(c.Transform):
+			case !m.Net.TakesAudio() && !transform.OnImages(c.Transform):
 				return fmt.Errorf("transformation %s is of sounds, and model %s takes images", t.Name, m.Entry.Name)
 			}
 		}

@@ -79,7 +79,7 @@ func RateOf(path string) int {
 		if seen++; err != nil || seen > 10_000 {
 			return errEnd
 		}
-		if !e.IsDir() && audio.IsSound(name) {
+		if !e.IsDir() && audio.IsAudio(name) {
 			if info, err := audio.Probe(name); err == nil {
 				rate = info.Rate
 				return errEnd

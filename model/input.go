@@ -14,26 +14,26 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An image is the input that takes images, or sounds: those have one channel and are 1 high.
-type image struct {
+// An input is the input that takes images, or sounds: those have one channel and are 1 high.
+type input struct {
 	port                    onnx.Port
 	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
-	sound                   bool
+	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
 	preprocess              Preprocess
 }
 
 // shape is that of one image as it comes, c x h x w, or of one sound, 1 x n.
-func (p image) shape() []int {
-	if p.sound {
+func (p input) shape() []int {
+	if p.audio {
 		return []int{1, p.width}
 	}
 	return []int{p.channels, p.height, p.width}
 }
 
 // batchShape is that of n images as the model takes them.
-func (p image) batchShape(n int) []int {
+func (p input) batchShape(n int) []int {
 	switch p.layout {
 	case "NHWC":
 		return []int{n, p.height, p.width, p.channels}
@@ -52,30 +52,30 @@ func (m *Model) findInputs() error {
 	if o.Preprocess.Features != nil {
 		o.Input = "" // it is behind the features
 	}
-	port, layout, isSound := soundInput(m.graph.Inputs(), o)
-	construct := newSound
-	if !isSound || !o.wantsSound() {
-		found, axes, err := imageInput(m.graph.Inputs(), o)
+	port, layout, isSound := findAudioInput(m.graph.Inputs(), o)
+	construct := newAudioInput
+	if !isSound || !o.wantsAudio() {
+		found, axes, err := findImageInput(m.graph.Inputs(), o)
 		switch {
 		case err == nil:
-			port, layout, construct = found, axes, newImage
-		case !isSound || tooShort(port) && !o.wantsSound():
+			port, layout, construct = found, axes, newImageInput
+		case !isSound || tooShort(port) && !o.wantsAudio():
 			return err
 		}
 	}
 	var err error
 	m.batch = max(port.Shape[0].Size, 0)
-	if m.image, err = construct(port, layout, o); err != nil {
-		return setting(err, "preprocess")
+	if m.input, err = construct(port, layout, o); err != nil {
+		return settingError(err, "preprocess")
 	}
-	m.fixed, err = fixedInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
-	return setting(err, "inputs")
+	m.constants, err = constantInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
+	return settingError(err, "inputs")
 }
 
-// imageInput finds the input that can take an image, and whether its channels come first or last.
-func imageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
+// findImageInput finds the input that can take an image, and whether its channels come first or last.
+func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
-		return onnx.Port{}, "", setting(fmt.Errorf("layout %q: it is NCHW or NHWC", l), "layout")
+		return onnx.Port{}, "", settingError(fmt.Errorf("layout %q: it is NCHW or NHWC", l), "layout")
 	}
 	if len(inputs) == 0 {
 		return onnx.Port{}, "", errors.New("has no input")
@@ -91,13 +91,13 @@ func imageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	case len(found) > 1:
 		return onnx.Port{}, "", fmt.Errorf("several inputs could take an image (%s): choose one by input, and give the others values by inputs", list(found))
 	case len(found) == 0 && o.Input != "":
-		return onnx.Port{}, "", setting(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
+		return onnx.Port{}, "", settingError(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
 		return onnx.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
-		return onnx.Port{}, "", fmt.Errorf("input %v does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], when(o.Layout != "", " in layout "+o.Layout))
+		return onnx.Port{}, "", fmt.Errorf("input %v does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], textIf(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
@@ -143,26 +143,26 @@ func channelAxis(d onnx.Dim) answer {
 	return maybe
 }
 
-// newImage works out the size of the images and how they are framed.
-func newImage(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
-	p := image{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+// newImageInput works out the size of the images and how they are framed.
+func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
+	p := input{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := port.Sizes()
 	c, h, w := dims[1], dims[2], dims[3]
 	if layout == "NHWC" {
 		h, w, c = dims[1], dims[2], dims[3]
 	}
 	var err error
-	if p.channels, err = agree("channels", c, p.frame.Channels, port); err != nil {
+	if p.channels, err = reconcile("channels", c, p.frame.Channels, port); err != nil {
 		return p, err
 	}
 	if p.channels == 0 {
 		p.channels = 3
 	}
 	p.frame.Channels = p.channels
-	if p.frame.Height, err = agree("height", h, p.frame.Height, port); err != nil {
+	if p.frame.Height, err = reconcile("height", h, p.frame.Height, port); err != nil {
 		return p, err
 	}
-	if p.frame.Width, err = agree("width", w, p.frame.Width, port); err != nil {
+	if p.frame.Width, err = reconcile("width", w, p.frame.Width, port); err != nil {
 		return p, err
 	}
 	if p.frame.Square && p.frame.Height == 0 && p.frame.Width == 0 {
@@ -184,8 +184,8 @@ func newImage(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
 	return p, p.preprocess.Check(p.channels)
 }
 
-// agree is what the model (-1: anything) and the preprocessing (0: anything) say about a size; 0 if neither says.
-func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
+// reconcile is what the model (-1: anything) and the preprocessing (0: anything) say about a size; 0 if neither says.
+func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) {
 	switch {
 	case model < 0:
 		return preprocess, nil
@@ -205,7 +205,7 @@ func agree(what string, model, preprocess int, port onnx.Port) (int, error) {
 }
 
 // fill writes images into a tensor of the model's type and layout, on all cores: the engine waits for it.
-func (p image) fill(images []tensor.Tensor, dst *ort.Value) {
+func (p input) fill(images []tensor.Tensor, dst *ort.Value) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
 	for w := range workers {
@@ -219,7 +219,7 @@ func (p image) fill(images []tensor.Tensor, dst *ort.Value) {
 }
 
 // fillOne writes one image at place i of the batch.
-func (p image) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
+func (p input) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	n := t.Len()
 	if p.port.Type == onnx.Float && p.layout != "NHWC" {
 		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
@@ -229,19 +229,19 @@ func (p image) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	p.preprocess.Normalise(normal, t)
 	switch p.port.Type {
 	case onnx.Float:
-		arrange(ort.Data[float32](dst)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
+		convertLayout(ort.Data[float32](dst)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
 	case onnx.Double:
-		arrange(ort.Data[float64](dst)[i*n:(i+1)*n], normal, p, func(v float32) float64 { return float64(v) })
+		convertLayout(ort.Data[float64](dst)[i*n:(i+1)*n], normal, p, func(v float32) float64 { return float64(v) })
 	case onnx.Uint8:
-		arrange(ort.Data[uint8](dst)[i*n:(i+1)*n], normal, p, toByte)
+		convertLayout(ort.Data[uint8](dst)[i*n:(i+1)*n], normal, p, toByte)
 	}
 }
 
 // toByte rounds to the nearest byte.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
 
-// arrange converts an image of c x h x w to the type and the layout of the model.
-func arrange[T float32 | float64 | uint8](dst []T, src []float32, p image, convert func(float32) T) {
+// convertLayout converts an image of c x h x w to the type and the layout of the model.
+func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input, convert func(float32) T) {
 	if p.layout != "NHWC" {
 		for i, v := range src {
 			dst[i] = convert(v)
@@ -257,17 +257,17 @@ func arrange[T float32 | float64 | uint8](dst []T, src []float32, p image, conve
 }
 
 // check reports an image of the wrong size.
-func (p image) check(t tensor.Tensor) error {
+func (p input) check(t tensor.Tensor) error {
 	if slices.Equal(t.Shape, p.shape()) {
 		return nil
 	}
-	open := !p.sound && (p.frame.Height == 0 || p.frame.Width == 0)
-	return fmt.Errorf("wants images of %s, not of %s%s", by(p.shape()), by(t.Shape),
-		when(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
+	open := !p.audio && (p.frame.Height == 0 || p.frame.Width == 0)
+	return fmt.Errorf("wants images of %s, not of %s%s", shapeText(p.shape()), shapeText(t.Shape),
+		textIf(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
-// by writes a shape as "3 x 32 x 32".
-func by(shape []int) string {
+// shapeText writes a shape as "3 x 32 x 32".
+func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
 
@@ -279,7 +279,7 @@ func list(ports []onnx.Port) string {
 	return strings.Join(texts, ", ")
 }
 
-func when(condition bool, text string) string {
+func textIf(condition bool, text string) string {
 	if condition {
 		return text
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Graft adds the part of the model that computes some of its tensors to a graph that is being built, of the model's own
+// Include adds the part of the model that computes some of its tensors to a graph that is being built, of the model's own
 // operator set. images are n x c x h x w with values in [0, 1], framed as Frame says; what stands between them and the
 // model (mean, deviation, order and layout of the channels) becomes part of the graph, so gradients by the images
 // follow. n must be what the model takes, where it takes a fixed number: see Batch. It returns the tensors in order.
-func (m *Model) Graft(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
-	values, err := m.graft(b, images, n, tensors)
+func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
+	values, err := m.include(b, images, n, tensors)
 	if err != nil {
 		return nil, m.wrap(err)
 	}
 	return values, nil
 }
 
-func (m *Model) graft(b *onnx.Builder, images onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
+func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
 	if m.batch > 0 && n != m.batch {
 		return nil, fmt.Errorf("takes %d images at a time, not %d", m.batch, n)
 	}
-	whole, err := m.whole()
+	whole, err := m.fullGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (m *Model) graft(b *onnx.Builder, images onnx.Value, n int, tensors []strin
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]onnx.Value{m.image.port.Name: m.image.graft(b, images)}
-	for _, f := range m.fixed {
+	inputs := map[string]onnx.Value{m.input.port.Name: m.input.normalise(b, images)}
+	for _, f := range m.constants {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.Port) bool { return p.Name == f.port.Name }) {
 			continue
 		}
@@ -59,16 +59,16 @@ func (m *Model) ScoresTensor() string { return m.scores.output }
 func (m *Model) Batch() int { return m.batch }
 
 // ImageShape is the shape of one image, c x h x w, or of one sound, 1 x n.
-func (m *Model) ImageShape() []int { return m.image.shape() }
+func (m *Model) ImageShape() []int { return m.input.shape() }
 
 // EngineOptions are those for sessions of graphs that are built around the model: its device and threads.
 func (m *Model) EngineOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
 }
 
-// Lanes is the number of cores that the engine was given, on which as many runs can go side by side; 1 on other devices
+// Workers is the number of cores that the engine was given, on which as many runs can go side by side; 1 on other devices
 // than processors.
-func (m *Model) Lanes() int {
+func (m *Model) Workers() int {
 	switch {
 	case !m.onProcessor():
 		return 1
@@ -84,10 +84,10 @@ func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.
 // Runtime is the engine's library.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
-// graft is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
-func (p image) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
-	if p.sound {
-		return p.graftSound(b, x)
+// normalise is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
+func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
+	if p.audio {
+		return p.normaliseAudio(b, x)
 	}
 	pre := p.preprocess
 	if pre.Order == "bgr" {
@@ -111,8 +111,8 @@ func (p image) graft(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// graftSound is fillOne for sounds, n x 1 x length.
-func (p image) graftSound(b *onnx.Builder, x onnx.Value) onnx.Value {
+// normaliseAudio is fillOne for sounds, n x 1 x length.
+func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	pre := p.preprocess
 	if pre.Standardise {
 		x = b.Sub(x, b.ReduceMean(x, true, 2))
@@ -141,7 +141,7 @@ func perChannel(v []float32) tensor.Tensor {
 }
 
 // constant is the input for n images as weights.
-func (f fixedInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
+func (f constantInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
 	v, err := f.value(rt, n)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package words
+package spelling
 
 import "testing"
 
@@ -11,7 +11,7 @@ func TestDistance(t *testing.T) {
 		if d := Distance(c.a, c.b); d != c.whole {
 			t.Errorf("%q is %d from %q, want %d", c.a, d, c.b, c.whole)
 		}
-		if d := Within(c.a, c.b); d != c.part {
+		if d := SubstringDistance(c.a, c.b); d != c.part {
 			t.Errorf("%q is %d from a part of %q, want %d", c.a, d, c.b, c.part)
 		}
 	}
@@ -21,14 +21,14 @@ func TestNear(t *testing.T) {
 	t.Parallel()
 	names := []string{"logits", "hidden", "layer1/Conv", "layer1/Conv_bias", "hidden", "pixels"}
 	for word, want := range map[string]string{"logit": "logits", "LAYER1/CONV": "layer1/Conv", "hiden": "hidden", "pixel": "pixels"} {
-		if near := Near(word, names, 2); len(near) != 2 || near[0] != want {
+		if near := Nearest(word, names, 2); len(near) != 2 || near[0] != want {
 			t.Errorf("near %q are %q, want %q first", word, near, want)
 		}
 	}
-	if near := Near("x", nil, 3); len(near) != 0 {
+	if near := Nearest("x", nil, 3); len(near) != 0 {
 		t.Errorf("of no words %q are near", near)
 	}
-	if near := Near("h", names, 10); len(near) != 5 {
+	if near := Nearest("h", names, 10); len(near) != 5 {
 		t.Errorf("%q: words are listed once", near)
 	}
 }

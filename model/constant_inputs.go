@@ -10,15 +10,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A fixedInput is a further input, which is fed the same values in every run.
-type fixedInput struct {
+// A constantInput is a further input, which is fed the same values in every run.
+type constantInput struct {
 	port   onnx.Port
 	values []float64
 }
 
-// fixedInputs pairs every input but the image's with its values.
-func fixedInputs(inputs []onnx.Port, image string, values map[string][]float64) ([]fixedInput, error) {
-	var fixed []fixedInput
+// constantInputs pairs every input but the image's with its values.
+func constantInputs(inputs []onnx.Port, image string, values map[string][]float64) ([]constantInput, error) {
+	var fixed []constantInput
 	known := map[string]bool{}
 	for _, in := range inputs {
 		if in.Name == image {
@@ -29,7 +29,7 @@ func fixedInputs(inputs []onnx.Port, image string, values map[string][]float64) 
 		if !ok {
 			return nil, fmt.Errorf("input %v needs values besides the picture: give them by inputs", in)
 		}
-		f := fixedInput{port: in, values: v}
+		f := constantInput{port: in, values: v}
 		if _, err := f.shape(1); err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func fixedInputs(inputs []onnx.Port, image string, values map[string][]float64) 
 
 // shape is that of the input for n images. An open first axis is the batch, whose slices are all alike; another open
 // axis is as long as the values make it.
-func (f fixedInput) shape(n int) ([]int, error) {
+func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.port.Sizes()
 	one := shape // of what the values fill
 	if len(shape) > 0 && shape[0] < 0 {
@@ -77,7 +77,7 @@ func (f fixedInput) shape(n int) ([]int, error) {
 }
 
 // value makes the tensor that a run of n images reads.
-func (f fixedInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
+func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	shape, err := f.shape(n)
 	if err != nil {
 		return nil, err
@@ -90,17 +90,17 @@ func (f fixedInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	size := tensor.Size(shape)
 	switch f.port.Type {
 	case onnx.Float:
-		put(ort.Data[float32](v), size, at)
+		fillValues(ort.Data[float32](v), size, at)
 	case onnx.Double:
-		put(ort.Data[float64](v), size, at)
+		fillValues(ort.Data[float64](v), size, at)
 	case onnx.Int64:
-		put(ort.Data[int64](v), size, at)
+		fillValues(ort.Data[int64](v), size, at)
 	case onnx.Int32:
-		put(ort.Data[int32](v), size, at)
+		fillValues(ort.Data[int32](v), size, at)
 	case onnx.Int8:
-		put(ort.Data[int8](v), size, at)
+		fillValues(ort.Data[int8](v), size, at)
 	case onnx.Uint8:
-		put(ort.Data[uint8](v), size, at)
+		fillValues(ort.Data[uint8](v), size, at)
 	case onnx.Bool:
 		for i := range size {
 			ort.Data[bool](v)[i] = at(i) != 0
@@ -112,7 +112,7 @@ func (f fixedInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	return v, nil
 }
 
-func put[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, n int, at func(int) float64) {
+func fillValues[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, n int, at func(int) float64) {
 	for i := range n {
 		dst[i] = T(at(i))
 	}

@@ -14,14 +14,14 @@ const (
 	layoutChannel onnx.Axes = "NCT"
 )
 
-// wantsSound reports whether the caller says that the model takes sounds.
-func (o Options) wantsSound() bool {
+// wantsAudio reports whether the caller says that the model takes sounds.
+func (o Options) wantsAudio() bool {
 	p := o.Preprocess
 	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
 }
 
-// soundLayout is the layout in which an input takes a waveform, or "".
-func soundLayout(in onnx.Port) onnx.Axes {
+// audioLayout is the layout in which an input takes a waveform, or "".
+func audioLayout(in onnx.Port) onnx.Axes {
 	switch {
 	case in.Type != onnx.Float && in.Type != onnx.Double:
 	case len(in.Shape) == 2:
@@ -39,12 +39,12 @@ func tooShort(in onnx.Port) bool {
 	return 0 < n && n < 256
 }
 
-// newSound works out the length of the sounds.
-func newSound(port onnx.Port, layout onnx.Axes, o Options) (image, error) {
-	p := image{port: port, layout: layout, sound: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+// newAudioInput works out the length of the sounds.
+func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
+	p := input{port: port, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := port.Shape[len(port.Shape)-1].Size
 	var err error
-	if p.width, err = agree("length", n, p.frame.Length, port); err != nil {
+	if p.width, err = reconcile("length", n, p.frame.Length, port); err != nil {
 		return p, err
 	}
 	if p.width == 0 {
@@ -141,7 +141,7 @@ func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
 		}
 	}
 	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
-		return onnx.Port{}, setting(fmt.Errorf("no one input takes features (float of rank 3 or 4): it has %s", list(inputs)), "preprocess", "features")
+		return onnx.Port{}, settingError(fmt.Errorf("no one input takes features (float of rank 3 or 4): it has %s", list(inputs)), "preprocess", "features")
 	}
 	return found[0], nil
 }
@@ -186,17 +186,17 @@ func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
 }
 
-// Sound reports whether the model takes sounds; else it takes images.
-func (m *Model) Sound() bool { return m.image.sound }
+// TakesAudio reports whether the model takes sounds; else it takes images.
+func (m *Model) TakesAudio() bool { return m.input.audio }
 
-// soundInput finds the input that can take a waveform.
-func soundInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {
+// findAudioInput finds the input that can take a waveform.
+func findAudioInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.Port) bool {
 		_, fixed := o.Inputs[in.Name]
-		return fixed || soundLayout(in) == "" || o.Input != "" && o.Input != in.Name
+		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name
 	})
 	if len(candidates) != 1 {
 		return onnx.Port{}, "", false
 	}
-	return candidates[0], soundLayout(candidates[0]), true
+	return candidates[0], audioLayout(candidates[0]), true
 }

@@ -15,8 +15,8 @@ import (
 
 // probe runs the model on dummies to learn the shapes of its tensors and whether their first axis is the batch, and
 // settles the layers, the classes and the batch. axes are those of the tensors.
-func (m *Model) probe(ctx context.Context, axes map[string]onnx.Axes) error {
-	all, err := m.reachable()
+func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
+	all, err := m.dependentLayers()
 	if err != nil {
 		return err
 	}
@@ -27,23 +27,23 @@ func (m *Model) probe(ctx context.Context, axes map[string]onnx.Axes) error {
 	if err != nil {
 		return err
 	}
-	if err := m.scores.settle(shapes[m.scores.output], m.options.Scores != ""); err != nil {
+	if err := m.scores.setClasses(shapes[m.scores.output], m.options.Scores != ""); err != nil {
 		return err
 	}
 	for _, l := range all {
 		if shape := shapes[l.Name]; shape != nil {
-			m.widest = max(m.widest, int64(tensor.Size(shape)))
-			m.all += int64(tensor.Size(shape))
+			m.largestLayer = max(m.largestLayer, int64(tensor.Size(shape)))
+			m.totalElements += int64(tensor.Size(shape))
 		}
 	}
-	m.layers, err = m.choose(all, shapes)
+	m.layers, err = m.selectLayers(all, shapes)
 	return err
 }
 
-// reachable are the layers of the graph that depend on the image.
-func (m *Model) reachable() ([]onnx.Layer, error) {
+// dependentLayers are the layers of the graph that depend on the image.
+func (m *Model) dependentLayers() ([]onnx.Layer, error) {
 	all := m.graph.Layers()
-	if len(m.fixed) == 0 {
+	if len(m.constants) == 0 {
 		return all, nil
 	}
 	var kept []onnx.Layer
@@ -52,26 +52,26 @@ func (m *Model) reachable() ([]onnx.Layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.image.port.Name }) {
+		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.input.port.Name }) {
 			kept = append(kept, l)
 		}
 	}
 	return kept, nil
 }
 
-// choose applies the caller's patterns.
-func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
+// selectLayers applies the caller's patterns.
+func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
 	chosen := map[string]bool{}
 	for i, pattern := range m.options.Layers {
 		matched, err := m.graph.Select(pattern)
 		if err != nil {
-			return nil, setting(err, layerSetting(i)...)
+			return nil, settingError(err, layerPath(i)...)
 		}
 		usable := 0
 		for _, l := range matched {
 			ok := shapes[l.Name] != nil
 			if !ok && l.Name == pattern {
-				return nil, setting(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the image", l.Name), layerSetting(i)...)
+				return nil, settingError(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the image", l.Name), layerPath(i)...)
 			}
 			chosen[l.Name] = chosen[l.Name] || ok
 			if ok {
@@ -79,7 +79,7 @@ func (m *Model) choose(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer,
 			}
 		}
 		if usable == 0 {
-			return nil, setting(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the image", pattern, len(matched)), layerSetting(i)...)
+			return nil, settingError(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the image", pattern, len(matched)), layerPath(i)...)
 		}
 	}
 	var layers []onnx.Layer
@@ -100,7 +100,7 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 	if !slices.Contains(names, m.scores.output) {
 		names = append(names, m.scores.output)
 	}
-	p, err := m.newProber(names)
+	p, err := m.newShapeReader(names)
 	if err != nil {
 		return nil, err
 	}
@@ -139,15 +139,15 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 	return shapes
 }
 
-// A prober runs the graph with the shapes of tensors as outputs: activations stay in the engine. It runs the graph
+// A shapeReader runs the graph with the shapes of tensors as outputs: activations stay in the engine. It runs the graph
 // verbatim, since an optimiser would work out shapes that a file declares without computing the tensors.
-type prober struct {
+type shapeReader struct {
 	model   *Model
 	session *ort.Session
 	outputs int
 }
 
-func (m *Model) newProber(names []string) (*prober, error) {
+func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	b := onnx.Extend(m.graph)
 	outputs := make([]string, len(names))
 	for i, name := range names {
@@ -165,14 +165,14 @@ func (m *Model) newProber(names []string) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &prober{model: m, session: session, outputs: len(names)}, nil
+	return &shapeReader{model: m, session: session, outputs: len(names)}, nil
 }
 
 // newSession opens a session of the engine, with an error that speaks of operators as users do.
 func (m *Model) newSession(graph *onnx.Model, threads int, verbatim bool) (*ort.Session, error) {
 	s, err := m.rt.NewSession(graph, ort.Options{Threads: threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
 	if err != nil {
-		return nil, plain(err)
+		return nil, explainError(err)
 	}
 	return s, nil
 }
@@ -182,8 +182,8 @@ var (
 	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
 )
 
-// plain is an error of the engine in words that users know.
-func plain(err error) error {
+// explainError is an error of the engine in words that users know.
+func explainError(err error) error {
 	text := err.Error()
 	if m := unknownOp.FindStringSubmatch(text); m != nil {
 		return fmt.Errorf("the engine lacks an operator of the model: %s", m[1])
@@ -195,7 +195,7 @@ func plain(err error) error {
 }
 
 // shapes runs n black images.
-func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
+func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	inputs, err := p.model.inputValues(p.session.Inputs(), n)
 	defer closeAll(inputs)
 	if err != nil {
@@ -204,7 +204,7 @@ func (p *prober) shapes(ctx context.Context, n int) ([][]int, error) {
 	outputs := make([]*ort.Value, p.outputs)
 	defer closeAll(outputs)
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
-		return nil, fmt.Errorf("a run of %d blank images of %s fails: %w", n, by(p.model.image.shape()), err)
+		return nil, fmt.Errorf("a run of %d blank images of %s fails: %w", n, shapeText(p.model.input.shape()), err)
 	}
 	shapes := make([][]int, p.outputs)
 	for i, out := range outputs {
@@ -221,10 +221,10 @@ func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	for _, name := range names {
 		var v *ort.Value
 		var err error
-		if name == m.image.port.Name {
-			v, err = m.rt.NewValue(m.image.port.Type, m.image.batchShape(n)...)
-		} else if i := slices.IndexFunc(m.fixed, func(f fixedInput) bool { return f.port.Name == name }); i >= 0 {
-			v, err = m.fixed[i].value(m.rt, n)
+		if name == m.input.port.Name {
+			v, err = m.rt.NewValue(m.input.port.Type, m.input.batchShape(n)...)
+		} else if i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.port.Name == name }); i >= 0 {
+			v, err = m.constants[i].value(m.rt, n)
 		} else {
 			err = errors.New("the graph has an input " + name + " that it was not opened with")
 		}

@@ -1,5 +1,5 @@
-// Package words finds the word that was meant where one was misspelt.
-package words
+// Package spelling finds the word that was meant where one was misspelt.
+package spelling
 
 import (
 	"cmp"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Near are up to n of the words, those nearest to one that was not found: the ones that contain it, or nearly, come first,
+// Nearest are up to n of the words, those nearest to one that was not found: the ones that contain it, or nearly, come first,
 // the shortest of these before the others. Case does not matter.
-func Near(word string, words []string, n int) []string {
+func Nearest(word string, words []string, n int) []string {
 	words = slices.Clone(words)
 	slices.Sort(words)
 	words = slices.Compact(words)
@@ -18,7 +18,7 @@ func Near(word string, words []string, n int) []string {
 	word = strings.ToLower(word)
 	for _, w := range words {
 		lower := strings.ToLower(w)
-		distances[w] = distance{within: Within(word, lower), whole: Distance(word, lower)}
+		distances[w] = distance{within: SubstringDistance(word, lower), whole: Distance(word, lower)}
 	}
 	slices.SortStableFunc(words, func(a, b string) int {
 		return cmp.Or(distances[a].within-distances[b].within, distances[a].whole-distances[b].whole)
@@ -36,8 +36,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Within is the Distance from a to that part of b which is nearest to it.
-func Within(a, b string) int {
+// SubstringDistance is the Distance from a to that part of b which is nearest to it.
+func SubstringDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	fill(row, a, b)
 	return slices.Min(row)

@@ -74,8 +74,8 @@ func TestModelsThatTakeSounds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !m.Sound() || m.Frame() != (dataset.Frame{Length: 3}) {
-			t.Errorf("%s: sound %v, frame %+v", name, m.Sound(), m.Frame())
+		if !m.TakesAudio() || m.Frame() != (dataset.Frame{Length: 3}) {
+			t.Errorf("%s: sound %v, frame %+v", name, m.TakesAudio(), m.Frame())
 		}
 		x := wave(0.5, -0.5, 0.25)
 		got := outputs(t, m, x, x)
@@ -105,7 +105,7 @@ func TestModelsThatTakeSounds(t *testing.T) {
 func graft(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
-	y, err := m.Graft(b, b.Input("sounds", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
+	y, err := m.Include(b, b.Input("sounds", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 		"free":                  {[]int{-1, -1, -1}, 12, false},
 	} {
 		for _, reread := range []bool{false, true} {
-			m, err := model.Open(rt, saveSound(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), Reread: reread})
+			m, err := model.Open(rt, saveSound(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -234,7 +234,7 @@ func TestShortVectorsAreNoSounds(t *testing.T) {
 		t.Errorf("twelve numbers: %v", err)
 	}
 	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
-	if err != nil || !m.Sound() {
+	if err != nil || !m.TakesAudio() {
 		t.Errorf("twelve samples at a rate: %v", err)
 	}
 }

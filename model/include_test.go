@@ -64,7 +64,7 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
 	in := b.Input("pictures", onnx.Float, x.Shape...)
-	values, err := m.Graft(b.Scope("net"), in, x.Shape[0], name)
+	values, err := m.Include(b.Scope("net"), in, x.Shape[0], name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestGraftOfFurtherInputs(t *testing.T) {
 		}
 	}
 	b := onnx.NewBuilder(m.Opset())
-	if _, err := m.Graft(b, b.Input("pictures", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
+	if _, err := m.Include(b, b.Input("pictures", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
 		t.Error("three images for a model that takes two are no error")
 	}
 }

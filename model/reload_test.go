@@ -19,7 +19,7 @@ func TestReread(t *testing.T) {
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "m", testmodel.Options{})
 	compute := func(reread bool) []float32 {
-		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, Reread: reread})
+		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: reread})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestReread(t *testing.T) {
 		t.Error("weights that were read again give other activations")
 	}
 
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, Reread: true})
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: true})
 	if err != nil {
 		t.Fatal(err)
 	}
