@@ -74,7 +74,7 @@ func SkipNotes(skipped []scores.Skip) []Note {
 func FailureNotes(failed []scores.Failure) []Note {
 	var n notes
 	for _, f := range failed {
-		n.add(f.Error, f.What())
+		n.add(f.Error, f.Describe())
 	}
 	return n.all
 }

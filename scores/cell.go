@@ -8,29 +8,29 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Cell is the finished work of one measure for a model, some data, one value of a
-// transformation's parameter and one trial. A study keeps each in a file of its own (see
-// WriteCell); rows are made from cells, and so are means over values and trials (see Table), since
-// cells still have the replicates that an interval of a mean needs.
+// A Cell holds the scores of one measure for one model, data set, parameter value and trial. A
+// study stores each cell in a file of its own (see WriteCell). Rows, and means over values and
+// trials (see Table), are computed from cells, because only cells have the replicates that the
+// interval of a mean needs.
 type Cell struct {
 	Model      string
 	OtherModel string // "" where the measure concerns one model
 	Data       string
 	Transform  string
-	// "" where the transformation has one value or a range, and for the mean over values
+	// "" where the transformation has a single value or a range, and for the mean over values.
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for what is derived over trials
 	Measure   string
 	Layers    []Layer // one with no name for scores of the whole model
-	// Bytes that the process held at most while it worked at the cell and what shared its pass; 0:
-	// not known.
+	// Peak memory of the process, in bytes, while it computed the cell and the other cells of the
+	// same pass; 0 if unknown.
 	PeakMemory int64
 }
 
-// MeanOverTrials is the trial of what is derived over trials.
+// MeanOverTrials is the Trial of a mean over trials.
 const MeanOverTrials = -1
 
-// NoDepth is the depth of what is no layer.
+// NoDepth is the Depth of scores that do not belong to a layer.
 const NoDepth = -1
 
 // A Layer holds the scores of one layer, or of a pair of layers of two models.
@@ -41,7 +41,7 @@ type Layer struct {
 	Scores []measure.Score
 }
 
-// Rows returns the cell's scores as rows, in the order that they have in it.
+// Rows returns the scores of the cell as rows, in the same order.
 func (c Cell) Rows(study string) []Row {
 	var rows []Row
 	for _, l := range c.Layers {
@@ -61,7 +61,7 @@ func (c Cell) Rows(study string) []Row {
 	return rows
 }
 
-// Table returns the rows of a study: those of the cells and of what is derived from them.
+// Table returns the rows of a study: those of the cells and of the means derived from them.
 func Table(study string, cells []Cell, failed ...Failure) []Row {
 	var rows []Row
 	for _, c := range Derived(cells, failed...) {
@@ -70,10 +70,9 @@ func Table(study string, cells []Cell, failed ...Failure) []Row {
 	return rows
 }
 
-// Derived returns the cells, then their means over values, then the means over trials of both.
-// Within each the order is that of the cells, so models, layers and values stay as the study has
-// them. A mean that a failed cell belongs to is left out: over the others alone it would be another
-// number under the same name.
+// Derived returns the cells, then their means over values, then the means over trials of both. Each
+// of the three parts keeps the order of the cells. A mean that would include a failed cell is left
+// out, because a mean over the other cells only would be a different quantity under the same name.
 func Derived(cells []Cell, failed ...Failure) []Cell {
 	values := OverValues(cells)
 	trials := append(OverTrials(cells), OverTrials(values)...)
@@ -87,7 +86,7 @@ func Derived(cells []Cell, failed ...Failure) []Cell {
 	return all
 }
 
-// meansOf are the identities of every mean that some failed cell belongs to.
+// meansOf returns the identities of all means that would include a failed cell.
 func meansOf(failed []Failure) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range failed {
@@ -105,7 +104,7 @@ func meansOf(failed []Failure) map[string]bool {
 	return out
 }
 
-// identity is a string that two cells share if they differ in their scores alone.
+// identity returns a string that is equal for two cells that differ only in their scores.
 func (c Cell) identity() string {
 	return fmt.Sprintf("%q %q %q %q %q %d %q", c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, c.Measure)
 }

@@ -13,25 +13,25 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// cellFormat is the version of the files that WriteCell writes.
+// cellFormat is the format version of the files that WriteCell writes.
 const cellFormat = 1
 
-// WriteCell writes a cell to a file, whole or not at all.
+// WriteCell writes a cell to a file atomically.
 func WriteCell(path string, c Cell) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return atomicfile.Write(path, seal(data))
+	return atomicfile.Write(path, appendChecksum(data))
 }
 
-// ReadCell reads a cell that WriteCell wrote. A file that is cut short, altered or of another
+// ReadCell reads a cell that WriteCell wrote. A file that is truncated, altered or of another
 // format is an error.
 func ReadCell(path string) (Cell, error) {
 	var c Cell
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return c, err // names the path
+		return c, err // the error names the path
 	}
 	if c, err = ParseCell(data); err != nil {
 		return Cell{}, fmt.Errorf("reading %s: %w", path, err)
@@ -39,12 +39,12 @@ func ReadCell(path string) (Cell, error) {
 	return c, nil
 }
 
-// ParseCell is ReadCell of what stands in a file.
+// ParseCell decodes the contents of a file that WriteCell wrote.
 func ParseCell(data []byte) (Cell, error) {
 	var c Cell
-	err := strict(data, &c)
-	if err == nil && !sealed(data) {
-		err = errors.New("the file was altered: its checksum is another")
+	err := decodeStrict(data, &c)
+	if err == nil && !validChecksum(data) {
+		err = errors.New("the file was altered: its checksum does not match")
 	}
 	if err != nil {
 		return Cell{}, err
@@ -52,27 +52,27 @@ func ParseCell(data []byte) (Cell, error) {
 	return c, nil
 }
 
-// seal ends a JSON object by the checksum of what stands before it, so that a digit that has
-// changed on a disk is found.
-func seal(object []byte) []byte {
+// appendChecksum appends the CRC-32C of a JSON object to it as a last field, so that corruption on disk is
+// detected.
+func appendChecksum(object []byte) []byte {
 	before := object[:len(object)-1]
 	return fmt.Appendf(bytes.Clone(before), `,"crc32c":"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealed reports whether an object has the checksum that seal gave it. One without a checksum, of
-// an older program, passes.
-func sealed(data []byte) bool {
+// validChecksum reports whether the checksum of an object is correct. An object without a checksum,
+// written by an earlier version, is accepted.
+func validChecksum(data []byte) bool {
 	end := bytes.LastIndex(data, []byte(`,"crc32c":`))
-	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(seal(append(bytes.Clone(data[:end]), '}'))))
+	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(appendChecksum(append(bytes.Clone(data[:end]), '}'))))
 }
 
-// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. Being absent is
-// told apart from null.
+// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. It distinguishes a
+// missing field from null.
 type number struct {
-	value float64
-	given bool
+	value   float64
+	present bool
 }
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -88,7 +88,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 func (n *number) UnmarshalJSON(data []byte) error {
-	n.given = true
+	n.present = true
 	switch string(data) {
 	case "null":
 		n.value = math.NaN()
@@ -137,10 +137,10 @@ type scoreJSON struct {
 	N          int      `json:"n"`
 	Warnings   []string `json:"warnings,omitempty"`
 	Replicates []number `json:"replicates,omitempty"`
-	Left       []int    `json:"left,omitempty"` // observations left out of each replicate
+	Left       []int    `json:"left,omitempty"` // number of observations left out of each replicate
 }
 
-// MarshalJSON encodes the cell so that NaN and infinities survive.
+// MarshalJSON encodes the cell; NaN and infinities are preserved.
 func (c Cell) MarshalJSON() ([]byte, error) {
 	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory, ""}
 	for _, l := range c.Layers {
@@ -165,17 +165,17 @@ func encodeScore(s measure.Score) scoreJSON {
 	return out
 }
 
-// UnmarshalJSON decodes what MarshalJSON wrote, and nothing else.
+// UnmarshalJSON decodes the output of MarshalJSON and rejects anything else.
 func (c *Cell) UnmarshalJSON(data []byte) error {
 	var in cellJSON
-	if err := strict(data, &in); err != nil {
+	if err := decodeStrict(data, &in); err != nil {
 		return err
 	}
 	switch {
 	case in.Format != cellFormat:
-		return fmt.Errorf("a cell of format %d; this program reads format %d", in.Format, cellFormat)
+		return fmt.Errorf("unsupported cell format %d; this version reads format %d", in.Format, cellFormat)
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
-		return errors.New("no finished cell: it lacks its measure, model, data, trial or layers")
+		return errors.New("incomplete cell: its measure, model, data, trial or layers are missing")
 	}
 	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil, in.PeakMemory}
 	for _, l := range in.Layers {
@@ -195,12 +195,12 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 
 func decodeScore(s scoreJSON) (measure.Score, error) {
 	for _, n := range []number{s.Value, s.Low, s.High, s.Null, s.Min, s.Max} {
-		if !n.given {
-			return measure.Score{}, errors.New("a number is missing")
+		if !n.present {
+			return measure.Score{}, errors.New("missing number")
 		}
 	}
 	if s.Statistic == "" || s.N < 0 || len(s.Replicates) != len(s.Left) {
-		return measure.Score{}, errors.New("its name, its count or its replicates make no sense")
+		return measure.Score{}, errors.New("invalid name, count or replicates")
 	}
 	out := measure.Score{
 		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: s.Value.value, Low: s.Low.value, High: s.High.value,

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes rows as CSV with a line of column names. Numbers have the fewest digits that read
-// back as the same float64; NaN, and a depth or trial that does not apply, are empty.
+// WriteCSV writes rows as CSV with a header line. Numbers have the fewest digits that read back as
+// the same float64. NaN, and a depth or trial that does not apply, are empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	c.Write(Columns)
@@ -26,19 +26,19 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	return c.Error()
 }
 
-// ReadCSV reads what WriteCSV wrote. Errors name the line and the column.
+// ReadCSV reads rows that WriteCSV wrote. Errors name the line and the column.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	c := csv.NewReader(r)
 	c.ReuseRecord = true
 	head, err := c.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file of scores is empty: not even the line of column names is there")
+		return nil, errors.New("the file is empty: the header line with the column names is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Equal(head, Columns) {
-		return nil, fmt.Errorf("line 1: these are not the columns of a file of scores, which start with %s,%s,%s", Columns[0], Columns[1], Columns[2])
+		return nil, fmt.Errorf("line 1: not the header of a scores file, which starts with %s,%s,%s", Columns[0], Columns[1], Columns[2])
 	}
 	var rows []Row
 	for {
@@ -58,7 +58,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	}
 }
 
-// parseRow reads the fields of one line, in the order of Columns.
+// parseRow parses the fields of one line, in the order of Columns.
 func parseRow(f []string) (Row, error) {
 	p := &parser{fields: f}
 	r := Row{
@@ -70,7 +70,7 @@ func parseRow(f []string) (Row, error) {
 	return r, p.err
 }
 
-// A parser walks over the fields of a line. Its first error sticks.
+// A parser reads the fields of a line in order and keeps the first error.
 type parser struct {
 	fields []string
 	at     int
@@ -89,7 +89,7 @@ func (p *parser) int(empty int) int {
 	}
 	v, err := strconv.Atoi(s)
 	if err != nil {
-		p.fail(s, "a whole number")
+		p.fail(s, "an integer")
 	}
 	return v
 }
@@ -112,7 +112,7 @@ func (p *parser) fail(got, want string) {
 	}
 }
 
-// formatInt leaves a number below zero empty: it stands for what does not apply.
+// formatInt returns "" for a negative number, which stands for a field that does not apply.
 func formatInt(v int) string {
 	if v < 0 {
 		return ""
@@ -120,7 +120,7 @@ func formatInt(v int) string {
 	return strconv.Itoa(v)
 }
 
-// formatFloat writes infinities as pandas and R read them.
+// formatFloat writes infinities in the form that pandas and R read.
 func formatFloat(v float64) string {
 	switch {
 	case math.IsNaN(v):

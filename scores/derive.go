@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// OverValues returns, for every transformation with a list of values, a cell with the means over
-// those values and an empty parameter: with rotations of 90, 180 and 270 degrees, the rotation
+// OverValues returns the means over the values of each transformation with a list of values: a cell
+// with an empty parameter for each. For rotations of 90, 180 and 270 degrees this is the rotation
 // invariance of Deng et al. 2022.
 //
-// All values are measured on the same samples, so they are no independent observations: n is that
-// of one value, and the interval is the jackknife's from the means of the replicates, group by
-// group. A score has a mean if every value's cell has it; the cells given should therefore be
-// complete.
+// All values are measured on the same samples and are therefore not independent observations. N is
+// that of one value, and the interval is the jackknife interval of the means of the replicates,
+// group by group. A score has a mean only if the cells of all values have it, so the given cells
+// should be complete.
 func OverValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Parameter != ""
@@ -27,9 +27,9 @@ func OverValues(cells []Cell) []Cell {
 	}, meanOverValues)
 }
 
-// OverTrials returns, for everything that was repeated, a cell with the means over the trials and
-// trial MeanOverTrials. The interval is Student's t over trials, mean +- t_{T-1} s / sqrt T: it
-// speaks of the random draws of the transformation, on samples that are the same in every trial. N
+// OverTrials returns the means over the trials of each cell that was repeated, with trial
+// MeanOverTrials. The interval is Student's t over T trials, mean +- t_{T-1} s / sqrt T. It
+// accounts for the random draws of the transformation; the samples are the same in every trial. N
 // is that of one trial.
 func OverTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
@@ -39,9 +39,9 @@ func OverTrials(cells []Cell) []Cell {
 	}, meanOverTrials)
 }
 
-// derive groups the cells by what project makes of their identity, leaving out those that project
-// refuses, and returns the mean cell of each group of several, in the order of the groups' first
-// cells.
+// derive groups cells by the identity of the cell that project returns, ignoring cells for which
+// project returns false. It returns the mean cell of each group of at least two, in the order of
+// the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	groups := map[string][]Cell{}
 	var order []string
@@ -70,7 +70,7 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 	return out
 }
 
-// scoreKey tells one score of a cell from the others.
+// A scoreKey identifies a score within a cell.
 type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
 
 func keyOf(l Layer, s measure.Score) scoreKey {
@@ -125,7 +125,7 @@ func meanOverTrials(scores []measure.Score) measure.Score {
 	return m
 }
 
-// meanScore is the mean of one statistic without its interval.
+// meanScore returns the mean of one statistic, without an interval.
 func meanScore(scores []measure.Score) measure.Score {
 	m := scores[0]
 	m.Replicates, m.Warnings = nil, nil
@@ -141,13 +141,13 @@ func meanScore(scores []measure.Score) measure.Score {
 	return m
 }
 
-// setInterval gives m the computed interval, within the range of the statistic. Where what it is
-// computed from does not vary at all (a proportion that is 1 everywhere, a transformation that
-// draws nothing) it would have no width, which says more than is known; the mean of the intervals
-// of the single scores, which is never too narrow, takes its place.
+// setInterval sets the interval of m to the computed one, limited to the range of the statistic. If
+// the values do not vary at all (a proportion that is 1 everywhere, a transformation without random
+// draws), the computed interval has no width, which overstates the precision. The mean of the
+// intervals of the single scores, which is never too narrow, is used instead.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	m.Low, m.High = compute()
-	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // no more than rounding
+	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // within rounding error
 		m.Low = mean(scores, func(s measure.Score) float64 { return s.Low })
 		m.High = mean(scores, func(s measure.Score) float64 { return s.High })
 	}
@@ -156,8 +156,8 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 }
 
-// meanReplicates averages the replicates group by group; nil unless the same observations are left
-// out in all.
+// meanReplicates returns the replicates averaged group by group, or nil unless all scores leave out
+// the same observations.
 func meanReplicates(scores []measure.Score) []measure.Replicate {
 	out := slices.Clone(scores[0].Replicates)
 	for _, s := range scores[1:] {

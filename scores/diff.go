@@ -12,28 +12,29 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A Difference is one score of two runs.
+// A Difference is the difference of one score between two runs.
 type Difference struct {
-	A, B   Row     // the same score in the one and in the other; they may name different models
+	A, B   Row     // the score in the first and the second run; their models may have different names
 	Value  float64 // B - A
-	Low    float64 // a 95 % interval of it; NaN where there is none
+	Low    float64 // 95 % interval; NaN if there is none
 	High   float64
-	Paired bool // the interval knows that both were measured on the same samples
+	Paired bool // the interval is that of scores measured on the same samples
 }
 
-// Rounding is what two computations of one score may differ by, relative to the score or to 1: the
-// order in which samples are added depends on batches, cores and shards.
-const Rounding = 1e-6
+// rounding is the tolerance for two computations of the same score, relative to the larger of the
+// score and 1. Results differ in the last digits because the order of summation depends on batches,
+// cores and shards.
+const rounding = 1e-6
 
-// Beyond reports whether the difference is more than chance, and more than rounding: its interval
-// does not hold 0, and it is larger than Rounding.
-func (d Difference) Beyond() bool {
-	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > Rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
+// Significant reports whether the difference is significant: its interval excludes 0, and it is larger
+// than the rounding tolerance.
+func (d Difference) Significant() bool {
+	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
-// ByChance is how many of the differences would lie beyond their 95 % intervals if nothing
-// differed: one in twenty of those that have one.
-func ByChance(differences []Difference) float64 {
+// ExpectedByChance returns the expected number of differences whose 95 % interval excludes 0 if nothing
+// differed: one in twenty of those that have an interval.
+func ExpectedByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
 		if !math.IsNaN(d.Low) {
@@ -43,22 +44,23 @@ func ByChance(differences []Difference) float64 {
 	return 0.05 * float64(n)
 }
 
-// A Comparison says how the scores of two runs are matched.
+// A Comparison specifies how the scores of two runs are matched.
 type Comparison struct {
-	// Models renames the models of the first run to those of the second; nil: by name.
+	// Models maps names of models in the first run to names in the second. Other models are matched
+	// by name.
 	Models map[string]string
-	// SameSamples reports whether a data set of that name holds the same samples in the same order
-	// in both runs, so that scores can be compared sample group by sample group.
+	// SameSamples reports whether a data set has the same samples in the same order in both runs,
+	// so that replicates can be paired.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs, those that are derived included (see Derived), and returns a
+// Diff compares the cells of two runs, which include derived cells (see Derived). It returns a
 // difference for every score that both have, in the order of the first run.
 //
-// Where both were measured on the same samples the interval is the jackknife's of the difference:
-// what a sample does to both scores cancels, so differences show that two separate intervals would
-// hide. Elsewhere the two intervals are added as independent ones are, half widths by their
-// squares.
+// If both were measured on the same samples, the interval is the jackknife interval of the
+// difference. The effect of a sample on both scores cancels, so this interval is narrower than two
+// separate ones suggest. Otherwise the scores are treated as independent: the half widths of their
+// intervals add in quadrature.
 func (c Comparison) Diff(a, b []Cell) []Difference {
 	type key struct {
 		cell  string
@@ -103,7 +105,7 @@ func (c Comparison) rename(model string) string {
 	return model
 }
 
-// row is one score of the cell.
+// row returns one score of the cell as a row.
 func (c Cell) row(l Layer, s measure.Score) Row {
 	l.Scores = []measure.Score{s}
 	c.Layers = []Layer{l}
@@ -125,7 +127,7 @@ func (c Comparison) difference(a, b measure.Score, data string) Difference {
 	return d
 }
 
-// pairedReplicates are the differences of replicates that leave out the same samples.
+// pairedReplicates returns the differences of replicates that leave out the same samples.
 func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	if len(a) < 2 || len(a) != len(b) {
 		return nil, false
@@ -140,24 +142,24 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is what a difference must not be, as a user writes it: `effective-invariance.ei <
-// -0.02`, a selector, a comparison and a bound on B - A. Only differences beyond chance count,
-// unless it ends in an exclamation mark.
+// A Condition is a criterion that fails a comparison, such as `effective-invariance.ei < -0.02`: a
+// selector, a comparison operator and a bound on B - A. Only significant differences count, unless
+// the condition ends in an exclamation mark.
 type Condition struct {
-	Selector Selector
-	Less     bool // the difference is below the bound; else above
-	Bound    float64
-	Any      bool // chance or not
+	Selector             Selector
+	Less                 bool // fails below the bound; otherwise above
+	Bound                float64
+	IncludeInsignificant bool // include differences that are not significant
 }
 
-// ParseCondition reads a condition.
+// ParseCondition parses a condition.
 func ParseCondition(text string) (Condition, error) {
 	c := Condition{}
-	rest, sure := strings.CutSuffix(strings.TrimSpace(text), "!")
-	c.Any = sure
+	rest, anyDifference := strings.CutSuffix(strings.TrimSpace(text), "!")
+	c.IncludeInsignificant = anyDifference
 	at := strings.IndexAny(rest, "<>")
 	if at < 0 {
-		return c, fmt.Errorf("%q is no condition: write SCORE < NUMBER or SCORE > NUMBER, for instance 'effective-invariance.ei < -0.02'", text)
+		return c, fmt.Errorf("invalid condition %q: write SCORE < NUMBER or SCORE > NUMBER, for instance 'effective-invariance.ei < -0.02'", text)
 	}
 	c.Less = rest[at] == '<'
 	var err error
@@ -165,32 +167,32 @@ func ParseCondition(text string) (Condition, error) {
 		return c, err
 	}
 	if c.Bound, err = strconv.ParseFloat(strings.TrimSpace(rest[at+1:]), 64); err != nil || math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0) {
-		return c, fmt.Errorf("%q is no condition: %q is no number", text, strings.TrimSpace(rest[at+1:]))
+		return c, fmt.Errorf("invalid condition %q: %q is not a number", text, strings.TrimSpace(rest[at+1:]))
 	}
 	return c, nil
 }
 
-// String is the condition as ParseCondition reads it.
+// String returns the condition in the form that ParseCondition reads.
 func (c Condition) String() string {
 	text := fmt.Sprintf("%s > %g", c.Selector, c.Bound)
 	if c.Less {
 		text = fmt.Sprintf("%s < %g", c.Selector, c.Bound)
 	}
-	if c.Any {
+	if c.IncludeInsignificant {
 		text += "!"
 	}
 	return text
 }
 
-// FailingValues returns the rows whose values, in place of differences, meet the condition: with
-// their whole interval, where they have one and chance is not to count; the worst first. It fails
-// where the selector names none, as Failing does.
+// FailingValues returns the rows whose values, instead of differences, meet the condition, most
+// extreme first. A row with an interval must meet it with the whole interval, unless the condition
+// ends in an exclamation mark. It is an error if the selector matches no row.
 func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	named := c.Selector.matching(rows)
 	if len(named) == 0 {
-		return nil, fmt.Errorf("no score is %s; there are %s", c.Selector, strings.Join(available(rows), ", "))
+		return nil, fmt.Errorf("no score matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
 	}
-	out := slices.DeleteFunc(named, func(r Row) bool { return !c.met(r) })
+	out := slices.DeleteFunc(named, func(r Row) bool { return !c.metBy(r) })
 	slices.SortStableFunc(out, func(a, b Row) int {
 		if c.Less {
 			return cmp.Compare(a.Value, b.Value)
@@ -200,17 +202,17 @@ func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
-// met reports whether a score is beyond the bound.
-func (c Condition) met(r Row) bool {
+// metBy reports whether a score is beyond the bound.
+func (c Condition) metBy(r Row) bool {
 	low, high := r.Low, r.High
-	if c.Any || math.IsNaN(low) || math.IsNaN(high) {
+	if c.IncludeInsignificant || math.IsNaN(low) || math.IsNaN(high) {
 		low, high = r.Value, r.Value
 	}
 	return c.Less && high < c.Bound || !c.Less && low > c.Bound
 }
 
-// Failing returns the differences that meet the condition. It fails where the selector names none,
-// lest a slip in a name pass every gate.
+// Failing returns the differences that meet the condition, largest first. It is an error if the
+// selector matches none, so that a misspelt name does not pass.
 func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 	var out []Difference
 	named := false
@@ -219,7 +221,7 @@ func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 			continue
 		}
 		named = true
-		if (c.Any || d.Beyond()) && (c.Less && d.Value < c.Bound || !c.Less && d.Value > c.Bound) {
+		if (c.IncludeInsignificant || d.Significant()) && (c.Less && d.Value < c.Bound || !c.Less && d.Value > c.Bound) {
 			out = append(out, d)
 		}
 	}
@@ -228,7 +230,7 @@ func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 		for _, d := range differences {
 			rows = append(rows, d.A)
 		}
-		return nil, fmt.Errorf("no score that both runs have is %s; there are %s", c.Selector, strings.Join(available(rows), ", "))
+		return nil, fmt.Errorf("no score of both runs matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
 	}
 	slices.SortStableFunc(out, func(a, b Difference) int {
 		switch {

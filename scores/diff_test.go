@@ -34,7 +34,7 @@ func TestDiffIsPaired(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
 	apart := Comparison{}.Diff(a, b)
-	if len(apart) != 1 || apart[0].Paired || apart[0].Beyond() || math.Abs(apart[0].Value-.02) > 1e-12 {
+	if len(apart) != 1 || apart[0].Paired || apart[0].Significant() || math.Abs(apart[0].Value-.02) > 1e-12 {
 		t.Fatalf("%+v", apart)
 	}
 	paired := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, b)[0]
@@ -43,7 +43,7 @@ func TestDiffIsPaired(t *testing.T) {
 		t.Errorf("%+v, want 0.02 +- %g", paired, half)
 	}
 	same := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, a)[0]
-	if same.Value != 0 || same.Beyond() {
+	if same.Value != 0 || same.Significant() {
 		t.Errorf("a run differs from itself: %+v", same)
 	}
 }
@@ -57,8 +57,8 @@ func TestRoundingIsNoDifference(t *testing.T) {
 		beyond bool
 	}{{1.0 / 3, 1.0/3 + 4e-16, false}, {200, 200 + 1e-4, false}, {0.5, 0.5 + 1e-5, true}, {200, 201, true}} {
 		d := Difference{A: row(c.a), B: row(c.b), Value: c.b - c.a, Low: c.b - c.a, High: c.b - c.a}
-		if d.Beyond() != c.beyond {
-			t.Errorf("%v against %v: beyond %v", c.a, c.b, d.Beyond())
+		if d.Significant() != c.beyond {
+			t.Errorf("%v against %v: beyond %v", c.a, c.b, d.Significant())
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestPlaceOfARow(t *testing.T) {
 		"a, b, c":                            {Model: "a", OtherModel: "b", Data: "c"},
 		"a, c, gray":                         {Model: "a", Data: "c", Transform: "gray"},
 	} {
-		if got := r.Place(); got != want {
+		if got := r.Describe(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestByChance(t *testing.T) {
 	t.Parallel()
 	differences := slices.Repeat([]Difference{{Low: -1, High: 1}}, 40)
 	differences = append(differences, slices.Repeat([]Difference{{Low: math.NaN(), High: math.NaN()}}, 100)...)
-	if got := ByChance(differences); got != 2 {
+	if got := ExpectedByChance(differences); got != 2 {
 		t.Errorf("%v of 40 with an interval, want 2", got)
 	}
 }

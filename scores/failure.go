@@ -9,29 +9,29 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Failure is work of a study that could not be done: a cell, or all cells of a model or of a data
-// set that could not be opened. A run folder keeps each in a file of its own until the work
+// A Failure records work of a study that failed: a cell, or all cells of a model or a data set that
+// could not be opened. A run folder keeps each failure in a file of its own until the work
 // succeeds.
 type Failure struct {
-	Key       string    `json:"key"` // of the cell; "model-..." and "data-..." where no cell is known
+	Key       string    `json:"key"` // of the cell; "model-..." or "data-..." if the failure is not of one cell
 	Model     string    `json:"model,omitempty"`
 	Other     string    `json:"other_model,omitempty"`
 	Data      string    `json:"data,omitempty"`
 	Transform string    `json:"transform,omitempty"`
 	Parameter string    `json:"parameter,omitempty"`
 	Trial     int       `json:"trial,omitempty"`
-	Measure   string    `json:"measure,omitempty"` // "" where the whole model or data set failed
-	Layer     string    `json:"layer,omitempty"`   // where it arose, if at a layer
+	Measure   string    `json:"measure,omitempty"` // "" if the whole model or data set failed
+	Layer     string    `json:"layer,omitempty"`   // the layer at which it occurred, if any
 	Part      string    `json:"part,omitempty"`    // the shard, such as 3of16
 	Error     string    `json:"error"`
 	When      time.Time `json:"when"`
 	Host      string    `json:"host,omitempty"`
-	Inputs    []string  `json:"inputs,omitempty"` // names of the samples that were being worked on
-	Log       []string  `json:"log,omitempty"`    // what the run said last
+	Inputs    []string  `json:"inputs,omitempty"` // names of the samples of the current batch
+	Log       []string  `json:"log,omitempty"`    // the last lines of the run's log
 }
 
-// What says which work failed: "seis of model a on cifar10 under tilt 15", or "model a".
-func (f Failure) What() string {
+// Describe describes the failed work: "seis of model a on data cifar10 under tilt 15", or "model a".
+func (f Failure) Describe() string {
 	var b strings.Builder
 	if f.Measure != "" {
 		b.WriteString(f.Measure + " of ")
@@ -60,12 +60,12 @@ func (f Failure) What() string {
 	return b.String()
 }
 
-// cell is the identity of the cell that failed, for what is derived from cells.
+// cell returns the failed cell, without scores.
 func (f Failure) cell() Cell {
 	return Cell{Model: f.Model, OtherModel: f.Other, Data: f.Data, Transform: f.Transform, Parameter: f.Parameter, Trial: f.Trial, Measure: f.Measure}
 }
 
-// WriteFailure writes a failure to a file, whole or not at all.
+// WriteFailure writes a failure to a file atomically.
 func WriteFailure(path string, f Failure) error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -81,7 +81,7 @@ func ReadFailure(path string) (Failure, error) {
 		return Failure{}, err
 	}
 	if f.Key == "" || f.Error == "" {
-		return Failure{}, fmt.Errorf("reading %s: no record of a failure: it lacks its key or its error", path)
+		return Failure{}, fmt.Errorf("reading %s: not a failure record: the key or the error is missing", path)
 	}
 	return f, nil
 }

@@ -23,7 +23,7 @@ func TestFailureRoundTrip(t *testing.T) {
 	if err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
-	if w := got.What(); w != "seis of model m on data d under tilt 15, trial 2" {
+	if w := got.Describe(); w != "seis of model m on data d under tilt 15, trial 2" {
 		t.Errorf("what: %s", w)
 	}
 	for _, bad := range []string{"", "{}", `{"key": "k"}`, `{"key": "k", "error": "e", "more": 1}`} {

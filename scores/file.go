@@ -9,30 +9,30 @@ import (
 	"os"
 )
 
-// readJSON reads a file that holds one JSON value and nothing else.
+// readJSON decodes a file that holds exactly one JSON value.
 func readJSON(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err // names the path
+		return err // the error names the path
 	}
-	if err := strict(data, v); err != nil {
+	if err := decodeStrict(data, v); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
 	return nil
 }
 
-// strict decodes JSON and refuses unknown fields and anything after the value.
-func strict(data []byte, v any) error {
+// decodeStrict decodes JSON and rejects unknown fields and data after the value.
+func decodeStrict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	switch err := d.Decode(v); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the file is cut short")
+		return errors.New("the file is truncated")
 	case err != nil:
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more in the file after its end")
+		return errors.New("unexpected data after the end of the JSON value")
 	}
 	return nil
 }

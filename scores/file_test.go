@@ -115,11 +115,11 @@ func TestCSVErrorsNameThePlace(t *testing.T) {
 	head := strings.Join(scores.Columns, ",") + "\n"
 	good := "s,m,,,,,d,t,,0,accuracy,,,clean,1,,,,5,\n"
 	cases := map[string]struct{ file, want string }{
-		"empty":          {"", "not even the line of column names"},
-		"another file":   {"a,b\n1,2\n", "line 1: these are not the columns"},
+		"empty":          {"", "the header line with the column names is missing"},
+		"another file":   {"a,b\n1,2\n", "line 1: not the header of a scores file"},
 		"cut short":      {head + good + "s,m,,", "line 3"},
 		"no number":      {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
-		"no whole count": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not a whole number`},
+		"no whole count": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not an integer`},
 	}
 	for name, c := range cases {
 		if _, err := scores.ReadCSV(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -192,7 +192,7 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		switch {
 		case err == nil && len(rows) != len(written):
 			t.Errorf("with byte %d damaged, %d rows of %d are read without error", i, len(rows), len(written))
-		case err != nil && strings.Contains(err.Error(), "out of step"):
+		case err != nil && strings.Contains(err.Error(), "misaligned"):
 			outOfStep++
 		}
 		if i++; i > 200 { // which is beyond the first pages and their heads
@@ -200,7 +200,7 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		}
 	}
 	if outOfStep == 0 {
-		t.Error("no damaged byte puts columns out of step")
+		t.Error("no damaged byte puts columns misaligned")
 	}
 	var other bytes.Buffer
 	if err := scores.NewSampleWriter(&other).Close(); err != nil {
@@ -234,7 +234,7 @@ func TestForeignParquetIsAnError(t *testing.T) {
 	binary.LittleEndian.PutUint32(long[len(long)-8:], uint32(len(long)))
 	for want, file := range map[string][]byte{
 		"too short":                        []byte("PAR1"),
-		"footer does not fit":              long,
+		"footer is larger than the file":   long,
 		"compressed by SNAPPY, not ZSTD":   write(&snappy.Codec{}),
 		`column "model" of the Parquet fi`: good,
 	} {
@@ -334,19 +334,19 @@ func TestDamagedCellIsAnError(t *testing.T) {
 	}
 	whole := string(data)
 	for n := range len(whole) - 1 { // the last byte is a line feed
-		refused("truncated", whole[:n], "cut short")
+		refused("truncated", whole[:n], "truncated")
 	}
 	refused("zeros", strings.Repeat("\x00", len(whole)), "invalid character")
-	refused("twice", whole+whole, "more in the file")
+	refused("twice", whole+whole, "unexpected data after the end")
 	refused("an empty object", "{}", "format 0")
 	refused("null", "null", "format 0")
-	refused("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this program reads format 1")
-	refused("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "lacks its measure")
+	refused("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this version reads format 1")
+	refused("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "incomplete cell: its measure")
 	refused("no layers", strings.Replace(whole, `"layers":[`, `"layers":null,"x":[`, 1), `unknown field "x"`)
 	refused("unknown key", strings.Replace(whole, `"value"`, `"valu"`, 1), `unknown field "valu"`)
-	refused("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": a number is missing`)
+	refused("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": missing number`)
 	refused("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
-	refused("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "replicates make no sense")
+	refused("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "count or replicates")
 	refused("another digit", strings.Replace(whole, `"value":2`, `"value":3`, 1), "the file was altered")
 	refused("another checksum", strings.Replace(whole, `"crc32c":"`, `"crc32c":"x`, 1), "the file was altered")
 	bare := whole[:strings.Index(whole, `,"crc32c"`)] + "}\n" // as older programs wrote it
@@ -405,7 +405,7 @@ func TestRecord(t *testing.T) {
 	if d := equal(want, got); d != "" {
 		t.Error(d)
 	}
-	for name, content := range map[string]string{"cut short": `{"study": "s"`, "another file": `{"name": "s"}`, "nothing said": `{}`} {
+	for name, content := range map[string]string{"cut short": `{"study": "s"`, "another file": `{"name": "s"}`, "no study": `{}`} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// A Filter chooses rows. Each list names what is kept, by names or patterns such as "resnet*"; an
-// empty list keeps all. In a pattern * stands for any text, / among it.
+// A Filter selects rows. Each list holds names or patterns such as "resnet*"; an empty list matches
+// all rows. In a pattern * matches any text, including slashes.
 type Filter struct {
 	Measure, Statistic, Model, Data, Transform, Parameter, Layer, Variant, Factor []string
 }
 
-// Rows returns the rows that the filter keeps. A name that no row bears is an error, lest a slip
-// pass for an empty run.
+// Rows returns the rows that match the filter. A name or pattern that matches no row is an error,
+// so that a misspelt name is not taken for an empty result.
 func (f Filter) Rows(rows []Row) ([]Row, error) {
 	for _, c := range f.criteria() {
 		for _, pattern := range c.patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
-				return nil, fmt.Errorf("%s %q is no pattern: %w", c.name, pattern, err)
+				return nil, fmt.Errorf("invalid %s pattern %q: %w", c.name, pattern, err)
 			}
 			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.of(&r)) }) {
-				return nil, fmt.Errorf("no score has the %s %q; there are %s", c.name, pattern, few(known(rows, c.of)))
+				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(distinct(rows, c.of)))
 			}
 		}
 	}
 	var out []Row
 	for i := range rows {
-		if f.Keeps(&rows[i]) {
+		if f.Matches(&rows[i]) {
 			out = append(out, rows[i])
 		}
 	}
 	if len(out) == 0 && len(rows) > 0 {
-		return nil, errors.New("no score meets all filters at once")
+		return nil, errors.New("no score matches all filters")
 	}
 	return out, nil
 }
 
-// Keeps reports whether the filter keeps a row.
-func (f Filter) Keeps(r *Row) bool {
+// Matches reports whether a row matches the filter.
+func (f Filter) Matches(r *Row) bool {
 	for _, c := range f.criteria() {
 		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, c.of(r)) }) {
 			return false
@@ -69,7 +69,7 @@ func (f Filter) criteria() []criterion {
 	}
 }
 
-// matches is path.Match with names of layers, whose slashes divide nothing here.
+// matches is like path.Match, but * also matches slashes, which are part of layer names.
 func matches(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -79,7 +79,7 @@ func matches(pattern, name string) bool {
 	return ok
 }
 
-func known(rows []Row, of func(*Row) string) []string {
+func distinct(rows []Row, of func(*Row) string) []string {
 	var out []string
 	for i := range rows {
 		if v := of(&rows[i]); v != "" && !slices.Contains(out, v) {
@@ -89,8 +89,8 @@ func known(rows []Row, of func(*Row) string) []string {
 	return out
 }
 
-// few lists the first names.
-func few(names []string) string {
+// firstNames joins the first eight names.
+func firstNames(names []string) string {
 	if len(names) > 8 {
 		names = append(slices.Clone(names[:8]), "…")
 	}

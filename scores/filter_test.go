@@ -29,9 +29,9 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]Filter{
-		`no score has the model "tiny"; there are small, large`: {Model: []string{"tiny"}},
-		"is no pattern":       {Layer: []string{"[0-"}},
-		"all filters at once": {Transform: []string{"gray"}, Statistic: []string{"ei"}},
+		`no score has the model "tiny"; available: small, large`: {Model: []string{"tiny"}},
+		"invalid layer pattern":                                  {Layer: []string{"[0-"}},
+		"no score matches all filters":                           {Transform: []string{"gray"}, Statistic: []string{"ei"}},
 	} {
 		if _, err := f.Rows(rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

@@ -2,8 +2,8 @@ package scores
 
 import "encoding/json"
 
-// MarshalJSON writes a row as an object with the names of the columns. What a CSV leaves empty is
-// left out.
+// MarshalJSON encodes a row as an object whose keys are the names of the columns. Fields that are
+// empty in CSV are omitted.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Study      string  `json:"study"`
@@ -20,7 +20,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Variant    string  `json:"variant,omitempty"`
 		Factor     string  `json:"factor,omitempty"`
 		Statistic  string  `json:"statistic"`
-		Value      number  `json:"value"` // null where it is not defined
+		Value      number  `json:"value"` // null if undefined
 		Low        *number `json:"low,omitempty"`
 		High       *number `json:"high,omitempty"`
 		Null       *number `json:"null,omitempty"`
@@ -29,7 +29,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	}
 	o := object{Study: r.Study, Model: r.Model, Layer: r.Layer, OtherModel: r.OtherModel, OtherLayer: r.OtherLayer, Data: r.Data,
 		Transform: r.Transform, Parameter: r.Parameter, Measure: r.Measure, Variant: r.Variant, Factor: r.Factor, Statistic: r.Statistic,
-		Value: number{value: r.Value}, Low: given(r.Low), High: given(r.High), Null: given(r.Null), N: r.N, Warning: r.Warning}
+		Value: number{value: r.Value}, Low: optionalNumber(r.Low), High: optionalNumber(r.High), Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning}
 	if r.Depth != NoDepth {
 		o.Depth = &r.Depth
 	}
@@ -39,7 +39,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-func given(v float64) *number {
+func optionalNumber(v float64) *number {
 	if v != v {
 		return nil
 	}

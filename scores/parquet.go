@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// parquetRow is a Row as Parquet holds it: columns as in scores.csv, with nulls for what does not
-// apply.
+// parquetRow is a Row in a Parquet file: the columns of scores.csv, with nulls for fields that do
+// not apply.
 type parquetRow struct {
 	Study      string   `parquet:"study,dict"`
 	Model      string   `parquet:"model,dict"`
@@ -36,8 +36,8 @@ type parquetRow struct {
 	Warning    string   `parquet:"warning,dict"`
 }
 
-// WriteParquet writes rows as Parquet (zstd), with the columns of scores.csv; NaN, and a depth or
-// trial that does not apply, are null.
+// WriteParquet writes rows as Parquet (zstd) with the columns of scores.csv. NaN, and a depth or
+// trial that does not apply, are written as null.
 func WriteParquet(w io.Writer, rows []Row) error {
 	p := newParquetWriter[parquetRow](w)
 	for _, r := range rows {
@@ -53,7 +53,7 @@ func WriteParquet(w io.Writer, rows []Row) error {
 	return p.close()
 }
 
-// ReadParquet reads size bytes that WriteParquet wrote.
+// ReadParquet reads a file of the given size in bytes that WriteParquet wrote.
 func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 	err = readParquet(r, size, Columns, func(batch []parquetRow) {
 		for _, p := range batch {
@@ -67,13 +67,14 @@ func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 	return rows, err
 }
 
-// readParquet hands the rows of a Parquet file to each, some at a time. The file must have the
-// given columns.
+// readParquet reads the rows of a Parquet file and passes them to each in batches. The file must
+// have the given columns.
 func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([]T)) (err error) {
 	defer func() {
-		// The library panics on some damaged files; for us those are bad input like any other.
+		// The library panics on some damaged files; report these as errors like any other bad
+		// input.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the Parquet file is damaged: %v", p)
+			err = fmt.Errorf("damaged Parquet file: %v", p)
 		}
 	}()
 	file, err := openParquet(r, size)
@@ -91,10 +92,10 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 		n, err := reader.ReadRows(rows)
 		for i, row := range rows[:n] {
 			if err := checkRow(row, fields); err != nil {
-				return fmt.Errorf("the Parquet file is damaged: %w", err)
+				return fmt.Errorf("damaged Parquet file: %w", err)
 			}
 			if err := schema.Reconstruct(&batch[i], row); err != nil {
-				return fmt.Errorf("the Parquet file is damaged: %w", err)
+				return fmt.Errorf("damaged Parquet file: %w", err)
 			}
 		}
 		each(batch[:n])
@@ -105,17 +106,17 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 			err = io.ErrNoProgress
 		}
 		if err != nil {
-			return fmt.Errorf("the Parquet file is damaged: %w", err)
+			return fmt.Errorf("damaged Parquet file: %w", err)
 		}
 	}
 }
 
-// checkRow checks that a row has one value of each column, of the column's type: where the head of
-// a page lies about how many values it holds, columns fall out of step, and the library would take
-// a number for the address of a text.
+// checkRow checks that a row has exactly one value for each column, of the column's type. If a page
+// header states a wrong number of values, columns become misaligned, and the library would read a
+// number as a pointer to a string.
 func checkRow(row parquet.Row, fields []parquet.Field) error {
 	if len(row) != len(fields) {
-		return fmt.Errorf("its %d columns are out of step: a row has %d values", len(fields), len(row))
+		return fmt.Errorf("its %d columns are misaligned: a row has %d values", len(fields), len(row))
 	}
 	for i, v := range row {
 		f := fields[i]
@@ -124,32 +125,33 @@ func checkRow(row parquet.Row, fields []parquet.Field) error {
 			fits = f.Optional()
 		}
 		if v.Column() != i || !fits {
-			return fmt.Errorf("column %q is out of step", f.Name())
+			return fmt.Errorf("column %q is misaligned", f.Name())
 		}
 	}
 	return nil
 }
 
-// openParquet opens a file whose footer fits into it: the library makes room for what the footer is
-// said to take before it reads it. Indexes and filters, which nobody here asks for, are left alone.
+// openParquet opens a file after checking that its footer fits into it: the library allocates the
+// stated footer size before reading it. Page indexes and bloom filters are not read, because
+// nothing here uses them.
 func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	var end [8]byte // length of the footer, magic number
 	if size < int64(len(end)) {
-		return nil, errors.New("no Parquet file: it is too short")
+		return nil, errors.New("not a Parquet file: too short")
 	}
 	if _, err := r.ReadAt(end[:], size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if int64(binary.LittleEndian.Uint32(end[:])) > size-int64(len(end)) {
-		return nil, errors.New("no Parquet file: its footer does not fit into it")
+		return nil, errors.New("not a Parquet file: the footer is larger than the file")
 	}
 	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, fmt.Errorf("no Parquet file: %w", err)
+		return nil, fmt.Errorf("not a Parquet file: %w", err)
 	}
 	for _, group := range file.Metadata().RowGroups {
 		for _, chunk := range group.Columns {
-			// That of LZ4 asks for ever more memory where it is the wrong one.
+			// The LZ4 decoder allocates without limit on data that is not LZ4.
 			if got := chunk.MetaData.Codec; got != compression.CompressionCodec() {
 				return nil, fmt.Errorf("the Parquet file is compressed by %v, not %v", got, compression)
 			}
@@ -158,8 +160,8 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	return file, nil
 }
 
-// sameColumns checks that the columns of a file that are wanted have the types with which they were
-// written: the library takes the values of one type for those of another.
+// sameColumns checks that the wanted columns of a file have the types that they were written with.
+// The library does not check this and would read values of one type as another.
 func sameColumns(have, want *parquet.Schema, columns []string) error {
 	for _, c := range columns {
 		got, ok := have.Lookup(c)
@@ -173,16 +175,16 @@ func sameColumns(have, want *parquet.Schema, columns []string) error {
 	return nil
 }
 
-// rowGroup is how many rows are kept in memory before they are written.
+// rowGroup is the number of rows that are buffered in memory before they are written.
 const rowGroup = 1 << 18
 
-// compression is that of all files.
+// compression is the codec of all Parquet files.
 var compression = &zstd.Codec{}
 
-// A parquetWriter writes rows of one kind, some at a time.
+// A parquetWriter writes rows of one type in batches.
 type parquetWriter[T any] struct {
 	w       *parquet.GenericWriter[T]
-	row     []T // one, which Write is given again and again
+	row     []T // buffer of one row, reused by each Write
 	pending *int
 }
 

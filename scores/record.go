@@ -11,42 +11,41 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Record is what a run folder says of itself besides its scores (run.json): what was run, with
-// which versions, on which bytes, and what was left out. A report is made from rows and a record
-// alone.
+// A Record describes a run besides its scores (run.json): what was run, with which versions and
+// input files, and what was left out. A report is made from rows and a record only.
 type Record struct {
 	Study    string     `json:"study"`
 	Seed     uint64     `json:"seed"`
 	Noether  string     `json:"noether"` // version of this program
 	Started  time.Time  `json:"started"`
-	Finished *time.Time `json:"finished,omitempty"` // absent while the run is going on
+	Finished *time.Time `json:"finished,omitempty"` // absent while the run is in progress
 	Cells    int        `json:"cells"`              // cells planned
 	Done     int        `json:"done"`               // cells finished
-	// Measures describe the measures of the study. Records of earlier versions have none.
+	// Measures describes the measures of the study. Records of earlier versions have none.
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`
 	Data     []DataRecord         `json:"data"`
 	Engine   EngineRecord         `json:"engine"`
 	Skipped  []Skip               `json:"skipped,omitempty"`
-	Missing  []Missing            `json:"missing,omitempty"` // what the last merge could not complete
+	Missing  []Missing            `json:"missing,omitempty"` // cells that the last merge could not complete
 	Warnings []string             `json:"warnings,omitempty"`
 	Used     *Resources           `json:"used,omitempty"`   // by the run that wrote the record
-	Failed   []Failure            `json:"failed,omitempty"` // without their logs and inputs, which failures/ keeps
-	Keys     []string             `json:"keys,omitempty"`   // of the cells planned: the folder may hold others of an earlier study
-	Means    []int                `json:"means,omitempty"`  // for each key the number of the means that its cell may enter: over the values of a transformation, over trials
-	Resolved string               `json:"-"`                // the text of study.yaml as resolved
+	Failed   []Failure            `json:"failed,omitempty"` // without logs and inputs, which are in failures/
+	Keys     []string             `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
+	Means    []int                `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
+	Resolved string               `json:"-"`                // the text of the resolved study.yaml
 }
 
-// Resources are what a run has used: the process that wrote the record, not those before it or
-// beside it.
+// Resources describes the time and memory used by the process that wrote the record. Earlier and
+// concurrent processes are not included.
 type Resources struct {
 	Seconds    float64 `json:"seconds"` // from the start of the run
 	Stages     []Stage `json:"stages"`
-	PeakMemory int64   `json:"peak_memory"` // bytes in memory at most
+	PeakMemory int64   `json:"peak_memory"` // in bytes
 }
 
-// A Stage is the time that a run has spent on one kind of work. Samples are decoded and transformed
-// beside the engine, so that stages add up to more than the whole.
+// A Stage is the time that a run spent on one kind of work. Samples are decoded and transformed
+// while the engine runs, so the stages add up to more than the total.
 type Stage struct {
 	Name    string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
@@ -77,10 +76,10 @@ type DataRecord struct {
 	Kind        string   `json:"kind"` // the source's key in the study file, for instance "cifar10"
 	N           int      `json:"n"`
 	Fingerprint string   `json:"fingerprint"`
-	Unreadable  []string `json:"unreadable,omitempty"` // samples that did not decode
+	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
 }
 
-// An EngineRecord says what computed the scores.
+// An EngineRecord identifies the engine and the machine that computed the scores.
 type EngineRecord struct {
 	ONNXRuntime string `json:"onnxruntime"`
 	Device      string `json:"device"`
@@ -89,7 +88,7 @@ type EngineRecord struct {
 	Machine     string `json:"machine"` // operating system and architecture
 }
 
-// A Skip is a measure that did not apply somewhere, and why.
+// A Skip is a measure that did not apply to some model, layer or data, with the reason.
 type Skip struct {
 	Model   string `json:"model"`
 	Layer   string `json:"layer,omitempty"`
@@ -98,15 +97,16 @@ type Skip struct {
 	Why     string `json:"why"`
 }
 
-// A Missing sums up cells of a model that a merge could not complete for want of the same shards.
+// A Missing summarises the cells of a model that a merge could not complete because the same shards
+// are missing.
 type Missing struct {
 	Model   string   `json:"model"`
 	Cells   int      `json:"cells"`
-	Shards  []string `json:"shards,omitempty"` // such as "3/4", "4/4 (unfinished)"; none where every shard is missing
-	Example string   `json:"example"`          // one of the cells
+	Shards  []string `json:"shards,omitempty"` // such as "3/4" or "4/4 (unfinished)"; empty if all shards are missing
+	Example string   `json:"example"`          // one of the missing cells
 }
 
-// WriteRecord writes a record to a file, whole or not at all. Resolved is not part of it.
+// WriteRecord writes a record to a file atomically. Resolved is not written.
 func WriteRecord(path string, r Record) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -115,12 +115,12 @@ func WriteRecord(path string, r Record) error {
 	return atomicfile.Write(path, append(data, '\n'))
 }
 
-// ReadRecord reads a record that WriteRecord wrote. A file that is cut short or has other fields is
+// ReadRecord reads a record that WriteRecord wrote. A truncated file or one with unknown fields is
 // an error.
 func ReadRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Record{}, err // names the path
+		return Record{}, err // the error names the path
 	}
 	r, err := ParseRecord(data)
 	if err != nil {
@@ -129,20 +129,20 @@ func ReadRecord(path string) (Record, error) {
 	return r, nil
 }
 
-// ParseRecord is ReadRecord of what stands in a file.
+// ParseRecord decodes the contents of a file that WriteRecord wrote.
 func ParseRecord(data []byte) (Record, error) {
 	var r Record
-	if err := strict(data, &r); err != nil {
+	if err := decodeStrict(data, &r); err != nil {
 		return Record{}, err
 	}
 	if r.Study == "" {
-		return Record{}, errors.New("no record of a run: it does not name a study")
+		return Record{}, errors.New("not a run record: the study name is missing")
 	}
 	return r, nil
 }
 
-// SameSamples returns what a Comparison of two runs wants to know: whether a data set of a name
-// holds the same samples in the same order in both.
+// SameSamples returns the SameSamples function of a Comparison of two runs. It reports whether a
+// data set has the same samples in the same order in both.
 func SameSamples(a, b Record) func(data string) bool {
 	print := func(r Record, name string) string {
 		for _, d := range r.Data {

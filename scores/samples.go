@@ -16,9 +16,9 @@ type SampleRow struct {
 	Trial     int
 	Measure   string
 	Statistic string
-	Index     int    // of the sample in its source
-	Name      string // of the sample
-	Label     int    // below zero where there is none
+	Index     int    // index of the sample in its data set
+	Name      string // name of the sample
+	Label     int    // negative if there is none
 	Value     float64
 }
 
@@ -44,16 +44,16 @@ type parquetSample struct {
 	Value     *float64 `parquet:"value"`
 }
 
-// A SampleWriter writes per-sample values as Parquet, some rows at a time: a study may have many
+// A SampleWriter writes per-sample values as Parquet in batches, because a study may have many
 // millions.
 type SampleWriter struct{ rows parquetWriter[parquetSample] }
 
-// NewSampleWriter starts a file.
+// NewSampleWriter returns a SampleWriter that writes to w.
 func NewSampleWriter(w io.Writer) *SampleWriter {
 	return &SampleWriter{newParquetWriter[parquetSample](w)}
 }
 
-// Write adds rows.
+// Write appends rows.
 func (s *SampleWriter) Write(rows ...SampleRow) error {
 	for _, r := range rows {
 		err := s.rows.write(parquetSample{
@@ -67,10 +67,11 @@ func (s *SampleWriter) Write(rows ...SampleRow) error {
 	return nil
 }
 
-// Close writes what is pending and the end of the file. It leaves the underlying writer open.
+// Close writes buffered rows and the footer. It does not close the underlying writer.
 func (s *SampleWriter) Close() error { return s.rows.close() }
 
-// ReadSamples reads size bytes that a SampleWriter wrote and hands the rows to each in order.
+// ReadSamples reads a file of the given size in bytes that a SampleWriter wrote and calls each with
+// every row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
 	return readParquet(r, size, SampleColumns, func(batch []parquetSample) {
 		for _, p := range batch {
@@ -82,7 +83,7 @@ func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
 	})
 }
 
-// Row is the value as a score of one sample.
+// Row returns the value as a score of a single sample.
 func (s SampleRow) Row() Row {
 	nan := math.NaN()
 	return Row{Study: s.Study, Model: s.Model, Layer: s.Layer, Depth: NoDepth, Data: s.Data, Transform: s.Transform, Parameter: s.Parameter,

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// A Selector names one score of each model on each data set, as a user writes it:
+// A Selector selects one score for each model and data set. A user writes it as
 //
 //	MEASURE.STATISTIC[@TRANSFORM[=PARAMETER]][/LAYER]
 //
 // for instance effective-invariance.ei@rotation, accuracy.clean,
-// seis.equivariance@shift=0.25/relu3. What is left out matches everything, as long as that leaves
-// one score; where a score was repeated or has several values of a parameter, the mean over them is
-// meant.
+// seis.equivariance@shift=0.25/relu3. An omitted part matches everything, provided that one score
+// remains. If a score has several trials or parameter values, the selector refers to the mean over
+// them.
 type Selector struct {
 	Measure, Statistic   string
-	Transform, Parameter string // "": any
-	Layer                string // "": any
+	Transform, Parameter string // any if ""
+	Layer                string // any if ""
 }
 
-// ParseSelector reads a selector.
+// ParseSelector parses a selector.
 func ParseSelector(text string) (Selector, error) {
 	rest, layer, _ := strings.Cut(text, "/")
 	rest, where, at := strings.Cut(rest, "@")
 	name, statistic, ok := strings.Cut(rest, ".")
 	transform, parameter, _ := strings.Cut(where, "=")
 	if !ok || name == "" || statistic == "" || at && transform == "" {
-		return Selector{}, fmt.Errorf("%q names no score: write MEASURE.STATISTIC, MEASURE.STATISTIC@TRANSFORM or "+
+		return Selector{}, fmt.Errorf("invalid score %q: write MEASURE.STATISTIC, MEASURE.STATISTIC@TRANSFORM or "+
 			"MEASURE.STATISTIC@TRANSFORM=PARAMETER, for instance effective-invariance.ei@rotation", text)
 	}
 	return Selector{Measure: name, Statistic: statistic, Transform: transform, Parameter: parameter, Layer: layer}, nil
 }
 
-// String is the selector as ParseSelector reads it.
+// String returns the selector in the form that ParseSelector reads.
 func (s Selector) String() string {
 	text := s.Measure + "." + s.Statistic
 	if s.Transform != "" {
@@ -49,14 +49,13 @@ func (s Selector) String() string {
 	return text
 }
 
-// Select returns the rows that the selector names, at most one for each model and data set, in the
-// order of the rows. Rows that concern a class or a factor are passed over. It fails where nothing
-// matches, saying what there is, and where a model and a data set have several different matches,
-// saying which.
+// Select returns the selected rows in their order, at most one for each model and data set. Rows of
+// a class or a factor are ignored. It is an error if no row matches, or if several different scores
+// match for one model and data set.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {
-		return nil, fmt.Errorf("no score is %s; there are %s", s, strings.Join(available(rows), ", "))
+		return nil, fmt.Errorf("no score matches %s; available: %s", s, strings.Join(available(rows), ", "))
 	}
 	matching = prefer(matching, func(r Row) bool { return r.Trial == MeanOverTrials })
 	if s.Parameter == "" {
@@ -68,8 +67,8 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 		switch {
 		case i < 0:
 			out = append(out, r)
-		case !Nearly(out[i].Value, r.Value): // the clean accuracy stands beside every transformation: that is no conflict
-			return nil, fmt.Errorf("%s names several scores of model %s on %s: %s and %s; say which",
+		case !ApproxEqual(out[i].Value, r.Value): // equal values do not conflict: the clean accuracy is repeated for every transformation
+			return nil, fmt.Errorf("%s matches several scores of model %s on %s: %s and %s; add what distinguishes them",
 				s, r.Model, r.Data, selectorOf(out[i]), selectorOf(r))
 		}
 	}
@@ -88,8 +87,8 @@ func (s Selector) matching(rows []Row) []Row {
 	return out
 }
 
-// prefer keeps, of the rows on one subject and transformation, those that are good, if there are
-// any.
+// prefer returns the rows for which good returns true or, for each model, data set and
+// transformation without any such row, all its rows.
 func prefer(rows []Row, good func(Row) bool) []Row {
 	type group struct{ model, other, data, transform, layer string }
 	of := func(r Row) group { return group{r.Model, r.OtherModel, r.Data, r.Transform, r.Layer} }
@@ -100,8 +99,8 @@ func prefer(rows []Row, good func(Row) bool) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return better[of(r)] && !good(r) })
 }
 
-// Nearly tells equal values whose means were rounded from different ones.
-func Nearly(a, b float64) bool {
+// ApproxEqual reports whether two values are equal up to rounding.
+func ApproxEqual(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }
 
@@ -113,7 +112,7 @@ func selectorOf(r Row) Selector {
 	return Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform, Parameter: r.Parameter, Layer: r.Layer}
 }
 
-// available lists the scores without their transformations and layers.
+// available returns the names of the scores as MEASURE.STATISTIC.
 func available(rows []Row) []string {
 	var out []string
 	for _, r := range rows {

@@ -49,7 +49,7 @@ func TestSelect(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"effective-invariance.ei": "several scores of model a on d: effective-invariance.ei@rotation and effective-invariance.ei@gray",
-		"seis.equivariance":       "there are accuracy.clean, effective-invariance.ei",
+		"seis.equivariance":       "available: accuracy.clean, effective-invariance.ei",
 	} {
 		s, _ := ParseSelector(text)
 		if _, err := s.Select(rows); err == nil || !strings.Contains(err.Error(), want) {

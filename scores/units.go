@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow is what was found of one unit of a layer: a row of units.parquet. The Layer and the
-// Factor of the UnitScore are Layer and Factor of the row.
+// A UnitRow describes one unit of a layer: a row of units.parquet. Layer and Factor of the
+// UnitScore are those of the row.
 type UnitRow struct {
 	Study     string
 	Model     string
@@ -27,7 +27,7 @@ var UnitColumns = []string{
 	"transformational_variance", "sample_variance", "normalised_variance", "same_equivariance", "goodfellow_normal", "mutual_information",
 }
 
-// parquetOrigin are the columns that say where a unit was found.
+// parquetOrigin holds the columns that identify the layer, data and measure of a unit.
 type parquetOrigin struct {
 	Study     string `parquet:"study,dict"`
 	Model     string `parquet:"model,dict"`
@@ -62,13 +62,13 @@ type parquetUnit struct {
 	MutualInformation        *float64 `parquet:"mutual_information"`
 }
 
-// A UnitWriter writes rows of units as Parquet, some at a time: a study may have many millions.
+// A UnitWriter writes unit rows as Parquet in batches, because a study may have many millions.
 type UnitWriter struct{ rows parquetWriter[parquetUnit] }
 
-// NewUnitWriter starts a file.
+// NewUnitWriter returns a UnitWriter that writes to w.
 func NewUnitWriter(w io.Writer) *UnitWriter { return &UnitWriter{newParquetWriter[parquetUnit](w)} }
 
-// Write adds a row.
+// Write appends a row.
 func (u *UnitWriter) Write(r UnitRow) error {
 	return u.rows.write(parquetUnit{
 		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
@@ -79,10 +79,11 @@ func (u *UnitWriter) Write(r UnitRow) error {
 	})
 }
 
-// Close writes what is pending and the end of the file. It leaves the underlying writer open.
+// Close writes buffered rows and the footer. It does not close the underlying writer.
 func (u *UnitWriter) Close() error { return u.rows.close() }
 
-// ReadUnits reads size bytes that a UnitWriter wrote and hands the rows to each in order.
+// ReadUnits reads a file of the given size in bytes that a UnitWriter wrote and calls each with
+// every row in order.
 func ReadUnits(r io.ReaderAt, size int64, each func(UnitRow)) error {
 	return readParquet(r, size, UnitColumns, func(batch []parquetUnit) {
 		for _, p := range batch {
@@ -133,12 +134,12 @@ type parquetCurve struct {
 // A CurveWriter writes tuning curves as Parquet.
 type CurveWriter struct{ rows parquetWriter[parquetCurve] }
 
-// NewCurveWriter starts a file.
+// NewCurveWriter returns a CurveWriter that writes to w.
 func NewCurveWriter(w io.Writer) *CurveWriter {
 	return &CurveWriter{newParquetWriter[parquetCurve](w)}
 }
 
-// Write adds a row.
+// Write appends a row.
 func (c *CurveWriter) Write(r CurveRow) error {
 	return c.rows.write(parquetCurve{
 		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
@@ -146,10 +147,11 @@ func (c *CurveWriter) Write(r CurveRow) error {
 	})
 }
 
-// Close writes what is pending and the end of the file. It leaves the underlying writer open.
+// Close writes buffered rows and the footer. It does not close the underlying writer.
 func (c *CurveWriter) Close() error { return c.rows.close() }
 
-// ReadCurves reads size bytes that a CurveWriter wrote and hands the rows to each in order.
+// ReadCurves reads a file of the given size in bytes that a CurveWriter wrote and calls each with
+// every row in order.
 func ReadCurves(r io.ReaderAt, size int64, each func(CurveRow)) error {
 	return readParquet(r, size, CurveColumns, func(batch []parquetCurve) {
 		for _, p := range batch {

@@ -51,7 +51,7 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 	}
 	sameScores(t, alone.Rows, withStudy(r.Rows, "two"), 1e-9)
 	again, err := ReadResult(out)
-	if err != nil || len(again.Record.Failed) != 1 || len(again.Rows) != len(r.Rows) || again.Record.Failed[0].What() != "model other" {
+	if err != nil || len(again.Record.Failed) != 1 || len(again.Rows) != len(r.Rows) || again.Record.Failed[0].Describe() != "model other" {
 		t.Errorf("the folder tells of %+v and has %d rows: %v", again.Record.Failed, len(again.Rows), err)
 	}
 	fast := o

@@ -71,7 +71,7 @@ func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Pro
 // withFailed adds models that cannot be opened here: a task tries them again.
 func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 	for _, one := range failed {
-		note(one.What() + " fails here, and probably there: " + one.Error)
+		note(one.Describe() + " fails here, and probably there: " + one.Error)
 		if one.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == one.Model }) {
 			costs = append(costs, cluster.Cost{Model: one.Model, Note: "it does not open here"})
 		}

@@ -57,7 +57,7 @@ func TestCorrelateOverModels(t *testing.T) {
 	if got, err := output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--model", "m[0-4]", "--bootstrap", "60", "--json"); err != nil || !strings.Contains(got, `"n": 5,`) {
 		t.Errorf("five of the models: %v %.200s", err, got)
 	}
-	if code, message := call(t, "correlate", run, "--x", "a.b@turn", "--csv", csv); code != 1 || !strings.Contains(message, "no score is a.b@turn") {
+	if code, message := call(t, "correlate", run, "--x", "a.b@turn", "--csv", csv); code != 1 || !strings.Contains(message, "no score matches a.b@turn") {
 		t.Errorf("exit %d: %s", code, message)
 	}
 }

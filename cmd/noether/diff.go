@@ -174,13 +174,13 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 		if err != nil || len(found) == 0 {
 			return "", err
 		}
-		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, found[0].Place()), nil
+		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, found[0].Describe()), nil
 	}
 	found, err := gate.Failing(d.scores)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, found[0].A.Place()), nil
+	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, found[0].A.Describe()), nil
 }
 
 func (d runsDifference) print(all, asJSON bool) error {
@@ -199,12 +199,12 @@ func printDifferences(differences []scores.Difference, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "score\tof\tA\tB\tB - A\t\t")
 	for _, d := range differences {
-		if d.Beyond() {
+		if d.Significant() {
 			beyond++
 		} else if !all {
 			continue
 		}
-		fmt.Fprintf(t, "%s.%s\t%s\t%.4g\t%.4g\t%+.4g\t%s\t\n", d.A.Measure, d.A.Statistic, d.A.Place(), d.A.Value, d.B.Value, d.Value, bounds(d))
+		fmt.Fprintf(t, "%s.%s\t%s\t%.4g\t%.4g\t%+.4g\t%s\t\n", d.A.Measure, d.A.Statistic, d.A.Describe(), d.A.Value, d.B.Value, d.Value, bounds(d))
 	}
 	if beyond > 0 || all {
 		if err := t.Flush(); err != nil {
@@ -212,7 +212,7 @@ func printDifferences(differences []scores.Difference, all bool) error {
 		}
 	}
 	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would by luck)\n",
-		beyond, len(differences), scores.ByChance(differences))
+		beyond, len(differences), scores.ExpectedByChance(differences))
 	return nil
 }
 
@@ -238,8 +238,8 @@ func (d runsDifference) printJSON(all bool) error {
 	}
 	lines := []line{}
 	for _, s := range d.scores {
-		if all || s.Beyond() {
-			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Beyond()})
+		if all || s.Significant() {
+			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Significant()})
 		}
 	}
 	if d.shared == nil {

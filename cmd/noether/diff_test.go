@@ -40,7 +40,7 @@ func TestDiff(t *testing.T) {
 	}{
 		{[]string{a, b, "--fail-if", "accuracy.clean < -0.02"}, 0, ""},
 		{[]string{a, b, "--fail-if", "accuracy.clean > -1!"}, 1, "accuracy.clean > -1!"},
-		{[]string{a, b, "--fail-if", "seis.equivariance < 0"}, 1, "there are"},
+		{[]string{a, b, "--fail-if", "seis.equivariance < 0"}, 1, "available:"},
 		{[]string{a, b, "--fail-if", "seis < 0"}, 2, "MEASURE.STATISTIC"},
 		{[]string{a, b, "--models", "x"}, 2, "A=B"},
 		{[]string{a, b, "--models", "x=y"}, 1, "has"},
@@ -105,7 +105,7 @@ func TestDiffWithSTIR(t *testing.T) {
 		want string
 	}{
 		{append(common, "--fail-if", "stir.stir > 0.5"), 1, "2 scores, the worst"},
-		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "there are"},
+		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "available:"},
 		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "wants --stir"},
 		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two images"},
 		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "one step"},
@@ -136,7 +136,7 @@ func TestCorrelateNamesWhatIsWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{run}, 1, "no score is effective-invariance.ei; there are accuracy.clean"},
+		{[]string{run}, 1, "no score matches effective-invariance.ei; available: accuracy.clean"},
 		{[]string{run, "--x", "accuracy.moved"}, 1, "too few points"},
 		{[]string{run, "--x", "accuracy"}, 2, "--x"},
 		{[]string{run, "--by", "layer"}, 2, "--by is model or data"},

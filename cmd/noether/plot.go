@@ -138,7 +138,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 		path := filepath.Join(dir, "samples.parquet")
 		err := readSamples(path, func(s scores.SampleRow) {
 			r := s.Row()
-			if len(rows) < maxSamples && p.filter.Keeps(&r) {
+			if len(rows) < maxSamples && p.filter.Matches(&r) {
 				rows = append(rows, r)
 			}
 		})

@@ -239,7 +239,7 @@ func TestScatter(t *testing.T) {
 	var points []correlation.Point
 	for i := range 20 {
 		x := float64(i) / 20
-		points = append(points, correlation.Point{Label: fmt.Sprint("m", i), Group: []string{"old", "new"}[i%2], X: x, Y: correlation.Unlogit(3*x+0.2*math.Sin(float64(5*i)), 1000), N: 1000})
+		points = append(points, correlation.Point{Label: fmt.Sprint("m", i), Group: []string{"old", "new"}[i%2], X: x, Y: correlation.InverseLogit(3*x+0.2*math.Sin(float64(5*i)), 1000), N: 1000})
 	}
 	fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1})
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
 		Parameter: q["parameter"], Layer: q["layer"], Variant: q["variant"], Factor: q["factor"]}
 	kept := []scores.Row{}
 	for i := range rows {
-		if f.Keeps(&rows[i]) {
+		if f.Matches(&rows[i]) {
 			kept = append(kept, rows[i])
 		}
 	}
@@ -206,8 +206,8 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 		c := compare(sides[0], b)
 		line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
 		for _, d := range c.Differences {
-			if all || d.Beyond() {
-				line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Beyond()})
+			if all || d.Significant() {
+				line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Significant()})
 			}
 		}
 		out = append(out, line)

@@ -99,7 +99,7 @@ func compare(a, b side) comparison {
 	out := comparison{A: a, B: b, Differences: c.Diff(a.cells, b.cells)}
 	slices.SortStableFunc(out.Differences, func(a, b scores.Difference) int { return detail(a.A) - detail(b.A) })
 	for _, d := range out.Differences {
-		if d.Beyond() {
+		if d.Significant() {
 			out.Beyond++
 		}
 	}
@@ -119,7 +119,7 @@ func detail(r scores.Row) int {
 }
 
 // byChance is how many scores would differ beyond 95 % intervals if nothing differed.
-func (c comparison) byChance() int { return int(math.Round(scores.ByChance(c.Differences))) }
+func (c comparison) byChance() int { return int(math.Round(scores.ExpectedByChance(c.Differences))) }
 
 // together are the rows and the models of all sides as those of one run. A model whose name two
 // runs use bears its run's name too.

@@ -178,7 +178,7 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 	if len(found) != 2 {
 		t.Errorf("the runs are %v", found)
 	}
-	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/torn"]); status != 500 || !strings.Contains(body, "cut short") {
+	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/torn"]); status != 500 || !strings.Contains(body, "truncated") {
 		t.Errorf("a torn run: %d %s", status, body)
 	}
 }

@@ -27,7 +27,7 @@ var script string
 var style string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Place, "percent": percent, "tags": tags,
+	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "percent": percent, "tags": tags,
 }).Parse(pagesText))
 
 func when(t time.Time) string {
@@ -162,7 +162,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 		c := compare(sides[0], b)
 		line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 		for _, d := range c.Differences {
-			if all || d.Beyond() {
+			if all || d.Significant() {
 				line.Lines = append(line.Lines, d)
 				line.Paired = line.Paired || d.Paired
 			}

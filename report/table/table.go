@@ -134,7 +134,7 @@ func (b *builder) differing() {
 		if _, known := b.constant[s]; !known {
 			b.constant[s] = true
 		}
-		b.constant[s] = b.constant[s] && (!seen || scores.Nearly(before, r.Value))
+		b.constant[s] = b.constant[s] && (!seen || scores.ApproxEqual(before, r.Value))
 		first[k] = r.Value
 	}
 }

@@ -10,42 +10,43 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Point is a model (model-centric) or a test set (dataset-centric).
+// A Point is a model (if points are models) or a data set (if points are data sets) with two
+// scores.
 type Point struct {
 	Label string  `json:"label"`           // the name of the model or data set
-	Group string  `json:"group,omitempty"` // what it is coloured by, for instance a tag's value; may be empty
+	Group string  `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
 	X     float64 `json:"x"`               // the score, for instance effective invariance
-	Y     float64 `json:"y"`               // what it is to tell, for instance accuracy in [0, 1]
-	N     int     `json:"n"`               // the observations behind Y, for the logit
+	Y     float64 `json:"y"`               // the score to predict, for instance accuracy in [0, 1]
+	N     int     `json:"n"`               // number of observations of Y, for the logit
 }
 
-// Options say how points are related.
+// Options are the options of Analyse.
 type Options struct {
-	Logit     bool   // put Y, a proportion, on the logit scale
-	Bootstrap int    // resamples for the band and for predictions; 0: 1,000
-	Seed      uint64 // of the resampling
+	Logit     bool   // transform Y, a proportion, to the logit scale
+	Bootstrap int    // number of resamples for intervals; 0 means 1,000
+	Seed      uint64 // seed of the resampling
 }
 
-// A Fit is the relation of X and Y over points.
+// A Fit describes the relation of X and Y over points.
 type Fit struct {
 	Points   []Point
-	Pearson  Coefficient // of X and Y, on the logit scale where asked for
+	Pearson  Coefficient // of X and Y, on the logit scale if Options.Logit is set
 	Spearman Coefficient
 	Line     Line // on the scale of the fit
-	// LeaveOneOut are the errors in Y, on its own scale, of predicting each point from a line
-	// through all others.
+	// LeaveOneOut holds the errors of predicting the Y of each point, on its original scale, from a
+	// line fitted to all other points.
 	LeaveOneOut []float64
 
-	logit bool
-	n     int    // the median of the points' N
-	lines []Line // of the resamples
-	left  []float64
+	logit     bool
+	n         int    // the median of the points' N
+	lines     []Line // lines fitted to the resamples
+	residuals []float64
 }
 
-// Analyse relates X and Y over at least four points.
+// Analyse computes the relation of X and Y over at least four points.
 func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
-		return nil, fmt.Errorf("a correlation over %d points: %w, at least 4 are wanted", len(points), ErrTooFew)
+		return nil, fmt.Errorf("correlation over %d points: %w; at least 4 are needed", len(points), ErrTooFew)
 	}
 	f := &Fit{Points: points, logit: o.Logit, n: medianN(points)}
 	x, y, err := f.coordinates()
@@ -75,7 +76,7 @@ func medianN(points []Point) int {
 func (f *Fit) coordinates() (x, y []float64, err error) {
 	for _, p := range f.Points {
 		if f.logit && (p.Y < 0 || p.Y > 1) {
-			return nil, nil, fmt.Errorf("%s: %g is no proportion, so it has no logit", p.Label, p.Y)
+			return nil, nil, fmt.Errorf("%s: %g is outside [0, 1] and has no logit", p.Label, p.Y)
 		}
 		if !finite(p.X) || !finite(p.Y) {
 			return nil, nil, fmt.Errorf("%s: a score is not a finite number (%g, %g)", p.Label, p.X, p.Y)
@@ -84,7 +85,7 @@ func (f *Fit) coordinates() (x, y []float64, err error) {
 	}
 	for i, v := range y {
 		if !finite(v) {
-			return nil, nil, fmt.Errorf("%s: the logit of %g wants the number of samples behind it", f.Points[i].Label, f.Points[i].Y)
+			return nil, nil, fmt.Errorf("%s: the logit of %g needs the number of samples", f.Points[i].Label, f.Points[i].Y)
 		}
 	}
 	return x, y, nil
@@ -99,13 +100,13 @@ func (f *Fit) scaled(y float64, n int) float64 {
 
 func (f *Fit) unscaled(y float64, n int) float64 {
 	if f.logit {
-		return Unlogit(y, n)
+		return InverseLogit(y, n)
 	}
 	return y
 }
 
-// leaveOneOut predicts each point from the others. A point without which no line is left (all
-// others have one x) is left out of the errors.
+// leaveOneOut predicts each point from the others. A point is left out if all other points have the
+// same x, so that no line can be fitted.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) []float64 { return slices.Concat(v[:i], v[i+1:]) }
@@ -113,12 +114,13 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 		if err != nil {
 			continue
 		}
-		f.left = append(f.left, y[i]-line.At(x[i]))
+		f.residuals = append(f.residuals, y[i]-line.At(x[i]))
 		f.LeaveOneOut = append(f.LeaveOneOut, f.unscaled(line.At(x[i]), f.Points[i].N)-f.Points[i].Y)
 	}
 }
 
-// resample fits lines to points drawn with replacement. A draw with one x only is drawn again.
+// resample fits lines to points drawn with replacement. A draw in which all points have the same x
+// is repeated.
 func (f *Fit) resample(x, y []float64, o Options) {
 	rand := seed.Rand(o.Seed, "correlation")
 	bx, by := make([]float64, len(x)), make([]float64, len(y))
@@ -133,7 +135,7 @@ func (f *Fit) resample(x, y []float64, o Options) {
 	}
 }
 
-// MeanAbsoluteError is the mean of the absolute leave-one-out errors, NaN where there are none.
+// MeanAbsoluteError returns the mean of the absolute leave-one-out errors, NaN if there are none.
 func (f *Fit) MeanAbsoluteError() float64 {
 	var sum float64
 	for _, e := range f.LeaveOneOut {
@@ -145,24 +147,25 @@ func (f *Fit) MeanAbsoluteError() float64 {
 // A Value is a number with its 95 % interval.
 type Value struct{ Value, Low, High float64 }
 
-// At is the line at x with the band in which 95 % of the lines through resampled points lie, on the
-// scale of Y.
+// At returns the value of the line at x, on the scale of Y, with the interval that holds 95 % of
+// the lines fitted to resampled points.
 func (f *Fit) At(x float64) Value {
 	return f.interval(x, func(int) float64 { return 0 })
 }
 
-// Predict tells Y of a model or a data set from its X alone, with an interval for a single one:
-// that of the line together with the scatter around it, which is taken from the leave-one-out
+// Predict returns the predicted Y of a single model or data set from its X. The interval combines
+// the uncertainty of the line with the scatter around it, which is estimated from the leave-one-out
 // residuals.
 func (f *Fit) Predict(x float64) Value {
-	if len(f.left) == 0 {
+	if len(f.residuals) == 0 {
 		return f.At(x)
 	}
-	return f.interval(x, func(i int) float64 { return f.left[i%len(f.left)] })
+	return f.interval(x, func(i int) float64 { return f.residuals[i%len(f.residuals)] })
 }
 
-// interval takes the quantiles over the resampled lines with something added to each. Walking
-// through the residuals in order is as good as drawing them: the lines come in no order.
+// interval returns the line's value at x and the quantiles over the resampled lines, after extra(i)
+// is added to the i-th. The lines are in random order, so using the residuals in turn is equivalent
+// to drawing them.
 func (f *Fit) interval(x float64, extra func(i int) float64) Value {
 	v := Value{Value: f.unscaled(f.Line.At(x), f.n), Low: math.NaN(), High: math.NaN()}
 	if len(f.lines) < 40 {

@@ -1,12 +1,12 @@
-// Package correlation asks whether one score tells another: over many models on one test set, or
-// over many test sets for one model, do the more invariant ones predict better? And, where they do,
-// how accurate is a model on data that nobody has labelled?
+// Package correlation measures how well one score predicts another, over many models on one test
+// set or over many test sets for one model. For instance, are more invariant models more accurate,
+// and how accurate is a model on unlabelled data?
 //
-// It follows Deng et al. 2022 (effective invariance), section 4.3. Accuracies are put on the logit
-// scale, so that the range near 1 is not squeezed; the strength of the relation is Pearson's r and
-// Spearman's rho, with intervals by Fisher's transformation; the line is Huber's M-estimator, which
-// a few odd models do not bend; the band around it holds 95 % of the lines that resampled points
-// give.
+// It follows Deng et al. 2022 (effective invariance), section 4.3. Accuracies are transformed to
+// the logit scale, which expands the range near 1. The strength of the relation is given by
+// Pearson's r and Spearman's rho, with intervals by Fisher's transformation. The line is Huber's
+// M-estimator, which is robust against outliers. Its band holds 95 % of the lines fitted to
+// resampled points.
 //
 //	points := []correlation.Point{{Label: "resnet20", X: 0.61, Y: 0.81, N: 10000}, ...}
 //	fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1})
@@ -24,31 +24,32 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Coefficient is a correlation coefficient in [-1, 1] with its 95 % interval, NaN where it cannot
-// be told.
+// A Coefficient is a correlation coefficient in [-1, 1] with its 95 % interval, which is NaN if
+// undefined.
 type Coefficient struct {
 	Value, Low, High float64
 	N                int
 }
 
-// String shows the coefficient with its interval.
+// String returns the coefficient with its interval.
 func (c Coefficient) String() string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] (n = %d)", c.Value, c.Low, c.High, c.N)
 }
 
-// Pearson returns the linear correlation of x and y, which have the same length,
+// Pearson returns the linear correlation of x and y, which must have the same length,
 //
 //	r = sum (x - mx)(y - my) / sqrt(sum (x - mx)^2 sum (y - my)^2),
 //
-// NaN where either is constant. The interval is Fisher's: atanh r +- 1.96 / sqrt(n - 3), for n > 3.
+// and NaN if either is constant. The interval is Fisher's: atanh r +- 1.96 / sqrt(n - 3), for n >
+// 3.
 func Pearson(x, y []float64) Coefficient {
 	r := pearson(x, y)
 	return fisher(r, len(x), 1)
 }
 
-// Spearman returns the rank correlation of x and y: Pearson's r of their ranks, ties sharing the
-// mean of their ranks. The interval is Fisher's with the variance of Bonett and Wright 2000, (1 +
-// rho^2 / 2) / (n - 3).
+// Spearman returns the rank correlation of x and y: Pearson's r of their ranks, where ties share
+// their mean rank. The interval is Fisher's with the variance of Bonett and Wright 2000, (1 + rho^2
+// / 2) / (n - 3).
 func Spearman(x, y []float64) Coefficient {
 	rho := pearson(Ranks(x), Ranks(y))
 	return fisher(rho, len(x), 1+rho*rho/2)
@@ -68,7 +69,8 @@ func constant(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
-// fisher is the interval of a correlation whose transform has the variance factor / (n - 3).
+// fisher returns the correlation r with the interval of Fisher's transformation, whose variance is
+// factor / (n - 3).
 func fisher(r float64, n int, factor float64) Coefficient {
 	c := Coefficient{Value: r, Low: math.NaN(), High: math.NaN(), N: n}
 	switch {
@@ -82,7 +84,7 @@ func fisher(r float64, n int, factor float64) Coefficient {
 	return c
 }
 
-// Ranks returns the ranks of the values from 1 upwards; equal values share the mean of their ranks.
+// Ranks returns the ranks of the values, starting at 1; equal values share their mean rank.
 func Ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
@@ -111,9 +113,8 @@ func Ranks(x []float64) []float64 {
 	return ranks
 }
 
-// Logit puts a proportion of n observations on the logit scale, log p / (1 - p) with p = (k + 1/2)
-// / (n + 1) and k = n accuracy, so that 0 and 1 stay finite. With n = 0 the accuracy is taken as it
-// is.
+// Logit returns log p / (1 - p) with p = (k + 1/2) / (n + 1) and k = n accuracy for n observations,
+// which is finite for accuracies of 0 and 1. If n is 0, p is the accuracy.
 func Logit(accuracy float64, n int) float64 {
 	p := accuracy
 	if n > 0 {
@@ -122,8 +123,8 @@ func Logit(accuracy float64, n int) float64 {
 	return math.Log(p / (1 - p))
 }
 
-// Unlogit is the inverse of Logit, held within [0, 1].
-func Unlogit(l float64, n int) float64 {
+// InverseLogit returns the inverse of Logit, limited to [0, 1].
+func InverseLogit(l float64, n int) float64 {
 	p := 1 / (1 + math.Exp(-l))
 	if n > 0 {
 		p = (p*float64(n+1) - 0.5) / float64(n)
@@ -131,5 +132,5 @@ func Unlogit(l float64, n int) float64 {
 	return min(1, max(0, p))
 }
 
-// ErrTooFew is the error of fewer points than a line and its intervals need.
+// ErrTooFew is returned if there are fewer points than a line and its intervals need.
 var ErrTooFew = errors.New("too few points")

@@ -72,7 +72,7 @@ func TestLogit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 10000).Draw(t, "n")
 		p := rapid.Float64Range(0.001, 0.999).Draw(t, "p")
-		if got := Unlogit(Logit(p, n), n); math.Abs(got-p) > 1e-9 {
+		if got := InverseLogit(Logit(p, n), n); math.Abs(got-p) > 1e-9 {
 			t.Fatalf("Unlogit(Logit(%g, %d)) = %g", p, n, got)
 		}
 	})
@@ -124,7 +124,7 @@ func TestAnalyse(t *testing.T) {
 	for i := range 40 {
 		x := float64(i) / 40
 		wiggle := 0.15 * math.Sin(float64(7*i))
-		points = append(points, Point{X: x, Y: Unlogit(-2+4*x+wiggle, 10000), N: 10000})
+		points = append(points, Point{X: x, Y: InverseLogit(-2+4*x+wiggle, 10000), N: 10000})
 	}
 	f, err := Analyse(points, Options{Logit: true, Seed: 1})
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 // A Line is y = Intercept + Slope x.
 type Line struct {
 	Intercept, Slope float64
-	Scale            float64 // robust deviation of the residuals
+	Scale            float64 // robust standard deviation of the residuals
 }
 
-// At is the line's value at x.
+// At returns the value of the line at x.
 func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
 
-// Constants of Huber's estimator as the field uses them.
+// Parameters of Huber's estimator, with the customary tuning constant.
 const (
 	huberTuning = 1.345              // 95 % efficiency where residuals are normal
 	madScale    = 0.6744897501960817 // the upper quartile of the standard normal
 	iterations  = 200
 )
 
-// Huber fits a line that outliers do not bend: Huber's M-estimator with the tuning constant 1.345,
-// by iteratively reweighted least squares. Its scale is the median of the absolute residuals over
-// 0.6745, taken anew in each iteration, as in the RLM of statsmodels. It fails where there are
-// fewer than two different x, or where a value is not finite.
+// Huber fits a line that is robust against outliers: Huber's M-estimator with the tuning constant
+// 1.345, by iteratively reweighted least squares. The scale is the median of the absolute residuals
+// over 0.6745, computed anew in each iteration, as in statsmodels' RLM. It is an error if there are
+// fewer than two distinct x, or if a value is not finite.
 func Huber(x, y []float64) (Line, error) {
 	if len(x) != len(y) {
 		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))
@@ -75,7 +75,8 @@ func leastSquares(x, y, weights []float64) Line {
 	return Line{Intercept: a, Slope: b}
 }
 
-// residualScale is the median absolute residual, in units of a normal's deviation.
+// residualScale returns the median absolute residual divided by that of a standard normal
+// distribution.
 func residualScale(l Line, x, y []float64) float64 {
 	r := make([]float64, len(x))
 	for i := range x {
@@ -84,7 +85,7 @@ func residualScale(l Line, x, y []float64) float64 {
 	return median(r) / madScale
 }
 
-// median sorts its argument.
+// median returns the median and sorts its argument.
 func median(v []float64) float64 {
 	slices.Sort(v)
 	m := len(v) / 2

@@ -7,24 +7,24 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// By says what the points of a correlation are.
+// By is the kind of the points of a correlation.
 type By string
 
-// The two views of Deng et al. 2022: over models on one test set (section 5), and over test sets
+// The two analyses of Deng et al. 2022: over models on one test set (section 5), and over test sets
 // for one model (section 6).
 const (
 	ByModel By = "model"
 	ByData  By = "data"
 )
 
-// A Relation is what correlates: the score X and what it is to tell, Y.
+// A Relation specifies a correlation: the score X and the score Y that X is to predict.
 type Relation struct {
 	X, Y scores.Selector
 	By   By
-	// AboveNull takes from X what chance alone gives: a model whose predictions have all become one
-	// class agrees with itself whatever the input, and its null says so.
+	// AboveNull subtracts the null of X, the value expected by chance. A model that predicts a
+	// single class is trivially invariant, and its null accounts for that.
 	AboveNull bool
-	// Group returns what a point is coloured by; may be nil.
+	// Group returns the group of a model, for colouring; may be nil.
 	Group func(model string) string
 }
 
@@ -33,11 +33,11 @@ type Relation struct {
 type Set struct {
 	Name   string
 	Points []Point
-	// Unlabelled are subjects with an X and no Y: what a prediction is wanted for.
+	// Unlabelled holds points with an X and no Y, whose Y can be predicted.
 	Unlabelled []Point
 }
 
-// Sets gathers points from the rows of one or several runs, in the order of the rows.
+// Sets collects points from the rows of one or several runs, in the order of the rows.
 func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	xs, err := r.X.Select(rows)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		if r.By == ByData {
 			name, label = label, name
 		} else if r.By != ByModel {
-			return nil, fmt.Errorf("points are by model or by data, not by %q", string(r.By))
+			return nil, fmt.Errorf("unknown kind of points %q: want model or data", string(r.By))
 		}
 		i, ok := at[name]
 		if !ok {
@@ -70,7 +70,7 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		p := Point{Label: label, X: x.Value}
 		if r.AboveNull {
 			if math.IsNaN(x.Null) {
-				return nil, fmt.Errorf("%s of model %s on %s has no null", r.X, x.Model, x.Data)
+				return nil, fmt.Errorf("%s of model %s on %s has no null value to subtract", r.X, x.Model, x.Data)
 			}
 			p.X -= x.Null
 		}
@@ -87,18 +87,17 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	return sets, nil
 }
 
-// Name is the measure of rows that tell of a correlation.
-const Name = "correlation"
+// MeasureName is the measure name of the rows that Relation.Rows returns.
+const MeasureName = "correlation"
 
-// Rows are what a fit on a set says, as scores that are derived from scores: the statistics pearson
-// and spearman, with their intervals, slope, intercept and scale of the robust line,
-// leave-one-out-error, the mean absolute error of predicting each point from all others, and, where
-// there are unlabelled subjects, predicted, a row for each with its interval. The variant says what
-// is related, "X ~ Y"; the transformation is that of X. Points over models belong to a data set,
-// points over data sets to a model.
+// Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
+// their intervals, slope, intercept and scale of the robust line, and leave-one-out-error. The last
+// is the mean absolute error of predicting each point from all others. For each unlabelled point
+// there is also a row predicted with its interval. The variant is "X ~ Y"; the transformation is
+// that of X. Points over models belong to a data set, points over data sets to a model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
-	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: Name,
+	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: MeasureName,
 		Variant: r.name(), Low: nan, High: nan, Null: nan, N: len(set.Points)}
 	place := func(row scores.Row, of, label string) scores.Row {
 		row.Data, row.Model = of, label
@@ -125,7 +124,7 @@ func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	return rows
 }
 
-// name says what is related.
+// name returns the variant of the rows, "X ~ Y".
 func (r Relation) name() string {
 	x := r.X.String()
 	if r.AboveNull {

@@ -93,7 +93,7 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) {
 	}
 	if err == nil && len(c.plan.Failed()) > 0 {
 		f := c.plan.Failed()[0]
-		err = fmt.Errorf("%s: %s", f.What(), f.Error)
+		err = fmt.Errorf("%s: %s", f.Describe(), f.Error)
 		c.plan.Close()
 		c.plan = nil
 	}
