@@ -4,7 +4,7 @@ GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: build demo test lint bench fuzz generate clean
+.PHONY: build demo test lint bench fuzz fixtures generate clean
 
 build: bin/noether
 
@@ -33,6 +33,10 @@ lint: $(RUNTIME)
 # folder of bench.py, to measure PyTorch and numpy beside it.
 bench: $(RUNTIME)
 	bench/run.sh
+
+# The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3 with numpy and Pillow.
+fixtures:
+	$(GO) run ./internal/fixtures -o fixtures
 
 # Every fuzz target for a minute.
 FUZZTIME ?= 60s

@@ -162,7 +162,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
 		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.along())
-	case span <= steady*width(about, high.Value):
+	case span <= steady*width(about, low.Value, high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.along())
 	case joined && rho <= -trend && first.Value > last.Value:
 		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
@@ -171,19 +171,19 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	default:
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: span / width(about, high.Value)}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: span / width(about, low.Value, high.Value)}
 }
 
 // width is the length of a statistic's range, from 0 where only the highest value is known, or the
-// size of a typical value where it has none.
-func width(s measure.StatisticDescriptor, typical float64) float64 {
+// larger magnitude of two values where it has none.
+func width(s measure.StatisticDescriptor, low, high float64) float64 {
 	switch {
 	case s.Range.Bounded():
 		return s.Range.High - s.Range.Low
 	case s.Range.High > 0 && !math.IsInf(s.Range.High, 1):
 		return s.Range.High
 	}
-	return max(math.Abs(typical), math.SmallestNonzeroFloat64)
+	return max(math.Abs(low), math.Abs(high), math.SmallestNonzeroFloat64)
 }
 
 // chance says at how many layers a score is no better than that of shuffled pairs: the null lies
@@ -314,7 +314,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if overlap {
 		text += "; their intervals overlap"
 	}
-	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, h.Value)}
+	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value)}
 }
 
 // between writes " (95 % interval 0.60 to 0.62)", or "".

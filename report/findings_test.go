@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -225,3 +226,23 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 }
 
 var nan = math.NaN()
+
+// A difference from 0 of a statistic without bounds has a finite weight, which the page needs.
+func TestWeightsAreFinite(t *testing.T) {
+	t.Parallel()
+	about := measure.StatisticDescriptor{Range: measure.NotNegative}
+	if w := 0.5 / width(about, -0.5, 0); w != 1 {
+		t.Errorf("the weight of a fall from 0 to -0.5 is %v", w)
+	}
+	rows := []scores.Row{
+		{Model: "m", Layer: "a", Depth: 1, Measure: "mine", Statistic: "own", Value: -0.5, Low: nan, High: nan, Null: nan},
+		{Model: "m", Layer: "b", Depth: 2, Measure: "mine", Statistic: "own", Value: 0, Low: nan, High: nan, Null: nan},
+	}
+	statements := Statements(rows, nil)
+	if len(statements) == 0 {
+		t.Fatal("there are no statements")
+	}
+	if _, err := json.Marshal(statements); err != nil {
+		t.Error(err)
+	}
+}

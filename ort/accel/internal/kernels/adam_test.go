@@ -1,3 +1,5 @@
+//go:build !noaccel
+
 package kernels_test
 
 import (
