@@ -97,16 +97,16 @@ func TestSoundStudiesRefused(t *testing.T) {
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
 	o := options(t)
 	for want, change := range map[string][]string{
-		"have 8000 samples a second and the model takes 16000: say rate: 16000": {"{rate: 8000,", "{rate: 16000,"},
-		"leaves the length of a sound open":                                     {", length: 0.2", ""},
-		`no factor is called "tale": there are label, duration, take`:           {"where: {take", "where: {tale"},
-		"no sample is like that":                                                {"[0, 2]", "[7, 9]"},
-		"the range [2, 1] runs backwards":                                       {"[0, 2]", "[2, 1]"},
-		"transformation rotate is of images, and model listener takes sound":    {"[identity]", "[{rotate: 20}]"},
-		"takes sounds, and data tones are images":                               {`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "shapes: {n: 9, size: 8}", "rate: 8000", "rate: 8000, length: 1600"},
-		"features want a rate beside them":                                      {"rate: 8000, ", ""},
-		"fields {digit}":                                                        {`"{label}_{take}.wav"`, `"{label}_{take}.wav", label: digit`},
-		"a rate is a whole number of samples a second, or model":                {"length: 0.2", "length: 0.2, rate: fast"},
+		"have 8000 samples a second and the model takes 16000: say rate: 16000":   {"{rate: 8000,", "{rate: 16000,"},
+		"leaves the length of a sound open":                                       {", length: 0.2", ""},
+		`no factor is called "tale": there are label, duration, take`:             {"where: {take", "where: {tale"},
+		"no sample is like that":                                                  {"[0, 2]", "[7, 9]"},
+		"the range [2, 1] runs backwards":                                         {"[0, 2]", "[2, 1]"},
+		"transformation rotate applies to images, but model listener takes audio": {"[identity]", "[{rotate: 20}]"},
+		"takes audio, but data tones are images":                                  {`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "shapes: {n: 9, size: 8}", "rate: 8000", "rate: 8000, length: 1600"},
+		"features want a rate beside them":                                        {"rate: 8000, ", ""},
+		"fields {digit}":                                                          {`"{label}_{take}.wav"`, `"{label}_{take}.wav", label: digit`},
+		"a rate is a whole number of samples a second, or model":                  {"length: 0.2", "length: 0.2, rate: fast"},
 	} {
 		if !strings.Contains(soundStudy, change[0]) {
 			t.Fatalf("%q is not in the study", change[0])

@@ -13,18 +13,18 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Identity is the cell as its record names it.
+// Identity returns the fields that name the cell in its record, without layers and scores.
 func (c *Cell) Identity() scores.Cell {
 	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
 		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name()}
-	if c.Other != nil {
-		out.OtherModel = c.Other.Entry.Name
+	if c.other != nil {
+		out.OtherModel = c.other.Entry.Name
 	}
 	return out
 }
 
-// ScoredLayers are the scores of a finished cell, the pairs of layers of several grids in the order
-// of the whole.
+// ScoredLayers returns the scores of a finished cell, layer by layer. If a comparison was split
+// into several grids, the pairs of layers are put back into their original order.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
@@ -41,10 +41,11 @@ func (c *Cell) ScoredLayers() []scores.Layer {
 	return out
 }
 
+// String describes the cell for logs and errors.
 func (c *Cell) String() string {
 	name := fmt.Sprintf("%s of model %s on %s", c.Method.Name(), c.Model.Entry.Name, c.Data.Entry.Name)
-	if c.Other != nil {
-		name = fmt.Sprintf("%s of models %s and %s on %s", c.Method.Name(), c.Model.Entry.Name, c.Other.Entry.Name, c.Data.Entry.Name)
+	if c.other != nil {
+		name = fmt.Sprintf("%s of models %s and %s on %s", c.Method.Name(), c.Model.Entry.Name, c.other.Entry.Name, c.Data.Entry.Name)
 	}
 	if c.View.Name != "" {
 		name += " under " + c.View.Name
@@ -55,56 +56,58 @@ func (c *Cell) String() string {
 	return name
 }
 
-// ModelNames names the model, or the two that are compared.
+// ModelNames returns the name of the cell's model, or the names of the two compared models, joined
+// by a comma.
 func (c *Cell) ModelNames() string {
-	if c.Other == nil {
+	if c.other == nil {
 		return c.Model.Entry.Name
 	}
-	return c.Model.Entry.Name + ", " + c.Other.Entry.Name
+	return c.Model.Entry.Name + ", " + c.other.Entry.Name
 }
 
-// A Cell is what one record holds: a measure for a model, data, transformation value and trial.
+// A Cell is the unit of work that one record holds: a measure for a model, a data set, a value of a
+// transformation and a trial.
 type Cell struct {
 	Key    string // hash of all that the cell depends on
 	Model  *Model
-	Other  *Model // the model that Model is compared with, which may be itself; nil where the measure concerns one model
+	other  *Model // the model that Model is compared with, possibly Model itself; nil for measures of one model
 	Data   *Data
 	View   View
 	Method measure.Method
 
-	Tasks     []*Task           // for a measure one a layer, or one for the prediction; for a comparison one a grid of layers
-	Procedure *ProcedureRun     // of a procedure, which has no tasks
-	order     map[[2]string]int // of pairs of layers in the record; nil: that of the tasks
-	Done      bool              // its record is in the folder
+	Tasks     []*Task           // of a measure: one per layer, or one for the prediction; of a comparison: one per grid of layers
+	Procedure *ProcedureRun     // set for a procedure, which has no tasks
+	order     map[[2]string]int // rank of each pair of layers in the record; nil: the order of the tasks
+	Done      bool              // the run folder holds its record
 
-	Failed bool // it was given up in this run
+	Failed bool // it failed in this run
 }
 
-// A View is one way of moving the input: a transformation with one value of its parameter, in one
-// trial.
+// A View is one way of transforming the input: a transformation with one value of its parameter, in
+// one trial. The zero View is the clean input.
 type View struct {
-	Name      string // name; "" where nothing is moved
-	Parameter string
-	Trial     int
+	Name      string // name of the transformation; "" for clean inputs
+	Parameter string // value of the listed parameter, as written in the study file
+	Trial     int    // from 0
 
 	On        string               // "input" or "activations"
-	Transform transform.Transform  // nil where nothing is moved, or where the data are pairs
+	Transform transform.Transform  // nil for clean inputs, and for data that are pairs
 	Per       string               // "sample" or "trial"
-	canonical any                  // what the cell's key depends on
-	allValues *procedure.Transform // of a procedure that wants the transformation with all its values
+	canonical any                  // part of the cell's key
+	allValues *procedure.Transform // set for a procedure that takes all values of the transformation
 }
 
-// Redraws reports whether the view's transformation may throw values away.
+// Redraws reports whether the view's transformation may reject drawn values and draw again.
 func (v View) Redraws() bool { return redraws(v.Transform) }
 
-// redraws reports whether a transformation may draw values again.
+// redraws reports whether a transformation may reject drawn values and draw again.
 func redraws(law transform.Transform) bool {
 	_, ok := law.(transform.Reverb)
 	return ok
 }
 
-// key hashes all that the scores of a cell depend on: nothing that does not matter, such as the
-// batch size, and everything that does.
+// key returns a hash of everything that the scores of a cell depend on. Settings that do not affect
+// scores, such as the batch size, are not part of it.
 func (c *Cell) key(s *spec.Study) string {
 	var layers []string
 	for _, t := range c.Tasks {
@@ -121,10 +124,10 @@ func (c *Cell) key(s *spec.Study) string {
 		"measure": []any{c.Method.Name(), c.Method.Version(), c.Method.Settings()},
 		"layers":  layers,
 		"samples": s.Samples,
-		"budget":  s.Memory, // decides whether an interval can be afforded
+		"budget":  s.Memory, // decides whether an interval fits into memory
 	}
-	if c.Other != nil {
-		on["other"] = []any{c.Other.Entry.Name, c.Other.canonical()}
+	if c.other != nil {
+		on["other"] = []any{c.other.Entry.Name, c.other.canonical()}
 	}
 	sum := sha256.Sum256([]byte(spec.CanonicalJSON(on)))
 	return hex.EncodeToString(sum[:12])

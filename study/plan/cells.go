@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// addCells lists the cells of the study: first those of single models, then those of pairs.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
-		if !p.runs(m.Entry.Name) {
+		if !p.includes(m.Entry.Name) {
 			continue
 		}
 		for _, d := range p.Data {
@@ -25,12 +26,12 @@ func (p *Plan) addCells() error {
 	}
 	for _, spec := range p.Study.Measures {
 		for _, pair := range spec.ModelPairs(p.Study.Models) {
-			if !p.runs(p.Study.Models[pair[0]].Name) {
+			if !p.includes(p.Study.Models[pair[0]].Name) {
 				continue
 			}
 			a, b := p.find(pair[0]), p.find(pair[1])
 			if a == nil || b == nil {
-				continue // its failure is noted
+				continue // could not be opened, which is recorded as a failure
 			}
 			for _, d := range p.Data {
 				if err := p.addCellsBetween(a, b, d, spec); err != nil {
@@ -52,8 +53,8 @@ func (p *Plan) addCells() error {
 	return nil
 }
 
-// under is the data as a model sees them: the same each time.
-func (p *Plan) under(d *Data, m *Model) *Data {
+// dataFor returns the data as a model sees them. Equal arguments give the same pointer.
+func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.seen[key] == nil {
 		p.seen[key] = d.forModel(m.Net.Classes())
@@ -61,9 +62,9 @@ func (p *Plan) under(d *Data, m *Model) *Data {
 	return p.seen[key]
 }
 
-// addCellsOf adds the cells that concern one model.
+// addCellsOf adds the cells of one model on one data set.
 func (p *Plan) addCellsOf(m *Model, raw *Data) error {
-	d := p.under(raw, m)
+	d := p.dataFor(raw, m)
 	views := views(p.Study, d)
 	for _, spec := range p.Study.Measures {
 		if spec.Between.Given() {
@@ -72,11 +73,11 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 		var err error
 		switch method := spec.Method.(type) {
 		case measure.Measure:
-			err = each(views, func(v View) error { return p.addMeasure(m, d, v, method) })
+			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
 		case measure.Comparison:
-			err = each(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
+			err = forEachView(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
 		case procedure.Procedure:
-			err = each(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
 		}
 		if err != nil {
 			return err
@@ -85,23 +86,23 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	return nil
 }
 
-// addCellsBetween adds the cells that concern two models, or the layers of one among each other:
-// clean, and under each transformation of both models' inputs.
+// addCellsBetween adds the cells that compare two models, or the layers of one model with each
+// other: on clean inputs, and under each transformation of both models' inputs.
 func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) error {
 	if method, ok := spec.Method.(procedure.Procedure); ok {
-		return each(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+		return forEachView(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
-		d = p.under(d, a) // so that passes of the model's other cells serve these as well
+		d = p.dataFor(d, a) // shared with the model's other cells, so that one pass feeds all
 	}
 	views := views(p.Study, d)
 	if views[0].Name != "" {
 		views = append([]View{{}}, views...)
 	}
-	return each(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
+	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
-// add adds a cell, unless there is nothing to do in it.
+// add adds a cell and computes its key. A cell without work is dropped.
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
 		c.Key = c.key(p.Study)
@@ -109,7 +110,7 @@ func (p *Plan) add(c *Cell) {
 	}
 }
 
-// skip notes that a measure does not apply somewhere, once.
+// skip records once that a measure does not apply to a layer, or to the whole cell if layer is "".
 func (p *Plan) skip(c *Cell, layer, why string) {
 	s := scores.Skip{Model: c.ModelNames(), Layer: layer, Data: c.Data.Entry.Name, Measure: c.Method.Name(), Why: why}
 	if !slices.Contains(p.Skips, s) {
@@ -117,8 +118,8 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 	}
 }
 
-// addMeasure adds a cell with a task for each layer that its measure applies to, and notes what it
-// skips.
+// addMeasure adds a cell with a task for each layer that its measure applies to. The other layers
+// are recorded as skipped.
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()
@@ -130,7 +131,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		return p.failCell(c, d.mismatch)
 	}
 	classes := d.classNames(m.Net.Classes())
-	layers := m.Layers
+	layers := m.layers
 	if needs.Prediction {
 		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
 	}
@@ -140,7 +141,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), KeepSamples: p.Study.Samples,
 			Budget: int64(p.Study.Memory), Key: p.key(c),
 		}
-		why := v.whyImmovable(layer)
+		why := v.activationSkip(layer)
 		if why == "" {
 			why = meas.Skip(site)
 		}
@@ -151,7 +152,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		target := &siteTarget{measure: meas, model: m, site: site, moved: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
 		if p.stored {
-			site.Store = noStore{} // in place of that of a pass
+			site.Store = noStore{} // stands for the store that a pass will have
 		}
 		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
@@ -163,7 +164,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	return nil
 }
 
-// unmetNeed tells which need of a measure is not met, "" if all are.
+// unmetNeed returns why a requirement of a measure is not met, or "" if all are met.
 func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
@@ -178,18 +179,19 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	return ""
 }
 
-// whyImmovable tells why a view cannot move a layer's activations, "" where it can or has not to.
-func (v View) whyImmovable(layer onnx.Layer) string {
+// activationSkip returns why a view cannot transform a layer's activations, or "" if it can or if
+// it transforms inputs.
+func (v View) activationSkip(layer onnx.Layer) string {
 	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
 		return "a transformation of activations wants feature maps, and its axes are " + string(layer.Axes)
 	}
 	return ""
 }
 
-// key is what random draws inside the accumulators of a cell are keyed by.
+// key returns the key of the random draws inside the accumulators of a cell.
 func (p *Plan) key(c *Cell) measure.Key {
 	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 }
 
-// noStore stands for the store of a pass where only a measure's cost is asked for.
+// noStore is a placeholder for the store of a pass where only the cost of a measure is computed.
 type noStore struct{ measure.Store }

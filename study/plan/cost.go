@@ -9,22 +9,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Cost is what a plan asks of a model on some data, or of models that are compared.
+// A Cost is the estimated work of a plan for one model, or several compared models, on one data
+// set.
 type Cost struct {
-	Model    string        `json:"model"` // several, joined by ", ", where they are compared
+	Model    string        `json:"model"` // names of compared models are joined by ", "
 	Data     string        `json:"data"`
 	Samples  int           `json:"samples"`
 	Layers   int           `json:"layers"`
 	Cells    int           `json:"cells"`
 	Passes   int           `json:"passes"`
-	Forwards int64         `json:"forwards"`  // samples that the engine will run
-	Bytes    int64         `json:"bytes"`     // the most that accumulators hold at once
-	Engine   time.Duration `json:"engine_ns"` // of the forwards, by the speed of one batch that was tried
+	Forwards int64         `json:"forwards"`  // number of samples in all forward passes
+	Bytes    int64         `json:"bytes"`     // peak memory of the accumulators
+	Engine   time.Duration `json:"engine_ns"` // time of the forward passes, estimated from one timed batch
 }
 
-// Cost tells what the plan will cost, for each model and data set. It runs one batch of each.
-//
-// Cells that are done are left out.
+// Cost estimates the work of the plan, for each model and data set. It runs one batch of each.
+// Finished cells are left out.
 func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
 	b := &costTally{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[passOwner]time.Duration{}}
 	for _, pass := range Passes(p.Cells, Limits{ShareMemory(p.Study, o.Memory).Accumulators, o.Cores()}, o.Part) {
@@ -40,12 +40,12 @@ func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
 	return b.costs, nil
 }
 
-// A costTally adds up costs.
+// A costTally adds up the costs of passes and procedures.
 type costTally struct {
 	plan  *Plan
 	costs []Cost
-	lines map[string]int // of costs, by models and data
-	cells map[*Cell]bool // that have been counted
+	lines map[string]int // index into costs, by models and data
+	cells map[*Cell]bool // cells already counted
 	speed map[passOwner]time.Duration
 }
 
@@ -60,7 +60,7 @@ func (b *costTally) line(models string, d *Data) *Cost {
 	return &b.costs[i]
 }
 
-// count counts a cell once, on the line that first works at it.
+// count counts a cell the first time it is seen.
 func (b *costTally) count(c *Cost, cell *Cell) {
 	if !b.cells[cell] {
 		b.cells[cell] = true
@@ -82,7 +82,7 @@ func (b *costTally) addPass(ctx context.Context, p *Pass) error {
 	for _, m := range p.Models {
 		read, prediction := p.Layers(m)
 		layers += len(read)
-		per, err := b.try(ctx, m, p.Data(), read, prediction, batch)
+		per, err := b.timeBatch(ctx, m, p.Data(), read, prediction, batch)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (b *costTally) addPass(ctx context.Context, p *Pass) error {
 	return nil
 }
 
-// addProcedure adds a cell of a procedure, whose engine time is taken to be that of forward passes
+// addProcedure adds the cell of a procedure. Its engine time is estimated as that of forward passes
 // of its first model.
 func (b *costTally) addProcedure(ctx context.Context, cell *Cell) error {
 	c := b.line(cell.ModelNames(), cell.Data)
@@ -106,15 +106,15 @@ func (b *costTally) addProcedure(ctx context.Context, cell *Cell) error {
 	layers := job.A.Layers
 	prediction := len(layers) == 0 && cell.Model.Net.Classes() > 0
 	if len(layers) == 0 && !prediction {
-		return nil // there is nothing that a session could be opened for
+		return nil // no layer to read, so no session can be opened
 	}
-	per, err := b.try(ctx, cell.Model, cell.Data, layers, prediction, 8)
+	per, err := b.timeBatch(ctx, cell.Model, cell.Data, layers, prediction, 8)
 	c.Engine += per * time.Duration(forwards)
 	return err
 }
 
-// try measures the engine's time for one sample, once for each model and data set.
-func (b *costTally) try(ctx context.Context, m *Model, d *Data, layers []onnx.Layer, prediction bool, size int) (time.Duration, error) {
+// timeBatch returns the engine time for one sample, measured once for each model and data set.
+func (b *costTally) timeBatch(ctx context.Context, m *Model, d *Data, layers []onnx.Layer, prediction bool, size int) (time.Duration, error) {
 	key := passOwner{m, d}
 	if per, ok := b.speed[key]; ok {
 		return per, nil
@@ -136,7 +136,7 @@ func (b *costTally) try(ctx context.Context, m *Model, d *Data, layers []onnx.La
 	for i := range batch {
 		batch[i] = sample.Input
 	}
-	if err := session.Run(ctx, batch, buffers); err != nil { // the first run also prepares
+	if err := session.Run(ctx, batch, buffers); err != nil { // the first run includes one-time initialisation
 		return 0, err
 	}
 	start := time.Now()

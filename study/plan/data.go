@@ -11,19 +11,19 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Data is a data set of the study, opened; or that data set as one model sees it, with labels that
-// are its outputs.
+// Data is an opened data set of the study. A copy made for a model has the model's outputs as
+// labels.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
 	Layout measure.Layout
-	Order  []int // order[place] is a place in the source: a keyed permutation
+	Order  []int // a keyed permutation: Order[place] is an index into the source
 
-	Outputs    []int // outputs of the model that stay before the softmax; nil: all
-	mismatch   error // why the labels are no outputs of the model; nil: they are
+	Outputs    []int // outputs of the model that are kept before the softmax; nil: all
+	mismatch   error // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable *UnreadableSamples
 	Redrawn    *RedrawCounts
-	described  *map[int]dataset.Sample // by index; nil until somebody asks
+	described  *map[int]dataset.Sample // by index; filled by the first call of Describe
 }
 
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
@@ -40,7 +40,8 @@ func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n}, Redrawn: &RedrawCounts{}, described: new(map[int]dataset.Sample)}
 }
 
-// sound is what is known of the sounds before they are read; nil where the data are images.
+// sound returns the properties of the audio that are known before it is read, or nil if the data
+// are images.
 func (d *Data) sound(ctx context.Context) *dataset.Waveform {
 	s, err := dataset.Describe(ctx, d.Source, 0)
 	if err != nil {
@@ -49,8 +50,8 @@ func (d *Data) sound(ctx context.Context) *dataset.Waveform {
 	return s.Waveform
 }
 
-// size is the height and width of an image as it comes; zero where it cannot be read, and of
-// sounds.
+// size returns the height and width of the first readable image, in pixels. It is zero for audio,
+// and if no image can be read.
 func (d *Data) size(ctx context.Context) [2]int {
 	if d.sound(ctx) != nil {
 		return [2]int{}
@@ -62,7 +63,7 @@ func (d *Data) size(ctx context.Context) [2]int {
 	return [2]int{s.Input.Shape[1], s.Input.Shape[2]}
 }
 
-// Describe describes the samples of a data set by their index.
+// Describe returns the samples of a data set by index, without their inputs.
 func (d *Data) Describe(ctx context.Context) (map[int]dataset.Sample, error) {
 	if *d.described == nil {
 		by := map[int]dataset.Sample{}
@@ -81,9 +82,9 @@ func (d *Data) Describe(ctx context.Context) (map[int]dataset.Sample, error) {
 	return *d.described, nil
 }
 
-// firstReadable is a sample that can be read.
+// firstReadable returns the first sample that can be read, among the first eight.
 func (d *Data) firstReadable(ctx context.Context, f dataset.Frame) (sample dataset.Sample, err error) {
-	for _, place := range d.Order[:min(8, len(d.Order))] { // the first may be one that cannot be read
+	for _, place := range d.Order[:min(8, len(d.Order))] { // the first sample may be unreadable
 		if sample, err = d.Source.At(ctx, place, f); err == nil {
 			return sample, nil
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// FailureLog gathers the failures of a run.
+// A FailureLog collects the failures of a run. The zero FailureLog is empty.
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error
 }
 
-// Add notes a failure, once for each key.
+// Add records a failure and its cause, once for each key.
 func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	f.Error, f.When = strings.Join(strings.Fields(cause.Error()), " "), time.Now().UTC()
 	f.Host, _ = os.Hostname()
@@ -34,8 +34,8 @@ func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	return f
 }
 
-// fail notes that a model, a data set or a cell cannot be had, before any of the work. With
-// FailFast it is an error.
+// fail records that a model, a data set or a cell cannot be prepared. With FailFast it returns the
+// error.
 func (p *Plan) fail(f scores.Failure, err error) error {
 	if p.failFast {
 		return err
@@ -44,27 +44,27 @@ func (p *Plan) fail(f scores.Failure, err error) error {
 	return nil
 }
 
-// Failed lists the models and data that could not be opened, and the cells that cannot be made of
-// those that could.
+// Failed returns the failures of planning: models and data that could not be opened, and cells that
+// could not be made.
 func (p *Plan) Failed() []scores.Failure { return p.Failures.Failed }
 
-// failCell notes that a cell cannot be made.
+// failCell records that a cell cannot be made. With FailFast it returns the error.
 func (p *Plan) failCell(c *Cell, err error) error {
 	c.Key = c.key(p.Study)
 	names := "model " + c.Model.Entry.Name
-	if c.Other != nil {
-		names = "models " + c.Model.Entry.Name + " and " + c.Other.Entry.Name
+	if c.other != nil {
+		names = "models " + c.Model.Entry.Name + " and " + c.other.Entry.Name
 	}
 	return p.fail(c.FailureRecord(), spec.Within(names+" on "+c.Data.Entry.Name, err))
 }
 
-// FailureKey names a failure that concerns no single cell.
+// FailureKey returns the key of a failure that concerns a model or a data set instead of a cell.
 func FailureKey(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + "-" + hex.EncodeToString(sum[:12])
 }
 
-// FailureRecord is the record of the cell's failure, as far as the cell alone knows it.
+// FailureRecord returns the record of the cell's failure, with the fields that the cell knows.
 func (c *Cell) FailureRecord() scores.Failure {
 	id := c.Identity()
 	return scores.Failure{Key: c.Key, Model: id.Model, Other: id.OtherModel, Data: id.Data, Transform: id.Transform,

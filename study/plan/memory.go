@@ -8,45 +8,46 @@ import (
 )
 
 const (
-	maxBatch         = 64       // more no longer pays: activations leave the cache
-	activationMemory = 64 << 20 // for the bound outputs of a clean and a moved batch
-	imageMemory      = 96 << 20 // for images on their way to the engine
-	minWorkingMemory = 8 << 10  // bytes a sample that the engine uses inside
+	maxBatch         = 64       // larger batches gain nothing: activations no longer fit the cache
+	activationMemory = 64 << 20 // bytes for the outputs of a clean and a transformed batch
+	imageMemory      = 96 << 20 // bytes for images that wait for the engine
+	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 )
 
-// A memoryShares is the memory that a pass may take. It follows from the study's bound and from
-// what the process may hold at all; nothing but speed depends on it.
+// memoryShares divides the memory of a pass, in bytes. It follows from the study's bound and the
+// process's limit, and affects only speed.
 type memoryShares struct {
-	Accumulators int64 // of a pass; one that takes more by itself runs alone
+	Accumulators int64 // for a pass; a task that needs more runs alone
 	activations  int64
 	images       int64
 }
 
 const (
-	baseMemory  = 192 << 20 // for the program, its libraries and a model of moderate size
-	leastBuffer = 4 << 20   // below this a batch costs more than it saves
+	baseMemory = 192 << 20 // bytes for the program, its libraries and a model of moderate size
+	minBuffer  = 4 << 20   // bytes; a smaller batch costs more than it saves
 )
 
-// ShareMemory shares out the study's bound: by default a quarter of it again for activations. Where
-// the process may hold little, accumulators get half of that at most, and buffers a quarter.
+// ShareMemory divides the memory of a pass between accumulators, activations and images. The limit
+// is that of the process in bytes, 0 if it is not known. Under a limit accumulators get at most
+// half of the available memory, and each kind of buffer a quarter.
 func ShareMemory(s *spec.Study, limit int64) memoryShares {
 	memory := int64(s.Memory)
-	out := memoryShares{memory, min(activationMemory, max(memory/4, leastBuffer)), min(imageMemory, max(memory/8*3, leastBuffer))}
+	out := memoryShares{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}
 	if limit > 0 {
 		free := available(limit)
 		out.Accumulators = min(out.Accumulators, free/2)
-		out.activations = min(out.activations, max(free/8, leastBuffer))
-		out.images = min(out.images, max(free/8, leastBuffer))
+		out.activations = min(out.activations, max(free/8, minBuffer))
+		out.images = min(out.images, max(free/8, minBuffer))
 	}
 	return out
 }
 
-// available is what a limit leaves to a pass.
+// available returns how many bytes of a process limit a pass may use.
 func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
 
-// MemoryWarning warns of a study whose accumulators may hold more than the process may. The study's
-// bound is not changed for it: scores depend on it, since it decides which intervals can be
-// afforded.
+// MemoryWarning returns a warning if the study's memory bound exceeds the process limit, else "".
+// The bound itself is kept, because scores depend on it: it decides which intervals fit into
+// memory.
 func MemoryWarning(s *spec.Study, limit int64) string {
 	if limit <= 0 || int64(s.Memory) <= available(limit) {
 		return ""
@@ -55,8 +56,8 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 		s.Memory>>20, limit>>20)
 }
 
-// BatchSize chooses how many samples a run of the engine takes: as many as the buffers of all
-// models allow, since nothing but speed and memory depends on it.
+// BatchSize returns how many samples the engine runs at once: the most that the buffers of all
+// models allow. Only speed and memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, room memoryShares) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))
@@ -73,7 +74,7 @@ func BatchSize(s *spec.Study, p *Pass, room memoryShares) int {
 	}
 	batch := min(maxBatch, room.activations/activations, room.images/max(images, 1))
 	if block := int64(p.Data().Layout.Block); batch > block {
-		batch -= batch % block // so that measures that work by the block need not keep parts of it
+		batch -= batch % block // a multiple of the block, so that measures that work on blocks need not buffer parts
 	}
 	return int(max(1, min(batch, int64(p.Hi-p.lo))))
 }

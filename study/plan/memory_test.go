@@ -13,7 +13,7 @@ func TestMemoryIsSharedOut(t *testing.T) {
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the room is %+v", wide)
 	}
-	if narrow.Accumulators != 8<<20 || narrow.activations != leastBuffer || narrow.images != leastBuffer {
+	if narrow.Accumulators != 8<<20 || narrow.activations != minBuffer || narrow.images != minBuffer {
 		t.Errorf("with 64 MiB the room is %+v", narrow)
 	}
 	if MemoryWarning(s, 64<<20) == "" || MemoryWarning(s, 4<<30) != "" || MemoryWarning(s, 0) != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// openModel opens a model entry: graph, preprocessing, layers. Images are of the given size, and
-// sounds of the given length, where neither says which.
+// openModel opens a model entry: graph, preprocessing and layers. The size of images, and the
+// length of audio, are used if neither the model nor the preprocessing sets one.
 func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int, waveform *dataset.Waveform, o Options) (*Model, error) {
 	path, err := s.FindModel(ctx, entry)
 	if err != nil {
@@ -47,18 +47,19 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		return nil, entry.Place(err)
 	}
 	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
-		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: it is another model than the study was made for", path, m.SHA256(), entry.SHA256)
+		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
 	}
-	open := &Model{Entry: entry, Net: m, preprocess: pre, Layers: m.Layers()}
+	open := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers()}
 	if s.WantsPenultimate() {
-		if open.Layers, err = chosen(m, layers...); err == nil {
-			open.penultimate, err = chosen(m, "penultimate")
+		if open.layers, err = matchLayers(m, layers...); err == nil {
+			open.penultimate, err = matchLayers(m, "penultimate")
 		}
 	}
 	return open, err
 }
 
-// samplesOf is the length of the items of sounds at the rate of a model; 0 where they have none.
+// samplesOf returns the length of audio items in samples at the model's rate, or 0 if items have no
+// fixed length.
 func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	switch {
 	case waveform == nil:
@@ -69,29 +70,29 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	return int(math.Round(waveform.Seconds * float64(waveform.Rate)))
 }
 
-// chosen are the layers of an open model that patterns match.
-func chosen(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
+// matchLayers returns the layers of an open model that match the patterns.
+func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 	matched, err := m.Graph().Select(patterns...)
 	names := onnx.Names(matched)
 	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !slices.Contains(names, l.Name) }), err
 }
 
-// canonical is what the scores of a model depend on.
+// canonical returns the properties of a model that its scores depend on.
 func (m *Model) canonical() any {
 	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output, m.Entry.Scores}
 }
 
-// Model is a model of the study, opened.
+// A Model is an opened model of the study.
 type Model struct {
 	Entry      spec.Model
 	Net        *model.Model
 	preprocess model.Preprocess
-	Layers     []onnx.Layer // that the study chooses
+	layers     []onnx.Layer // layers chosen by the study
 
-	penultimate []onnx.Layer // one, where some measure wants it
+	penultimate []onnx.Layer // the penultimate layer, if some measure reads it
 }
 
-// knows finds a name that is no model of the study.
+// checkModelNames returns an error if a name is not that of a model of the study.
 func checkModelNames(s *spec.Study, models []string) error {
 	var names []string
 	for _, m := range s.Models {

@@ -7,10 +7,11 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forModel is the data as a model of the given number of classes sees them: labels are its outputs.
+// forModel returns the data as a model with the given number of classes sees them: labels are the
+// model's outputs.
 func (d *Data) forModel(classes int) *Data {
 	out := *d
-	out.described = new(map[int]dataset.Sample) // whose labels are this model's outputs
+	out.described = new(map[int]dataset.Sample) // filled anew, with the labels of this model
 	names := d.Source.Classes()
 	if names == nil || classes == 0 {
 		return &out
@@ -28,13 +29,13 @@ func (d *Data) forModel(classes int) *Data {
 		out.mismatch = d.Entry.Place(err)
 		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes))
 		if err != nil {
-			panic(err) // no label is always a label
+			panic(err) // cannot happen: a missing label is always accepted
 		}
 	}
 	return &out
 }
 
-// classNames are those of the predictions on these data.
+// classNames returns the class names of the predictions on these data.
 func (d *Data) classNames(classes int) []string {
 	if classes == 0 {
 		return nil

@@ -6,14 +6,14 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Part is one of several equal shares of the samples, counted from 1: shard 3 of 16. The zero
-// Part is all of them.
+// A Part is one of several equal shares (shards) of the samples, counted from 1, such as shard 3 of
+// 16. The zero Part is all samples.
 type Part struct {
 	Index int `json:"index"`
 	Of    int `json:"of"`
 }
 
-// ParsePart reads "3/16".
+// ParsePart parses a part such as "3/16".
 func ParsePart(s string) (Part, error) {
 	var p Part
 	var rest string
@@ -23,9 +23,10 @@ func ParsePart(s string) (Part, error) {
 	return p, nil
 }
 
-// Whole reports whether the part is everything.
+// Whole reports whether the part is all samples.
 func (p Part) Whole() bool { return p.Of <= 1 }
 
+// String returns the part as it stands in file names, such as "3of16", or "all".
 func (p Part) String() string {
 	if p.Whole() {
 		return "all"
@@ -33,8 +34,8 @@ func (p Part) String() string {
 	return fmt.Sprintf("%dof%d", p.Index, p.Of)
 }
 
-// Places returns the part's range of places, lo up to but without hi. It consists of whole blocks,
-// so that every shard's accumulators see the blocks that an undivided run sees.
+// Places returns the half-open range [lo, hi) of the part's places. It consists of whole blocks, so
+// that the accumulators of every shard see the same blocks as an undivided run.
 func (p Part) Places(l measure.Layout) (lo, hi int) {
 	if p.Whole() {
 		return 0, l.N

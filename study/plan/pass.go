@@ -8,47 +8,45 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Pass is one walk of models through data that feeds several tasks: the clean batch is run once,
-// then the batch under each view.
+// A Pass is one sweep over the samples of a data set that feeds several tasks. Each batch runs
+// clean once for all views, then under each view.
 type Pass struct {
 	owner  passOwner
 	Models []*Model
 	Views  []View
-	Tasks  [][]*Task // for each view
-	lo, Hi int       // places
-	Batch  int
-	cores  int // that feed accumulators side by side
+	Tasks  [][]*Task // Tasks[i] are those of Views[i]
+	lo, Hi int       // half-open range of places
+	Batch  int       // samples that the engine runs at once
+	cores  int       // goroutines that feed accumulators
 	Seed   uint64
 }
 
-// A Limits is the memory that the accumulators of a pass may hold, and how many cores feed them
-// side by side.
+// Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores
+// that feed them.
 type Limits struct {
 	Memory int64
 	Cores  int
 }
 
-// An passOwner is what the tasks of a pass have in common: some data, as a model sees them.
-// Comparisons of two models have no model of their own, so that a model that is compared with
-// several runs once for all of them.
+// A passOwner is what the tasks of a pass share: data as a model sees them. For comparisons of two
+// models the model is nil, so that one pass compares a model with several others.
 type passOwner struct {
 	model *Model
 	data  *Data
 }
 
 func (c *Cell) owner() passOwner {
-	if c.Other != nil && c.Other != c.Model {
+	if c.other != nil && c.other != c.Model {
 		return passOwner{nil, c.Data}
 	}
 	return passOwner{c.Model, c.Data}
 }
 
-// maxSessions is how many models one pass runs at most: each holds its weights, its activations and
-// the engine's memory.
+// maxSessions is the largest number of models in one pass. Each holds its weights, its activations
+// and memory of the engine.
 const maxSessions = 8
 
-// DropFailed takes out the tasks of cells that have been given up, and the models that nobody else
-// reads.
+// DropFailed removes the tasks of failed cells, and the models that no remaining task reads.
 func (p *Pass) DropFailed() {
 	p.Models = nil
 	for i, tasks := range p.Tasks {
@@ -59,9 +57,9 @@ func (p *Pass) DropFailed() {
 	}
 }
 
-// Passes groups unfinished tasks into passes whose accumulators fit a bound of memory. A view's
-// tasks stay together where they can, since each view of a pass costs one run of the engine and
-// each pass one more for the clean batch.
+// Passes groups unfinished tasks into passes whose accumulators fit the limits. It keeps the tasks
+// of a view together where possible: each view of a pass costs one forward pass per sample, and
+// each pass one more for the clean input.
 func Passes(cells []*Cell, b Limits, part Part) []*Pass {
 	var out []*Pass
 	for _, group := range groupByView(cells) {
@@ -102,9 +100,8 @@ func groupByView(cells []*Cell) []*viewTasks {
 	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
 }
 
-// draw is the trial whose draw moves the input: of what is not drawn, such as a fixed
-// transformation or pairs that somebody else made, all trials are views of one kind, and the engine
-// runs once for them.
+// draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
+// and for pairs, so that all their trials share one forward pass.
 func (v View) draw() int {
 	if v.Transform == nil || !transform.Random(v.Transform) {
 		return 0
@@ -112,8 +109,8 @@ func (v View) draw() int {
 	return v.Trial
 }
 
-// pack adds a view's tasks to the last pass while they fit, else to new ones, split by layers where
-// one view alone is too large.
+// pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
+// large for one pass is split by layers.
 func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
 	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
@@ -121,13 +118,13 @@ func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
 	if n := len(out); n > 0 && out[n-1].owner == g.owner && weigh(append(out[n-1].AllTasks(), g.tasks...)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
-	var used weight
+	var used memoryDemand
 	for _, t := range g.tasks {
 		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
 			p = &Pass{owner: g.owner, cores: b.Cores}
 			p.lo, p.Hi = part.Places(g.owner.data.Layout)
 			out = append(out, p)
-			used = weight{}
+			used = memoryDemand{}
 		}
 		if used.tasks == 0 {
 			p.Views = append(p.Views, g.view)
@@ -139,7 +136,7 @@ func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
 	return out
 }
 
-// canRun reports whether the pass with further tasks runs no more models than it may.
+// canRun reports whether the pass with further tasks keeps to maxSessions.
 func (p *Pass) canRun(tasks ...*Task) bool {
 	models := slices.Clone(p.Models)
 	for _, t := range tasks {
@@ -164,35 +161,36 @@ func addModels(models []*Model, t *Task) []*Model {
 	return models
 }
 
+// Data returns the data of the pass, with the labels of its model.
 func (p *Pass) Data() *Data { return p.owner.data }
 
 func (p *Pass) cost() int64 { return weigh(p.AllTasks()).bytes(p.cores) }
 
-// A weight is what the accumulators of some tasks may hold together, and one of them borrow at
-// most.
-type weight struct {
+// A memoryDemand is the memory of the accumulators of some tasks, in bytes: their sum, and the most
+// that one of them borrows while it is fed.
+type memoryDemand struct {
 	tasks         int
 	sum, borrowed int64
 }
 
-func (w weight) with(t *Task) weight {
-	return weight{w.tasks + 1, w.sum + t.cost, max(w.borrowed, t.Borrowed)}
+func (w memoryDemand) with(t *Task) memoryDemand {
+	return memoryDemand{w.tasks + 1, w.sum + t.cost, max(w.borrowed, t.Borrowed)}
 }
 
-// bytes counts a loan for each core that feeds a task.
-func (w weight) bytes(cores int) int64 { return w.sum + w.borrowed*int64(min(cores, w.tasks)) }
+// bytes returns the peak demand when the given number of cores feed tasks.
+func (w memoryDemand) bytes(cores int) int64 { return w.sum + w.borrowed*int64(min(cores, w.tasks)) }
 
-func weigh(tasks []*Task) (w weight) {
+func weigh(tasks []*Task) (w memoryDemand) {
 	for _, t := range tasks {
 		w = w.with(t)
 	}
 	return w
 }
 
-// AllTasks lists the pass's tasks.
+// AllTasks returns the tasks of all views.
 func (p *Pass) AllTasks() []*Task { return slices.Concat(p.Tasks...) }
 
-// Title names the models of the pass.
+// Title returns the names of the pass's models.
 func (p *Pass) Title() string {
 	var names []string
 	for _, m := range p.Models {
@@ -201,7 +199,7 @@ func (p *Pass) Title() string {
 	return strings.Join(names, ", ")
 }
 
-// Start is the first place that some task still wants.
+// Start returns the first place that some task has not been fed.
 func (p *Pass) Start() int {
 	at := p.Hi
 	for _, t := range p.AllTasks() {
@@ -210,11 +208,11 @@ func (p *Pass) Start() int {
 	return max(at, p.lo)
 }
 
-// CleanView stands for the clean batch where a view is meant.
+// CleanView is the index of the clean batch where an index of a view is expected.
 const CleanView = -1
 
-// Runs reports whether the engine must run a model on the clean batch, or on the batch under a
-// view.
+// Runs reports whether the engine must run a model on the batch under a view, or on the clean batch
+// for CleanView.
 func (p *Pass) Runs(m *Model, view int) bool {
 	wants := func(i int, moved bool) bool {
 		return slices.ContainsFunc(p.Tasks[i], func(t *Task) bool {
@@ -232,8 +230,7 @@ func (p *Pass) Runs(m *Model, view int) bool {
 	return false
 }
 
-// forwardsOf is the number of samples that the engine will run through a model: the clean view and
-// the moved ones.
+// forwardsOf returns the number of samples in the forward passes of one model.
 func (p *Pass) forwardsOf(m *Model) int64 {
 	runs := 0
 	for view := CleanView; view < len(p.Views); view++ {
@@ -244,7 +241,7 @@ func (p *Pass) forwardsOf(m *Model) int64 {
 	return int64(p.Hi-p.Start()) * int64(runs)
 }
 
-// Forwards is the number of samples that the engine will run.
+// Forwards returns the number of samples in all forward passes.
 func (p *Pass) Forwards() int64 {
 	var sum int64
 	for _, m := range p.Models {
@@ -253,10 +250,11 @@ func (p *Pass) Forwards() int64 {
 	return sum
 }
 
-// Moves reports whether the view needs a run of the engine beyond the clean one.
+// Moves reports whether the view needs a forward pass besides the clean one.
 func (v View) Moves() bool { return v.Name != "" && v.On != "activations" }
 
-// Layers are the tensors of a model that the pass reads, and whether it wants class scores.
+// Layers returns the layers of a model that the pass reads, and reports whether it reads class
+// scores.
 func (p *Pass) Layers(m *Model) (layers []onnx.Layer, prediction bool) {
 	for _, t := range p.AllTasks() {
 		for _, r := range t.Readings() {

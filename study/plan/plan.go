@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Plan is a study with its models and data opened: every cell that it asks for.
+// A Plan is a study with its models and data opened, and the list of its cells.
 type Plan struct {
 	Study *spec.Study
 	Cells []*Cell // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
@@ -20,17 +20,17 @@ type Plan struct {
 
 	Models []*Model
 	Data   []*Data
-	stored bool                // accumulators have a store
-	Only   []string            // models whose cells are planned; nil: all
+	stored bool                // accumulators may use a store on disk
+	Only   []string            // names of the models whose cells are planned; nil: all
 	seen   map[passOwner]*Data // the data as each model sees them
 
 	Stats    *telemetry.Stats
-	Failures FailureLog // what could not be opened
+	Failures FailureLog // models, data and cells that could not be prepared
 	failFast bool
 }
 
 // New opens the models and the data of a study and lists its cells. A model or a data set that
-// cannot be opened fails alone, and is among Failed, as long as there is something left to measure.
+// cannot be opened is listed by Failed. New returns an error if nothing is left to measure.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s, stored: true, Only: o.Only, failFast: o.FailFast, seen: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
@@ -61,7 +61,8 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	return p.addCells()
 }
 
-// openData opens all data. What cannot be opened is a failure, and an error where nothing can.
+// openData opens all data. Data that cannot be opened are recorded as failures; it is an error if
+// none can.
 func (p *Plan) openData(ctx context.Context, o Options) error {
 	for _, d := range p.Study.Data {
 		if err := ctx.Err(); err != nil {
@@ -89,9 +90,9 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 	return nil
 }
 
-// openModels opens the models that are wanted, as openData opens data.
+// openModels opens the wanted models, with failures handled as in openData.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var size [2]int // that of the first data, and of no others: a model of free size is measured at one size
+	var size [2]int // that of the first data: a model of free input size is measured at one size
 	var waveform *dataset.Waveform
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
 		size, waveform = p.Data[0].size(ctx), p.Data[0].sound(ctx)
@@ -105,10 +106,10 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		}
 		open, err := openModel(ctx, p.Study, m, size, waveform, o)
 		if err == nil {
-			err = p.fits(ctx, open)
+			err = p.checkInputs(ctx, open)
 		}
 		if err == nil {
-			err = p.oneSize(ctx, open)
+			err = p.checkImageSizes(ctx, open)
 		}
 		if err == nil {
 			p.Models = append(p.Models, open)
@@ -125,25 +126,25 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 	return nil
 }
 
-// runs reports whether the plan is to have the cells of a model, those that compare it with others
-// among them.
-func (p *Plan) runs(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
+// includes reports whether the plan holds the cells of a model, comparisons from that model
+// included.
+func (p *Plan) includes(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
 
-// isWanted reports whether a model must be opened: for its own cells, or because one that has some
-// is compared with it.
+// isWanted reports whether a model must be opened: for its own cells, or because a planned
+// comparison reads it.
 func (p *Plan) isWanted(model string) bool {
-	if p.runs(model) {
+	if p.includes(model) {
 		return true
 	}
 	names := p.Study.Models
 	return slices.ContainsFunc(p.Study.Measures, func(m spec.MeasureSpec) bool {
 		return slices.ContainsFunc(m.ModelPairs(names), func(pair [2]int) bool {
-			return names[pair[1]].Name == model && p.runs(names[pair[0]].Name)
+			return names[pair[1]].Name == model && p.includes(names[pair[0]].Name)
 		})
 	})
 }
 
-// find is an open model of the study by its index there; nil where it could not be opened.
+// find returns the open model with the given index in the study, or nil if it could not be opened.
 func (p *Plan) find(index int) *Model {
 	i := slices.IndexFunc(p.Models, func(m *Model) bool { return m.Entry.Name == p.Study.Models[index].Name })
 	if i < 0 {

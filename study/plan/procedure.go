@@ -16,25 +16,25 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// ProcedureRun is what a cell of a procedure does, in place of tasks.
+// A ProcedureRun is the work of a procedure's cell.
 type ProcedureRun struct {
 	Method procedure.Procedure
 	Job    procedure.Job
-	Scored []scores.Layer // set once it is done
+	Scored []scores.Layer // set when it is done
 }
 
 // addProcedure adds a cell of a procedure on one model, or on a and b.
 func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpec) error {
-	d := p.under(raw, a)
+	d := p.dataFor(raw, a)
 	method := spec.Method.(procedure.Procedure)
 	needs := method.Needs()
-	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: method}
+	c := &Cell{Model: a, other: b, Data: d, View: v, Method: method}
 	if why := unmetNeed(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
 	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
-	if why := v.whyUnusable(); needs.Transform && !ready && why != "" {
+	if why := v.procedureSkip(); needs.Transform && !ready && why != "" {
 		p.skip(c, "", why)
 		return nil
 	}
@@ -62,8 +62,9 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	return nil
 }
 
-// whyUnusable tells why a procedure that moves inputs cannot do so under the view, "" where it can.
-func (v View) whyUnusable() string {
+// procedureSkip returns why a procedure that transforms inputs cannot use the view, or "" if it
+// can.
+func (v View) procedureSkip() string {
 	switch {
 	case v.Name == "":
 		return "the study names no transformation"
@@ -75,8 +76,8 @@ func (v View) whyUnusable() string {
 	return ""
 }
 
-// checkNames finds settings that name what the data of a job do not have. Those that may be meant
-// for other data are wrong where none of the study has it.
+// checkNames returns an error if a setting names something that the job's data lack. A name that
+// may be meant for other data is accepted if some data of the study have it.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -93,16 +94,16 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
 }
 
-// job describes the job of a cell on some data, but for what a run adds to it.
+// job returns the job of a cell, without the fields that a run sets.
 func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, error) {
 	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.allValues}
 	var err error
-	if c.Other == nil {
+	if c.other == nil {
 		job.A.Layers = procedureLayers(spec, c.Model)
 		job.Pairs = diagonal(len(job.A.Layers))
 	} else {
-		job.B = c.Other.subject(p.under(raw, c.Other))
-		if job.A.Layers, job.B.Layers, job.Pairs, err = pairLayers(spec, c.Model, c.Other); err != nil {
+		job.B = c.other.subject(p.dataFor(raw, c.other))
+		if job.A.Layers, job.B.Layers, job.Pairs, err = pairLayers(spec, c.Model, c.other); err != nil {
 			return job, err
 		}
 	}
@@ -112,7 +113,7 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	}
 	source := c.Data.Source
 	if c.Data.mismatch != nil {
-		source = raw.Source // the labels are no outputs of the model, and still classes
+		source = raw.Source // the labels cannot be mapped to the model's outputs, but still name classes
 	}
 	job.Data, err = dataset.Subset(source, c.Data.Order[:n])
 	return job, err
@@ -122,7 +123,8 @@ func (m *Model) subject(d *Data) procedure.Subject {
 	return procedure.Subject{Name: m.Entry.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.Net, Outputs: d.Outputs}
 }
 
-// depends is what the scores of the work depend on besides what the cell says.
+// depends returns what the scores depend on besides the fields of the cell: samples and pairs of
+// layers.
 func (w *ProcedureRun) depends() []string {
 	out := []string{fmt.Sprintf("%d samples", w.Job.Data.Len())}
 	side := func(layers []onnx.Layer, i int) string {
@@ -137,16 +139,16 @@ func (w *ProcedureRun) depends() []string {
 	return out
 }
 
-// procedures are the cells that are done by procedures.
+// procedures returns the cells of procedures.
 func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the i-th of the procedures is done in the part: whole, since a
-// procedure cannot be divided.
+// includesProcedure reports whether the part runs the i-th procedure. A procedure is not divided
+// between parts.
 func (p Part) includesProcedure(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
 
-// Gather gathers scores by the layers that they concern, in the order in which these come first.
+// Gather groups scores by layer, in the order in which the layers first appear.
 func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error) {
 	var out []scores.Layer
 	at := map[[2]int]int{}
@@ -167,6 +169,8 @@ func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error)
 	return out, nil
 }
 
+// Layer returns layer a of the first model, paired with layer b of the second model if there is
+// one, without scores. A negative index leaves that layer out.
 func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	out := scores.Layer{Depth: scores.NoDepth}
 	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {
@@ -181,15 +185,15 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// SharedName tells what cells have in common that differ in nothing but the model that theirs is
-// held against.
+// SharedName returns a hash of the key and of the cell without its second model. It is equal for
+// cells that differ only in the second model.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
 	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))
 	return hex.EncodeToString(sum[:12])
 }
 
-// PendingProcedures are the cells that procedures of a part are still to do.
+// PendingProcedures returns the unfinished cells of procedures that belong to a part.
 func (p *Plan) PendingProcedures(part Part) []*Cell {
 	var out []*Cell
 	for i, c := range p.procedures() {

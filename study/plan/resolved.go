@@ -1,6 +1,6 @@
 package plan
 
-// Resolved is the text of the study as it was run, with the hashes of models and data.
+// Resolved returns the text of the study file with all defaults, and the hashes of models and data.
 func (p *Plan) Resolved() (string, error) {
 	for _, m := range p.Models {
 		m.Entry.SetSHA256(m.Net.SHA256())
@@ -11,8 +11,8 @@ func (p *Plan) Resolved() (string, error) {
 	return p.Study.Resolved()
 }
 
-// KeepHashes takes over the hashes of models that are not open here from the study as others have
-// resolved it.
+// KeepHashes copies the hashes of models that are not open in this plan from an earlier resolved
+// study.
 func (p *Plan) KeepHashes(resolved []byte) {
 	p.Study.KeepHashes(resolved, func(i int) bool { return p.find(i) != nil })
 }

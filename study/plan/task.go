@@ -11,33 +11,34 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Task is one accumulator's work in a cell: a measure at a layer, or a comparison of a grid of
-// layers.
+// A Task is the work of one accumulator in a cell: a measure at a layer, or a comparison of a grid
+// of layers.
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes that the accumulator may hold
-	Borrowed int64 // bytes that it borrows while it is fed
-	FullCost int64 // bytes that it may hold without a store
+	cost     int64 // bytes that the accumulator may hold, with the pass's store if there is one
+	Borrowed int64 // further bytes that it uses while it is fed
+	FullCost int64 // bytes that the accumulator may hold without a store
 
-	Seen   int         // places from 0 that need not be fed again
-	Saved  int         // the same of its state in the run folder; 0 where there is none
-	Scored *TaskScores // set once the task is finished
+	Seen   int         // number of places, from 0, that have been fed
+	Saved  int         // value of Seen in the state saved in the run folder; 0 if there is none
+	Scored *TaskScores // set when the task is finished
 }
 
-// A target is what a task measures. Everything that differs between measures and comparisons is in
-// it and in its accumulators.
+// A target is what a task measures. The differences between measures and comparisons are in its
+// implementations and in their accumulators.
 type target interface {
-	Name() string                              // tells the task from others of its cell
-	Depth() int                                // by which tasks are sorted; scores.NoDepth for what is no layer
-	Readings() []Reading                       // the tensors that its accumulator is fed with, in order
-	Open(s measure.Store) (Accumulator, error) // an empty accumulator, with a store or without (nil)
-	LayerCount() int                           // how many layers, or pairs of layers, get scores
-	depends() []string                         // what the scores depend on besides what the cell says: layers and their axes
-	where(err error) string                    // what of which model an error of the accumulator concerns
+	Name() string                              // unique within the cell
+	Depth() int                                // sort key of tasks; scores.NoDepth for a prediction
+	Readings() []Reading                       // inputs of the accumulator, in order
+	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
+	LayerCount() int                           // number of layers, or pairs of layers, with scores
+	depends() []string                         // part of the cell's key: layers and their axes
+	where(err error) string                    // where an error of the accumulator arose
 }
 
-// An Accumulator gathers what a task needs.
+// An Accumulator computes the scores of a task batch by batch. Join merges the accumulator of a
+// later part of the samples.
 type Accumulator interface {
 	Feed(at SampleIDs, z []tensor.Tensor) error // z: b x ... for each of the target's readings
 	Join(other Accumulator) error
@@ -46,15 +47,15 @@ type Accumulator interface {
 	encoding.BinaryUnmarshaler
 }
 
-// SampleIDs identify the samples of a batch.
+// SampleIDs are the places, source indices and labels of the samples of a batch.
 type SampleIDs struct {
-	Place []int // in the order of the layout
+	Place []int // position in the order of the layout
 	Index []int // in the source
 	Label []int
 }
 
-// A Reading is a tensor that a pass reads: a layer of a model, or the log-probabilities that it
-// predicts, on x or on T(x).
+// A Reading is one tensor that a pass reads: activations of a layer or log-probabilities, on the
+// clean input x or on T(x).
 type Reading struct {
 	Model *Model
 	Layer onnx.Layer // the zero Layer: log-probabilities
@@ -64,14 +65,14 @@ type Reading struct {
 // IsPrediction reports whether the reading is of log-probabilities.
 func (r Reading) IsPrediction() bool { return r.Layer.Name == "" }
 
-// TaskScores is a task's outcome.
+// TaskScores are the results of a task.
 type TaskScores struct {
 	Layers  []scores.Layer
-	Samples []measure.SampleScore // where the study keeps them
+	Samples []measure.SampleScore // only if the study keeps them
 }
 
-// FirstLayer is where the task stands, for the record of its failure: a layer, or the first of a
-// grid; "" for a prediction.
+// FirstLayer returns the name of the task's layer for the record of a failure. It is empty for
+// predictions and for grids of several pairs.
 func (t *Task) FirstLayer() string {
 	if r := t.Readings(); len(r) > 0 && t.LayerCount() == 1 {
 		return r[0].Layer.Name
@@ -79,7 +80,7 @@ func (t *Task) FirstLayer() string {
 	return ""
 }
 
-// Explain says where in the study an accumulator's error arose.
+// Explain adds the layer, model, data and transformation to an accumulator's error.
 func (t *Task) Explain(err error) error {
 	where := fmt.Sprintf("%s on %s", t.where(err), t.Cell.Data.Entry.Name)
 	var bad *measure.NonFinite
@@ -90,7 +91,7 @@ func (t *Task) Explain(err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// Compute computes a task's scores.
+// Compute returns the task's scores, from its accumulator.
 func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	out, err := acc.Finish()
 	if err != nil {
@@ -99,12 +100,12 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is a measure at a layer, or of the prediction.
+// A siteTarget is the target of a measure at a layer, or of the prediction.
 type siteTarget struct {
 	measure measure.Measure
 	model   *Model
 	site    measure.Site
-	moved   bool // the cell's view moves something
+	moved   bool // the cell has a transformation
 }
 
 func (s *siteTarget) Name() string    { return s.site.Layer.Name }
@@ -172,8 +173,7 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// StateWriter is the accumulator of a measure that writes its state piece by piece; nil where it
-// does not.
+// StateWriter returns the measure's accumulator if it can write its state piece by piece, else nil.
 func StateWriter(acc Accumulator) measure.StateWriter {
 	if site, ok := acc.(*siteAccumulator); ok {
 		if large, ok := site.Accumulator.(measure.StateWriter); ok {
@@ -183,7 +183,8 @@ func StateWriter(acc Accumulator) measure.StateWriter {
 	return nil
 }
 
-// ScoredLayer is the layer that a measure's task is about.
+// ScoredLayer returns the layer of a measure's task. It is the zero Layer for predictions and
+// comparisons.
 func (t *Task) ScoredLayer() onnx.Layer {
 	if s, ok := t.target.(*siteTarget); ok {
 		return s.site.Layer

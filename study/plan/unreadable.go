@@ -13,13 +13,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// UnreadableSamples gathers the samples that could not be read.
+// UnreadableSamples is the set of samples of a data set that could not be read. It is safe for
+// concurrent use.
 type UnreadableSamples struct {
-	n  int // samples of the data
+	n  int // number of samples of the data
 	mu sync.Mutex
 	by map[string]bool
 }
 
+// Add adds the names of samples.
 func (u *UnreadableSamples) Add(names ...string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,7 +33,8 @@ func (u *UnreadableSamples) Add(names ...string) {
 	}
 }
 
-// NoteUnreadable takes down a sample that cannot be read; that they are too many is an error.
+// NoteUnreadable records a sample that cannot be read. It returns an error if there are too many of
+// them.
 func (d *Data) NoteUnreadable(bad *dataset.BadSample) error {
 	d.Unreadable.Add(bad.Name)
 	if err := d.Unreadable.TooMany(bad.Name, bad.Err); err != nil {
@@ -40,7 +43,7 @@ func (d *Data) NoteUnreadable(bad *dataset.BadSample) error {
 	return nil
 }
 
-// Names are sorted.
+// Names returns the names in sorted order.
 func (u *UnreadableSamples) Names() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,8 +55,8 @@ func (u *UnreadableSamples) Names() []string {
 	return out
 }
 
-// TooMany is the error of more than 1 % unreadable samples, with the name and the cause of one of
-// them.
+// TooMany returns an error if more than 1 % of the samples are unreadable. The error names one of
+// them and its cause.
 func (u *UnreadableSamples) TooMany(name string, cause error) error {
 	n := len(u.Names())
 	if float64(n) <= math.Floor(float64(u.n)/100) {
@@ -62,17 +65,16 @@ func (u *UnreadableSamples) TooMany(name string, cause error) error {
 	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; one is %s: %w", n, u.n, name, cause)
 }
 
-// RedrawCounts counts the values of transformations that were drawn again, by the transformation's
-// name.
+// RedrawCounts counts rejected draws of transformation parameters, by the transformation's name. It
+// is safe for concurrent use.
 type RedrawCounts struct {
 	mu   sync.Mutex
-	by   map[string]*[2]int // thrown away, and draws in all
-	jobs map[string]bool    // whose draws are counted
+	by   map[string]*[2]int // rejected draws, and all draws
+	jobs map[string]bool    // trials and transformations already counted
 }
 
-// AddJob counts what the samples of a procedure's job are drawn. Several measures move them by the
-// same draws, and what they are kept as comes without a draw, so that each transformation is
-// counted once for a trial.
+// AddJob counts the draws for the samples of a procedure's job. Several measures share the same
+// draws, so each transformation is counted once per trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return
@@ -91,13 +93,14 @@ func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	for v := range j.Transform.Values {
 		for i := range j.Data.Len() {
 			s, err := dataset.Describe(ctx, j.Data, i)
-			if err == nil { // one that cannot be read is moved by nothing
+			if err == nil { // unreadable samples are not transformed
 				r.Add(j.Transform.Name, transform.RejectedDraws(j.Transform.Draw(j.Key, v, s.Index)))
 			}
 		}
 	}
 }
 
+// Add counts one accepted draw, and the given number of rejected ones.
 func (r *RedrawCounts) Add(name string, again int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +114,8 @@ func (r *RedrawCounts) Add(name string, again int) {
 	r.by[name][1] += 1 + again
 }
 
-// Warnings are sentences for the record of a run.
+// Warnings returns sentences for the record of a run, one for each transformation with rejected
+// draws.
 func (r *RedrawCounts) Warnings(data string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

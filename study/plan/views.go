@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// each calls f for each view until it fails.
-func each(views []View, f func(View) error) error {
+// forEachView calls f for each view and stops at the first error.
+func forEachView(views []View, f func(View) error) error {
 	for _, v := range views {
 		if err := f(v); err != nil {
 			return err
@@ -16,8 +16,8 @@ func each(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews are the runs of a procedure: one for each trial, and where it wants a
-// transformation one for each of them.
+// procedureViews returns the views of a procedure: one for each trial, and one for each
+// transformation if it takes one.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	subjects := []View{{}}
 	switch {
@@ -39,18 +39,18 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	return out
 }
 
-// hasTrajectories reports whether the samples of a source become others without a transformation.
+// hasTrajectories reports whether a source varies its samples by itself, without a transformation.
 func hasTrajectories(src dataset.Source) bool {
 	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
 
-// procedureView is the transformation with all its values.
+// procedureView returns the view of a transformation with all its values.
 func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: t.CanonicalForm(), allValues: t.AllValues()}
 }
 
-// views lists the ways in which the inputs of a data set are moved: one that moves nothing where
-// there is no other. Pairs bring their own.
+// views returns the views of a data set: all values and trials of the study's transformations, or
+// the zero View if it has none. Data that are pairs have one view per trial.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
 	if d.Entry.Pairs != nil {

@@ -2,25 +2,25 @@ package plan
 
 import "slices"
 
-// ModelWork is what is left of a study for one model to do: its own cells, and those that compare
-// it with later models. It is what Run does with Options.Only naming that model.
+// ModelWork is the remaining work of a study for one model: its own cells, and its comparisons with
+// other models. A run with Options.Only set to the model does this work.
 type ModelWork struct {
 	Model      string
 	Cells      int
 	Passes     int
-	Forwards   int64 // samples that the engine will run
-	Bytes      int64 // the most that accumulators hold at once
-	Blocks     int   // the most parts that have samples: those of the largest data set
-	Parameters int64 // of the model
-	InputBytes int64 // of an image as the model takes it
+	Forwards   int64 // number of samples in all forward passes
+	Bytes      int64 // peak memory of the accumulators
+	Blocks     int   // number of blocks of the largest data set: the largest useful number of parts
+	Parameters int64 // number of parameters of the model
+	InputBytes int64 // size of one input of the model
 }
 
-// Work tells what each model of the plan has to do, in the order of the study, without running
-// anything. Cells that are done are left out.
+// Work returns the remaining work of each model, in the order of the study, without running
+// anything. Finished cells are left out.
 func (p *Plan) Work(o Options) []ModelWork {
 	var out []ModelWork
 	for _, m := range p.Models {
-		if !p.runs(m.Entry.Name) {
+		if !p.includes(m.Entry.Name) {
 			continue
 		}
 		w := ModelWork{Model: m.Entry.Name, Parameters: m.Net.Graph().Parameters(), InputBytes: m.Net.InputBytes()}

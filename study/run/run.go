@@ -32,10 +32,10 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 		return nil, err
 	}
 	defer plan.Close()
-	return Execute(ctx, plan, folder, o)
+	return execute(ctx, plan, folder, o)
 }
 
-func Execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
+func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
 	w, err := rundir.NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (f *feeder) prepare(ctx context.Context) *stream {
 
 func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 	start := f.Start()
-	w := f.newWindow(ctx, f.Data().Order[start:f.Hi])
+	w := f.newSampleReader(ctx, f.Data().Order[start:f.Hi])
 	defer w.stop()
 	for at := start; at < f.Hi; at += f.Batch {
 		end := min(at+f.Batch, f.Hi)
@@ -117,7 +117,7 @@ type sampleReader struct {
 	stops  []func()
 }
 
-func (f *feeder) newWindow(ctx context.Context, indices []int) *sampleReader {
+func (f *feeder) newSampleReader(ctx context.Context, indices []int) *sampleReader {
 	w := &sampleReader{feeder: f, frames: f.frames()}
 	for _, frame := range w.frames {
 		next, stop := iter.Pull2(dataset.Read(ctx, f.Data().Source, indices, frame, dataset.ReadOptions{}))

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// CompleteCell writes a cell's record once all its layers have scores.
+// CompleteCell writes a cell's record and removes its states, if all its layers have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
 		return nil
@@ -26,7 +26,7 @@ func (r *Writer) CompleteCell(c *plan.Cell) error {
 	return nil
 }
 
-// cellDone notes that the folder holds the record of a cell.
+// cellDone marks a cell as finished.
 func (r *Writer) cellDone(c *plan.Cell) {
 	c.Done = true
 	r.Stats.Finished.Add(1)

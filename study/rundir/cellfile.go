@@ -12,14 +12,14 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A finishedFile is a finished task in a state file.
+// A finishedFile is the payload of a finished task in a state file.
 type finishedFile struct {
-	Cell    scores.Cell // of this task's layers alone
+	Cell    scores.Cell // only the layers of this task
 	Samples []sampleFile
 }
 
-// A sampleFile is one statistic's values for samples; JSON has no NaN, so such samples are left
-// out.
+// A sampleFile holds one statistic's values for samples. Values that are not finite are left out,
+// because JSON cannot represent them.
 type sampleFile struct {
 	Statistic string
 	Index     []int
@@ -74,11 +74,11 @@ func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
-// samplesSuffix ends the name of the file beside a record that holds values for samples.
+// samplesSuffix is the end of the name of a cell's file of per-sample values.
 const samplesSuffix = ".samples.json"
 
-// writeCell writes the record of a finished cell, and its samples first, so that a record is never
-// without them.
+// writeCell writes the record of a finished cell. The per-sample values are written first, so that
+// a record never lacks them.
 func (f Folder) writeCell(c *plan.Cell) error {
 	record := c.Identity()
 	record.Layers = c.ScoredLayers()
@@ -97,7 +97,7 @@ func (f Folder) writeCell(c *plan.Cell) error {
 	return scores.WriteCell(f.cell(c), record)
 }
 
-// readCell reads a cell's record. One of another identity than its name promises is an error.
+// readCell reads a cell's record. It returns an error if the record is that of another cell.
 func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
 	got, err := scores.ReadCell(f.cell(c))
 	if err != nil {
@@ -115,7 +115,7 @@ func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
 	return got, nil
 }
 
-// sameCell compares all that names a cell.
+// sameCell reports whether two records name the same cell.
 func sameCell(a, b scores.Cell) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
 		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure

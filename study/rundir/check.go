@@ -19,37 +19,38 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Finding is something about a file of a run folder.
+// A Finding is a problem with a file of a run folder, or a note about it.
 type Finding struct {
 	File   string `json:"file"` // relative to the folder
 	Kind   string `json:"kind"` // damaged, foreign, temporary, unwanted, lacking, old or unknown
 	Why    string `json:"why"`
-	Note   bool   `json:"note,omitempty"`   // it harms nobody
-	Mended string `json:"mended,omitempty"` // what was done about it
+	Note   bool   `json:"note,omitempty"`   // needs no repair
+	Mended string `json:"mended,omitempty"` // the repair that was made
 }
 
 // Kinds of findings.
 const (
-	Damaged   = "damaged"   // cut short or altered
-	Foreign   = "foreign"   // no file of a run, or that of another cell than its name says
+	Damaged   = "damaged"   // truncated or altered
+	Foreign   = "foreign"   // not a file of a run, or the file of another cell than its name says
 	Temporary = "temporary" // left by a run that was killed
-	Unwanted  = "unwanted"  // of work that is done
-	Lacking   = "lacking"   // not there, or not as what it is made of says
-	Old       = "old"       // good, and of no cell of the study as it stands
-	Unknown   = "unknown"   // cannot be told, since the study cannot be opened
+	Unwanted  = "unwanted"  // belongs to finished work
+	Lacking   = "lacking"   // missing, or different from the cells that it is made from
+	Old       = "old"       // valid, but of no cell of the current study
+	Unknown   = "unknown"   // cannot be checked, because the study cannot be opened
 )
 
-// aside is where what is wrong is moved.
+// aside is the folder that Check moves bad files to.
 const aside = "aside"
 
-// Check looks at every file of a run folder: cells, states and failures that are cut short, foreign
-// or of no use, temporary files, tables that do not say what the cells say. With fix it mends what
-// it finds: what is wrong is moved into the folder aside, temporary files and what is of no use any
-// more are removed, tables are written again. A good cell is never touched, and running the study
-// again does what is missing.
+// Check examines every file of a run folder. It reports damaged and foreign records, states and
+// failures, files of finished work, temporary files, and tables that differ from the cells.
 //
-// It opens the study of the folder to know which cells are wanted; where that cannot be done it
-// looks at the files alone, and says so.
+// With fix it repairs what it finds: bad files are moved into the folder aside, temporary and
+// unwanted files are removed, and tables are written again. It never touches a valid cell. Running
+// the study again computes what is missing.
+//
+// Check opens the folder's study to know which cells are wanted. If that fails, it examines the
+// files alone and notes this.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -75,13 +76,13 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	return c.found, nil
 }
 
-// A checker goes through a folder.
+// A checker examines one run folder.
 type checker struct {
 	folder Folder
 	fix    bool
-	plan   *plan.Plan // nil where the study cannot be opened
+	plan   *plan.Plan // nil if the study cannot be opened
 	wanted map[string]*plan.Cell
-	good   map[string]bool // keys of cells whose record is good
+	good   map[string]bool // keys of cells with a valid record
 	found  []Finding
 }
 
@@ -98,7 +99,7 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) {
 		c.plan = nil
 	}
 	if err != nil {
-		c.note("study.yaml", Unknown, "which cells are wanted cannot be told: "+err.Error())
+		c.note("study.yaml", Unknown, "cannot list the cells of the study: "+err.Error())
 		return
 	}
 	c.wanted = map[string]*plan.Cell{}
@@ -107,11 +108,12 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) {
 	}
 }
 
+// note adds a finding that needs no repair.
 func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// report notes what is wrong with a file and, where that is asked for, mends it.
+// report adds a finding and, with fix, calls mend to repair the file.
 func (c *checker) report(file, kind, why string, mend func(file string) (string, error)) error {
 	f := Finding{File: file, Kind: kind, Why: why}
 	var err error
@@ -122,7 +124,7 @@ func (c *checker) report(file, kind, why string, mend func(file string) (string,
 	return err
 }
 
-// moveAside moves a file where nobody reads it.
+// moveAside moves a file into the folder aside.
 func (c *checker) moveAside(file string) (string, error) {
 	to := filepath.Join(aside, file)
 	if err := os.MkdirAll(filepath.Dir(c.folder.Path(to)), 0o777); err != nil {
@@ -143,12 +145,12 @@ func (c *checker) record() error {
 	return nil
 }
 
-// temporaries finds what runs that were killed left. What a living run may still write is left
-// alone.
+// temporaries reports the temporary files of killed runs. Recent files may belong to a run in
+// progress and are left alone.
 func (c *checker) temporaries() error {
 	now, err := folderClock(c.folder.Path("cells"))
 	if err != nil {
-		return nil // a folder that cannot be written has no runs
+		return nil // no run can write to the folder
 	}
 	for _, sub := range []string{"", "cells", "states", "failures", "shared"} {
 		files, _ := c.folder.list(sub, ".", "")
@@ -172,7 +174,7 @@ var (
 	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
 )
 
-// files lists a part of the folder without what is temporary.
+// files returns the names in a subfolder, temporary files excepted.
 func (c *checker) files(sub string) ([]string, error) {
 	entries, err := os.ReadDir(c.folder.Path(sub))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +194,7 @@ func (c *checker) cells() error {
 	if err != nil {
 		return err
 	}
-	// Records before what stands beside them, which is judged by them.
+	// Records first: the checks of the other files of a cell depend on them.
 	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	for _, name := range names {
 		if err := c.cell(name); err != nil {
@@ -210,10 +212,10 @@ func (c *checker) cell(name string) error {
 	}
 	key, cell := m[1], c.wanted[m[1]]
 	if m[2] != ".json" {
-		return c.beside(file, key, m[2])
+		return c.cellTable(file, key, m[2])
 	}
 	if _, err := scores.ReadCell(c.folder.Path(file)); err != nil {
-		return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 	}
 	switch {
 	case cell != nil:
@@ -227,9 +229,9 @@ func (c *checker) cell(name string) error {
 	return nil
 }
 
-// beside looks at what belongs to a cell besides its record: its per-sample values, and what was
-// found of units. Where that is damaged the cell is not whole, and is done again.
-func (c *checker) beside(file, key, suffix string) error {
+// cellTable checks a file of per-sample values, units or curves that belongs to a cell. If it is
+// damaged, the cell's record is moved aside too, so that the cell is computed again.
+func (c *checker) cellTable(file, key, suffix string) error {
 	if !c.good[key] {
 		return c.report(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
 	}
@@ -249,10 +251,10 @@ func (c *checker) beside(file, key, suffix string) error {
 	if err := c.report(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
 		return err
 	}
-	return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+	return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 }
 
-// readJSONFile reads per-sample values.
+// readJSONFile reads a file of per-sample values and discards them.
 func readJSONFile(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -262,8 +264,9 @@ func readJSONFile(path string) error {
 	return json.Unmarshal(raw, &values)
 }
 
-// trimmed is an error without the path that the finding names already.
-func trimmed(err error, path string) string {
+// trimPath returns the text of an error without the path of the file, which the finding already
+// names.
+func trimPath(err error, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "reading "), path), ": ")
 }
 
@@ -288,7 +291,7 @@ func (c *checker) state(name string) error {
 		return nil
 	}
 	if err != nil {
-		return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 	}
 	defer f.close()
 	cell := c.wanted[m[1]]
@@ -300,15 +303,15 @@ func (c *checker) state(name string) error {
 	case c.plan != nil && cell == nil:
 		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
 	case cell != nil && cell.Procedure == nil:
-		if err := readable(cell, f); err != nil {
-			return c.report(file, Damaged, trimmed(err, c.folder.Path(file)), c.moveAside)
+		if err := checkState(cell, f); err != nil {
+			return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 		}
 	}
 	return nil
 }
 
-// readable reads all that a state holds of a cell.
-func readable(c *plan.Cell, f *stateFile) error {
+// checkState reads every task of a cell that a state file holds.
+func checkState(c *plan.Cell, f *stateFile) error {
 	for _, t := range c.Tasks {
 		e := f.entry(t.Name())
 		if e == nil {
@@ -348,14 +351,14 @@ func (c *checker) failures() error {
 			err = c.report(file, Unwanted, "its cell is done", c.remove)
 		default:
 			if _, bad := scores.ReadFailure(c.folder.Path(file)); bad != nil {
-				err = c.report(file, Damaged, trimmed(bad, c.folder.Path(file)), c.moveAside)
+				err = c.report(file, Damaged, trimPath(bad, c.folder.Path(file)), c.moveAside)
 			}
 		}
 	}
 	return err
 }
 
-// tables compares scores.csv of a run that has all its cells with what they say.
+// tables compares scores.csv with the cells, if the run is finished and has all of them.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	if c.plan == nil || err != nil || record.Finished == nil {
@@ -364,7 +367,7 @@ func (c *checker) tables() error {
 	var cells []scores.Cell
 	for _, cell := range c.plan.Cells {
 		if !c.good[cell.Key] {
-			return nil // the run is to be started again, and writes them then
+			return nil // the next run computes the cell and writes the tables
 		}
 		one, err := c.folder.readCell(cell)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A checkpoint is what the folder keeps of a cell of a procedure, or for several.
+// A checkpoint is the file of the run folder that a procedure saves its progress in, for one cell
+// or shared by several.
 type checkpoint struct {
 	r    *Writer
 	c    *plan.Cell
@@ -61,12 +62,13 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 	return nil
 }
 
-// Checkpoint is what the folder keeps of a cell of a procedure.
+// Checkpoint returns the checkpoint of a procedure's cell.
 func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
 	return &checkpoint{r, c, r.Folder.state(c, plan.Part{})}
 }
 
-// SharedCheckpoint is what the folder keeps for the cells that have the key in common.
+// SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
+// equal.
 func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
 	return &checkpoint{r, c, r.Folder.shared(r.Plan.SharedName(c, key))}
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Failures is the error of a run that went to its end but could not do all of its work. What could
-// be done stands in the run folder; each failure has a file under failures/, and running the study
-// again tries what failed once more.
+// Failures is the error of a run that finished but in which some cells, models or data failed. The
+// results of the others are in the run folder. Each failure has a file under failures/. Running the
+// study again retries what failed.
 type Failures struct {
 	Failed      []scores.Failure
 	Done, Cells int
 	causes      []error
 }
 
+// Error implements error.
 func (e *Failures) Error() string {
 	if len(e.Failed) == 1 {
 		return e.causes[0].Error()
@@ -26,11 +27,11 @@ func (e *Failures) Error() string {
 	return fmt.Sprintf("%d failures, %d of %d cells are done; the first: %v", len(e.Failed), e.Done, e.Cells, e.causes[0])
 }
 
-// Unwrap lets errors.As find the cause of any of them.
+// Unwrap returns the causes of all failures, for errors.Is and errors.As.
 func (e *Failures) Unwrap() []error { return e.causes }
 
-// FailCell gives a cell up: it keeps the error, what was being worked on and what the run said
-// last, and the rest goes on. With FailFast the error is returned and ends the run.
+// FailCell records the failure of a cell: the error, the inputs in progress and the last log lines.
+// The run continues with the other cells. With FailFast it returns the error, which ends the run.
 func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause error) error {
 	if r.Options.FailFast {
 		return cause
@@ -54,7 +55,7 @@ func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause err
 	return nil
 }
 
-// Outcome is the error of a run that came to its end.
+// Outcome returns a *Failures if anything failed in the run, else nil.
 func (r *Writer) Outcome() error {
 	if len(r.failures.Failed) == 0 {
 		return nil
@@ -68,7 +69,8 @@ func (r *Writer) Outcome() error {
 	return e
 }
 
-// openFailures carries over what the plan could not open, and forgets what it could open this time.
+// openFailures writes the failures of the plan, and removes those of earlier runs for models and
+// data that could be opened now.
 func (r *Writer) openFailures() error {
 	for i := range r.failures.Failed {
 		if err := r.Folder.writeFailure(r.failures.Failed[i]); err != nil {
@@ -95,8 +97,8 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
 }
 
-// RemoveFailures forgets the failures of a key, those of its shards among them. One that cannot be
-// removed harms nobody.
+// RemoveFailures removes the failure files of a key, those of its shards included. Errors are
+// ignored.
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {
@@ -104,7 +106,7 @@ func (f Folder) RemoveFailures(key string) {
 	}
 }
 
-// clearFailures forgets the failures of all cells that are done.
+// clearFailures removes the failure files of all finished cells.
 func (f Folder) clearFailures(cells []*plan.Cell) {
 	files, _ := f.list("failures", "", ".json")
 	if len(files) == 0 {
@@ -121,7 +123,7 @@ func (f Folder) clearFailures(cells []*plan.Cell) {
 	}
 }
 
-// partFailures lists what shards have noted of a cell.
+// partFailures returns the failures that shards have recorded for a cell.
 func (f Folder) partFailures(key string) []scores.Failure {
 	files, _ := f.list("failures", key+".", ".json")
 	var out []scores.Failure

@@ -18,12 +18,12 @@ import (
 // A Folder is a run folder.
 type Folder struct{ dir string }
 
-// Create makes the folder and finds out, before any work is done, that it can be written.
+// Create makes the folder and checks, before any work is done, that it can be written.
 func Create(dir string) (Folder, error) {
 	f := Folder{dir}
 	for _, sub := range []string{"cells", "states"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
-			return f, fmt.Errorf("the run folder: %w", err)
+			return f, fmt.Errorf("creating the run folder: %w", err)
 		}
 	}
 	now, err := folderClock(filepath.Join(dir, "cells"))
@@ -34,8 +34,8 @@ func Create(dir string) (Folder, error) {
 	return f, nil
 }
 
-// folderClock is the time by the clock that stamps the files of a folder. That it cannot be written
-// is an error.
+// folderClock returns the current time by the clock that stamps the folder's files. It returns an
+// error if the folder cannot be written.
 func folderClock(dir string) (time.Time, error) {
 	probe, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
@@ -52,12 +52,12 @@ func folderClock(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// staleAfter is how old a temporary file is that no living run still writes.
+// staleAfter is the age from which a temporary file belongs to no run in progress.
 const staleAfter = time.Hour
 
-// removeStale removes the temporary files of runs that were killed. One that cannot be removed
-// harms nobody. now is by the clock that stamps the folder's files: this machine's may be hours
-// from it, and a living run's file would look old.
+// removeStale removes the temporary files of killed runs. Errors are ignored. The time now is by
+// the clock that stamps the folder's files: the local clock may differ by hours, and files in use
+// would look stale.
 func (f Folder) removeStale(now time.Time) {
 	for _, sub := range []string{"", "cells", "states", "shared"} {
 		files, _ := f.list(sub, ".", ".tmp")
@@ -69,8 +69,8 @@ func (f Folder) removeStale(now time.Time) {
 	}
 }
 
-// list finds the files of a part of the folder by how their names start and end. Unlike a glob it
-// does not mind what the folder itself is called.
+// list returns the files of a subfolder whose names have the given prefix and suffix. Unlike a glob
+// it works for every name of the folder itself.
 func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(sub))
 	var out []string
@@ -82,14 +82,14 @@ func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	return out, err
 }
 
+// Path returns the path of a file in the folder.
 func (f Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
 }
 
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
-// state is where a cell's state stands: that of a part, or, for a procedure, which is not divided,
-// its checkpoint.
+// state returns the path of a cell's state for a part, or of a procedure's checkpoint.
 func (f Folder) state(c *plan.Cell, p plan.Part) string {
 	if c.Procedure != nil {
 		p = plan.Part{}
@@ -97,11 +97,11 @@ func (f Folder) state(c *plan.Cell, p plan.Part) string {
 	return f.Path("states", c.Key+"."+p.String()+".bin")
 }
 
-// shared is where cells of a procedure keep what they have in common.
+// shared returns the path of a checkpoint shared by cells of a procedure.
 func (f Folder) shared(name string) string { return f.Path("shared", name+".bin") }
 
-// removeShared removes what cells had in common, once all are done. Where another run of the study
-// saves there meanwhile, that one removes it when it ends.
+// removeShared removes the shared checkpoints when all cells are done. If another run of the study
+// saves one meanwhile, that run removes it.
 func (f Folder) removeShared() error {
 	if err := os.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -109,7 +109,7 @@ func (f Folder) removeShared() error {
 	return nil
 }
 
-// HasCell reports whether the folder holds a whole record of the cell.
+// HasCell reports whether the folder holds a complete record of the cell.
 func (f Folder) HasCell(c *plan.Cell) bool {
 	_, err := f.readCell(c)
 	return err == nil
@@ -122,7 +122,7 @@ func (f Folder) writeText(name, text string) error {
 	})
 }
 
-// write writes a file of the folder whole or not at all.
+// write writes a file of the folder atomically.
 func (f Folder) write(name string, fill func(w io.Writer) error) error {
 	return atomicfile.WriteFunc(f.Path(name), fill)
 }

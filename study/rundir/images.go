@@ -23,16 +23,16 @@ import (
 // its mean and deviation. The report shows it.
 
 const (
-	mostValues = 7  // of a transformation on a sheet
-	leastSide  = 64 // pixels of an image; smaller ones are enlarged, pixel by pixel
+	maxValues  = 7  // values of a transformation on a sheet
+	minSide    = 64 // pixels of an image; smaller ones are enlarged, pixel by pixel
 	sheetGap   = 4
 	mostSheets = 48
 
-	sheetFolder = "pictures/views" // what is not from here in pictures/ is the user's
+	sheetFolder = "pictures/views" // other files in pictures/ belong to the user
 )
 
-// writeImages writes a sheet for each transformation of each data set, where the study asks for
-// them.
+// writeImages writes a contact sheet for each transformation of each data set, if the study asks
+// for them.
 func (r *Writer) writeImages(ctx context.Context) error {
 	if r.Plan.Study.Images == 0 {
 		return nil
@@ -67,10 +67,10 @@ func (r *Writer) writeImages(ctx context.Context) error {
 	return nil
 }
 
-// writeSheet writes the sheet of one transformation, and what it shows. Data that are no images
-// have none.
+// writeSheet writes the contact sheet of one transformation and its caption. Data that are not
+// images have none.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) error {
-	cells = cells[:min(len(cells), mostValues)]
+	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]
 	var lines [][]tensor.Tensor
 	for _, place := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
@@ -79,7 +79,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 			return ctx.Err()
 		}
 		if err != nil || !isImage(sample) {
-			continue // one that cannot be read is among the run's warnings
+			continue // unreadable samples are among the run's warnings
 		}
 		line := []tensor.Tensor{sample.Input}
 		for _, c := range cells {
@@ -110,7 +110,7 @@ func isImage(s dataset.Sample) bool {
 	return s.Waveform == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
 }
 
-// captionOf is what the report says of a sheet; see report.ImageText.
+// captionOf returns the caption of a contact sheet; see report.ImageText.
 func captionOf(cells []*plan.Cell, lines int) map[string]string {
 	v := cells[0].View
 	what := "and transformed"
@@ -127,10 +127,10 @@ func captionOf(cells []*plan.Cell, lines int) map[string]string {
 	}
 }
 
-// contactSheet lays images of one size, c x h x w in [0, 1], out in lines.
+// contactSheet arranges images of one size in lines. Each image is c x h x w with values in [0, 1].
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
-	zoom := contactsheet.Zoom(h, w, leastSide)
+	zoom := contactsheet.Zoom(h, w, minSide)
 	columns := len(lines[0])
 	out := contactsheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
 	for i, line := range lines {

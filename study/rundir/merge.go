@@ -16,13 +16,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Merge completes a run from the states that its shards have left in the given folders, and writes
-// what an undivided run would have written into the first of them. It opens the models and the data
-// to see that the states are of this study, and runs nothing.
+// Merge completes a run from the states that its shards left in the given folders, and writes the
+// results of an undivided run into the first folder. It opens the models and the data to check that
+// the states belong to the study, but runs no model.
 //
-// Where shards are missing or unfinished, what is complete is merged and written all the same, and
-// the error is an *Incomplete that names the rest; the run is then not marked as finished. A cell
-// that fails does so alone, as in Run. Merging again, or twice at once, is harmless.
+// If shards are missing or unfinished, Merge still writes the cells that are complete and returns
+// an *Incomplete that names the others; the run is then not marked as finished. A failed cell does
+// not stop the others, as in Run. Merge may be repeated, also concurrently.
 func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -54,15 +54,15 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 		}
 	}
 	if len(lack.Missing) > 0 {
-		result, err := r.finishWithout(lack)
+		result, err := r.finishIncomplete(lack)
 		return result, errors.Join(err, r.Outcome(), lack)
 	}
 	return r.Finish(ctx)
 }
 
-// CompleteCells finishes the cells whose other parts have been left in the folder by now. Whichever
-// shard ends last finishes a cell; where several end at once each starts at another cell, and work
-// done twice changes nothing.
+// CompleteCells finishes the cells whose other parts are in the folder by now. The shard that ends
+// last finishes a cell. Shards that end together start at different cells; work done twice is
+// harmless.
 func (r *Writer) CompleteCells(ctx context.Context) error {
 	var err error
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
@@ -77,8 +77,8 @@ func (r *Writer) CompleteCells(ctx context.Context) error {
 	return nil
 }
 
-// mergeOrFail merges a cell, or notes what it lacks or why it fails. Only what ends the merge
-// itself is an error.
+// mergeOrFail merges a cell, or records what it lacks or why it failed. It returns only errors that
+// end the merge.
 func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete) error {
 	if c.Failed {
 		return nil
@@ -101,7 +101,7 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 	return nil
 }
 
-// shardErrors is what shards that have failed at a cell have said of it.
+// shardErrors returns the errors of the shards in which a cell failed.
 func (r *Writer) shardErrors(c *plan.Cell) []string {
 	var out []string
 	for _, dir := range r.dirs {
@@ -123,7 +123,7 @@ func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 			return err
 		}
 	}
-	c.Done = true // perhaps by another merge, which has cleared the states that this one was reading
+	c.Done = true // possibly by a concurrent merge, which removed the states in use here
 	return r.removeStates(c)
 }
 
@@ -153,7 +153,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	}()
 	select {
 	case err = <-merged:
-	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a merge will not wait
+	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
 		return context.Cause(ctx)
 	}
 	if err != nil {
@@ -170,8 +170,8 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	return r.CompleteCell(c)
 }
 
-// copyProcedureCell takes over the record of a procedure's cell, and what stands beside it, from
-// the folder of the shard that has done it.
+// copyProcedureCell copies the record of a procedure's cell, and its other files, from the folder
+// of the shard that ran it.
 func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	for _, dir := range r.dirs {
 		from := Folder{dir}
@@ -186,8 +186,8 @@ func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
 }
 
-// copyRecord copies the record of a cell that was finished in another of the folders, and its
-// samples first.
+// copyRecord copies the record of a cell that was finished in another folder, after its per-sample
+// values. It reports whether there was one.
 func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	for _, dir := range r.dirs {
 		from := Folder{dir}
@@ -203,8 +203,7 @@ func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	return false, nil
 }
 
-// mergeTasks merges the layers of a cell side by side, as many as the memory bound and the cores
-// allow.
+// mergeTasks merges the layers of a cell in parallel, within the memory bound.
 func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFile) error {
 	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Cores()))
 	memory := int64(r.Plan.Study.Memory)
@@ -212,9 +211,9 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 	group, layers := errgroup.WithContext(ctx)
 	group.SetLimit(r.Options.Cores())
 	for _, t := range c.Tasks {
-		need := min(2*t.FullCost+t.Borrowed, memory) // the whole, and the part that joins it
+		need := min(2*t.FullCost+t.Borrowed, memory) // two accumulators: the result, and the part merged into it
 		if room.Acquire(layers, need) != nil {
-			break // one has failed, or the merge was stopped
+			break // a task failed, or the merge was stopped
 		}
 		group.Go(func() error {
 			defer room.Release(need)

@@ -16,12 +16,12 @@ import (
 // them along for its report.
 
 const (
-	modelImages     = "pictures/models" // in the run folder
-	mostModelImages = 60                // of one model
-	mostImageBytes  = 4 << 20
+	modelImages    = "pictures/models" // in the run folder
+	maxModelImages = 60                // images of one model
+	mostImageBytes = 4 << 20
 )
 
-// copyModelImages brings the images of every model to the run folder.
+// copyModelImages copies the images of every model into the run folder.
 func (r *Writer) copyModelImages() error {
 	if err := os.RemoveAll(r.Folder.Path(modelImages)); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *Writer) copyModelImages() error {
 		if err != nil {
 			return err
 		}
-		for _, file := range files[:min(len(files), mostModelImages)] {
+		for _, file := range files[:min(len(files), maxModelImages)] {
 			if err := r.copyModelImage(m.Entry.Name, file); err != nil {
 				return fmt.Errorf("the images of model %s: %w", m.Entry.Name, err)
 			}
@@ -41,12 +41,13 @@ func (r *Writer) copyModelImages() error {
 	return nil
 }
 
-// escapeGlob is a path in which a glob finds nothing but itself.
+// escapeGlob returns a glob pattern that matches the path alone.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// copyModelImage copies one image, unless it is too large for a report, and says whose it is.
+// copyModelImage copies one image and writes its caption with the model's name. Images too large
+// for a report are skipped.
 func (r *Writer) copyModelImage(model, file string) error {
 	if info, err := os.Stat(file); err != nil || info.Size() > mostImageBytes {
 		return err
@@ -71,7 +72,7 @@ func (r *Writer) copyModelImage(model, file string) error {
 	if err := os.MkdirAll(r.Folder.Path(modelImages), 0o755); err != nil {
 		return err
 	}
-	to := fmt.Sprintf("%s/%s-%s", modelImages, inFileName(model), name)
+	to := fmt.Sprintf("%s/%s-%s", modelImages, fileNameOf(model), name)
 	if err := r.Folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
 		return err
 	}
@@ -81,8 +82,8 @@ func (r *Writer) copyModelImage(model, file string) error {
 	})
 }
 
-// inFileName is a name that can be part of a file's.
-func inFileName(name string) string {
+// fileNameOf returns the name with the characters replaced that file names cannot have.
+func fileNameOf(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {
 			return '-'

@@ -2,13 +2,13 @@ package rundir
 
 import "github.com/noether-ml/noether/study/plan"
 
-// Resume marks the cells and the layers of a plan that the run folder dir holds already.
+// Resume marks the cells and tasks of a plan that the run folder dir already holds as done.
 func Resume(p *plan.Plan, dir string, o plan.Options) error {
 	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
 }
 
-// Prepare makes the run folder and writes the study as resolved, for runs of some of the models
-// (Options.Only) to read.
+// Prepare makes the run folder and writes the resolved study, which runs of some of the models
+// (Options.Only) need.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
 	folder, err := Create(dir)
 	if err != nil {

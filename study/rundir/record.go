@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// WriteProgress writes how far the run is. A run of some of the models leaves that to those who
-// know the whole study.
+// WriteProgress updates run.json. It does nothing in a run of some of the models, which lacks the
+// full list of cells.
 func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
@@ -27,8 +27,8 @@ func (r *Writer) WriteProgress() error {
 	return err
 }
 
-// WriteStart writes what a folder is to be told by before there are scores. A run of some of the
-// models writes the study, for Merge to read, unless that stands there already.
+// WriteStart writes study.yaml and run.json before there are scores. A run of some of the models
+// writes only study.yaml, for Merge, unless it exists.
 func (r *Writer) WriteStart() error {
 	if r.Options.Only == nil {
 		return r.WriteProgress()
@@ -59,6 +59,8 @@ func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 	return record, err
 }
 
+// Record returns the record of the run, as run.json holds it. The argument done says whether the
+// run is finished.
 func (r *Writer) Record(done bool) scores.Record {
 	p := r.Plan
 	out := scores.Record{Study: p.Study.Name, Seed: p.Study.Seed, Noether: r.Options.Version, Started: r.started, Cells: len(p.Cells), Engine: r.Options.Record, Skipped: p.Skips, Missing: r.missing}
@@ -77,7 +79,7 @@ func (r *Writer) Record(done bool) scores.Record {
 		now := time.Now().UTC()
 		out.Finished = &now
 	}
-	if p.Only == nil { // else others fill the folder with theirs
+	if p.Only == nil { // else the plan lacks the cells of other models
 		means := map[string]int{}
 		for _, c := range p.Cells {
 			f := c.FailureRecord()
@@ -124,7 +126,7 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 }
 
 func modelRecord(m *plan.Model) scores.ModelRecord {
-	out := scores.ModelRecord{Name: m.Entry.Name, Path: shown(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
+	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
 	for _, l := range m.Net.Layers() {
 		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
 	}
@@ -135,7 +137,7 @@ func dataRecord(d *plan.Data) scores.DataRecord {
 	return scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
 }
 
-// warnings are what a reader of the scores should know of the data.
+// dataWarnings returns the warnings about a data set for the record of the run.
 func dataWarnings(d *plan.Data) []string {
 	var out []string
 	for _, note := range dataset.Notes(d.Source) {
@@ -149,15 +151,15 @@ func dataWarnings(d *plan.Data) []string {
 	return out
 }
 
-// shown is a path for people: a URL without what may be secret in it.
-func shown(path string) string {
+// redactURL returns a path for display: of a URL the parts that may be secret are removed.
+func redactURL(path string) string {
 	if fetch.IsURL(path) {
 		return fetch.Redact(path)
 	}
 	return path
 }
 
-// resources is what the run has used, for run.json.
+// resources returns the time and memory that the run has used.
 func (r *Writer) resources() scores.Resources {
 	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.peak, machine.PeakMemory())}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Result is what a run folder holds once its cells are finished.
+// A Result holds the scores and the record of a run.
 type Result struct {
 	Rows   []scores.Row  `json:"scores"`
 	Record scores.Record `json:"run"`
 }
 
-// Finish writes what is made of all cells: the tables of scores and of samples, the study as
-// resolved, the record.
+// Finish writes the files that are made from all cells: the tables of scores and samples, the
+// resolved study and the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	rows, err := r.writeScores(r.Plan.Cells)
 	if err != nil {
@@ -50,14 +50,14 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.Folder.removeShared(); err != nil {
 		return nil, err
 	}
-	// Not read back: another run of the study in the same folder may be on its way, and its record
-	// says so.
+	// The record is not read back: another run of the study may be writing to the same folder, and
+	// then its record is unfinished.
 	return &Result{Rows: rows, Record: record}, r.Outcome()
 }
 
-// finishWithout writes the scores of the cells that are complete, and a record that is not finished
-// and says what is missing.
-func (r *Writer) finishWithout(lack *Incomplete) (*Result, error) {
+// finishIncomplete writes the scores of the complete cells, and an unfinished record that names
+// what is missing.
+func (r *Writer) finishIncomplete(lack *Incomplete) (*Result, error) {
 	r.missing = lack.ByModel()
 	rows, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Writer) finishWithout(lack *Incomplete) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// writeScores writes the tables of scores of some cells.
+// writeScores writes the tables of scores of the given cells.
 func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 	var cells []scores.Cell
 	r.Folder.clearFailures(r.Plan.Cells)
@@ -81,7 +81,7 @@ func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 		}
 		cells = append(cells, cell)
 	}
-	rows := scores.Table(r.Plan.Study.Name, cells, r.undone()...)
+	rows := scores.Table(r.Plan.Study.Name, cells, r.unfinishedCells()...)
 	return rows, r.Folder.writeTables(rows)
 }
 
@@ -92,9 +92,8 @@ func (f Folder) writeTables(rows []scores.Row) error {
 	return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
-// undone are the failures, and the cells that are missing for another reason: what no mean is to be
-// taken over.
-func (r *Writer) undone() []scores.Failure {
+// unfinishedCells returns the failures and the missing cells. No mean is derived over these.
+func (r *Writer) unfinishedCells() []scores.Failure {
 	out := slices.Clone(r.failures.Failed)
 	for _, c := range r.Plan.Cells {
 		if !c.Done && !c.Failed {
@@ -104,13 +103,14 @@ func (r *Writer) undone() []scores.Failure {
 	return out
 }
 
-// ReadResult reads the scores and the record of a run folder.
+// ReadResult reads the scores and the record of a run folder. For a run in progress it returns the
+// scores so far.
 func ReadResult(dir string) (*Result, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	text, noStudy := os.ReadFile(f.Path("study.yaml"))
 	if cells, none := os.Stat(f.Path("cells")); errors.Is(err, fs.ErrNotExist) && noStudy == nil && none == nil && cells.IsDir() {
-		return nil, fmt.Errorf("%s holds no scores yet: noether merge %s", dir, dir)
+		return nil, fmt.Errorf("%s holds no scores yet; merge its shards: noether merge %s", dir, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
@@ -119,7 +119,7 @@ func ReadResult(dir string) (*Result, error) {
 		return nil, noStudy
 	}
 	record.Resolved = string(text)
-	if record.Measures == nil { // written before records kept descriptors
+	if record.Measures == nil { // a record of an older version without descriptors
 		record.Measures = spec.Descriptors()
 	}
 	var rows []scores.Row
@@ -131,8 +131,8 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// Unmerged is the number of files in a run folder that hold what parts of the samples have
-// gathered, each of one cell and one part, and that wait for Merge.
+// Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
+// and one part.
 func Unmerged(dir string) (int, error) {
 	files, err := Folder{dir}.list("states", "", ".bin")
 	n := 0
@@ -144,8 +144,8 @@ func Unmerged(dir string) (int, error) {
 	return n, err
 }
 
-// ReadCells reads the cells of a run folder, with the means that are derived from them: scores with
-// the replicates that intervals of differences want, which the rows of ReadResult have no longer.
+// ReadCells reads the cells of a run folder, with the derived means. Unlike the rows of ReadResult,
+// their scores keep the replicates for intervals of differences.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))
@@ -156,15 +156,15 @@ func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	return scores.Derived(cells, undone...), record, err
 }
 
-// readUnfinished makes rows of the cells that a run on its way has finished, and of the means that
-// are complete.
+// readUnfinished returns the rows of an unfinished run: those of finished cells, and of means over
+// finished cells only.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 	cells, undone, err := f.readCells(r)
 	return scores.Table(r.Study, cells, undone...), err
 }
 
-// readCells reads the finished cells of the study as it is now. With them come the failures, and
-// the cells whose means still wait for others: no mean is to be taken over these.
+// readCells reads the finished cells of the current study. It also returns the failures and the
+// cells of incomplete means; no mean is derived over these.
 func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
@@ -177,7 +177,7 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 	key := func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".json") }
 	files = slices.DeleteFunc(files, func(file string) bool {
 		_, planned := order[key(file)]
-		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // of the study as it was before
+		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // of an earlier version of the study
 	})
 	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
 	var cells []scores.Cell
@@ -190,12 +190,12 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 		cells = append(cells, c)
 		done[key(file)] = c
 	}
-	return cells, append(awaiting(r, done), r.Failed...), nil
+	return cells, append(incompleteMeans(r, done), r.Failed...), nil
 }
 
-// awaiting are the finished cells that belong to a mean with a cell that is neither finished nor
-// failed.
-func awaiting(r scores.Record, done map[string]scores.Cell) []scores.Failure {
+// incompleteMeans returns the finished cells whose mean also includes a cell that is neither
+// finished nor failed.
+func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Failure {
 	if len(r.Means) != len(r.Keys) {
 		return nil // by a program that did not write them
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// restart starts a cell afresh.
-func restart(c *plan.Cell) {
+// resetCell discards the progress of a cell.
+func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
 		t.Seen, t.Scored, t.Saved = 0, nil, 0
 	}
 }
 
-// Resume finds out what the folder holds already.
+// Resume marks what the folder already holds: finished cells, and the saved states of the others.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
 	for _, c := range r.Plan.Cells {
@@ -26,7 +26,7 @@ func (r *Writer) Resume() error {
 			c.Done = true
 			continue
 		}
-		if c.Procedure != nil { // finds its checkpoint itself
+		if c.Procedure != nil { // a procedure loads its own checkpoint
 			continue
 		}
 		f, err := openState(r.Folder.state(c, r.Options.Part))
@@ -42,15 +42,15 @@ func (r *Writer) Resume() error {
 		err = restoreCell(c, f)
 		f.close()
 		if err != nil {
-			restart(c)
+			resetCell(c)
 			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Part), err)
 		}
 	}
 	return nil
 }
 
-// readUnreadable takes over which samples an earlier run could not read, so that a record of
-// finished cells keeps them.
+// readUnreadable restores the unreadable samples of an earlier run, because finished cells are not
+// read again.
 func (r *Writer) readUnreadable() {
 	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Writer) readUnreadable() {
 	}
 }
 
-// restoreCell takes over what a state file says of the cell's tasks.
+// restoreCell takes over the progress of the cell's tasks from a state file.
 func restoreCell(c *plan.Cell, f *stateFile) error {
 	for _, t := range c.Tasks {
 		e := f.entry(t.Name())
@@ -87,7 +87,8 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 	return nil
 }
 
-// Accumulator makes a task's accumulator, with the state that an earlier run saved.
+// Accumulator returns a task's accumulator, restored from the state of an earlier run if there is
+// one.
 func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulator, error) {
 	acc, err := t.Open(store)
 	if err != nil {
@@ -97,7 +98,7 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 		return acc, nil
 	}
 	f, err := openState(r.Folder.state(t.Cell, r.Options.Part))
-	if errors.Is(err, os.ErrNotExist) { // another run of the study has finished the cell meanwhile
+	if errors.Is(err, os.ErrNotExist) { // a concurrent run of the study has finished the cell
 		t.Seen, t.Saved = 0, 0
 		return acc, nil
 	}
@@ -108,17 +109,17 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 	if IsSaveError(err) {
 		return nil, err
 	}
-	if err != nil { // what could be read of it is in the accumulator already
+	if err != nil { // the accumulator may be partly restored
 		r.Options.Warnf("%v; that layer starts afresh", err)
 		t.Seen, t.Saved = 0, 0
 		acc, err = t.Open(store)
 		return acc, err
 	}
-	t.Seen = f.entry(t.Name()).Seen // another run may have saved since this one began
+	t.Seen = f.entry(t.Name()).Seen // a concurrent run may have saved since Resume
 	return acc, nil
 }
 
-// restore reads the task's state from a file.
+// restore reads the task's state from a file into an accumulator.
 func restore(t *plan.Task, acc plan.Accumulator, f *stateFile) error {
 	e := f.entry(t.Name())
 	if e == nil || e.Scored || f.Cell != t.Cell.Key || f.N != t.Cell.Data.Layout.N {

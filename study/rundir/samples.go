@@ -29,8 +29,8 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
 	return out.Close()
 }
 
-// readSamples reads the per-sample values of a cell and names the samples. A cell whose statistics
-// are no means over samples has none.
+// readSamples reads the per-sample values of a cell as rows with the names of the samples. A cell
+// without per-sample values has none.
 func (f Folder) readSamples(ctx context.Context, c *plan.Cell, study string) ([]scores.SampleRow, error) {
 	path := f.Path("cells", c.Key+samplesSuffix)
 	raw, err := os.ReadFile(path)

@@ -2,8 +2,8 @@ package rundir
 
 import "errors"
 
-// A saveError is a failure to write into the run folder. It ends a run, unlike the failure of a
-// cell.
+// A saveError is a failure to write into the run folder. Unlike the failure of a cell it ends the
+// run.
 type saveError struct{ error }
 
 func (e *saveError) Unwrap() error { return e.error }

@@ -16,9 +16,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// stateFiles are the state files of run folders by the key of their cell. The folders are listed
-// once: with a thousand shards of a hundred models, listing them for each cell would take longer
-// than merging.
+// stateFiles maps the key of a cell to its state files in all run folders. The folders are listed
+// once, because listing them for each cell is slow with a thousand shards.
 type stateFiles map[string][]string
 
 func listStates(dirs []string) (stateFiles, error) {
@@ -36,7 +35,7 @@ func listStates(dirs []string) (stateFiles, error) {
 	return out, nil
 }
 
-// removeStates removes what the run's folder keeps of a cell that has a record now.
+// removeStates removes the states of a finished cell from the run's folder.
 func (r *Writer) removeStates(c *plan.Cell) error {
 	switch {
 	case r.states != nil:
@@ -44,14 +43,14 @@ func (r *Writer) removeStates(c *plan.Cell) error {
 			return filepath.Dir(file) != filepath.Clean(r.Folder.Path("states"))
 		})
 		return removeAll(own)
-	case r.Options.Only != nil: // the folder may hold the states of a thousand other tasks, and listing it for each cell takes long
+	case r.Options.Only != nil: // listing a folder with the states of many other models is slow
 		return removeAll([]string{r.Folder.state(c, r.Options.Part)})
 	}
 	files, err := r.Folder.list("states", c.Key+".", ".bin")
 	return errors.Join(err, removeAll(files))
 }
 
-// removeAll removes files; one that is gone already is none that failed.
+// removeAll removes files. Files that do not exist are no error.
 func removeAll(files []string) error {
 	var errs []error
 	for _, file := range files {
@@ -64,10 +63,10 @@ func removeAll(files []string) error {
 
 var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 
-// findParts opens the states of all shards of a cell, in order. Shards that are missing or
-// unfinished are named by an error, a *MissingShards.
+// findParts opens the states of all shards of a cell, in order. It returns a *MissingShards if
+// shards are missing or unfinished.
 func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
-	byCount := map[int]map[int]string{} // by the number of shards, by the shard
+	byCount := map[int]map[int]string{} // files by the number of shards, then by shard
 	for _, file := range states[c.Key] {
 		m := partName.FindStringSubmatch(filepath.Base(file))
 		if m == nil {
@@ -131,7 +130,7 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 	return parts, nil
 }
 
-// holdsPart reports whether a file has the whole of a part.
+// holdsPart reports whether a state file holds a complete part.
 func holdsPart(c *plan.Cell, file string, part plan.Part) bool {
 	f, err := openState(file)
 	if err != nil {
@@ -159,14 +158,15 @@ func missingShards(c *plan.Cell, shards []string) *MissingShards {
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Shards: shards}
 }
 
-// MissingShards says which parts of a cell a merge lacks.
+// MissingShards is the error of a merge for a cell that lacks shards.
 type MissingShards struct {
 	Cell   string
 	Model  string
-	Shards []string // such as "3/4", "4/4 (unfinished)"; none where there is not one
-	Whole  bool     // of a procedure, which one shard does whole
+	Shards []string // such as "3/4" or "4/4 (unfinished)"; empty if no shard exists
+	Whole  bool     // the cell is a procedure's, which one shard runs whole
 }
 
+// Error implements error.
 func (e *MissingShards) Error() string {
 	if e.Whole {
 		return fmt.Sprintf("%s has not been done, neither by the shard that it belongs to nor by a run without shards: run the study for it, then merge again", e.Cell)
@@ -184,13 +184,14 @@ func (e *MissingShards) shards() string {
 	return "the shards " + firstNames(e.Shards, 10)
 }
 
-// Incomplete says that a merge lacks shards. What was there has been merged and written.
+// Incomplete is the error of a merge that lacks shards. The complete cells have been merged and
+// written.
 type Incomplete struct {
-	Cells   int              // of the study
-	Missing []*MissingShards // one for each cell that is not complete
+	Cells   int              // number of cells of the study
+	Missing []*MissingShards // one for each incomplete cell
 }
 
-// add takes up an error that says what a cell lacks; others are none of its business.
+// add adds a *MissingShards and reports whether err is one.
 func (e *Incomplete) add(err error) bool {
 	missing := (*MissingShards)(nil)
 	ok := errors.As(err, &missing)
@@ -200,7 +201,7 @@ func (e *Incomplete) add(err error) bool {
 	return ok
 }
 
-// ByModel sums up what is missing: the cells of each model that lack the same shards.
+// ByModel counts the incomplete cells of each model that lack the same shards.
 func (e *Incomplete) ByModel() []scores.Missing {
 	var out []scores.Missing
 	for _, m := range e.Missing {
@@ -214,6 +215,7 @@ func (e *Incomplete) ByModel() []scores.Missing {
 	return out
 }
 
+// Error implements error.
 func (e *Incomplete) Error() string {
 	if len(e.Missing) == 1 {
 		return e.Missing[0].Error()
@@ -225,7 +227,7 @@ func (e *Incomplete) Error() string {
 	return fmt.Sprintf("%d of %d cells are not complete: %s; run the study for them, then merge again", len(e.Missing), e.Cells, firstNames(what, 5))
 }
 
-// Unwrap yields a *MissingShards for each cell that is not complete.
+// Unwrap returns a *MissingShards for each incomplete cell.
 func (e *Incomplete) Unwrap() []error {
 	out := make([]error, len(e.Missing))
 	for i, m := range e.Missing {

@@ -23,25 +23,25 @@ import (
 // they are made.
 const stateMagic = "noether state 1\n"
 
-// stateIndex is the table of contents of a state file.
+// A stateIndex is the table of contents of a state file.
 type stateIndex struct {
 	Cell       string       `json:"cell"`
 	Part       plan.Part    `json:"part"`
-	N          int          `json:"n"` // samples of the whole
+	N          int          `json:"n"` // number of samples of the data
 	Entries    []stateEntry `json:"entries"`
 	Unreadable []string     `json:"unreadable,omitempty"`
 }
 
-// A stateEntry is one layer of a cell.
+// A stateEntry describes the payload of one task of a cell.
 type stateEntry struct {
 	Layer  string `json:"layer"`
-	Seen   int    `json:"seen"` // places from 0 of the order that need not be fed again; those below the part's start included
+	Seen   int    `json:"seen"` // number of places, from 0, that have been fed; those below the part's start count too
 	Scored bool   `json:"scored,omitempty"`
 	Offset int64  `json:"offset"`
 	Size   int64  `json:"size"`
 }
 
-// entry finds a layer's entry.
+// entry returns the entry of a layer, or nil.
 func (x *stateIndex) entry(layer string) *stateEntry {
 	for i := range x.Entries {
 		if x.Entries[i].Layer == layer {
@@ -53,11 +53,11 @@ func (x *stateIndex) entry(layer string) *stateEntry {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maxIndex bounds the index, so that a damaged length does not ask for all the memory.
+// maxIndex is the largest index that is read, in bytes. It guards against a damaged length.
 const maxIndex = 256 << 20
 
-// writeState writes a state file whole or not at all. payload is called for each entry in turn, and
-// fills in Size.
+// writeState writes a state file atomically. It calls payload for each entry in order, and sets the
+// entry's Offset and Size.
 func writeState(path string, index *stateIndex, payload func(w io.Writer, e *stateEntry) error) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<20)
@@ -96,7 +96,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errDamaged says that a state file is not whole. It is never read in part: the cell starts afresh.
+// errDamaged is the error of a truncated or altered state file. Its cell is computed from the start.
 var errDamaged = errors.New("the state file is damaged")
 
 // A stateFile is an open state file.
@@ -156,7 +156,7 @@ func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
 	return nil
 }
 
-// section reads the payload of an entry.
+// section returns a reader of an entry's payload.
 func (s *stateFile) section(e *stateEntry) io.Reader {
 	return io.NewSectionReader(s.f, e.Offset, e.Size)
 }

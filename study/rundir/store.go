@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A Store is a measure.Store of the accumulators of a pass: a file without a name in the run
-// folder, made when something is first written. It is gone when the run is, however that ends;
-// where the system wants files to keep their names, it is swept with other temporary files.
+// A Store is the measure.Store of a pass: an unnamed file in the run folder, made at the first
+// write. It disappears with the process. On systems that cannot unlink open files it is removed
+// like other temporary files.
 type Store struct {
-	Dir  string
-	end  atomic.Int64 // of what has been reserved
+	Dir  string       // folder of the file
+	end  atomic.Int64 // end of the reserved range
 	once sync.Once
 	file *os.File
 	fail error
@@ -29,7 +29,7 @@ func (s *Store) ReadAt(p []byte, at int64) (int, error) {
 	return n, SaveError(err)
 }
 
-// WriteAt implements measure.Store. That it fails is the folder's fault, which ends a run.
+// WriteAt implements measure.Store. A failure is a SaveError, which ends the run.
 func (s *Store) WriteAt(p []byte, at int64) (int, error) {
 	if err := s.open(); err != nil {
 		return 0, err
@@ -41,13 +41,13 @@ func (s *Store) WriteAt(p []byte, at int64) (int, error) {
 func (s *Store) open() error {
 	s.once.Do(func() {
 		if s.file, s.fail = os.CreateTemp(s.Dir, ".store-*.tmp"); s.fail == nil {
-			_ = os.Remove(s.file.Name()) // which not every system does while it is open
+			_ = os.Remove(s.file.Name()) // fails on systems that cannot unlink open files
 		}
 	})
 	return SaveError(s.fail)
 }
 
-// Close gives the room back.
+// Close removes the file. A nil Store may be closed.
 func (s *Store) Close() {
 	if s == nil {
 		return

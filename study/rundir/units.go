@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// unitFiles gathers what a procedure found of single units, until its cell is written. They are
-// held as they are written, which takes a tenth of the room of the rows.
+// unitFiles collects the unit scores and curves of a procedure until its cell is written. They are
+// held in their file format, which takes a tenth of the memory of the rows.
 type unitFiles struct {
 	r             *Writer
 	c             *plan.Cell
@@ -24,9 +24,10 @@ type unitFiles struct {
 	curveWriter   *scores.CurveWriter
 }
 
+// NewUnitFiles returns the empty unit files of a procedure's cell.
 func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{r: r, c: c} }
 
-// AddUnits is the Job.Units of a cell.
+// AddUnits adds scores of units. It is the Job.Units of a cell.
 func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	if u.unitWriter == nil {
 		u.unitWriter = scores.NewUnitWriter(&u.units)
@@ -44,7 +45,7 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	return nil
 }
 
-// AddCurves is the Job.Curves of a cell.
+// AddCurves adds response curves of units. It is the Job.Curves of a cell.
 func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	if u.curveWriter == nil {
 		u.curveWriter = scores.NewCurveWriter(&u.curves)
@@ -62,8 +63,8 @@ func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	return nil
 }
 
-// Write writes what was gathered beside the record of the cell, which is written after it and so
-// never without it.
+// Write writes the collected files into the run folder. The cell's record is written after them, so
+// that it never lacks them.
 func (u *unitFiles) Write() error {
 	write := func(name string, closing func() error, content *bytes.Buffer) error {
 		if err := closing(); err != nil {
@@ -90,8 +91,8 @@ const (
 	curvesSuffix = ".curves.parquet"
 )
 
-// copyFiles copies what another folder holds of a cell, one after the other; what it does not hold
-// is left out.
+// copyFiles copies the files of a cell with the given suffixes from another folder, in order.
+// Missing files are skipped.
 func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	for _, suffix := range suffixes {
 		raw, err := os.ReadFile(from.Path("cells", key+suffix))
@@ -108,7 +109,7 @@ func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	return nil
 }
 
-// writeUnits writes units.parquet and curves.parquet, where any cell has rows of them.
+// writeUnits writes units.parquet and curves.parquet, if any cell has rows of them.
 func (r *Writer) writeUnits() error {
 	err := joinRows(r, "units.parquet", unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
 	if err != nil {
@@ -151,7 +152,7 @@ func joinRows[T any](r *Writer, name, suffix string, open func(io.Writer) rowWri
 	})
 }
 
-// readRows hands the rows of a Parquet file to each.
+// readRows calls each for the rows of a Parquet file.
 func readRows[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -168,16 +169,17 @@ func readRows[T any](path string, read func(io.ReaderAt, int64, func(T)) error, 
 	return nil
 }
 
-// Units hands the rows of a run folder's units.parquet to each; a run without any has none.
+// Units calls each for the rows of a run folder's units.parquet, if the file exists.
 func Units(dir string, each func(scores.UnitRow)) error {
 	return optional(readRows(Folder{dir}.Path("units.parquet"), scores.ReadUnits, each))
 }
 
-// Curves hands the rows of a run folder's curves.parquet to each; a run without any has none.
+// Curves calls each for the rows of a run folder's curves.parquet, if the file exists.
 func Curves(dir string, each func(scores.CurveRow)) error {
 	return optional(readRows(Folder{dir}.Path("curves.parquet"), scores.ReadCurves, each))
 }
 
+// optional returns err unless it says that a file does not exist.
 func optional(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -9,22 +9,23 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A Writer keeps what a run finds in a run folder.
+// A Writer writes the results of a run into a run folder.
 type Writer struct {
 	Plan     *plan.Plan
 	Folder   Folder
 	Options  plan.Options
 	Log      telemetry.Logger
 	Stats    *telemetry.Stats
-	peak     int64 // most bytes held in an earlier pass
+	peak     int64 // peak memory of earlier passes, in bytes
 	failures plan.FailureLog
 	started  time.Time
-	missing  []scores.Missing // what a merge could not complete
-	states   stateFiles       // of the folders that are merged; nil where none is
-	dirs     []string         // the folders that are merged
+	missing  []scores.Missing // cells that a merge could not complete
+	states   stateFiles       // states in the merged folders; nil unless merging
+	dirs     []string         // merged folders
 }
 
-// NewWriter starts to keep a run of a plan in a folder, with the failures of the plan.
+// NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the
+// folder.
 func NewWriter(p *plan.Plan, folder Folder, o plan.Options) (*Writer, error) {
 	r := &Writer{Plan: p, Folder: folder, Options: o, Log: telemetry.NewLogger(o.Log), Stats: p.Stats, failures: p.Failures, started: time.Now().UTC()}
 	r.Stats.Cells.Store(int64(len(p.Cells)))
@@ -33,7 +34,7 @@ func NewWriter(p *plan.Plan, folder Folder, o plan.Options) (*Writer, error) {
 	return r, r.openFailures()
 }
 
-// StartPass starts to measure the memory of a pass.
+// StartPass begins to measure the peak memory of a pass.
 func (r *Writer) StartPass() {
 	r.peak = max(r.peak, machine.PeakMemory())
 	machine.ResetPeak()

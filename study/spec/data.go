@@ -24,16 +24,16 @@ type Data struct {
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
-	Where       map[string]Wanted `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
-	Factors     []string          `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of sounds, dBFS)"`
-	Corrupt     *corruptKeys      `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
-	Split       *splitKeys        `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
-	Shuffle     bool              `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
-	Limit       int               `key:"limit" min:"1" doc:"the first so many samples"`
-	Stratified  bool              `key:"stratified" doc:"the limit takes as many samples of each class"`
-	Classes     []string          `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
-	SHA256      string            `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
-	Fingerprint string            `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
+	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
+	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of sounds, dBFS)"`
+	Corrupt     *corruptKeys            `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
+	Split       *splitKeys              `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
+	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
+	Limit       int                     `key:"limit" min:"1" doc:"the first so many samples"`
+	Stratified  bool                    `key:"stratified" doc:"the limit takes as many samples of each class"`
+	Classes     []string                `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
+	SHA256      string                  `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
+	Fingerprint string                  `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file
 }
@@ -77,16 +77,16 @@ type libriKeys struct {
 
 // itemKeys say how sounds become items of one rate and length.
 type itemKeys struct {
-	Rate   Rate    `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
-	Length float64 `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
-	Fit    string  `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
+	Rate   sampleRate `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
+	Length float64    `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
+	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
 }
 
-// A Rate is a number of samples a second, or dataset.ModelRate.
-type Rate int
+// A sampleRate is a number of samples a second, or dataset.ModelRate.
+type sampleRate int
 
 // DecodeNode implements config.Decoder.
-func (r *Rate) DecodeNode(n *config.Node) error {
+func (r *sampleRate) DecodeNode(n *config.Node) error {
 	if n.Kind == config.String && n.Text == "model" {
 		*r = dataset.ModelRate
 		return nil
@@ -95,20 +95,20 @@ func (r *Rate) DecodeNode(n *config.Node) error {
 	if err != nil || v < 1 || v != float64(int(v)) {
 		return n.Errorf("a rate is a whole number of samples a second, or model")
 	}
-	*r = Rate(v)
+	*r = sampleRate(v)
 	return nil
 }
 
 // JSONSchema implements config.Schemer.
-func (Rate) JSONSchema() map[string]any {
+func (sampleRate) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"enum": []string{"model"}}}}
 }
 
-// A Wanted says which values of a factor are taken: one, a range [low, high], or {values: [...]}.
-type Wanted struct{ dataset.Condition }
+// A factorValues says which values of a factor are taken: one, a range [low, high], or {values: [...]}.
+type factorValues struct{ dataset.Condition }
 
 // DecodeNode implements config.Decoder.
-func (w *Wanted) DecodeNode(n *config.Node) error {
+func (w *factorValues) DecodeNode(n *config.Node) error {
 	if n.Kind == config.Map && len(n.Pairs) == 1 {
 		key, value := n.Pairs[0].Key, n.Pairs[0].Value
 		switch {
@@ -142,7 +142,7 @@ func (w *Wanted) DecodeNode(n *config.Node) error {
 }
 
 // JSONSchema implements config.Schemer.
-func (Wanted) JSONSchema() map[string]any {
+func (factorValues) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": []string{"number", "string"}}, rangeOfNumbers,
 		map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},

@@ -36,9 +36,9 @@ type Study struct {
 // DefaultMemory is the bound on accumulators where a study names none.
 const DefaultMemory = 256 << 20
 
-// MaxCells is the most cells that a study may have. A larger one is nearly always a slip in a list
+// maxCells is the most cells that a study may have. A larger one is nearly always a slip in a list
 // of values, and would fill a folder with more files than file systems like.
-const MaxCells = 100_000
+const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
 func Load(path string, vars map[string]string) (*Study, error) {
@@ -120,9 +120,9 @@ func (s *Study) checkSize(n *config.Node) error {
 		}
 	}
 	cells := float64(len(s.Data)) * subjects * float64(max(1, values)) * float64(s.Trials)
-	if cells > MaxCells {
+	if cells > maxCells {
 		return n.Errorf("this study needs %.0f cells (%d data x %.0f models or pairs of models, over all measures, x %d transformation values x %d trials); at most %d: shorten a list of values, or split the study",
-			cells, len(s.Data), subjects, max(1, values), s.Trials, MaxCells)
+			cells, len(s.Data), subjects, max(1, values), s.Trials, maxCells)
 	}
 	return nil
 }

@@ -10,34 +10,34 @@ import (
 
 // A Model is an entry of models.
 type Model struct {
-	Name       string            `key:"name,required" doc:"name in the scores"`
-	ONNX       Path              `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
-	SHA256     string            `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
-	Preprocess Preprocess        `key:"preprocess" doc:"what stands between an image in [0, 1] and the model's input"`
-	Layers     []string          `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
-	Tags       map[string]string `key:"tags" doc:"carried to the report and the record of the run"`
-	Input      string            `key:"input" doc:"name of the image input, where there are several"`
-	Inputs     map[string]Value  `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
-	Layout     string            `key:"layout" enum:"NCHW|NHWC" doc:"of the image input, where it is not clear"`
-	Axes       map[string]string `key:"axes" doc:"axes of tensors, where they are not found out rightly, for instance {/features/out: NHWC}"`
-	Output     string            `key:"output" doc:"name of the output that holds class scores, where there are several"`
-	Scores     string            `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
+	Name       string                `key:"name,required" doc:"name in the scores"`
+	ONNX       Path                  `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
+	SHA256     string                `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
+	Preprocess Preprocess            `key:"preprocess" doc:"what stands between an image in [0, 1] and the model's input"`
+	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
+	Tags       map[string]string     `key:"tags" doc:"carried to the report and the record of the run"`
+	Input      string                `key:"input" doc:"name of the image input, where there are several"`
+	Inputs     map[string]inputValue `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
+	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"of the image input, where it is not clear"`
+	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are not found out rightly, for instance {/features/out: NHWC}"`
+	Output     string                `key:"output" doc:"name of the output that holds class scores, where there are several"`
+	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
 
 	node *config.Node
 }
 
-// A Value is what a further input of a model is fixed to: a number, or a list of numbers.
-type Value []float64
+// A inputValue is what a further input of a model is fixed to: a number, or a list of numbers.
+type inputValue []float64
 
 // DecodeNode implements config.Decoder.
-func (v *Value) DecodeNode(n *config.Node) error {
+func (v *inputValue) DecodeNode(n *config.Node) error {
 	if n.Kind != config.List {
 		x, err := n.Number()
-		*v = Value{x}
+		*v = inputValue{x}
 		return err
 	}
 	for _, item := range n.Items {
-		var inner Value
+		var inner inputValue
 		if err := inner.DecodeNode(item); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (v *Value) DecodeNode(n *config.Node) error {
 }
 
 // JSONSchema implements config.Schemer.
-func (Value) JSONSchema() map[string]any {
+func (inputValue) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 

@@ -44,13 +44,13 @@ func Template(g Guess) (string, error) {
 	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
 		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
-		"Places":  countedTo(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
+		"Places":  numberedNames(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
 	})
 	return b.String(), err
 }
 
-// countedTo writes "0, 1, 2" for three classes, and the first of many.
-func countedTo(n int) string {
+// numberedNames writes "0, 1, 2" for three classes, and the first of many.
+func numberedNames(n int) string {
 	text := ""
 	for i := range min(n, 10) {
 		text += ", " + strconv.Itoa(i)

@@ -44,8 +44,8 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 		} else {
 			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
 		}
-		if err == nil && len(out)*len(values) > MaxCells {
-			err = p.Key.Errorf("these lists have more than %d combinations of values", MaxCells)
+		if err == nil && len(out)*len(values) > maxCells {
+			err = p.Key.Errorf("these lists have more than %d combinations of values", maxCells)
 		}
 		if err != nil {
 			return nil, err

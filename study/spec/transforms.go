@@ -204,8 +204,8 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out)*len(steps) > MaxCells {
-			return nil, item.Errorf("this sequence has more than %d combinations of values", MaxCells)
+		if len(out)*len(steps) > maxCells {
+			return nil, item.Errorf("this sequence has more than %d combinations of values", maxCells)
 		}
 		var next []variant
 		var nextLaws [][]transform.Transform

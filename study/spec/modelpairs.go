@@ -12,16 +12,16 @@ import (
 // `all`.
 type Between struct {
 	All   bool
-	Pairs []ModelPair
+	Pairs []modelPair
 
 	node *config.Node
 }
 
-// A ModelPair names two models, or one twice: its layers are then compared with each other.
-type ModelPair struct{ A, B ModelName }
+// A modelPair names two models, or one twice: its layers are then compared with each other.
+type modelPair struct{ A, B modelName }
 
-// A ModelName is the name of a model, with its place in the study file.
-type ModelName struct {
+// A modelName is the name of a model, with its place in the study file.
+type modelName struct {
 	text string
 	node *config.Node
 }
@@ -41,7 +41,7 @@ func (b *Between) DecodeNode(n *config.Node) error {
 	}
 	if n.Items[0].Kind != config.List {
 		pair, err := decodePair(n)
-		b.Pairs = []ModelPair{pair}
+		b.Pairs = []modelPair{pair}
 		return err
 	}
 	for _, item := range n.Items {
@@ -54,19 +54,19 @@ func (b *Between) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-func decodePair(n *config.Node) (ModelPair, error) {
+func decodePair(n *config.Node) (modelPair, error) {
 	if n.Kind != config.List || len(n.Items) != 2 {
-		return ModelPair{}, n.Errorf("a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]")
+		return modelPair{}, n.Errorf("a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]")
 	}
-	var names [2]ModelName
+	var names [2]modelName
 	for i, item := range n.Items {
 		text, err := item.Scalar()
 		if err != nil {
-			return ModelPair{}, err
+			return modelPair{}, err
 		}
-		names[i] = ModelName{text, item}
+		names[i] = modelName{text, item}
 	}
-	return ModelPair{names[0], names[1]}, nil
+	return modelPair{names[0], names[1]}, nil
 }
 
 // identity tells an entry of measures from others: one that compares models may stand beside one
@@ -89,7 +89,7 @@ func (b Between) check(models []Model) error {
 	}
 	seen := map[[2]string]bool{}
 	for _, p := range b.Pairs {
-		for _, name := range []ModelName{p.A, p.B} {
+		for _, name := range []modelName{p.A, p.B} {
 			if !slices.Contains(names, name.text) {
 				return name.node.Unknown("model", names)
 			}
@@ -117,7 +117,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 		}
 		return out
 	}
-	at := func(name ModelName) int {
+	at := func(name modelName) int {
 		return slices.IndexFunc(models, func(m Model) bool { return m.Name == name.text })
 	}
 	for _, p := range m.Between.Pairs {

@@ -159,7 +159,7 @@ func (f *feeder) update(it *batch) error {
 			return err
 		}
 	}
-	for _, i := range byDepth(tasks, errs) {
+	for _, i := range errorOrder(tasks, errs) {
 		if err := f.fail(tasks[i].Cell, tasks[i].FirstLayer(), it.names, errs[i]); err != nil {
 			return err
 		}
@@ -167,9 +167,9 @@ func (f *feeder) update(it *batch) error {
 	return nil
 }
 
-// byDepth lists the errors, those of the shallowest layer first and those of predictions last: NaN
+// errorOrder lists the errors, those of the shallowest layer first and those of predictions last: NaN
 // spreads with depth, and where it arose is what a user wants to know.
-func byDepth(tasks []*plan.Task, errs []error) []int {
+func errorOrder(tasks []*plan.Task, errs []error) []int {
 	depth := func(i int) int {
 		if d := tasks[i].Depth(); d >= 0 {
 			return d

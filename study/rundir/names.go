@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// firstNames lists the first names of many.
+// firstNames joins the first names of a list, with an ellipsis if there are more than most.
 func firstNames(names []string, most int) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "...")

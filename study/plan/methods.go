@@ -9,21 +9,22 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// newAdHoc is a plan without a study file: it ends at what fails, and bounds no memory to speak of.
-func newAdHoc() *Plan {
+// newPlan returns an empty plan without a study file. It ends at the first failure, and its memory
+// bound is too large to matter.
+func newPlan() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }
 
-// ForMeasures plans measures at every chosen layer of a model, under a transformation drawn once
-// (nil: clean alone).
+// ForMeasures plans measures at every chosen layer of a model. The transformation t is drawn once
+// for all samples; nil plans clean inputs only.
 func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
-	p := newAdHoc()
+	p := newPlan()
 	view := View{}
 	if t != nil {
 		view = View{Name: "transform", On: "input", Per: "trial", Transform: t}
 	}
 	d := newOpenData(spec.Data{}, src, p.Study.Seed).forModel(m.Classes())
-	open := &Model{Net: m, Layers: m.Layers()}
+	open := &Model{Net: m, layers: m.Layers()}
 	for _, one := range measures {
 		if err := p.addMeasure(open, d, view, one); err != nil {
 			return nil, err
@@ -32,15 +33,15 @@ func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, meas
 	return p, nil
 }
 
-// ForComparisons plans comparisons of every chosen layer of a with every one of b, which may be a
-// itself.
+// ForComparisons plans comparisons of every chosen layer of a with every chosen layer of b. The
+// models a and b may be the same.
 func ForComparisons(a, b *model.Model, src dataset.Source, comparisons []measure.Comparison) (*Plan, error) {
-	p := newAdHoc()
+	p := newPlan()
 	d := newOpenData(spec.Data{}, src, p.Study.Seed)
-	first := &Model{Entry: spec.Model{Name: "a"}, Net: a, Layers: a.Layers()}
+	first := &Model{Entry: spec.Model{Name: "a"}, Net: a, layers: a.Layers()}
 	second := first
 	if b != a {
-		second = &Model{Entry: spec.Model{Name: "b"}, Net: b, Layers: b.Layers()}
+		second = &Model{Entry: spec.Model{Name: "b"}, Net: b, layers: b.Layers()}
 	}
 	for _, one := range comparisons {
 		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one}); err != nil {

@@ -8,8 +8,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
+// SaveCell writes the state of an unfinished cell, unless a concurrent run has finished it or saved
+// more.
 func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
-	if r.Folder.HasCell(c) { // another run of the study has finished it, and cleared its states
+	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
 		return nil
 	}
@@ -21,7 +23,7 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 		return err
 	}
 	if old != nil && !r.Options.Part.Whole() && isComplete(c, old, r.Options.Part) {
-		return nil // another run of this shard was faster; what it has is not to be replaced by less
+		return nil // a concurrent run of this shard has saved more
 	}
 	index := &stateIndex{Cell: c.Key, Part: r.Options.Part, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
 	var kept []*plan.Task
@@ -43,9 +45,9 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	return err
 }
 
-// entryOf is what a state file is to say of a task, if anything. What this run does not hold is
-// taken from the file as it is now: another run of the study may have written it since this one
-// read it.
+// entryOf returns the entry of a task for a state file, and reports whether there is one. A task
+// that this run does not hold keeps its entry in the current file, which a concurrent run may have
+// written.
 func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e stateEntry, ok bool) {
 	layer := t.Name()
 	if t.Scored != nil || acc != nil {
@@ -60,7 +62,7 @@ func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e 
 	return stateEntry{}, false
 }
 
-// writeTask writes a task's scores, the state of its accumulator, or what the old file holds of it.
+// writeTask writes a task's scores, the state of its accumulator, or its payload in the old file.
 func writeTask(w io.Writer, t *plan.Task, acc plan.Accumulator, old *stateFile) error {
 	if t.Scored != nil {
 		raw, err := marshalFinished(t)

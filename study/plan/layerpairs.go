@@ -8,32 +8,34 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// pairLayers lists the layers of two models that the entry compares, and which with which.
+// pairLayers returns the layers of two models that the entry compares, and the pairs as indices
+// into them.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case procedure.Penultimate:
 		return a.penultimate, b.penultimate, diagonal(1), nil
 	case procedure.Same:
-		if pairs = sameNames(a.Layers, b.Layers); pairs != nil {
-			return a.Layers, b.Layers, pairs, nil
+		if pairs = sameNames(a.layers, b.layers); pairs != nil {
+			return a.layers, b.layers, pairs, nil
 		}
-		if len(a.Layers) != len(b.Layers) {
+		if len(a.layers) != len(b.layers) {
 			return nil, nil, nil, m.Errorf("layers: same wants as many layers of each model, and %s has %d and %s %d: choose layers of the models that correspond, or write layers: grid",
-				a.Entry.Name, len(a.Layers), b.Entry.Name, len(b.Layers))
+				a.Entry.Name, len(a.layers), b.Entry.Name, len(b.layers))
 		}
-		return a.Layers, b.Layers, diagonal(len(a.Layers)), nil
+		return a.layers, b.layers, diagonal(len(a.layers)), nil
 	case procedure.Grid:
-		for i := range a.Layers {
-			for j := range b.Layers {
+		for i := range a.layers {
+			for j := range b.layers {
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
-		return a.Layers, b.Layers, pairs, nil
+		return a.layers, b.layers, pairs, nil
 	}
 	return nil, nil, nil, nil
 }
 
-// sameNames pairs layers of equal names; nil unless every layer of either side has its partner.
+// sameNames pairs layers of equal names. It returns nil unless every layer of both sides has a
+// partner.
 func sameNames(a, b []onnx.Layer) [][2]int {
 	if len(a) != len(b) {
 		return nil
@@ -49,7 +51,7 @@ func sameNames(a, b []onnx.Layer) [][2]int {
 	return pairs
 }
 
-// diagonal pairs each of n with itself.
+// diagonal returns the pairs (0, 0) to (n-1, n-1).
 func diagonal(n int) [][2]int {
 	pairs := make([][2]int, n)
 	for i := range pairs {
@@ -58,7 +60,7 @@ func diagonal(n int) [][2]int {
 	return pairs
 }
 
-// procedureLayers are the layers that a procedure reads of a single model.
+// procedureLayers returns the layers that a procedure reads of a single model.
 func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
 	switch m.LayerPairing() {
 	case "":
@@ -66,5 +68,5 @@ func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
 	case procedure.Penultimate:
 		return model.penultimate
 	}
-	return model.Layers
+	return model.layers
 }

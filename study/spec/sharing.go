@@ -36,7 +36,7 @@ func Share(a, b *Study, s Sharing) (*Study, error) {
 		if i < 0 {
 			return "", fmt.Errorf("%s has no model %s", study.path, name)
 		}
-		if err := study.present(study.Models[i]); err != nil {
+		if err := study.checkModelFile(study.Models[i]); err != nil {
 			return "", err
 		}
 		called := name + " (" + side + ")"
@@ -67,8 +67,8 @@ func Share(a, b *Study, s Sharing) (*Study, error) {
 	return Parse("the study of STIR", raw, nil)
 }
 
-// present tells whether the file of a model is still where the study names it.
-func (s *Study) present(m Model) error {
+// checkModelFile tells whether the file of a model is still where the study names it.
+func (s *Study) checkModelFile(m Model) error {
 	path := s.resolve(m.ONNX.text)
 	if fetch.IsURL(path) {
 		return nil

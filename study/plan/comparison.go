@@ -22,8 +22,8 @@ func (p *Plan) addMoved(m *Model, d *Data, v View, comparison measure.Comparison
 		return
 	}
 	var layers []onnx.Layer
-	for _, layer := range m.Layers {
-		if why := v.whyImmovable(layer); why != "" {
+	for _, layer := range m.layers {
+		if why := v.activationSkip(layer); why != "" {
 			p.skip(c, layer.Name, why)
 			continue
 		}
@@ -37,7 +37,7 @@ func (p *Plan) addMoved(m *Model, d *Data, v View, comparison measure.Comparison
 // addBetween adds a cell that compares layers of a with layers of b under a view.
 func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) error {
 	comparison := spec.Method.(measure.Comparison)
-	c := &Cell{Model: a, Other: b, Data: d, View: v, Method: comparison}
+	c := &Cell{Model: a, other: b, Data: d, View: v, Method: comparison}
 	if v.On == "activations" {
 		p.skip(c, "", "a transformation of activations is left out between models")
 		return nil
@@ -52,7 +52,7 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 	whole.grid.Self = a == b
 	if whole.grid.Self && !comparison.Directional() {
 		whole.mirror = true
-		whole.grid.Pairs = upper(pairs)
+		whole.grid.Pairs = upperTriangle(pairs)
 	}
 	p.addGrid(c, whole)
 	return nil
@@ -62,8 +62,8 @@ func (p *Plan) grid(c *Cell, a, b []onnx.Layer, pairs [][2]int) measure.Grid {
 	return measure.Grid{A: a, B: b, Pairs: pairs, Layout: c.Data.Layout, Budget: int64(p.Study.Memory), Key: p.key(c)}
 }
 
-// upper leaves out (j, i) where (i, j) is there too.
-func upper(pairs [][2]int) [][2]int {
+// upperTriangle returns the pairs (i, j) with i <= j.
+func upperTriangle(pairs [][2]int) [][2]int {
 	var out [][2]int
 	for _, p := range pairs {
 		if p[0] <= p[1] {
@@ -73,16 +73,15 @@ func upper(pairs [][2]int) [][2]int {
 	return out
 }
 
-// addGrid adds a cell with the tasks of a grid: pairs that cannot be compared are left out, and
-// what remains is cut into grids that have nothing in common or do not fit the memory bound
-// together.
+// addGrid adds a cell with the tasks of a grid. Pairs that cannot be compared are skipped. The rest
+// is split into grids that share no layer, or that exceed the memory bound together.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil
 	skipped := map[string][][2]int{}
 	var reasons []string
 	for _, pair := range all.Pairs {
-		if why := whole.comparison.Skip(sub(all, [][2]int{pair})); why != "" {
+		if why := whole.comparison.Skip(subgrid(all, [][2]int{pair})); why != "" {
 			if skipped[why] == nil {
 				reasons = append(reasons, why)
 			}
@@ -103,7 +102,7 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 		}
 	}
 	for _, part := range components(whole.grid) {
-		for _, g := range cut(whole.comparison, part, int64(p.Study.Memory)) {
+		for _, g := range splitGrid(whole.comparison, part, int64(p.Study.Memory)) {
 			target := whole
 			target.grid = g
 			cost := whole.comparison.Cost(g)
@@ -113,8 +112,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	p.add(c)
 }
 
-// describePairs names the pairs of a grid that are skipped for one reason: some of them where they
-// are many.
+// describePairs names the first pairs of a grid that are skipped for one reason. It returns "" if
+// all pairs are skipped.
 func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	if len(pairs) == len(g.Pairs) {
 		return ""
@@ -139,17 +138,17 @@ type gridTarget struct {
 	comparison measure.Comparison
 	grid       measure.Grid
 	sides      [2]side
-	mirror     bool // (j, i) gets the scores of (i, j)
-	named      bool // scores name the other layer
+	mirror     bool // the scores of (i, j) are also those of (j, i)
+	named      bool // scores also name the layer of the second side
 }
 
-// A side is what one side of a grid reads: a model, clean or moved.
+// A side is one side of a grid: a model on clean or transformed inputs.
 type side struct {
 	model *Model
 	moved bool
 }
 
-// names are those of a pair of layers in scores.
+// names returns the names of a pair of layers in scores.
 func (g *gridTarget) names(i, j int) [2]string {
 	if !g.named {
 		return [2]string{g.grid.A[i].Name, ""}
@@ -157,8 +156,8 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// name is a hash of the pairs, since how a grid was cut depends on what comparisons say that they
-// cost.
+// Name returns a hash of the pairs, because the split of a grid depends on the costs that
+// comparisons declare.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

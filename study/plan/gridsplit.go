@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// sub is the part of a grid that consists of some of its pairs, with the layers that they need.
-func sub(g measure.Grid, pairs [][2]int) measure.Grid {
+// subgrid returns the grid of some of the pairs of g, with only the layers that they use.
+func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
 	keep := func(s int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
 		used := map[int]bool{}
@@ -35,10 +35,9 @@ func sub(g measure.Grid, pairs [][2]int) measure.Grid {
 	return out
 }
 
-// components cuts a grid into the parts whose pairs share no layer: they have nothing to gain from
-// each other.
+// components splits a grid into parts whose pairs share no layer.
 func components(g measure.Grid) []measure.Grid {
-	parent := make([]int, len(g.A)+len(g.B)) // of layers, those of B after those of A
+	parent := make([]int, len(g.A)+len(g.B)) // union-find over the layers of A, then those of B
 	for i := range parent {
 		parent[i] = i
 	}
@@ -63,14 +62,14 @@ func components(g measure.Grid) []measure.Grid {
 	}
 	var out []measure.Grid
 	for _, r := range order {
-		out = append(out, sub(g, by[r]))
+		out = append(out, subgrid(g, by[r]))
 	}
 	return out
 }
 
-// cut halves a grid along its longer side until each part fits the memory bound or is a single
-// pair.
-func cut(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
+// splitGrid halves a grid along its longer side until each part fits the memory bound (in bytes) or
+// is a single pair.
+func splitGrid(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
 		return []measure.Grid{g}
 	}
@@ -81,5 +80,5 @@ func cut(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	isFirst := func(p [2]int) bool { return p[s] < half }
 	first := slices.DeleteFunc(slices.Clone(g.Pairs), func(p [2]int) bool { return !isFirst(p) })
 	second := slices.DeleteFunc(slices.Clone(g.Pairs), isFirst)
-	return append(cut(c, sub(g, first), memory), cut(c, sub(g, second), memory)...)
+	return append(splitGrid(c, subgrid(g, first), memory), splitGrid(c, subgrid(g, second), memory)...)
 }

@@ -1,0 +1,34 @@
+package plan
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// Keys name the files of run folders: if they change, earlier results are computed again.
+func TestCellKeyIsStable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: key
+data: [{name: shapes, shapes: {n: 20, size: 16, seed: 2}}]
+models: [{name: small, onnx: small.onnx}]
+transforms: [{name: turn, rotate: {values: [90, 180]}}]
+measures: [invariance]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	if got, want := plan.Cells[0].Key, "67895c8f13b32745d42e83d2"; got != want {
+		t.Errorf("the key of %s is %s, not %s", plan.Cells[0], got, want)
+	}
+}
