@@ -2,17 +2,17 @@ package report
 
 import "os"
 
-// Attachments are what a run folder holds for the eye besides its scores. A page does without any
-// of them.
+// Attachments are the contents of a run folder, besides its scores, that a report shows. All are
+// optional.
 type Attachments struct {
 	Distributions []Distribution
 	Curves        []TuningCurve
 	Images        []Image
-	Notes         []string // what is left out and why; they stand among the warnings of the page
+	Notes         []string // what is left out and why; shown among the warnings of the page
 }
 
-// ReadAttachments reads those of a run folder. What cannot be read becomes a note: a report is not
-// held up by a damaged image.
+// ReadAttachments reads the attachments of a run folder. A file that cannot be read results in a
+// note instead of an error, so that a damaged image does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -22,8 +22,8 @@ func ReadAttachments(dir string) Attachments {
 	return AttachmentsIn(root)
 }
 
-// AttachmentsIn reads those of an open run folder. A link in the folder leads to nothing outside of
-// it.
+// AttachmentsIn reads the attachments of an open run folder. Symbolic links that lead out of the
+// folder are not followed.
 func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
 	note := func(notes []string, err error) {

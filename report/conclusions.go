@@ -11,27 +11,27 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Conclusions returns sentences on what people come with: which model is the more invariant, and is
-// that beyond doubt; where in depth do models lose equivariance; which layer to take for a task of
-// localisation. Like Findings they follow from the scores by fixed rules.
+// Conclusions returns sentences that answer common questions: which model is more invariant and is
+// the difference significant, at what depth do models lose equivariance, and which layer suits
+// localisation. Like Findings, they follow from the scores by fixed rules.
 func Conclusions(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
-	return nonEmpty(ranking(shown, Describe(shown, known)), lost(shown), localising(shown))
+	return nonEmpty(ranking(shown, Describe(shown, known)), equivarianceLoss(shown), bestLocaliser(shown))
 }
 
-// rankedBy are the statistics that tell which of several models is the more invariant, by measure.
-// The first that rows have counts.
+// rankedBy lists the statistics by which models are ranked for invariance, as measure and
+// statistic. The first one present is used.
 var rankedBy = [][2]string{{"effective-invariance", "ei"}, {"prediction-divergence", "js"}, {"accuracy", "drop"}}
 
-// An advantage is how far the best model of a case, a transformation on a data set, is ahead of the
-// next.
+// An advantage is the lead of the best model over the next one, under one transformation on one
+// data set.
 type advantage struct {
-	best, next Series
-	sure       bool // by more than their intervals allow
-	gap        float64
+	best, next  Series
+	significant bool // the difference exceeds their intervals
+	gap         float64
 }
 
-// ranking says which model is the most invariant, "" where there are no two.
+// ranking returns a sentence on the most invariant model, or "" if there are fewer than two models.
 func ranking(shown []scores.Row, measures Measures) string {
 	for _, by := range rankedBy {
 		var leads []advantage
@@ -43,7 +43,7 @@ func ranking(shown []scores.Row, measures Measures) string {
 			}
 		}
 		if len(leads) > 0 {
-			return sentenceOf(leads, models, about.Title)
+			return rankingSentence(leads, models, about.Title)
 		}
 	}
 	return ""
@@ -59,19 +59,19 @@ func leadOf(group []Series, d measure.Direction) advantage {
 	})
 	l := advantage{best: group[0], next: group[1]}
 	l.gap = math.Abs(l.best.Rows[0].Value - l.next.Rows[0].Value)
-	l.sure = beyond(l.best.Rows[0], l.next.Rows[0])
+	l.significant = differSignificantly(l.best.Rows[0], l.next.Rows[0])
 	return l
 }
 
-// beyond reports whether two scores differ by more than their intervals allow, taken as
-// independent: half widths add by their squares. On the same samples that is on the safe side;
-// noether diff pairs them. Without intervals it does not know, and says no.
-func beyond(a, b scores.Row) bool {
+// differSignificantly reports whether two scores differ by more than their intervals, taken as independent: half
+// widths add in quadrature. For scores on the same samples this is conservative; noether diff pairs
+// them. Without intervals it returns false.
+func differSignificantly(a, b scores.Row) bool {
 	return math.Abs(a.Value-b.Value) > math.Hypot((a.High-a.Low)/2, (b.High-b.Low)/2)
 }
 
-// sentenceOf sums up the leads of all cases by the model that leads most often.
-func sentenceOf(leads []advantage, models int, title string) string {
+// rankingSentence returns a sentence on the model that leads most often.
+func rankingSentence(leads []advantage, models int, title string) string {
 	wins := make(map[string]int)
 	for _, l := range leads {
 		wins[l.best.Model]++
@@ -84,20 +84,20 @@ func sentenceOf(leads []advantage, models int, title string) string {
 	}
 	sure := 0
 	for _, l := range leads {
-		if l.best.Model == first.best.Model && l.sure {
+		if l.best.Model == first.best.Model && l.significant {
 			sure++
 		}
 	}
-	name, won := Shorten(first.best.Model, longestName), wins[first.best.Model]
+	name, won := Shorten(first.best.Model, maxNameWidth), wins[first.best.Model]
 	than := "is the most invariant of " + Plural(models, "model")
 	if models == 2 {
-		than = "is more invariant than " + Shorten(first.next.Model, longestName)
+		than = "is more invariant than " + Shorten(first.next.Model, maxNameWidth)
 	}
 	example := fmt.Sprintf("%s %s against %s", title, Number(first.best.Rows[0].Value), Number(first.next.Rows[0].Value))
 	if models > 2 {
-		example += " of " + Shorten(first.next.Model, longestName)
+		example += " of " + Shorten(first.next.Model, maxNameWidth)
 	}
-	under := "under " + Shorten(first.best.Transform, longestName)
+	under := "under " + Shorten(first.best.Transform, maxNameWidth)
 	if len(leads) == 1 && sure == 0 {
 		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", Plural(models, "model"), under, name, example)
 	}
@@ -113,13 +113,13 @@ func sentenceOf(leads []advantage, models int, title string) string {
 }
 
 const (
-	mostNamed = 3   // models in a sentence
-	someLoss  = 0.1 // of equivariance, from which on it is spoken of
+	maxNamed = 3   // maximum number of models in a sentence
+	minLoss  = 0.1 // smallest loss of equivariance that is reported
 )
 
-// lost says by which layer each model has lost half of the equivariance that it loses, under the
-// transformation that costs most.
-func lost(shown []scores.Row) string {
+// equivarianceLoss returns a sentence on the layer by which each model has lost half of its total loss of
+// equivariance, under the transformation with the largest loss.
+func equivarianceLoss(shown []scores.Row) string {
 	var worst []loss
 	for _, models := range byCase(SeriesOf(shown, measure.Descriptor{Name: "seis"}, "equivariance")) {
 		var losses []loss
@@ -137,18 +137,18 @@ func lost(shown []scores.Row) string {
 	}
 	several := len(distinct(shown, byModel)) > 1
 	var parts []string
-	for _, l := range worst[:min(len(worst), mostNamed)] {
+	for _, l := range worst[:min(len(worst), maxNamed)] {
 		text := "by " + layer(l.half)
 		if several {
-			text += " in " + Shorten(l.half.Model, longestName)
+			text += " in " + Shorten(l.half.Model, maxNameWidth)
 		}
 		parts = append(parts, fmt.Sprintf("%s (depth %d; %s to %s)", text, l.half.Depth, Number(l.from), Number(l.to)))
 	}
-	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", Shorten(transformLabel(&worst[0].half), longestName), listed(parts))
+	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", Shorten(transformLabel(&worst[0].half), maxNameWidth), joinAnd(parts))
 }
 
 type loss struct {
-	half     scores.Row // the first layer at which half is lost
+	half     scores.Row // first layer at which at least half is lost
 	from, to float64
 }
 
@@ -160,7 +160,7 @@ func largest(losses []loss) float64 {
 	return most
 }
 
-// lossOf finds the highest score over depth and the lowest one after it.
+// lossOf returns the drop from the highest score over depth to the lowest score after it.
 func lossOf(s Series) (loss, bool) {
 	top := 0
 	for i, r := range s.Rows {
@@ -171,7 +171,7 @@ func lossOf(s Series) (loss, bool) {
 	after := s.Rows[top:]
 	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) }).Value
 	l := loss{from: after[0].Value, to: low}
-	if l.from-l.to < someLoss {
+	if l.from-l.to < minLoss {
 		return l, false
 	}
 	at := slices.IndexFunc(after, func(r scores.Row) bool { return r.Value <= (l.from+l.to)/2 })
@@ -179,9 +179,9 @@ func lossOf(s Series) (loss, bool) {
 	return l, true
 }
 
-// localising names the layer of each model whose equivariance is furthest above its invariance, on
-// average over transformations: it knows where things are.
-func localising(shown []scores.Row) string {
+// bestLocaliser returns a sentence on the layer of each model whose equivariance exceeds its
+// invariance most, on average over transformations. Such a layer preserves position.
+func bestLocaliser(shown []scores.Row) string {
 	best := make(map[string]*candidate)
 	layers := make(map[string]int)
 	for _, c := range candidates(shown) {
@@ -201,17 +201,17 @@ func localising(shown []scores.Row) string {
 	}
 	slices.SortStableFunc(found, func(a, b *candidate) int { return cmp.Compare(b.gap(), a.gap()) })
 	var parts []string
-	for _, c := range found[:min(len(found), mostNamed)] {
+	for _, c := range found[:min(len(found), maxNamed)] {
 		text := layer(c.row)
 		if len(found) > 1 {
-			text += " of " + Shorten(c.row.Model, longestName)
+			text += " of " + Shorten(c.row.Model, maxNameWidth)
 		}
 		parts = append(parts, fmt.Sprintf("%s (equivariance %s, invariance %s)", text, Number(c.equivariance/c.n), Number(c.invariance/c.n)))
 	}
 	return "To localise, take " + strings.Join(parts, " or ") + ": there equivariance is furthest above invariance, on average over the transformations."
 }
 
-// candidates are the layers that have both scores, in order of appearance.
+// candidates returns the layers that have both scores, in order of appearance.
 func candidates(shown []scores.Row) []*candidate {
 	type view struct{ model, layer, data, transform, parameter, variant string }
 	viewOf := func(r scores.Row) view { return view{r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Variant} }
@@ -242,11 +242,11 @@ func candidates(shown []scores.Row) []*candidate {
 	return all
 }
 
-// A candidate is a layer with its scores summed over transformations.
+// A candidate is a layer with the sums of its scores over transformations.
 type candidate struct {
 	row                         scores.Row
 	equivariance, invariance, n float64
-	chance                      bool // no better than chance somewhere
+	chance                      bool // no better than chance under some transformation
 }
 
 func (c *candidate) add(r scores.Row, invariance float64) {
@@ -256,8 +256,8 @@ func (c *candidate) add(r scores.Row, invariance float64) {
 
 func (c *candidate) gap() float64 { return (c.equivariance - c.invariance) / c.n }
 
-// listed writes "a", "a and b", "a, b and c".
-func listed(items []string) string {
+// joinAnd joins items as "a", "a and b" or "a, b and c".
+func joinAnd(items []string) string {
 	if len(items) < 2 {
 		return strings.Join(items, "")
 	}

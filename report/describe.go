@@ -7,13 +7,13 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Measures describe the measures of some rows, each with the statistics that the rows hold, in the
-// order to show them.
+// Measures holds the descriptors of the measures of some rows, in display order. Each has only the
+// statistics that the rows contain.
 type Measures []measure.Descriptor
 
-// Describe returns the descriptors of the measures that rows hold. known are those of the run's
-// record. A measure or a statistic that they lack is shown by its own name, with no range and no
-// direction, after the others.
+// Describe returns the descriptors of the measures in rows. known holds the descriptors from the
+// run's record. A measure or statistic without a descriptor comes last, with its own name, no range
+// and no direction.
 func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 	statistics := make(map[string][]string)
 	type pair struct{ measure, statistic string }
@@ -40,7 +40,7 @@ func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 	return found
 }
 
-// restricted returns a descriptor with the statistics that are present: first those described, then
+// restricted returns a descriptor with only the statistics present: first the described ones, then
 // the others.
 func restricted(d measure.Descriptor, present []string) measure.Descriptor {
 	left := make(map[string]bool, len(present))
@@ -63,8 +63,8 @@ func restricted(d measure.Descriptor, present []string) measure.Descriptor {
 	return d
 }
 
-// Headline returns the statistics of a measure to show in an overview: those with a direction, or
-// all where none has one.
+// Headline returns the statistics of a measure that an overview shows: those with a direction, or
+// all if none has one.
 func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
 	var directed []measure.StatisticDescriptor
 	for _, s := range d.Statistics {
@@ -89,8 +89,8 @@ func (m Measures) Statistic(r *scores.Row) measure.StatisticDescriptor {
 	return measure.StatisticDescriptor{Name: r.Statistic, Title: r.Statistic, Range: measure.AnyNumber}
 }
 
-// ModelLabel names the model of a row, or the two that are compared: "a → b" where the scores of
-// the measure depend on which comes first, else "a and b".
+// ModelLabel returns the model of a row, or both models of a comparison: "a → b" if the measure is
+// directional, otherwise "a and b".
 func (m Measures) ModelLabel(r *scores.Row) string {
 	switch {
 	case r.OtherModel == "":

@@ -12,20 +12,20 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Distribution says how the values of a statistic are spread over samples or over the units of a
-// layer: a histogram.
+// A Distribution is a histogram of the values of a statistic over samples or over the units of a
+// layer.
 type Distribution struct {
 	Subject
-	// Ends of the bins; the same for all models and transformations, so that they can be laid over
-	// each other.
+	// Range of the bins. It is the same for all models and transformations, so that histograms can
+	// be overlaid.
 	Low, High float64
-	Counts    []int // of bins of equal width; what lies at the upper end belongs to the last one
+	Counts    []int // values per bin, for bins of equal width; the last one includes its upper end
 	Mean      float64
 }
 
-// A Subject is what a distribution is of.
+// A Subject identifies what a distribution describes.
 type Subject struct {
-	Of        string // what has a value each: "sample", "unit"
+	Of        string // what has one value each: "sample" or "unit"
 	Model     string
 	Layer     string // "" for the whole model
 	Data      string
@@ -37,16 +37,16 @@ type Subject struct {
 }
 
 const (
-	bins              = 40
-	mostDistributions = 3000
+	bins             = 40
+	maxDistributions = 3000
 )
 
-// A Values hands over values one by one, each with what it belongs to.
+// A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// Distribute counts values, which it walks through twice: to find the ends of the bins, and to
-// count. Values that are not finite are left out. It keeps the first subjects where there are more
-// than a page can hold, and says so.
+// Distribute computes histograms. It iterates over the values twice: to find the range of the bins
+// and to count. Values that are not finite are ignored. If there are more subjects than a page can
+// hold, the rest are dropped and a note is returned.
 func Distribute(values Values) (found []Distribution, notes []string, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
@@ -58,7 +58,7 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 			return
 		}
 		if _, known := place[s]; !known {
-			if len(place) == mostDistributions {
+			if len(place) == maxDistributions {
 				tooMany = true
 				return
 			}
@@ -76,7 +76,7 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 	}
 	for i := range found {
 		e := ends[scaleOf(found[i].Subject)]
-		found[i].Low, found[i].High = widened(e[0], e[1])
+		found[i].Low, found[i].High = widenRange(e[0], e[1])
 	}
 	err = values(func(s Subject, v float64) {
 		if i, known := place[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -87,14 +87,14 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 		found[i].Mean /= float64(found[i].n())
 	}
 	if tooMany {
-		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", Count(mostDistributions)))
+		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", Count(maxDistributions)))
 	}
 	return found, notes, err
 }
 
-// widened gives bins a width where all values are the same, and the interval from 0 to 1 to what
-// nearly fills it.
-func widened(low, high float64) (float64, float64) {
+// widenRange returns a non-empty range for the bins if all values are equal, and [0, 1] for a range
+// that nearly fills it.
+func widenRange(low, high float64) (float64, float64) {
 	if low >= 0 && high <= 1 && high > 0.5 {
 		return 0, 1
 	}
@@ -118,8 +118,8 @@ func (d *Distribution) n() int {
 	return n
 }
 
-// readSamples reads how the per-sample values of a run are spread, from samples.parquet in its
-// folder; none where there is no such file.
+// readSamples returns the distributions of the per-sample values in samples.parquet, or none if the
+// file does not exist.
 func readSamples(root *os.Root) ([]Distribution, []string, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
@@ -131,7 +131,7 @@ func readSamples(root *os.Root) ([]Distribution, []string, error) {
 	})
 }
 
-// distributeFile counts the values of a file in a run folder.
+// distributeFile returns the distributions of the values in a file of a run folder.
 func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) (found []Distribution, notes []string, err error) {
 	err = readFile(root, name, func(f io.ReaderAt, size int64) error {
 		found, notes, err = Distribute(values(f, size))
@@ -140,7 +140,7 @@ func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size 
 	return found, notes, err
 }
 
-// readFile reads a file of a run folder, if there is one.
+// readFile opens a file of a run folder and passes it to read. A missing file is not an error.
 func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) error) error {
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +159,8 @@ func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) e
 	return nil
 }
 
-// Quantile returns the value below which a share of the values lies, as near as the bins tell.
+// Quantile returns the value below which the given share of the values lies, with the resolution of
+// the bins.
 func (d *Distribution) Quantile(share float64) float64 {
 	step := (d.High - d.Low) / float64(len(d.Counts))
 	left := share * float64(d.n())
@@ -172,15 +173,15 @@ func (d *Distribution) Quantile(share float64) float64 {
 	return d.High
 }
 
-// Sentence says where the values of a distribution lie.
+// Sentence returns a sentence on the mean and the quartiles.
 func (d *Distribution) Sentence() string {
 	name := strings.Join(nonEmpty(d.Model, d.Transform), " under ")
-	return fmt.Sprintf("%s has its mean at %s, and half of its %ss lie between %s and %s.", Shorten(name, longestName), Number(d.Mean), d.Of,
+	return fmt.Sprintf("%s has its mean at %s, and half of its %ss lie between %s and %s.", Shorten(name, maxNameWidth), Number(d.Mean), d.Of,
 		Number(d.Quantile(0.25)), Number(d.Quantile(0.75)))
 }
 
-// MiddleUnits says, for each distribution over the units of a layer, at which layer of its model
-// the middle unit is highest and lowest. It is "" for others.
+// MiddleUnits returns a sentence for each distribution over the units of a layer: at which layers
+// of its model the median unit is highest and lowest. It is "" for other distributions.
 func MiddleUnits(all []Distribution) []string {
 	out := make([]string, len(all))
 	var units []int
@@ -205,7 +206,7 @@ func MiddleUnits(all []Distribution) []string {
 			}
 		}
 		at := func(i int) string {
-			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exported), longestName), Number(all[i].Quantile(0.5)))
+			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exportSuffix), maxNameWidth), Number(all[i].Quantile(0.5)))
 		}
 		for _, i := range group {
 			out[i] = fmt.Sprintf("The middle unit is highest at %s and lowest at %s.", at(high), at(low))

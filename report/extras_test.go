@@ -108,7 +108,7 @@ func TestImagesWithinBounds(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	huge := append(reporttest.Checkerboard(4, 4), make([]byte, mostImageBytes)...)
+	huge := append(reporttest.Checkerboard(4, 4), make([]byte, maxImageBytes)...)
 	if err := os.WriteFile(filepath.Join(dir, "pictures", "huge.png"), huge, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	steady = 0.05 // of a statistic's range: a curve that stays within this much is called steady
-	trend  = 0.6  // of Spearman's correlation: from here on a curve is said to rise or to fall
+	steadyRange = 0.05 // share of a statistic's range; a curve that varies less is called steady
+	minTrend    = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
 
 	findingsPerMeasure = 4
-	longestName        = 48
+	maxNameWidth       = 48
 )
 
-// A finding is a sentence that follows from the data by a rule.
+// A finding is a sentence that follows from the scores by a rule.
 type finding struct {
 	text   string
-	weight float64 // how much happens in it, in units of the statistic's range
-	rank   int     // by weight, among those of one statistic
+	weight float64 // size of the effect relative to the statistic's range
+	rank   int     // by weight, among the findings on one statistic
 }
 
-// Findings returns what stands out in the scores, in sentences: for each measure the curve or the
-// comparison in which most happens. The rules are fixed, so the same scores give the same
+// Findings returns sentences on the most notable scores: for each measure, the curve or the
+// comparison with the largest differences. The rules are fixed, so the same scores give the same
 // sentences.
 func Findings(rows []scores.Row, known []measure.Descriptor) []string {
 	shown := Overview(rows)
@@ -40,8 +40,8 @@ func Findings(rows []scores.Row, known []measure.Descriptor) []string {
 	return key
 }
 
-// FindingsOf returns the sentences of one measure, each statistic's weightiest first. The rows are
-// of an overview.
+// FindingsOf returns the sentences on one measure, the one with the largest weight first for each
+// statistic. The rows are those of an overview.
 func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
 	var found []finding
@@ -58,7 +58,7 @@ func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 		found = ranked(w.accuracy(rows, m))
 	}
 	if found == nil {
-		s := Headline(m)[0] // stands for the others, which say much the same
+		s := Headline(m)[0] // the other statistics are similar
 		found = ranked(w.predictions(SeriesOf(rows, m, s.Name), s))
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -71,7 +71,7 @@ func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 	return sentences
 }
 
-// ranked numbers findings by their weight.
+// ranked sets the ranks of findings by weight.
 func ranked(found []finding) []finding {
 	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(b.weight, a.weight) })
 	for i := range found {
@@ -80,9 +80,9 @@ func ranked(found []finding) []finding {
 	return found
 }
 
-// acrossLayers returns the statistics that compare across layers. One without an upper bound has
-// the scale of each layer's activations, so its curve over depth is of those; it is spoken of only
-// where there is nothing else. Baselines are what others are read against.
+// acrossLayers returns the statistics that can be compared across layers. A statistic without an
+// upper bound depends on the scale of each layer's activations, so it is used only if there is no
+// other. Baselines are excluded, because others are compared with them.
 func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var bounded []measure.StatisticDescriptor
 	for _, s := range all {
@@ -96,38 +96,39 @@ func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 	return bounded
 }
 
-// wording says which names a sentence must hold for a reader to know what it is about.
+// A wording specifies which names a sentence must contain to be unambiguous.
 type wording struct {
 	models, data bool
-	places       string // of a curve: "layers", the default, or "values" of a parameter
+	places       string // points of a curve: "layers" (default) or "values" of a parameter
 }
 
-// along names the places of a curve.
-func (w wording) along() string { return cmp.Or(w.places, "layers") }
+// noun returns the noun for the points of a curve.
+func (w wording) noun() string { return cmp.Or(w.places, "layers") }
 
-// where writes "for hue of resnet20 under quarter on cifar10", as far as needed.
+// where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts
+// that are needed.
 func (w wording) where(s Series) string {
 	var parts []string
 	if s.Factor != "" {
-		parts = append(parts, "for "+Shorten(strings.Replace(s.Factor, "class=", "class ", 1), longestName))
+		parts = append(parts, "for "+Shorten(strings.Replace(s.Factor, "class=", "class ", 1), maxNameWidth))
 	}
 	if w.models {
-		parts = append(parts, "of "+Shorten(s.Model, longestName))
+		parts = append(parts, "of "+Shorten(s.Model, maxNameWidth))
 	}
 	if s.Transform != "" {
-		parts = append(parts, "under "+Shorten(s.Transform, longestName))
+		parts = append(parts, "under "+Shorten(s.Transform, maxNameWidth))
 	}
 	if w.data && s.Data != "" {
-		parts = append(parts, "on "+Shorten(s.Data, longestName))
+		parts = append(parts, "on "+Shorten(s.Data, maxNameWidth))
 	}
 	if s.Variant != "" {
-		parts = append(parts, "("+Shorten(s.Variant, longestName)+")")
+		parts = append(parts, "("+Shorten(s.Variant, maxNameWidth)+")")
 	}
 	return strings.Join(parts, " ")
 }
 
-// steepest describes the model whose curve over depth has most happening in it, or compares models
-// of a single layer each.
+// steepest describes the model whose curve over depth changes most, or compares models that have a
+// single layer each.
 func (w wording) steepest(models []Series, about measure.StatisticDescriptor) finding {
 	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
@@ -154,28 +155,28 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	for _, r := range s.Rows {
 		depths[r.Depth] = true
 	}
-	// Layers beside each other, several at a depth, make no line.
+	// With several layers at one depth the points do not form a line.
 	joined := len(s.Rows) < 2*len(depths)
 	var said string
 	switch rho := s.trend(); {
 	case len(s.Rows) == 1:
 		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
-		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.along())
-	case span <= steady*width(about, low.Value, high.Value):
-		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.along())
-	case joined && rho <= -trend && first.Value > last.Value:
+		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
+	case span <= steadyRange*width(about, low.Value, high.Value):
+		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
+	case joined && rho <= -minTrend && first.Value > last.Value:
 		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
-	case joined && rho >= trend && first.Value < last.Value:
+	case joined && rho >= minTrend && first.Value < last.Value:
 		said = fmt.Sprintf("rises from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	default:
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: span / width(about, low.Value, high.Value)}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
 }
 
-// width is the length of a statistic's range, from 0 where only the highest value is known, or the
-// larger magnitude of two values where it has none.
+// width returns the length of a statistic's range, which starts at 0 if only the maximum is known.
+// Without a range it returns the larger magnitude of two values.
 func width(s measure.StatisticDescriptor, low, high float64) float64 {
 	switch {
 	case s.Range.Bounded():
@@ -186,8 +187,9 @@ func width(s measure.StatisticDescriptor, low, high float64) float64 {
 	return max(math.Abs(low), math.Abs(high), math.SmallestNonzeroFloat64)
 }
 
-// chance says at how many layers a score is no better than that of shuffled pairs: the null lies
-// within its interval or beyond, or beyond the value where there is no interval.
+// chance returns a clause on the number of layers at which a score is no better than chance. That
+// is so if the null lies within the interval or on its better side; without an interval, if the
+// null is at least as good as the value.
 func chance(s Series, d measure.Direction, what string) string {
 	var at, with int
 	for _, r := range s.Rows {
@@ -228,8 +230,8 @@ func atChance(r scores.Row, d measure.Direction) bool {
 	return r.Null <= near
 }
 
-// accuracy describes what the transformations cost: for one model from what to what accuracy goes,
-// for several the one that loses most and the one that loses least.
+// accuracy describes the effect of transformations on accuracy: the change for a single model,
+// otherwise the models with the largest and the smallest loss.
 func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	subject := func(s Series) [3]string { return [3]string{s.Model, s.Data, s.Factor} }
 	clean := make(map[[3]string]float64)
@@ -253,15 +255,15 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 			where := wording{data: w.data}.where(most)
 			text = fmt.Sprintf("%s suffers most in %s, where it %s, and least in %s, where it %s",
 				strings.Join(nonEmpty("Accuracy", where), " "),
-				Shorten(most.Model, longestName), change(before(most), most.Rows[0].Value),
-				Shorten(least.Model, longestName), change(before(least), least.Rows[0].Value))
+				Shorten(most.Model, maxNameWidth), change(before(most), most.Rows[0].Value),
+				Shorten(least.Model, maxNameWidth), change(before(least), least.Rows[0].Value))
 		}
 		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most))})
 	}
 	return found
 }
 
-// change writes "falls from 0.810 to 0.290".
+// change returns, for instance, "falls from 0.810 to 0.290".
 func change(from, to float64) string {
 	switch {
 	case Number(from) == Number(to):
@@ -273,8 +275,8 @@ func change(from, to float64) string {
 	}
 }
 
-// predictions describes one statistic of the predictions: under each transformation the models
-// against each other, or the transformations against each other where there is one model.
+// predictions compares one statistic of the predictions: between models under each transformation,
+// or between transformations if there is one model.
 func (w wording) predictions(all []Series, about measure.StatisticDescriptor) []finding {
 	groups := byCase(all)
 	if !w.models {
@@ -287,7 +289,7 @@ func (w wording) predictions(all []Series, about measure.StatisticDescriptor) []
 	return found
 }
 
-// comparison says which series of a group has the highest value and which the lowest.
+// comparison returns a sentence on the highest and the lowest series of a group.
 func (w wording) comparison(group []Series, about measure.StatisticDescriptor) finding {
 	if len(group) == 1 {
 		s := group[0]
@@ -298,11 +300,11 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	high := slices.MaxFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
 	low := slices.MinFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
 	h, l := high.Rows[0], low.Rows[0]
-	name, common, all := func(s Series) string { return "for " + Shorten(s.Model, longestName) }, group[0], "for each of %d models"
+	name, common, all := func(s Series) string { return "for " + Shorten(s.Model, maxNameWidth) }, group[0], "for each of %d models"
 	if w.models {
 		common = Series{Transform: common.Transform, Factor: common.Factor, Data: common.Data, Variant: common.Variant}
 	} else {
-		name, all = func(s Series) string { return "under " + Shorten(s.Transform, longestName) }, "under each of %d transformations"
+		name, all = func(s Series) string { return "under " + Shorten(s.Transform, maxNameWidth) }, "under each of %d transformations"
 		common = Series{Factor: common.Factor, Data: common.Data}
 	}
 	subject := capital(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
@@ -317,7 +319,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value)}
 }
 
-// between writes " (95 % interval 0.60 to 0.62)", or "".
+// between returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.
 func between(r scores.Row) string {
 	if math.IsNaN(r.Low) || math.IsNaN(r.High) {
 		return ""
@@ -325,9 +327,9 @@ func between(r scores.Row) string {
 	return fmt.Sprintf(" (95 %% interval %s to %s)", Number(r.Low), Number(r.High))
 }
 
-// layer names a layer in a sentence, without what exporters append.
+// layer returns the name of a layer without the suffix that exporters append.
 func layer(r scores.Row) string {
-	return Shorten(strings.TrimSuffix(r.Layer, exported), longestName)
+	return Shorten(strings.TrimSuffix(r.Layer, exportSuffix), maxNameWidth)
 }
 
 func capital(s string) string {

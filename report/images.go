@@ -12,34 +12,33 @@ import (
 	"strings"
 )
 
-// An Image is a contact sheet for a report: inputs beside their transforms, inversions, filters,
-// gratings.
+// An Image is an image of a run folder that a report shows, such as a contact sheet of inputs and
+// their transforms, inversions, filters or gratings.
 type Image struct {
 	ImageText
 	Width, Height int
 	PNG           []byte
 }
 
-// A ImageText is what the file NAME.json beside an image NAME.png says of it. All of it may be
-// absent.
+// ImageText is the content of the file NAME.json that describes NAME.png. All fields are optional.
 type ImageText struct {
 	Title   string `json:"title"`
-	Caption string `json:"caption"` // one or two sentences: what is to be seen
-	Alt     string `json:"alt"`     // for those who do not see it; else the caption
-	Measure string `json:"measure"` // that it belongs to
-	Model   string `json:"model"`   // that it was made with
+	Caption string `json:"caption"` // one or two sentences on what the image shows
+	Alt     string `json:"alt"`     // alternative text; the caption if empty
+	Measure string `json:"measure"` // measure that it belongs to
+	Model   string `json:"model"`   // model that it was made with
 }
 
-// Bounds of what a page holds in images.
+// Limits on the images in a page.
 const (
-	mostImages     = 60
-	mostImageBytes = 4 << 20  // of one
-	allImageBytes  = 12 << 20 // of all
-	mostPixels     = 50e6     // of one
+	maxImages          = 60
+	maxImageBytes      = 4 << 20  // of one
+	maxTotalImageBytes = 12 << 20 // of all
+	maxPixels          = 50e6     // of one
 )
 
 // readImages reads the images of a run folder, pictures/*.png and pictures/*/*.png, in the order of
-// their names. What is no image, or is too large for a page, is left out, with a line that says so.
+// their names. Files that are not images, or too large for a page, are left out with a note.
 func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {
@@ -49,14 +48,14 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 		}
 		names = append(names, found...)
 	}
-	room := allImageBytes
+	room := maxTotalImageBytes
 	for _, name := range names {
 		p, err := readImage(root, name)
 		switch {
 		case err != nil:
 			notes = append(notes, err.Error())
-		case len(images) == mostImages || len(p.PNG) > room:
-			notes = append(notes, fmt.Sprintf("%s is left out of the report, which holds at most %d images and %s of them", name, mostImages, Mebibytes(allImageBytes)))
+		case len(images) == maxImages || len(p.PNG) > room:
+			notes = append(notes, fmt.Sprintf("%s is left out of the report, which holds at most %d images and %s of them", name, maxImages, Mebibytes(maxTotalImageBytes)))
 		default:
 			room -= len(p.PNG)
 			images = append(images, p)
@@ -70,8 +69,8 @@ func readImage(root *os.Root, name string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if info.Size() > mostImageBytes {
-		return Image{}, fmt.Errorf("%s is left out of the report: it has %s, more than %s", name, Mebibytes(info.Size()), Mebibytes(mostImageBytes))
+	if info.Size() > maxImageBytes {
+		return Image{}, fmt.Errorf("%s is left out of the report: it has %s, more than %s", name, Mebibytes(info.Size()), Mebibytes(maxImageBytes))
 	}
 	p := Image{}
 	if p.PNG, err = root.ReadFile(name); err != nil {
@@ -81,7 +80,7 @@ func readImage(root *os.Root, name string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if p.Width, p.Height = header.Width, header.Height; p.Width*p.Height > mostPixels {
+	if p.Width, p.Height = header.Width, header.Height; p.Width*p.Height > maxPixels {
 		return Image{}, fmt.Errorf("%s is left out of the report: %d x %d pixels are too many", name, p.Width, p.Height)
 	}
 	text, err := root.ReadFile(strings.TrimSuffix(name, ".png") + ".json")

@@ -6,17 +6,17 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// mostPlaces is how many places a note names.
-const mostPlaces = 12
+// maxPlaces is the maximum number of places that a note lists.
+const maxPlaces = 12
 
-// A Note is a message with the places that it concerns.
+// A Note is a message with the places to which it applies.
 type Note struct {
 	Text  string
 	Where []string
 	Count int
 }
 
-// notes gathers messages, one note for each different text, in order of appearance.
+// notes collects messages, one Note for each distinct text, in order of appearance.
 type notes struct {
 	all   []Note
 	place map[string]int
@@ -38,12 +38,12 @@ func (n *notes) add(text, where string) {
 			return
 		}
 	}
-	if where != "" && len(n.all[i].Where) < mostPlaces {
+	if where != "" && len(n.all[i].Where) < maxPlaces {
 		n.all[i].Where = append(n.all[i].Where, where)
 	}
 }
 
-// WarningNotes gathers the warnings of a run and of its scores.
+// WarningNotes returns the warnings of a run and of its scores.
 func WarningNotes(rows []scores.Row, general []string) []Note {
 	var n notes
 	for _, text := range general {
@@ -61,7 +61,7 @@ func WarningNotes(rows []scores.Row, general []string) []Note {
 	return n.all
 }
 
-// SkipNotes gathers the measures that did not apply, by the reason.
+// SkipNotes returns the measures that did not apply, grouped by reason.
 func SkipNotes(skipped []scores.Skip) []Note {
 	var n notes
 	for _, s := range skipped {
@@ -70,7 +70,7 @@ func SkipNotes(skipped []scores.Skip) []Note {
 	return n.all
 }
 
-// FailureNotes gathers failures, by their error.
+// FailureNotes returns failures, grouped by error.
 func FailureNotes(failed []scores.Failure) []Note {
 	var n notes
 	for _, f := range failed {

@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// What compares two representations has rows for pairs of layers. Where each layer has one partner
-// they make a curve over depth like any other; where layers are compared with several they make a
-// grid, drawn as a heat map.
+// A measure that compares two representations has a row for each pair of layers. If each layer has
+// one partner the rows form a curve over depth. If layers are compared with several others they
+// form a grid, which is drawn as a heat map.
 
 // IsGrid reports whether some layer of the series is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }
@@ -30,7 +30,8 @@ func isGrid(rows []scores.Row) bool {
 	return false
 }
 
-// WithoutSelf leaves out a layer compared with itself, which is 1 and says nothing.
+// WithoutSelf returns the series without the comparisons of a layer with itself, which are always
+// 1.
 func (s Series) WithoutSelf() Series {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {
@@ -39,10 +40,10 @@ func (s Series) WithoutSelf() Series {
 	return s
 }
 
-func isSelf(r scores.Row) bool { return isOwn(r) && r.Layer == r.OtherLayer }
+func isSelf(r scores.Row) bool { return isSelfComparison(r) && r.Layer == r.OtherLayer }
 
-// isOwn reports whether a model is compared with itself.
-func isOwn(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
+// isSelfComparison reports whether a model is compared with itself.
+func isSelfComparison(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
 // grid describes the pairs of layers of two models.
 func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
@@ -51,24 +52,24 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	span := high.Value - low.Value
 	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
-	if span <= steady*width(about, low.Value, high.Value) {
+	if span <= steadyRange*width(about, low.Value, high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))
 	}
 	weight := span / width(about, low.Value, high.Value)
-	if isOwn(high) {
-		weight /= 2 // how the layers of one model differ is seldom what was asked
+	if isSelfComparison(high) {
+		weight /= 2 // differences between the layers of one model are seldom the question
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction, w.along()) + ".", weight: weight}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: weight}
 }
 
-// pairOf names the two layers of a row in a sentence.
+// pairOf returns the names of the two layers of a row.
 func pairOf(r scores.Row) string {
 	other := r
 	other.Layer = r.OtherLayer
 	return layer(r) + " and " + layer(other)
 }
 
-// Partner is the layer that a row's layer is compared with, "" where it bears the same name.
+// Partner returns the layer that a row's layer is compared with, or "" if it has the same name.
 func Partner(r *scores.Row) string {
 	if r.OtherLayer == r.Layer {
 		return ""

@@ -1,8 +1,9 @@
 package report
 
-// A ReadingPart is a piece of the sentence that says how to read a chart. It holds where the chart
-// has all that When names, words with blanks between: lines or points, intervals, nulls, values of
-// both signs. In braces stand what the series, the items and the statistic are called.
+// A ReadingPart is a part of the sentence that explains how to read a chart. It is included if the
+// chart has everything listed in When, separated by spaces: lines or points, intervals, nulls,
+// values of both signs. Names in braces are replaced by the names of the series, the items or the
+// statistic.
 type ReadingPart struct {
 	Text string `json:"text"`
 	When string `json:"when,omitempty"`
@@ -14,7 +15,7 @@ var curveReading = []ReadingPart{
 	{".", ""},
 }
 
-// Readings say how to read each kind of chart.
+// Readings explains how to read each kind of chart.
 var Readings = map[string][]ReadingPart{
 	"depth":     curveReading,
 	"parameter": curveReading,

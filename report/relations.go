@@ -10,27 +10,26 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Relation is a cloud of points, models or data sets, of a score of the prediction against
-// accuracy: the studies of Deng et al. 2022. Everything is derived by package correlation, with the
-// defaults of `noether correlate`.
+// A Relation is the relation of a prediction score to accuracy over models or over data sets, as in
+// Deng et al. 2022. It is computed by package correlation with the defaults of `noether correlate`.
 type Relation struct {
 	Measure   string
 	Statistic string
 	Transform string
-	Title     string              // of the statistic
+	Title     string              // title of the statistic
 	By        correlation.By      // what the points are
-	Of        string              // the data set of all models, or the model of all data sets
+	Of        string              // the data set shared by all models, or the model shared by all data sets
 	Points    []correlation.Point // X is the score, Y the accuracy
-	Fit       *correlation.Fit    // nil where the points are too few, or have no line
+	Fit       *correlation.Fit    // nil if no line can be fitted
 }
 
 const (
-	leastPoints = 3  // of a relation worth an image
-	mostFits    = 32 // lines with bands; the relations beyond have their points alone
+	minPoints = 3  // fewest points of a relation
+	maxFits   = 32 // number of relations with a line and a band; the others have points only
 )
 
-// Relations gathers what there is to relate: the first statistic of each measure of the prediction
-// under each transformation, against the accuracy on clean data.
+// Relations returns the relations between the first statistic of each prediction measure under each
+// transformation and the accuracy on untransformed data.
 func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 	var out []Relation
 	fits := 0
@@ -49,8 +48,8 @@ func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 	return out
 }
 
-// relate returns the relations of one score. One that names no single score of each model and data
-// set has none.
+// relate returns the relations of one score, or none if the selector is ambiguous for a model and
+// data set.
 func (r Relation) relate(rows []scores.Row, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By}
@@ -61,12 +60,12 @@ func (r Relation) relate(rows []scores.Row, fits *int) []Relation {
 	var out []Relation
 	for _, set := range sets {
 		points := finitePoints(set.Points)
-		if len(points) < leastPoints {
+		if len(points) < minPoints {
 			continue
 		}
 		found := r
 		found.Of, found.Points = set.Name, points
-		if *fits < mostFits {
+		if *fits < maxFits {
 			if fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1}); err == nil {
 				found.Fit = fit
 				*fits++
@@ -97,7 +96,7 @@ func ofLayers(rows []scores.Row, name string) bool {
 	return false
 }
 
-// transformsOf are the transformations under which a measure was taken.
+// transformsOf returns the transformations that a measure has scores for.
 func transformsOf(rows []scores.Row, name string) []string {
 	var of []scores.Row
 	for _, r := range rows {
@@ -108,7 +107,7 @@ func transformsOf(rows []scores.Row, name string) []string {
 	return distinct(of, byTransform)
 }
 
-// Sentence says how to read the points of a relation, and how well the score tells accuracy.
+// Sentence explains how to read the points and how well the score predicts accuracy.
 func (r Relation) Sentence() string {
 	points := "model"
 	if r.By == correlation.ByData {

@@ -1,14 +1,14 @@
-// Package report shows scores to people: a table in the terminal, and a page for the browser that
-// is one file and works without a network.
+// Package report prepares scores for display: it selects rows, describes them in sentences and
+// computes distributions and relations. Its subpackages write them as a table in the terminal, as a
+// page for the browser, and as figures and tables for papers.
 //
-// It needs nothing but score rows and the record of the run. Most rows are details: a row for each
-// value of a transformation's parameter, for each trial, for each class. What is shown first are
-// the rows that summarise them, the mean over the values and what is derived over trials; the page
-// keeps the details within reach.
+// Its input is score rows and the record of the run. Most rows are details: one row for each value
+// of a transformation's parameter, for each trial, for each class. Overviews show the rows that
+// summarise them, the means over values and over trials.
 //
-// Names of models, layers and transforms come from other people's files. They are shown as text and
-// nothing else: escaped in the page, where a content security policy also forbids every script but
-// the report's own and every request, and stripped of control characters in the terminal.
+// Names of models, layers and transformations come from untrusted files and are shown as plain
+// text. They are escaped in the page, where a content security policy also forbids all requests and
+// all scripts except the report's own. Control characters are removed in the terminal.
 package report
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Level says how far a row summarises others.
+// A Level is the degree to which a row summarises others.
 type Level int
 
 const (
-	Detail     Level = iota // a row of one trial, where another row stands for the trials
+	Detail     Level = iota // a row of one trial that another row summarises
 	OverTrial               // the row for all trials at one value of the parameter
 	OverValues              // the row for all trials and all values of the parameter
 )
 
-// An identity is everything that tells a row's score from another one, besides trial and parameter.
+// An identity identifies a score apart from its trial and parameter.
 type identity struct {
 	model, layer, otherModel, otherLayer, data, transform, measure, variant, factor, statistic string
 }
@@ -35,8 +35,8 @@ func identify(r *scores.Row) identity {
 	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic}
 }
 
-// Levels returns the level of each row. The row for all trials is what is derived over them, or the
-// first trial. The row for all values is their mean, or each value where there is no mean.
+// Levels returns the level of each row. The row for all trials is their mean, or the first trial if
+// there is no mean. The row for all values is their mean, or each value if there is no mean.
 func Levels(rows []scores.Row) []Level {
 	type value struct {
 		id        identity
@@ -64,14 +64,14 @@ func Levels(rows []scores.Row) []Level {
 	return levels
 }
 
-// Overview returns the rows to show first, in the order of the study: a mean over values stands
-// where the first of its values does, which comes before the means in a run's scores. Rows of
-// single classes and factors are among them where no row of all samples stands for them: what a
-// probe reads of a hue, or firing rates along the phase of gratings.
+// Overview returns the rows that an overview shows, in the order of the study. A mean over values
+// takes the position of the first value, although it comes later in the scores of a run. Rows of
+// single classes and factors are included only if no row over all samples summarises them, as for
+// probes of a factor or firing rates along the phase of gratings.
 func Overview(rows []scores.Row) []scores.Row {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {
-		place int // of its first row
+		place int // position of its first row
 		whole bool
 	}
 	of := make([]*standing, len(rows))
@@ -99,7 +99,7 @@ func Overview(rows []scores.Row) []scores.Row {
 	return kept
 }
 
-// distinct returns the different non-empty values of a field, in order of appearance.
+// distinct returns the distinct non-empty values of a field, in order of appearance.
 func distinct(rows []scores.Row, field func(*scores.Row) string) []string {
 	var values []string
 	seen := map[string]bool{"": true}
@@ -117,8 +117,8 @@ func byData(r *scores.Row) string      { return r.Data }
 func byTransform(r *scores.Row) string { return r.Transform }
 func byMeasure(r *scores.Row) string   { return r.Measure }
 
-// OverTrials returns the rows that stand for their trials, in their order: what is derived over
-// them, or the first. Each value of a parameter has its own.
+// OverTrials returns the rows that summarise trials, in order: the means over trials, or the first
+// trial. Each parameter value has its own row.
 func OverTrials(rows []scores.Row) []scores.Row {
 	var kept []scores.Row
 	for i, level := range Levels(rows) {

@@ -10,19 +10,19 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Series is one statistic of one model under one transformation: its layers by depth, or a single
-// row for the prediction.
+// A Series holds one statistic of one model under one transformation: its layers by depth, or a
+// single row for the prediction.
 type Series struct {
-	Model     string // with the other model, where there is one
+	Model     string // includes the other model, if there is one
 	Data      string
-	Transform string // with the value of its parameter, where no mean stands for the values
+	Transform string // includes the parameter value if there is no mean over values
 	Factor    string // "" for all samples
 	Variant   string
 	Rows      []scores.Row
 }
 
-// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows without a finite
-// number are left out.
+// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows whose value is
+// not finite are left out.
 func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
@@ -46,16 +46,16 @@ func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Serie
 	return all
 }
 
-// finite reports whether a value can be said of: a divergence may be infinite.
+// finite reports whether a value is finite; a divergence may be infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// byCase groups series by transformation, factor, variant and data: what the series of a group
-// differ in is the model.
+// byCase groups series by transformation, factor, variant and data, so that the series of a group
+// differ in their model.
 func byCase(all []Series) [][]Series {
 	return grouped(all, func(s Series) string { return strings.Join([]string{s.Transform, s.Factor, s.Variant, s.Data}, "\x00") })
 }
 
-// grouped brings the series of the same key together, in order of appearance.
+// grouped groups series by key, in order of appearance.
 func grouped(all []Series, key func(Series) string) [][]Series {
 	place := make(map[string]int)
 	var groups [][]Series
@@ -78,8 +78,8 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// Layered reports whether a measure says how layers differ. One that compares models at a single
-// layer of each, the penultimate one, does not.
+// Layered reports whether a measure has scores that differ between layers. A measure that compares
+// models at a single layer of each does not.
 func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
 	at := make(map[pair][2]string)
@@ -99,7 +99,7 @@ func Layered(rows []scores.Row, name string) bool {
 	return false
 }
 
-// lowest and highest return the rows with the extreme values; of equal ones the shallowest.
+// lowest and highest return the rows with the extreme values; among equal ones the shallowest.
 func (s Series) lowest() scores.Row {
 	return slices.MinFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
@@ -107,7 +107,7 @@ func (s Series) lowest() scores.Row {
 func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
 	if d == measure.Higher {
-		rows = slices.DeleteFunc(slices.Clone(rows), meaningless)
+		rows = slices.DeleteFunc(slices.Clone(rows), atChanceLevel)
 	}
 	if len(rows) == 0 {
 		rows = s.Rows
@@ -115,13 +115,13 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// meaningless reports whether a high score, where higher is better, is no higher than shuffled
-// pairs make it, or within rounding: a layer with fewer observations than patterns reaches 1
-// whatever the data are, and is not the best of anything.
-func meaningless(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
+// atChanceLevel reports whether a high score, where higher is better, does not exceed that of
+// shuffled pairs by more than rounding. A layer with fewer observations than patterns reaches 1 for
+// any data and must not be reported as best.
+func atChanceLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// Best and worst are the most and the least invariant layers; for a statistic without a direction,
-// the highest and the lowest.
+// Best and Worst return the most and the least invariant layer; for a statistic without a
+// direction, the highest and the lowest.
 func (s Series) Best(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.lowest()
@@ -136,8 +136,8 @@ func (s Series) Worst(d measure.Direction) scores.Row {
 	return s.lowest()
 }
 
-// trend is Spearman's correlation between depth and value, ties sharing their mean rank; 0 for
-// fewer than three layers or where all values are equal.
+// trend returns Spearman's correlation between depth and value, where ties share their mean rank.
+// It is 0 for fewer than three layers or if all values are equal.
 func (s Series) trend() float64 {
 	if len(s.Rows) < 3 {
 		return 0
@@ -159,7 +159,7 @@ func (s Series) trend() float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// ranks returns the rank of each value from 0, equal values sharing the mean of theirs.
+// ranks returns the rank of each value, starting at 0; equal values share their mean rank.
 func ranks(values []float64) []float64 {
 	order := make([]int, len(values))
 	for i := range order {

@@ -10,33 +10,33 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Statement is a sentence about some rows, for beneath a chart that shows them.
+// A Statement is a sentence about the rows that a chart shows.
 type Statement struct {
 	Kind   string  `json:"kind"`   // CurveStatement, GapStatement or ExtremesStatement
 	Text   string  `json:"text"`   // one or two sentences
-	Weight float64 `json:"weight"` // how much happens in it, in units of the statistic's range
-	Rows   []int   `json:"rows"`   // places of the rows
+	Weight float64 `json:"weight"` // size of the effect relative to the statistic's range
+	Rows   []int   `json:"rows"`   // indices of the rows
 }
 
 // The kinds of statements.
 const (
-	CurveStatement = "curve" // how one curve runs: for charts that draw all of its rows
-	// Where two curves differ most: for charts that draw these two alone.
+	CurveStatement = "curve" // the course of one curve; for charts that draw all of its rows
+	// Where two curves differ most; for charts that draw only these two.
 	GapStatement = "gap"
-	// Which of the rows is highest and lowest: for charts that draw these rows alone.
+	// Which rows are highest and lowest; for charts that draw only these rows.
 	ExtremesStatement = "extremes"
 )
 
-// mostStatementRows bounds the rows that the statements of a run are about, and so the size of a
-// page. Each measure has its share.
-const mostStatementRows = 200_000
+// maxStatementRows limits the total number of rows that statements refer to, and so the size of a
+// page. Each measure has an equal share.
+const maxStatementRows = 200_000
 
-// Statements returns what there is to say beneath charts of the rows, by fixed rules.
+// Statements returns the sentences for charts of the rows, by fixed rules.
 func Statements(rows []scores.Row, known []measure.Descriptor) []Statement {
 	b := statementBuilder{rows: rows, levels: Levels(rows)}
 	all := Describe(rows, known)
 	for i, m := range all {
-		b.most = mostStatementRows * (i + 1) / len(all)
+		b.most = maxStatementRows * (i + 1) / len(all)
 		b.measure(m)
 	}
 	return b.out
@@ -47,8 +47,8 @@ type statementBuilder struct {
 	levels []Level
 	names  wording
 	out    []Statement
-	used   int // rows that the statements are about
-	most   int // of them
+	used   int // number of rows that the statements refer to
+	most   int // limit of used
 }
 
 func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
@@ -78,8 +78,8 @@ func (b *statementBuilder) measure(m measure.Descriptor) {
 	}
 }
 
-// curves adds a statement for each curve over the depth of layers or over the values of a
-// parameter, and for each two of them.
+// curves adds a statement for each curve over layers or parameter values, and for each pair of
+// curves.
 func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
 	type curve struct {
 		series Series
@@ -133,7 +133,8 @@ func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.Stat
 	}
 }
 
-// gap says at which place two curves differ most, "" where they have too few places in common.
+// gap returns a sentence on where two curves differ most, or "" if they have too few points in
+// common.
 func gap(a, b Series) string {
 	at := make(map[int]scores.Row)
 	for _, r := range b.Rows {
@@ -158,14 +159,14 @@ func gap(a, b Series) string {
 	if layer(q) != where {
 		where += " and " + layer(q)
 	}
-	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, longestName), Number(p.Value), Shorten(b.Model, longestName), Number(q.Value))
-	if finite(p.High-p.Low) && finite(q.High-q.Low) && !beyond(p, q) {
+	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, maxNameWidth), Number(p.Value), Shorten(b.Model, maxNameWidth), Number(q.Value))
+	if finite(p.High-p.Low) && finite(q.High-q.Low) && !differSignificantly(p, q) {
 		text += ", which is within their intervals"
 	}
 	return text + "."
 }
 
-// A dimension is a field in which the rows of a chart differ.
+// A dimension is a field in which the rows of a chart may differ.
 type dimension struct {
 	name string
 	of   func(*scores.Row) string
@@ -184,12 +185,12 @@ func dimensionsOf(m measure.Descriptor) []dimension {
 	}
 }
 
-// besideLayers are the fields that charts show layers by.
+// besideLayers lists the fields by which charts divide layers.
 var besideLayers = []string{"other layer", "model", "factor", "transform", "parameter"}
 
-// extremes adds a statement for all rows that differ in one or two fields, as those of bars and of
-// heat maps do. Of layers the deepest of each model is meant where they are not one of the fields.
-// The parts of the ranges of several transformations are a field of three.
+// extremes adds a statement for each set of rows that differ in one or two fields, as in bar charts
+// and heat maps. If layer is not one of the fields, the deepest layer of each model is used. Parts
+// of the ranges of several transformations count as one field among up to three.
 func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(at) == 0 {
 		return
@@ -251,7 +252,7 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 	}
 }
 
-// deepest returns the rows of the deepest layer of each model; of several at that depth, of the
+// deepest returns the rows of the deepest layer of each model; if several have that depth, of the
 // last.
 func (b *statementBuilder) deepest(at []int) []int {
 	type pair struct{ model, other string }
@@ -265,8 +266,8 @@ func (b *statementBuilder) deepest(at []int) []int {
 	return slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
-// highestAndLowest says which of some rows has the highest value and which the lowest, and how two
-// series compare.
+// highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
+// two series compare.
 func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure.StatisticDescriptor) string {
 	compared := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
@@ -298,7 +299,8 @@ func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure
 	return text
 }
 
-// nameIn names a row by the fields in which it differs from others: "hue under shift at 0.5".
+// nameIn returns the name of a row by the fields in which it differs from others, for instance "hue
+// under shift at 0.5".
 func nameIn(r *scores.Row, set []dimension) string {
 	text := ""
 	for _, d := range set {
@@ -309,7 +311,7 @@ func nameIn(r *scores.Row, set []dimension) string {
 		if d.name == "transform" && !slices.ContainsFunc(set, func(o dimension) bool { return o.name == "parameter" }) {
 			value = transformLabel(r)
 		}
-		value = Shorten(strings.TrimSuffix(value, exported), longestName)
+		value = Shorten(strings.TrimSuffix(value, exportSuffix), maxNameWidth)
 		switch {
 		case value == "":
 		case text == "":
@@ -325,8 +327,8 @@ func nameIn(r *scores.Row, set []dimension) string {
 	return text
 }
 
-// wins counts where one of two series is above the other, and where by more than their intervals
-// allow; "" where there are not two.
+// wins counts where one of two series is above the other, and where by more than the intervals. It
+// returns "" unless there are two series.
 func (b *statementBuilder) wins(at []int, series, along dimension) string {
 	values := distinctOf(at, func(i int) string { return series.of(&b.rows[i]) })
 	if len(values) != 2 {
@@ -348,7 +350,7 @@ func (b *statementBuilder) wins(at []int, series, along dimension) string {
 			ahead++
 			side = 0
 		}
-		if beyond(p, q) {
+		if differSignificantly(p, q) {
 			sure[side]++
 		}
 	}
@@ -359,10 +361,10 @@ func (b *statementBuilder) wins(at []int, series, along dimension) string {
 	if 2*ahead < both {
 		name, won, certain = values[1], both-ahead, sure[1]
 	}
-	return fmt.Sprintf(" %s is above the other in %d of %d, in %d by more than their intervals allow.", Shorten(name, longestName), won, both, certain)
+	return fmt.Sprintf(" %s is above the other in %d of %d, in %d by more than their intervals allow.", Shorten(name, maxNameWidth), won, both, certain)
 }
 
-// beyondChance counts the rows whose interval leaves out the null.
+// beyondChance counts the rows whose interval excludes the null.
 func (b *statementBuilder) beyondChance(at []int) string {
 	with, outside := 0, 0
 	for _, i := range at {
@@ -381,7 +383,7 @@ func (b *statementBuilder) beyondChance(at []int) string {
 	return fmt.Sprintf(" In %d of %d tiles the interval leaves out what chance gives.", outside, with)
 }
 
-// groupedBy brings the items of the same key together, in order of appearance.
+// groupedBy groups items by key, in order of appearance.
 func groupedBy[T any](items []T, key func(T) string) [][]T {
 	place := make(map[string]int)
 	var groups [][]T
@@ -408,8 +410,8 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 	return out
 }
 
-// Toward says what a higher or a lower value of a statistic means: "Higher: more is kept.", ""
-// where neither is better.
+// Toward explains a high or a low value of a statistic, for instance "Higher: more is kept.". It
+// returns "" if neither is better.
 func Toward(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "more is kept"
 	if m.Level == measure.PairLevel {

@@ -8,17 +8,18 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Extent says how much a run holds: "3 models, 1 data set, 3 transforms, 5 measures, 1,234 scores".
+// Extent returns the size of a run, for instance "3 models, 1 data set, 3 transforms, 5 measures,
+// 1,234 scores".
 func Extent(rec scores.Record, rows []scores.Row) string {
 	models, data := len(rec.Models), len(rec.Data)
 	parts := []string{Plural(max(models, len(distinct(rows, byModel))), "model"), Plural(max(data, len(distinct(rows, byData))), "data set")}
-	if n := len(distinct(rows, byTransform)); n > 0 { // films and gratings move by themselves
+	if n := len(distinct(rows, byTransform)); n > 0 { // clips and gratings need no transformation
 		parts = append(parts, Plural(n, "transform"))
 	}
 	return strings.Join(append(parts, Plural(len(distinct(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
 }
 
-// Progress says that a run is unfinished, or that some of it failed, or nothing.
+// Progress returns a sentence on a run that is unfinished or has failures, otherwise "".
 func Progress(rec scores.Record) string {
 	switch {
 	case rec.Finished != nil && len(rec.Failed) > 0:
@@ -31,7 +32,7 @@ func Progress(rec scores.Record) string {
 		Count(rec.Done), Count(rec.Cells))
 }
 
-// Duration is the time from start to finish, rounded for reading; "" for an unfinished run.
+// Duration returns the time from start to finish, rounded for display, or "" for an unfinished run.
 func Duration(rec scores.Record) string {
 	if rec.Finished == nil || rec.Started.IsZero() {
 		return ""

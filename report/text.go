@@ -11,8 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Number writes a value with three decimals; large and whole ones with fewer, and "–" for no
-// number.
+// Number formats a value with three decimals, large and whole values with fewer, and NaN as "–".
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -33,7 +32,7 @@ func Number(v float64) string {
 	}
 }
 
-// Interval writes "[0.905, 0.919]", or "" where there is none.
+// Interval formats an interval as "[0.905, 0.919]", or "" if there is none.
 func Interval(low, high float64) string {
 	if math.IsNaN(low) || math.IsNaN(high) {
 		return ""
@@ -41,7 +40,7 @@ func Interval(low, high float64) string {
 	return "[" + Number(low) + ", " + Number(high) + "]"
 }
 
-// Count writes an integer with separators: 12,000.
+// Count formats an integer with thousands separators: 12,000.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -50,7 +49,7 @@ func Count(n int) string {
 	return s
 }
 
-// Plural writes "1 model", "3 models".
+// Plural formats a count with a noun: "1 model", "3 models".
 func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -58,11 +57,11 @@ func Plural(n int, noun string) string {
 	return Count(n) + " " + noun
 }
 
-// Mebibytes writes "12 MiB".
+// Mebibytes formats a size in bytes as "12 MiB".
 func Mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// Printable replaces what would steer a terminal or hide in a page (control characters, and the
-// marks that reverse the direction of text) by "?".
+// Printable replaces characters that could control a terminal or mislead a reader (control
+// characters and marks that change the text direction) by "?".
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -72,23 +71,24 @@ func Printable(s string) string {
 	}, s)
 }
 
-// exported ends the name of nearly every tensor that PyTorch exports, so it tells nothing.
-const exported = "_output_0"
+// exportSuffix is the suffix of nearly all tensor names in PyTorch exports, which carries no
+// information.
+const exportSuffix = "_output_0"
 
-// Shorten brings a name to width cells. It gives up the suffix of exported tensors, then the
-// middle, since names of layers tell themselves apart at both ends: "/layer1/…/Relu_1".
+// Shorten shortens a name to at most width cells. It removes the suffix of exported tensors, then
+// the middle, because layer names differ mostly at both ends: "/layer1/…/Relu_1".
 func Shorten(s string, width int) string {
 	s = Printable(s)
 	if ansi.StringWidth(s) <= width {
 		return s
 	}
-	s = strings.TrimSuffix(s, exported)
+	s = strings.TrimSuffix(s, exportSuffix)
 	w := ansi.StringWidth(s)
 	if w <= width {
 		return s
 	}
 	head := ansi.Truncate(s, (width-1)/2, "")
-	// A character of two cells may sit across the cut, or one that joins its neighbour.
+	// The cut may fall within a character of two cells or before a combining character.
 	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ {
 		if short := head + "…" + ansi.TruncateLeft(s, cut, ""); cut >= w || ansi.StringWidth(short) <= width {
 			return short
@@ -96,8 +96,8 @@ func Shorten(s string, width int) string {
 	}
 }
 
-// Fold breaks a text between its words into lines of at most width cells. Names stay whole, hyphens
-// and all, but for those that are longer than a line.
+// Fold breaks a text between words into lines of at most width cells. Names are not broken, not
+// even at hyphens, unless they are longer than a line.
 func Fold(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -120,7 +120,7 @@ func Fold(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ByNumber orders numbers by size, before what is no number.
+// ByNumber compares two strings as numbers, with non-numbers last.
 func ByNumber(a, b string) int {
 	x, badX := strconv.ParseFloat(a, 64)
 	y, badY := strconv.ParseFloat(b, 64)

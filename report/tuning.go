@@ -8,22 +8,23 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A TuningCurve is how a unit answers along the trajectory around the input that drives it most.
+// A TuningCurve is the response of a unit along the trajectory around the input with its largest
+// response.
 type TuningCurve struct {
 	Model, Layer, Data, Transform, Measure, Factor string
 
 	Unit      int
-	Threshold float64   // it fires at values from here on; in the sign of the values
-	Sign      int       // -1: it fires at values from there down
-	Amounts   []float64 // how far along the trajectory: an angle, a phase, frames
+	Threshold float64   // the unit fires at or above it (at or below it if Sign is -1)
+	Sign      int       // 1 or -1; see Threshold
+	Amounts   []float64 // position along the trajectory: an angle, a phase, frames
 	Values    []float64
 }
 
-// mostCurvePoints bounds the points of all curves in a page.
-const mostCurvePoints = 100_000
+// maxCurvePoints limits the total number of points of the curves in a page.
+const maxCurvePoints = 100_000
 
-// readCurves reads the tuning curves of a run, from curves.parquet in its folder; none where there
-// is no such file.
+// readCurves reads the tuning curves of a run from curves.parquet, or none if the file does not
+// exist.
 func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) {
 	err = readFile(root, "curves.parquet", func(f io.ReaderAt, size int64) error {
 		type unit struct {
@@ -33,7 +34,7 @@ func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) 
 		place := make(map[unit]int)
 		points := 0
 		err := scores.ReadCurves(f, size, func(r scores.CurveRow) {
-			if points++; points > mostCurvePoints {
+			if points++; points > maxCurvePoints {
 				return
 			}
 			u := unit{r.Model, r.Layer, r.Data, r.Transform, r.Measure, r.Factor, r.Trial, r.Unit}
@@ -46,8 +47,8 @@ func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) 
 			}
 			found[i].Amounts, found[i].Values = append(found[i].Amounts, r.Amount), append(found[i].Values, r.Value)
 		})
-		if points > mostCurvePoints {
-			notes = append(notes, fmt.Sprintf("the report shows the first %s points of %s of tuning curves", Count(mostCurvePoints), Count(points)))
+		if points > maxCurvePoints {
+			notes = append(notes, fmt.Sprintf("the report shows the first %s points of %s of tuning curves", Count(maxCurvePoints), Count(points)))
 		}
 		return err
 	})
@@ -69,7 +70,7 @@ func (c *TuningCurve) Firing() float64 {
 	return float64(fires) / float64(max(1, steps))
 }
 
-// Sentence says on how much of its trajectory the unit fires.
+// Sentence returns a sentence on the share of the trajectory on which the unit fires.
 func (c *TuningCurve) Sentence() string {
 	return fmt.Sprintf("Unit %d fires on %.0f %% of the steps of its trajectory.", c.Unit, 100*c.Firing())
 }

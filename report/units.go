@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// readUnits reads how the scores of single units are spread within each layer, from units.parquet
-// in a run folder; none where there is no such file. Units are shown beneath the statistic of the
-// layer that sums them up.
+// readUnits returns the distributions of unit scores within each layer, from units.parquet, or none
+// if the file does not exist. They are shown below the layer statistic that summarises the units.
 func readUnits(root *os.Root) ([]Distribution, []string, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {

@@ -14,18 +14,18 @@ import (
 
 const (
 	barHeight = 2.6 * vg.Millimeter
-	mostBars  = 200
+	maxBars   = 200
 )
 
-// drawBars draws a bar for each row, beside each other by what the categories are: the first field
-// that differs, or factors where there are some.
+// drawBars draws a bar for each row, grouped by category: the factors if there are any, otherwise
+// the first field that differs.
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {
 		rows = headlines(rows, o.measures)
 	}
 	if plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Layer != "" }); len(plain) > 0 {
-		rows = plain // whole models stand before layers
+		rows = plain // prefer scores of whole models to those of layers
 	}
 	if len(rows) == 0 {
 		return nil, errEmpty
@@ -36,8 +36,8 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(names)*len(parts.names) > mostBars {
-		return nil, fmt.Errorf("the figure would have %d bars, and %d is the most: choose some", len(names)*len(parts.names), mostBars)
+	if len(names)*len(parts.names) > maxBars {
+		return nil, fmt.Errorf("the figure would have %d bars, but %d is the maximum: select fewer scores", len(names)*len(parts.names), maxBars)
 	}
 	s := newStyle(o)
 	step := vg.Length(len(parts.names))*barHeight + 1.6*vg.Millimeter
@@ -46,8 +46,8 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "")
 		b := &bars{group: g, measures: o.measures, names: names, by: by, series: len(parts.names), style: s}
 		p.Add(b)
-		sideways(p, s, names, o, len(parts.groups))
-		s.span(p, g, o)
+		swapAxes(p, s, names, o, len(parts.groups))
+		s.setValueRange(p, g, o)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = p.Y.Min, p.Y.Max, 0.5-float64(len(names)), 0.5
 		panels = append(panels, p)
 	}
@@ -62,8 +62,8 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// summary are the rows of an overview, and those of classes and factors where a run has been
-// filtered down to them.
+// summary returns the rows of an overview, or the rows of classes and factors if a filter has
+// selected only those.
 func summary(rows []scores.Row) []scores.Row {
 	if kept := report.Overview(rows); len(kept) > 0 {
 		return kept
@@ -71,8 +71,8 @@ func summary(rows []scores.Row) []scores.Row {
 	return report.OverTrials(rows)
 }
 
-// category is what the bars stand for: the field asked for, the factors, or the first field that
-// differs.
+// category returns the field of the categories: the requested one, the factors, or the first field
+// that differs.
 func category(rows []scores.Row, o Options) Field {
 	if o.Across != "" {
 		return o.Across
@@ -85,8 +85,9 @@ func category(rows []scores.Row, o Options) Field {
 	return "model"
 }
 
-// sideways turns a panel's axes: categories down its side, values along its foot.
-func sideways(p *plot.Plot, s style, names []string, o Options, panels int) {
+// swapAxes swaps the axes of a panel: categories on the vertical axis, values on the horizontal
+// one.
+func swapAxes(p *plot.Plot, s style, names []string, o Options, panels int) {
 	var ticks plot.ConstantTicks
 	for i, name := range names {
 		ticks = append(ticks, plot.Tick{Value: -float64(i), Label: s.fit(s.small, name, panelRoom(o, panels)*0.4)})
@@ -95,7 +96,7 @@ func sideways(p *plot.Plot, s style, names []string, o Options, panels int) {
 	p.Y.Tick.Label.Color = s.ink
 }
 
-// bars draws the bars of a panel with their intervals and a tick at each null.
+// A bars plotter draws the bars of a panel with their intervals and a tick at each null.
 type bars struct {
 	group
 	measures report.Measures
@@ -117,7 +118,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 		for _, r := range m.rows {
 			at := -float64(slices.Index(b.names, b.by.of(b.measures, &r))) + 0.42 - (float64(m.look)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
-			c.SetColor(l.faint(0.75))
+			c.SetColor(l.withOpacity(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())
 			if finite(r.Low) && finite(r.High) {
 				ink := draw.LineStyle{Color: b.style.ink, Width: vg.Points(0.6)}

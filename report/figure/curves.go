@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// The order in which fields that differ are told apart.
+// curveOrder is the order in which differing fields are assigned to colours and panels.
 var curveOrder = []Field{"model", "transform", "data", "variant", "factor", "layer", "statistic"}
 
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
@@ -35,7 +35,7 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	return curves(rows, o, x, title, "layer")
 }
 
-// relativeDepth puts the layers of each model between 0 and 1.
+// relativeDepth returns a function that maps the layers of each model to [0, 1].
 func relativeDepth(rows []scores.Row) func(*scores.Row) float64 {
 	low, high := map[string]int{}, map[string]int{}
 	for _, r := range rows {
@@ -66,13 +66,13 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 		title = clean(names[0])
 	}
 	f, err := curves(rows, o, parameter, title, "transform", "parameter")
-	if err != nil && len(distinct(o.measures, rows, "layer")) > mostColours && !errors.Is(err, errEmpty) {
+	if err != nil && len(distinct(o.measures, rows, "layer")) > maxColours && !errors.Is(err, errEmpty) {
 		return nil, fmt.Errorf("%w; --layer chooses layers", err)
 	}
 	return f, err
 }
 
-// parameter is the value of a row's parameter, NaN where it has none.
+// parameter returns the value of a row's parameter, NaN if it has none.
 func parameter(r *scores.Row) float64 {
 	v, err := strconv.ParseFloat(r.Parameter, 64)
 	if err != nil || math.IsInf(v, 0) {
@@ -81,7 +81,7 @@ func parameter(r *scores.Row) float64 {
 	return v
 }
 
-// curves draws lines over x, whose fields are told by no colour.
+// curves draws lines over x. The fields in told are shown by the x axis and get no colour.
 func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, told ...Field) (*Figure, error) {
 	if !o.Every {
 		rows = headlines(rows, o.measures)
@@ -97,34 +97,36 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title str
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
-		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), title, s.valueTitle(g, upright(o, len(parts.groups))))
+		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), title, s.valueTitle(g, valueAxisLength(o, len(parts.groups))))
 		for _, m := range g.series {
 			if err := addCurve(p, m, x, g.statistic); err != nil {
 				return nil, err
 			}
 		}
-		s.span(p, g, o)
+		s.setValueRange(p, g, o)
 		panels = append(panels, p)
 	}
 	return newFigure(panels, parts.legend(), o, s), nil
 }
 
-// panelRoom is what a panel's title may take.
+// panelRoom returns the width available to the title of a panel.
 func panelRoom(o Options, panels int) vg.Length {
 	return width(o)/vg.Length(panelsAcross(panels, o)) - 10*vg.Millimeter
 }
 
-// valueTitle names a value axis that is as long as room.
+// valueTitle returns the title of a value axis that has the given length.
 func (s style) valueTitle(g group, room vg.Length) string {
 	return s.fold(s.label, g.statistic.Title, room)
 }
 
-// upright is the room of a value axis that stands.
-func upright(o Options, panels int) vg.Length { return panelHeight(panels, o) - 11*vg.Millimeter }
+// valueAxisLength returns the length of a vertical value axis.
+func valueAxisLength(o Options, panels int) vg.Length {
+	return panelHeight(panels, o) - 11*vg.Millimeter
+}
 
-// span sets the value axis to the whole range of the statistic where that is 0 to 1, so that
-// figures compare at a glance; else it holds 0 and all that is drawn.
-func (s style) span(p *plot.Plot, g group, o Options) {
+// setValueRange sets the range of the value axis to that of the statistic if it is [0, 1], so that figures
+// are comparable. Otherwise the axis includes 0 and all values.
+func (s style) setValueRange(p *plot.Plot, g group, o Options) {
 	low, high := extent(g)
 	switch {
 	case o.Zoom:
@@ -149,7 +151,7 @@ func (s style) span(p *plot.Plot, g group, o Options) {
 	}
 }
 
-// extent is the range of all that a panel shows.
+// extent returns the range of all values of a panel.
 func extent(g group) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, m := range g.series {
@@ -202,7 +204,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	return nil
 }
 
-// addNull draws what chance gives: a shaded floor where higher is more invariant, else a dotted
+// addNull draws the null: a shaded area below it if higher is more invariant, otherwise a dotted
 // line.
 func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDescriptor) error {
 	if len(null) == 0 {
@@ -227,7 +229,7 @@ func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDesc
 	return nil
 }
 
-// addBand fills between two curves over the same x.
+// addBand fills the area between two curves over the same x.
 func addBand(p *plot.Plot, low, high plotter.XYs, l look, opacity float64) error {
 	if len(low) < 2 {
 		return nil
@@ -240,14 +242,14 @@ func addBand(p *plot.Plot, low, high plotter.XYs, l look, opacity float64) error
 	if err != nil {
 		return err
 	}
-	band.Color, band.LineStyle.Width = l.faint(opacity), 0
+	band.Color, band.LineStyle.Width = l.withOpacity(opacity), 0
 	p.Add(band)
 	return nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// numbersOnly leaves out rows without a number.
+// numbersOnly returns the rows whose value is a number.
 func numbersOnly(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(rows, func(r scores.Row) bool { return !finite(r.Value) })
 }

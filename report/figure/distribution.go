@@ -11,12 +11,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// bins of a histogram. Effective invariance and its like pile up at their bounds, and finer bins
-// would only make their peaks narrower.
+// bins is the number of bins of a histogram. Effective invariance and similar statistics
+// concentrate at their bounds, where finer bins would only make the peaks narrower.
 const bins = 25
 
-// drawDistribution draws a histogram of the rows' values for each series: which share of them lies
-// in which bin.
+// drawDistribution draws a histogram of the rows' values for each series, as shares per bin.
 func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.Clone(rows))
 	if !o.Every {
@@ -46,7 +45,7 @@ func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	return newFigure(panels, legend, o, s), nil
 }
 
-// bounds is the range of a panel's bins.
+// bounds returns the range of a panel's bins.
 func bounds(g group, o Options) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, m := range g.series {
@@ -84,7 +83,7 @@ func addHistogram(p *plot.Plot, m member, low, high float64) error {
 	return nil
 }
 
-// histogram counts values into bins, as shares of all.
+// histogram returns the share of the values in each bin.
 func histogram(rows []scores.Row, low, high float64) []float64 {
 	shares := make([]float64, bins)
 	for _, r := range rows {

@@ -1,14 +1,14 @@
-// Package figure draws figures for papers from the rows of scores: as PDF, SVG or PNG, without a
-// browser, in the widths of one and of two columns.
+// Package figure draws figures for papers from score rows: as PDF, SVG or PNG, without a browser,
+// in the widths of one and of two columns.
 //
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
-// The rows that are left by a filter (scores.Filter) are divided among panels and colours: the
-// first field in which they differ (model, transformation, statistic, data, ...) is told by colour,
-// the others by panels, unless the options say otherwise. Bands and bars with caps are the rows' 95
-// % intervals; the null is a shaded floor where higher values are the more invariant ones, else a
-// dotted line.
+// Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
+// Unless the options specify otherwise, the first field in which they differ (model,
+// transformation, statistic, data, ...) determines the colour, and the others the panel. Bands and
+// error bars show the rows' 95 % intervals. The null is a shaded area if higher values are more
+// invariant, otherwise a dotted line.
 package figure
 
 import (
@@ -39,45 +39,45 @@ const (
 	Parameter    Chart = "parameter"    // curves over the values of a transformation's parameter
 	Bars         Chart = "bars"         // a bar for each model, transformation or class
 	Heat         Chart = "heat"         // a matrix in colours
-	Distribution Chart = "distribution" // histograms of the rows' values: rows of samples, say
-	// One score against another with a line and its band; see DrawScatter.
+	Distribution Chart = "distribution" // histograms of the rows' values, for instance of samples
+	// One score against another with a fitted line and its band; see DrawScatter.
 	Scatter Chart = "scatter"
 )
 
-// Charts are the kinds that Draw draws, and Scatter.
+// Charts lists all kinds of charts.
 var Charts = []Chart{Depth, Parameter, Bars, Heat, Distribution, Scatter}
 
-// Options say how a figure looks.
+// Options specify the content and the appearance of a figure.
 type Options struct {
 	Chart    Chart
 	Columns  int     // of the page that the figure spans, 1 (85 mm, the default) or 2 (175 mm)
-	Width    float64 // in mm; 0: as Columns has it
-	Height   float64 // in mm; 0: from the width and the number of panels
-	Serif    bool    // letters with serifs, for papers set in Times
+	Width    float64 // in mm; 0 means the width given by Columns
+	Height   float64 // in mm; 0 means computed from the width and the number of panels
+	Serif    bool    // a serif font, for papers set in Times
 	Title    string
-	Relative bool  // depth from 0, the first layer measured, to 1, the last
-	Zoom     bool  // axes span the values, rather than the statistic's whole range
-	Colour   Field // told by colour; "": the first field that differs
-	Panel    Field // told by panels; "": all others that differ
-	Across   Field // columns of a heat map; "": chosen by the rows
+	Relative bool  // scale depth to 0 for the first measured layer and 1 for the last
+	Zoom     bool  // axes span the values instead of the statistic's range
+	Colour   Field // field shown by colour; "" means the first field that differs
+	Panel    Field // field shown by panels; "" means all others that differ
+	Across   Field // columns of a heat map; "" means chosen from the rows
 	Down     Field // rows of a heat map
-	Labels   bool  // a scatter's points bear their names
-	// Of the rows' measures; a measure without one is shown by its name.
+	Labels   bool  // label the points of a scatter
+	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
-	// Draw every statistic that the rows hold, not just those worth a first look.
+	// Every draws all statistics of the rows, not only those with a direction.
 	Every bool
 
-	measures report.Measures // of the rows that are drawn
-	across   int             // panels beside each other at most; 0: as many as fit
+	measures report.Measures // measures of the rows that are drawn
+	across   int             // maximum number of panels side by side; 0 means as many as fit
 }
 
-// Formats are the formats of files.
+// Formats lists the file formats of Figure.Write.
 var Formats = []string{"pdf", "svg", "png"}
 
-// dpi of PNG files; vector formats have none.
+// dpi is the resolution of PNG files.
 const dpi = 300
 
-// A Figure is drawn and can be written.
+// A Figure is a laid-out figure that can be written.
 type Figure struct {
 	style         style
 	title         string
@@ -88,8 +88,8 @@ type Figure struct {
 	width, height vg.Length
 }
 
-// Draw draws a chart of rows. Rows that stand for others (means over values and trials) are
-// preferred to what they stand for.
+// Draw draws a chart of rows. Rows that summarise others (means over values and trials) replace
+// those rows.
 func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	if o.Columns != 0 && o.Columns != 1 && o.Columns != 2 {
 		return nil, fmt.Errorf("a figure spans 1 or 2 columns, not %d", o.Columns)
@@ -99,7 +99,7 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	for _, f := range []Field{o.Colour, o.Panel, o.Across, o.Down} {
 		if _, ok := fields[f]; !ok && f != "" {
-			return nil, fmt.Errorf("there is no field %q: it is one of %s", f, strings.Join(FieldNames(), ", "))
+			return nil, fmt.Errorf("unknown field %q: want one of %s", f, strings.Join(FieldNames(), ", "))
 		}
 	}
 	o.measures = report.Describe(rows, o.Measures)
@@ -115,12 +115,12 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	case Distribution:
 		return drawDistribution(rows, o)
 	case Scatter:
-		return nil, errors.New("a scatter is drawn of points: see DrawScatter")
+		return nil, errors.New("a scatter needs points: use DrawScatter")
 	}
-	return nil, fmt.Errorf("there is no chart %q: it is one of %s", o.Chart, strings.Trim(fmt.Sprint(Charts), "[]"))
+	return nil, fmt.Errorf("unknown chart %q: want one of %s", o.Chart, strings.Trim(fmt.Sprint(Charts), "[]"))
 }
 
-// The bounds of a figure's sides, in mm: beyond them a slip is likelier than a wish.
+// Limits on the width and height of a figure, in mm.
 const (
 	shortest = 20
 	longest  = 2000
@@ -129,7 +129,7 @@ const (
 func checkSize(o Options) error {
 	for _, side := range []float64{o.Width, o.Height} {
 		if side != 0 && !(side >= shortest && side <= longest) {
-			return fmt.Errorf("a figure is %d to %d mm wide and high, not %g", shortest, longest, side)
+			return fmt.Errorf("width and height of a figure must be %d to %d mm, not %g", shortest, longest, side)
 		}
 	}
 	return nil
@@ -146,14 +146,14 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	case "png":
 		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))}
 	default:
-		return fmt.Errorf("figures are written as %s, not as %q", strings.Join(Formats, ", "), format)
+		return fmt.Errorf("figures can be written as %s, not as %q", strings.Join(Formats, ", "), format)
 	}
 	f.draw(draw.New(c))
 	_, err := c.WriteTo(w)
 	return err
 }
 
-// newFigure lays panels out.
+// newFigure lays out panels.
 func newFigure(panels []*plot.Plot, legend []entry, o Options, s style) *Figure {
 	f := &Figure{style: s, title: clean(o.Title), panels: panels, legend: legend, width: width(o)}
 	f.across = panelsAcross(len(panels), o)
@@ -174,7 +174,7 @@ func width(o Options) vg.Length {
 	return 85 * vg.Millimeter
 }
 
-// panelHeight is that of a panel of curves where the figure's height is not given.
+// panelHeight returns the height of a panel of curves if the figure's height is not given.
 func panelHeight(panels int, o Options) vg.Length {
 	if o.Height != 0 {
 		down := (panels + panelsAcross(panels, o) - 1) / panelsAcross(panels, o)
@@ -183,7 +183,7 @@ func panelHeight(panels int, o Options) vg.Length {
 	return min(width(o)/vg.Length(panelsAcross(panels, o))*0.74, 62*vg.Millimeter)
 }
 
-// panelsAcross is how many panels stand beside each other.
+// panelsAcross returns the number of panels side by side.
 func panelsAcross(panels int, o Options) int {
 	each := 55 * vg.Millimeter
 	if width(o) < 120*vg.Millimeter {
@@ -201,7 +201,7 @@ func panelsAcross(panels int, o Options) int {
 
 func (f *Figure) down() int { return (len(f.panels) + f.across - 1) / f.across }
 
-// draw puts title, legend and panels onto a canvas.
+// draw draws title, legend and panels on a canvas.
 func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(f.style.ground)
 	c.Fill(c.Rectangle.Path())
@@ -218,8 +218,8 @@ func (f *Figure) draw(c draw.Canvas) {
 	f.drawPanels(c)
 }
 
-// drawPanels draws the panels in tiles. Their data areas are of one size, whatever their labels
-// take: each tile is cropped until its margins are those of the panel that needs the most.
+// drawPanels draws the panels in tiles. Their data areas have the same size: each tile is cropped
+// until its margins are the largest that any panel needs.
 func (f *Figure) drawPanels(c draw.Canvas) {
 	gap := 2.5 * vg.Millimeter
 	tiles := draw.Tiles{Rows: f.down(), Cols: f.across, PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 3, PadLeft: gap / 3, PadRight: gap / 2}
@@ -234,7 +234,7 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 	}
 }
 
-// margins are what axes, labels and titles take around a panel's data.
+// margins is the space for axes, labels and titles around the data area of a panel.
 type margins struct{ left, right, bottom, top vg.Length }
 
 func marginsOf(p *plot.Plot, tile draw.Canvas) margins {
@@ -255,7 +255,7 @@ func (f *Figure) titleHeight() vg.Length {
 	return f.style.heading.Size * 1.6
 }
 
-// FieldNames lists the fields that colours, panels and heat maps may tell apart.
+// FieldNames returns the names of the fields that colours, panels and heat maps can show.
 func FieldNames() []string {
 	var names []string
 	for f := range fields {

@@ -192,15 +192,15 @@ func TestBadOptions(t *testing.T) {
 		"1 or 2 columns": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 3})
 		},
-		"no chart": func() (*Figure, error) { return Draw(study(), Options{Measures: reporttest.Measures(), Chart: "pie"}) },
-		"no field": func() (*Figure, error) {
+		"unknown chart": func() (*Figure, error) { return Draw(study(), Options{Measures: reporttest.Measures(), Chart: "pie"}) },
+		"unknown field": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "taste"})
 		},
-		"mm wide": func() (*Figure, error) {
+		"must be": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Width: 1e9})
 		},
 		"a colour each": func() (*Figure, error) { return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth}) },
-		"the most": func() (*Figure, error) {
+		"is the maximum": func() (*Figure, error) {
 			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "data", Panel: "model"})
 		},
 		"no measure here is": func() (*Figure, error) {

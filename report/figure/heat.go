@@ -16,11 +16,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// mostCells is how many columns or rows a heat map has at most.
-const mostCells = 400
+// maxCells is the maximum number of columns and of rows of a heat map.
+const maxCells = 400
 
-// drawHeat draws matrices in colours: layers by layers where layers are compared, models by models
-// where models are, else layers or transformations by models.
+// drawHeat draws heat maps: layers by layers or models by models if those are compared, otherwise
+// layers or transformations by models.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	rows = matrixRows(rows, &o)
 	if len(rows) == 0 {
@@ -28,12 +28,12 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	across, down := matrixOf(rows, o.measures)
 	across, down = cmp.Or(o.Across, across), cmp.Or(o.Down, down)
-	if across == "layer" || across == "depth" { // whole models have no place among layers
+	if across == "layer" || across == "depth" { // rows of whole models have no layer
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 		slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
 	}
 	if down == "pair" {
-		o.across = 2 // its names are long
+		o.across = 2 // because its names are long
 	}
 	none := o
 	none.Colour = ""
@@ -56,7 +56,7 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 		}
 		p := s.panel(s.fit(s.label, title, panelRoom(o, len(parts.groups))), axisName(across), axisName(down))
 		m.style = s
-		m.axes(p, panelRoom(o, len(parts.groups))-scaleWidth/vg.Length(beside), each-matrixFoot)
+		m.axes(p, panelRoom(o, len(parts.groups))-scaleWidth/vg.Length(beside), each-matrixLabelHeight)
 		p.Add(m)
 		panels = append(panels, p)
 	}
@@ -71,8 +71,8 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows are the rows that a heat map shows. Scores in parts, such as those by the quarters of
-// a range, settle what is across and down where nobody has said.
+// matrixRows returns the rows that a heat map shows. It sets the fields of columns and rows for
+// scores of parts, such as quarters of a range, unless they are given.
 func matrixRows(rows []scores.Row, o *Options) []scores.Row {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" && areInParts(all) {
@@ -92,10 +92,10 @@ func matrixRows(rows []scores.Row, o *Options) []scores.Row {
 	return headlines(rows, o.measures)
 }
 
-// matrixFoot is what titles and the names of columns take of a panel.
-const matrixFoot = 20 * vg.Millimeter
+// matrixLabelHeight is the height of titles and column names of a panel.
+const matrixLabelHeight = 20 * vg.Millimeter
 
-// matrixHeight is that of a panel: enough for the name of each row, within bounds.
+// matrixHeight returns the height of a panel with room for the name of each row, within bounds.
 func matrixHeight(parts *split, down Field, o Options) vg.Length {
 	if o.Height != 0 {
 		return panelHeight(len(parts.groups), o)
@@ -104,10 +104,10 @@ func matrixHeight(parts *split, down Field, o Options) vg.Length {
 	for _, g := range parts.groups {
 		most = max(most, len(distinct(o.measures, g.series[0].rows, down)))
 	}
-	return min(max(vg.Length(most)*nameHeight, 18*vg.Millimeter), 130*vg.Millimeter) + matrixFoot
+	return min(max(vg.Length(most)*nameHeight, 18*vg.Millimeter), 130*vg.Millimeter) + matrixLabelHeight
 }
 
-// nameHeight is the distance of names that stand beneath each other.
+// nameHeight is the line height of names.
 const nameHeight = 2.9 * vg.Millimeter
 
 func trailing(title string) string {
@@ -117,7 +117,7 @@ func trailing(title string) string {
 	return ": " + title
 }
 
-// matrixOf chooses what the columns and the rows of a heat map are.
+// matrixOf chooses the fields of the columns and the rows of a heat map.
 func matrixOf(rows []scores.Row, measures report.Measures) (across, down Field) {
 	several := func(f Field) bool { return len(distinct(measures, rows, f)) > 1 }
 	switch {
@@ -151,7 +151,7 @@ func axisName(f Field) string {
 	return string(f)
 }
 
-// divideByPanels divides rows among panels alone.
+// divideByPanels divides rows among panels only.
 func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error) {
 	if slices.Contains(told, "reference") || slices.Contains(told, "compared") {
 		told = append(told, "model")
@@ -178,7 +178,7 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 	return s, s.fill(rows, panels)
 }
 
-// A matrix is a heat map's values; NaN where there is none.
+// A matrix holds the values of a heat map, NaN for missing ones.
 type matrix struct {
 	across, down []string
 	values       [][]float64 // down x across
@@ -188,8 +188,8 @@ type matrix struct {
 
 func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourScale) (*matrix, error) {
 	m := &matrix{across: distinct(measures, rows, across), down: distinct(measures, rows, down), scale: scale}
-	if len(m.across) > mostCells || len(m.down) > mostCells {
-		return nil, fmt.Errorf("a heat map of %d by %d is larger than %d: choose some", len(m.across), len(m.down), mostCells)
+	if len(m.across) > maxCells || len(m.down) > maxCells {
+		return nil, fmt.Errorf("a heat map of %d by %d exceeds %d: select fewer scores", len(m.across), len(m.down), maxCells)
 	}
 	if across == "layer" && down == "other" {
 		m.down = m.orderLike(m.across, m.down)
@@ -212,8 +212,8 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	return m, nil
 }
 
-// orderLike puts names in the order that others have, where they are the same: a model compared
-// with itself has one order.
+// orderLike returns names in the given order if they are the same set, so that a model compared
+// with itself has the same order on both axes.
 func (m *matrix) orderLike(order, names []string) []string {
 	out := slices.Clone(names)
 	slices.SortStableFunc(out, func(a, b string) int {
@@ -240,7 +240,7 @@ func longNames(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return utf8.RuneCountInString(n) > 4 })
 }
 
-// ticks name every column, or every so many where there are more than fit.
+// ticks labels every column, or only some at equal steps if not all labels fit.
 func (m *matrix) ticks(names []string, sign float64, room vg.Length, most int) plot.ConstantTicks {
 	every := (len(names) + most - 1) / max(1, most)
 	labels := m.style.fitAll(m.style.small, names, room)
@@ -270,7 +270,7 @@ func (m *matrix) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// label writes a value into its cell where it fits.
+// label writes a value into its cell if it fits.
 func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color.Color) {
 	words := fmt.Sprintf("%.2f", v)
 	switch {
@@ -292,7 +292,7 @@ func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color
 	c.FillText(t, vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}, words)
 }
 
-// luminance is how light a colour is, from 0 to 1, by the weights of BT.601.
+// luminance returns the luminance of a colour in [0, 1], with the weights of BT.601.
 func luminance(c color.Color) float64 {
 	r, g, b, _ := c.RGBA()
 	return (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff

@@ -5,7 +5,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// An entry of the legend names a look.
+// An entry of the legend associates a name with a look.
 type entry struct {
 	name   string
 	look   look
@@ -14,13 +14,12 @@ type entry struct {
 }
 
 const (
-	swatch    = 5 * vg.Millimeter // the length of a legend's piece of line
+	swatch    = 5 * vg.Millimeter // length of the line of an entry
 	entryGap  = 4 * vg.Millimeter
 	legendRow = 3.6 * vg.Millimeter
 )
 
-// legendRows lays the entries out from left to right in as many rows as they take. One entry alone
-// tells nothing apart.
+// legendRows arranges the entries in rows from left to right. A single entry is not shown.
 func (f *Figure) legendRows() [][]entry {
 	if len(f.legend) < 2 {
 		return nil

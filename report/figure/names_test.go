@@ -20,7 +20,7 @@ func TestFitAllKeepsNamesApart(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for _, names := range [][]string{nil, {"one"}, {"a", "a"}, {"aa", "a"}, {"ab", "b"}} {
-		if got := apart(names); len(got) != len(names) || slices.Contains(got, "") {
+		if got := trimCommon(names); len(got) != len(names) || slices.Contains(got, "") {
 			t.Errorf("%q became %q", names, got)
 		}
 	}

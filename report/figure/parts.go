@@ -9,21 +9,21 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// quarters are the names of four parts of a range, the lowest first, as Figure 8 of Plachouras et
-// al. 2025 has them.
-var quarters = []string{"– –", "–", "+", "+ +"}
+// quarterNames are the names of the four parts of a range, the lowest first, as in Figure 8 of
+// Plachouras et al. 2025.
+var quarterNames = []string{"– –", "–", "+", "+ +"}
 
-// areInParts reports whether rows are of several factors under transformations, none of which
-// stands for all samples, in parts of the transformations' ranges.
+// areInParts reports whether rows are scores of several factors for parts of the ranges of
+// transformations, without scores over all factors.
 func areInParts(rows []scores.Row) bool {
 	parts := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 	several := func(f Field) bool { return len(distinct(nil, parts, f)) > 1 }
 	return several("parameter") && several("factor") && !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" || r.Transform == "" })
 }
 
-// inParts keeps the rows of single parts of a range, or of single values, in order, and puts each
-// part's name in place of its parameter, so that those of transformations with different ranges
-// come together: what the field part tells.
+// inParts returns the rows of single parts of a range, or of single values, in order. It replaces
+// the parameter by the name of the part, so that transformations with different ranges share
+// columns; see the field part.
 func inParts(rows []scores.Row) []scores.Row {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 	known := map[string][]string{}
@@ -40,8 +40,8 @@ func inParts(rows []scores.Row) []scores.Row {
 	for i, r := range rows {
 		at := place(r)
 		rows[i].Parameter = strconv.Itoa(at + 1)
-		if len(known[r.Transform]) == len(quarters) {
-			rows[i].Parameter = quarters[at]
+		if len(known[r.Transform]) == len(quarterNames) {
+			rows[i].Parameter = quarterNames[at]
 		}
 	}
 	return rows

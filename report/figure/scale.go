@@ -12,14 +12,14 @@ import (
 
 var grey = color.RGBA{0x60, 0x60, 0x60, 255}
 
-// viridis at eighths: dark to light in equal steps of lightness, for colour-blind eyes and for grey
-// printers (Smith and van der Walt 2015).
+// viridis at eighths: perceptually uniform from dark to light, also for colour-blind readers and in
+// greyscale (Smith and van der Walt 2015).
 var viridis = []color.RGBA{
 	{68, 1, 84, 255}, {71, 45, 123, 255}, {59, 82, 139, 255}, {44, 114, 142, 255}, {33, 145, 140, 255},
 	{40, 174, 128, 255}, {94, 201, 98, 255}, {173, 220, 48, 255}, {253, 231, 37, 255},
 }
 
-// A colourScale maps values to colours and draws the strip that explains them.
+// A colourScale maps values to colours and draws the colour bar.
 type colourScale struct {
 	low, high float64
 	title     string
@@ -27,7 +27,8 @@ type colourScale struct {
 
 const scaleWidth = 15 * vg.Millimeter
 
-// scaleOf spans 0 to 1 where that is the range of all statistics, else what is drawn.
+// scaleOf returns a scale from 0 to 1 if that is the range of all statistics, otherwise over the
+// range of the values.
 func scaleOf(parts *split) *colourScale {
 	s := &colourScale{low: math.Inf(1), high: math.Inf(-1)}
 	unit := true
@@ -48,7 +49,7 @@ func scaleOf(parts *split) *colourScale {
 	return s
 }
 
-// colour is that of a value; grey where there is none.
+// colour returns the colour of a value, grey for NaN.
 func (s *colourScale) colour(v float64) color.Color {
 	if !finite(v) {
 		return color.Gray{0xe4}
@@ -60,7 +61,7 @@ func (s *colourScale) colour(v float64) color.Color {
 	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// draw draws the strip along the right side of a canvas.
+// draw draws the colour bar along the right side of a canvas.
 func (s *colourScale) draw(c draw.Canvas, style style) {
 	const steps = 64
 	x := c.Max.X - scaleWidth + 3*vg.Millimeter

@@ -13,16 +13,16 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Cloud is a panel of a scatter: points with the line that was fitted to them.
+// A Cloud is a panel of a scatter: points with the line fitted to them.
 type Cloud struct {
 	Title string
-	X     string // what its points have along the foot
+	X     string // title of the horizontal axis
 	Fit   *correlation.Fit
 }
 
 // DrawScatter draws points with their robust line, the band that holds 95 % of the lines through
-// resampled points, and what correlates. Colours are the points' groups. logit says that the fits
-// are on the logit scale; so is the axis then.
+// resampled points, and the correlation coefficients. The points' groups determine colours. logit
+// specifies that the fits, and so the axis, are on the logit scale.
 func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err
@@ -30,12 +30,12 @@ func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, erro
 	if len(clouds) == 0 {
 		return nil, errEmpty
 	}
-	if len(clouds) > mostPanels {
-		return nil, fmt.Errorf("the scores would make %d panels, and %d is the most: choose some with --model or --data", len(clouds), mostPanels)
+	if len(clouds) > maxPanels {
+		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(clouds), maxPanels)
 	}
 	groups := groupsOf(clouds)
-	if len(groups) > mostColours {
-		return nil, fmt.Errorf("%d groups would have a colour each, and %d is the most that can be told apart (%s)", len(groups), mostColours, some(groups))
+	if len(groups) > maxColours {
+		return nil, fmt.Errorf("%d groups would have a colour each, but %d is the maximum (%s)", len(groups), maxColours, firstNames(groups))
 	}
 	s := newStyle(o)
 	var panels []*plot.Plot
@@ -85,8 +85,8 @@ func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Op
 		var at plotter.XYs
 		for _, q := range c.Fit.Points {
 			if q.Group == g {
-				at = append(at, plotter.XY{X: q.X, Y: inside(q.Y, logit)})
-				yLow, yHigh = min(yLow, inside(q.Y, logit)), max(yHigh, inside(q.Y, logit))
+				at = append(at, plotter.XY{X: q.X, Y: clampProportion(q.Y, logit)})
+				yLow, yHigh = min(yLow, clampProportion(q.Y, logit)), max(yHigh, clampProportion(q.Y, logit))
 			}
 		}
 		if len(at) == 0 {
@@ -97,7 +97,7 @@ func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Op
 			return err
 		}
 		marks.GlyphStyle = lookOf(i).mark(1.9)
-		marks.GlyphStyle.Color = lookOf(i).faint(0.85)
+		marks.GlyphStyle.Color = lookOf(i).withOpacity(0.85)
 		p.Add(marks)
 	}
 	if o.Labels {
@@ -111,7 +111,7 @@ func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Op
 	}, points: c.Fit.Points, logit: logit})
 	pad := 0.04 * max(high-low, 1e-9)
 	p.X.Min, p.X.Max = low-pad, high+pad
-	p.Y.Min, p.Y.Max = frame(yLow, yHigh, logit)
+	p.Y.Min, p.Y.Max = padRange(yLow, yHigh, logit)
 	return nil
 }
 
@@ -122,8 +122,8 @@ func span(c correlation.Coefficient) string {
 	return fmt.Sprintf("[%.2f, %.2f]", c.Low, c.High)
 }
 
-// frame leaves some room around the points.
-func frame(low, high float64, logit bool) (float64, float64) {
+// padRange returns the range with a margin around the points.
+func padRange(low, high float64, logit bool) (float64, float64) {
 	if !logit {
 		pad := 0.06 * max(high-low, 1e-9)
 		return low - pad, high + pad
@@ -140,9 +140,9 @@ func (s style) addFit(p *plot.Plot, f *correlation.Fit, low, high float64, logit
 	for i := range steps + 1 {
 		x := low + (high-low)*float64(i)/steps
 		v := f.At(x)
-		line = append(line, plotter.XY{X: x, Y: inside(v.Value, logit)})
+		line = append(line, plotter.XY{X: x, Y: clampProportion(v.Value, logit)})
 		if finite(v.Low) && finite(v.High) {
-			under, over = append(under, plotter.XY{X: x, Y: inside(v.Low, logit)}), append(over, plotter.XY{X: x, Y: inside(v.High, logit)})
+			under, over = append(under, plotter.XY{X: x, Y: clampProportion(v.Low, logit)}), append(over, plotter.XY{X: x, Y: clampProportion(v.High, logit)})
 		}
 	}
 	grey := look{colour: grey}
@@ -161,7 +161,7 @@ func (s style) addFit(p *plot.Plot, f *correlation.Fit, low, high float64, logit
 func (s style) addNames(p *plot.Plot, c Cloud, logit bool) error {
 	labels := plotter.XYLabels{}
 	for _, q := range c.Fit.Points {
-		labels.XYs = append(labels.XYs, plotter.XY{X: q.X, Y: inside(q.Y, logit)})
+		labels.XYs = append(labels.XYs, plotter.XY{X: q.X, Y: clampProportion(q.Y, logit)})
 		labels.Labels = append(labels.Labels, s.fit(s.small, q.Label, 24*vg.Millimeter))
 	}
 	names, err := plotter.NewLabels(labels)
@@ -177,8 +177,8 @@ func (s style) addNames(p *plot.Plot, c Cloud, logit bool) error {
 	return nil
 }
 
-// inside keeps a proportion off the ends of a logit axis, which are infinitely far.
-func inside(v float64, logit bool) float64 {
+// clampProportion limits a proportion to values that a logit axis can show.
+func clampProportion(v float64, logit bool) float64 {
 	if logit {
 		return min(1-1e-4, max(1e-4, v))
 	}
@@ -187,7 +187,7 @@ func inside(v float64, logit bool) float64 {
 
 func logitOf(p float64) float64 { return math.Log(p / (1 - p)) }
 
-// A logitScale is an axis on which log p / (1 - p) has even steps.
+// A logitScale is an axis with a uniform scale of log p / (1 - p).
 type logitScale struct{}
 
 // Normalize implements plot.Normalizer.
@@ -195,7 +195,7 @@ func (logitScale) Normalize(low, high, v float64) float64 {
 	return (logitOf(v) - logitOf(low)) / (logitOf(high) - logitOf(low))
 }
 
-// logitTicks are round proportions that are not too near each other.
+// logitTicks returns ticks at round proportions that do not overlap.
 func logitTicks(low, high float64) []plot.Tick {
 	var out []plot.Tick
 	last := math.Inf(-1)
@@ -209,7 +209,7 @@ func logitTicks(low, high float64) []plot.Tick {
 	return out
 }
 
-// A note stands in the corner of a panel that has the fewest points.
+// A note is a text in the corner of a panel that has the fewest points.
 type note struct {
 	style  style
 	words  []string
@@ -238,12 +238,12 @@ func (n *note) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// within counts the points in a box.
+// within returns the number of points in a box.
 func (n *note) within(box vg.Rectangle, c draw.Canvas, p *plot.Plot) int {
 	x, y := p.Transforms(&c)
 	held := 0
 	for _, q := range n.points {
-		at := vg.Point{X: x(q.X), Y: y(inside(q.Y, n.logit))}
+		at := vg.Point{X: x(q.X), Y: y(clampProportion(q.Y, n.logit))}
 		if at.X >= box.Min.X && at.X <= box.Max.X && at.Y >= box.Min.Y && at.Y <= box.Max.Y {
 			held++
 		}

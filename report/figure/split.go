@@ -11,11 +11,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Field is what rows may differ in.
+// A Field is a field in which rows may differ.
 type Field string
 
 var fields = map[Field]func(*scores.Row) string{
-	"model":     nil, // which the measures name, see of
+	"model":     nil, // see Field.of
 	"transform": transformLabel,
 	"statistic": func(r *scores.Row) string { return r.Measure + "." + r.Statistic },
 	"data":      func(r *scores.Row) string { return r.Data },
@@ -32,7 +32,7 @@ var fields = map[Field]func(*scores.Row) string{
 	"part":      func(r *scores.Row) string { return r.Parameter }, // see inParts
 }
 
-// of returns the value of a row's field. The measures say how two models that are compared are
+// of returns the value of the field of a row. The measures determine how two compared models are
 // named.
 func (f Field) of(measures report.Measures, r *scores.Row) string {
 	if f == "model" {
@@ -50,7 +50,7 @@ func transformLabel(r *scores.Row) string {
 
 func plainTransform(r *scores.Row) string { return r.Transform }
 
-// pairLabel names a factor with the transformation under which it is read.
+// pairLabel names a factor together with the transformation.
 func pairLabel(r *scores.Row) string {
 	if r.Factor == "" || r.Transform == "" {
 		return r.Factor + r.Transform
@@ -58,17 +58,17 @@ func pairLabel(r *scores.Row) string {
 	return r.Factor + " under " + r.Transform
 }
 
-// The most that one figure shows: beyond it nobody can read it.
+// Limits beyond which a figure is not readable.
 const (
-	mostColours = 12
-	mostPanels  = 24
+	maxColours = 12
+	maxPanels  = 24
 )
 
 var (
-	errEmpty = errors.New("no score is left to draw")
+	errEmpty = errors.New("no score to draw")
 )
 
-// A group holds the rows of one panel, divided by what colour tells.
+// A group holds the rows of one panel, divided by colour.
 type group struct {
 	title     string
 	statistic measure.StatisticDescriptor
@@ -77,20 +77,20 @@ type group struct {
 
 type member struct {
 	name string
-	look int // its place in the legend
+	look int // index in the legend
 	rows []scores.Row
 }
 
-// A split says how rows become panels and series.
+// A split assigns rows to panels and series.
 type split struct {
 	measures report.Measures
 	colour   Field
-	names    []string // of the colours, in order of appearance
+	names    []string // names of the colours, in order of appearance
 	groups   []group
 }
 
-// divide divides rows by the fields in which they differ, the first of them by colour. keep are
-// fields that the chart's axes tell.
+// divide divides rows by the fields in which they differ, the first of them by colour. The fields
+// in keep are shown by the chart's axes.
 func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split, error) {
 	if len(rows) == 0 {
 		return nil, errEmpty
@@ -104,7 +104,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	s := &split{measures: o.measures, colour: o.Colour}
 	if s.colour == "" {
 		for _, f := range differing {
-			// Statistics have axes of their own, and so panels, if that can be.
+			// Statistics differ in scale, so they are preferably assigned to panels.
 			if f != "statistic" && f != o.Panel {
 				s.colour = f
 				break
@@ -125,9 +125,9 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	} else {
 		s.names = distinct(o.measures, rows, s.colour)
 	}
-	if len(s.names) > mostColours {
-		return nil, fmt.Errorf("%d different values of %s would have a colour each, and %d is the most that can be told apart: choose some (%s)",
-			len(s.names), s.colour, mostColours, some(s.names))
+	if len(s.names) > maxColours {
+		return nil, fmt.Errorf("%d values of %s would have a colour each, but %d is the maximum: select fewer (%s)",
+			len(s.names), s.colour, maxColours, firstNames(s.names))
 	}
 	return s, s.fill(rows, panels)
 }
@@ -151,8 +151,8 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 		}
 		s.groups[i].add(s, r)
 	}
-	if len(s.groups) > mostPanels {
-		return fmt.Errorf("the scores would make %d panels, and %d is the most: choose some statistics, transformations or models", len(s.groups), mostPanels)
+	if len(s.groups) > maxPanels {
+		return fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer statistics, transformations or models", len(s.groups), maxPanels)
 	}
 	for _, g := range s.groups {
 		slices.SortStableFunc(g.series, func(a, b member) int { return a.look - b.look })
@@ -173,7 +173,7 @@ func (g *group) add(s *split, r scores.Row) {
 	g.series[i].rows = append(g.series[i].rows, r)
 }
 
-// legend has an entry for each colour.
+// legend returns an entry for each colour.
 func (s *split) legend() []entry {
 	var out []entry
 	for i, name := range s.names {
@@ -185,12 +185,12 @@ func (s *split) legend() []entry {
 	return out
 }
 
-// ownAxes reports whether the panels show different statistics, each with a value axis of its own.
+// ownAxes reports whether the panels show different statistics, each with its own value axis.
 func (s *split) ownAxes() bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.statistic.Name != s.groups[0].statistic.Name })
 }
 
-// distinct returns the different values of a field, in order of appearance.
+// distinct returns the distinct values of a field, in order of appearance.
 func distinct(measures report.Measures, rows []scores.Row, f Field) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -203,17 +203,16 @@ func distinct(measures report.Measures, rows []scores.Row, f Field) []string {
 	return out
 }
 
-// some lists the first few names.
-func some(names []string) string {
+// firstNames joins the first few names.
+func firstNames(names []string) string {
 	if len(names) > 5 {
 		names = append(slices.Clone(names[:5]), "…")
 	}
 	return strings.Join(names, ", ")
 }
 
-// headlines keeps, where the rows hold several statistics, those worth a first look: with a
-// direction, and with bounds where any has them, so that they compare. A statistic asked for by a
-// filter is alone and so stays.
+// headlines returns the rows of the statistics with a direction, and with bounds if any has them,
+// so that they are comparable. Rows of a single statistic are returned unchanged.
 func headlines(rows []scores.Row, measures report.Measures) []scores.Row {
 	keep := map[string]bool{}
 	for _, m := range report.Describe(rows, measures) {

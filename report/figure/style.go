@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// A style holds the fonts and the quiet colours. Sizes are those of captions and footnotes in
-// print: 8 and 7 points.
+// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes:
+// 8 and 7 points.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
@@ -44,7 +44,7 @@ const (
 	left   = draw.XLeft
 	middle = draw.XCenter
 	right  = draw.XRight
-	above  = draw.YTop // the text hangs from the point
+	above  = draw.YTop // the text is below the point
 	centre = draw.YCenter
 )
 
@@ -58,7 +58,7 @@ func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x te
 
 func (s style) wide(f font.Font, words string) vg.Length { return s.text(f, left, centre).Width(words) }
 
-// fit shortens words until they are no wider than room.
+// fit shortens words to the given width.
 func (s style) fit(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
 	for n := len([]rune(words)); n > 4 && s.wide(f, words) > room; n-- {
@@ -67,8 +67,8 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 	return words
 }
 
-// fitAll shortens names to a room. Where that makes different names the same, they are first rid of
-// what all have in common at both ends.
+// fitAll shortens names to the given width. If different names would become equal, their common
+// prefix and suffix are removed first.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
 		var out []string
@@ -81,13 +81,13 @@ func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	if slices.Equal(labels, names) || unlike(labels) == unlike(names) {
 		return labels
 	}
-	return short(apart(names))
+	return short(trimCommon(names))
 }
 
 func unlike(names []string) int { return len(slices.Compact(slices.Sorted(slices.Values(names)))) }
 
-// apart leaves out how all names begin and end.
-func apart(names []string) []string {
+// trimCommon removes the common prefix and suffix of all names.
+func trimCommon(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}
@@ -108,7 +108,7 @@ func apart(names []string) []string {
 	var out []string
 	for _, n := range names {
 		r := []rune(n)
-		if len(head)+len(tail) >= len(r) { // nothing would be left
+		if len(head)+len(tail) >= len(r) { // nothing would remain
 			return names
 		}
 		out = append(out, string(r[len(head):len(r)-len(tail)]))
@@ -116,7 +116,8 @@ func apart(names []string) []string {
 	return out
 }
 
-// fold puts words into two lines where one is too long, and shortens what is too long for a line.
+// fold breaks words into two lines if they are wider than room, and shortens lines that are too
+// wide.
 func (s style) fold(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
 	if s.wide(f, words) <= room {
@@ -139,7 +140,7 @@ func (s style) fold(f font.Font, words string, room vg.Length) string {
 
 func clean(words string) string { return report.Printable(words) }
 
-// panel is an empty plot in the style.
+// panel returns an empty plot in the style.
 func (s style) panel(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = s.ground
@@ -163,7 +164,7 @@ func (s style) panel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// niceTicks are multiples of 1, 2 or 5 times a power of ten, at most six.
+// niceTicks returns at most six ticks at multiples of 1, 2 or 5 times a power of ten.
 func niceTicks(low, high float64) []plot.Tick {
 	if !(high > low) || math.IsInf(high-low, 0) {
 		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 3, 64)}}
@@ -187,12 +188,12 @@ func tickLabel(v float64, decimals int) string {
 	if math.Abs(v) >= 1e5 || decimals > 5 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return strconv.FormatFloat(v+0, 'f', decimals, 64) // +0: no minus before a zero
+	return strconv.FormatFloat(v+0, 'f', decimals, 64) // +0 turns -0 into 0
 }
 
-// A look tells a series by colour, by the shape of its marks and by the dashes of its line, so that
-// neither colour-blind eyes nor a grey printer lose it. The colours are Okabe and Ito's, darkened
-// for contrast on white, as in the report.
+// A look identifies a series by colour, marker shape and line dashes, so that series can be
+// distinguished without colour. The colours are those of Okabe and Ito, darkened for contrast on
+// white, as in the report.
 type look struct {
 	colour color.RGBA
 	glyph  draw.GlyphDrawer
@@ -218,8 +219,8 @@ func (l look) mark(radius float64) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour, Radius: vg.Points(radius), Shape: l.glyph}
 }
 
-// faint is the colour with an opacity; vector formats keep it.
-func (l look) faint(opacity float64) color.Color {
+// withOpacity returns the colour with an opacity.
+func (l look) withOpacity(opacity float64) color.Color {
 	return color.NRGBA{l.colour.R, l.colour.G, l.colour.B, uint8(255*opacity + 0.5)}
 }
 

@@ -8,8 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// An svgCanvas writes SVG whose text falls back to the fonts of the same widths that other systems
-// have.
+// An svgCanvas writes SVG with fallback fonts of the same metrics.
 type svgCanvas struct {
 	*vgsvg.Canvas
 	style style

@@ -2,8 +2,8 @@ package html
 
 import _ "embed"
 
-// The front end is built from the TypeScript in web/src into web/dist, which is committed, so that
-// building Noether needs no npm (npm ci --ignore-scripts && npm run build).
+// The front end is compiled from TypeScript in web/src to web/dist, which is committed so that
+// building Noether does not need npm (npm ci --ignore-scripts && npm run build).
 
 // frontEnd draws the charts and the tables of a report.
 //

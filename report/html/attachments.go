@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// packedDistribution is a Distribution as a page has it.
-type packedDistribution struct {
+// distributionData is a Distribution in the data of a page.
+type distributionData struct {
 	Of        string  `json:"of"`
 	Model     string  `json:"model"`
 	Layer     string  `json:"layer"`
@@ -26,11 +26,11 @@ type packedDistribution struct {
 	Units     string  `json:"units"`
 }
 
-func packDistributions(all []report.Distribution, models []scores.ModelRecord) []packedDistribution {
+func packDistributions(all []report.Distribution, models []scores.ModelRecord) []distributionData {
 	depth := depths(models)
-	out, units := make([]packedDistribution, len(all)), report.MiddleUnits(all)
+	out, units := make([]distributionData, len(all)), report.MiddleUnits(all)
 	for i, d := range all {
-		out[i] = packedDistribution{d.Of, report.Printable(d.Model), report.Printable(d.Layer), depth(d.Model, d.Layer), report.Printable(d.Data), report.Printable(d.Transform), report.Printable(d.Parameter),
+		out[i] = distributionData{d.Of, report.Printable(d.Model), report.Printable(d.Layer), depth(d.Model, d.Layer), report.Printable(d.Data), report.Printable(d.Transform), report.Printable(d.Parameter),
 			report.Printable(d.Measure), report.Printable(d.Factor), report.Printable(d.Statistic), numbers{d.Low, d.High}, d.Counts, numbers{d.Mean},
 			report.Printable(d.Sentence()), report.Printable(units[i])}
 	}

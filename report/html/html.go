@@ -1,9 +1,8 @@
-// Package html writes the report of a run as a page for the browser: one file that works without a
-// network.
+// Package html writes the report of a run as a single HTML file that works without a network.
 //
-// Names of models, layers and transforms come from other people's files. They are shown as text and
-// nothing else: escaped in the page, where a content security policy also forbids every script but
-// the report's own and every request.
+// Names of models, layers and transformations come from untrusted files and are shown as plain
+// text. They are escaped in the page, where a content security policy also forbids all requests and
+// all scripts except the report's own.
 package html
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Run is what a page shows: the scores of a run and its record, and what else its folder holds.
+// A Run holds what a page shows: the scores and the record of a run, and its attachments.
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
@@ -30,9 +29,8 @@ type Run struct {
 }
 
 // WritePage writes the report as one page: the sentences, the study and the models as text, and a
-// script that draws the charts and the tables. With a source, the address at which the page's
-// server offers what WriteData writes, the page fetches its data there. Without one the page holds
-// its data, needs no other file and makes no request.
+// script that draws the charts and tables. If source is not empty, it is the URL from which the
+// page fetches the output of WriteData. Otherwise the page contains its data and makes no request.
 func (r Run) WritePage(w io.Writer, source string) error {
 	p, err := r.page(source)
 	if err != nil {
@@ -51,7 +49,7 @@ func (r Run) WritePage(w io.Writer, source string) error {
 	return nil
 }
 
-// WriteData writes what the page draws from, as JSON.
+// WriteData writes the data of the page as JSON.
 func (r Run) WriteData(w io.Writer) error {
 	if err := json.NewEncoder(w).Encode(r.pack()); err != nil {
 		return fmt.Errorf("writing the data of the report: %w", err)
@@ -59,8 +57,8 @@ func (r Run) WriteData(w io.Writer) error {
 	return nil
 }
 
-func (r Run) pack() packed {
-	p := pack(r.Rows, r.Record)
+func (r Run) pack() pageData {
+	p := newPageData(r.Rows, r.Record)
 	p.Relations = packRelations(r.Rows, r.Record.Measures)
 	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
 	p.Curves = packCurves(r.Curves, r.Record.Models)
@@ -68,13 +66,13 @@ func (r Run) pack() packed {
 	return p
 }
 
-// A page is what the template shows.
+// A page is the data of the HTML template.
 type page struct {
 	scores.Record
 	Policy   string
 	Style    template.CSS
 	Script   template.JS
-	Source   string        // address of the data; "" where the page holds them
+	Source   string        // URL of the data; "" if the page contains them
 	Packed   template.HTML // the data, base64
 	Extent   string
 	Progress string
@@ -112,14 +110,14 @@ func (r Run) page(source string) (*page, error) {
 	if source != "" {
 		return p, nil
 	}
-	text, err := zipped(data)
+	text, err := compressJSON(data)
 	p.Packed = template.HTML(text)
 	return p, err
 }
 
-// Policy is the content security policy of a page: the report's own script and style, by their
-// hashes, and nothing else. No other script runs, and the page makes no request; fetching allows
-// those for its data, to the server that it comes from.
+// Policy returns the content security policy of a page. It allows only the report's own script and
+// style, by their hashes. No other script runs, and the page makes no request, unless fetching is
+// true, which allows requests for data to the page's own server.
 func Policy(fetching bool) string {
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))
@@ -129,18 +127,18 @@ func Policy(fetching bool) string {
 	return policy
 }
 
-// hash is that of an inline script or style as a policy writes it.
+// hash returns the hash of an inline script or style in the form that a policy needs.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// shape writes "16 × 32 × 32".
+// shape formats a shape as "16 × 32 × 32".
 func shape(sizes []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", " × "), "[]")
 }
 
-// tags writes "family: resnet, training: standard".
+// tags formats tags as "family: resnet, training: standard".
 func tags(t map[string]string) string {
 	var items []string
 	for _, k := range slices.Sorted(maps.Keys(t)) {

@@ -234,9 +234,9 @@ func first(rows []scores.Row, _ scores.Record) []scores.Row  { return rows }
 func second(_ []scores.Row, rec scores.Record) scores.Record { return rec }
 
 // unpacked reads the data out of a page, as the script does.
-func unpacked(t *testing.T, page string) packed {
+func unpacked(t *testing.T, page string) pageData {
 	t.Helper()
-	var p packed
+	var p pageData
 	walk(t, page, func(n *html.Node) {
 		if attribute(n, "id") != "data" {
 			return
@@ -251,17 +251,17 @@ func unpacked(t *testing.T, page string) packed {
 }
 
 // decode reads packed data, with NaN for null.
-func decode(t *testing.T, r io.Reader) packed {
+func decode(t *testing.T, r io.Reader) pageData {
 	t.Helper()
 	var raw struct {
-		packed
+		pageData
 		Numbers  map[string][]*float64 `json:"numbers"`
 		Measures []any                 `json:"measures"`
 	}
 	if err := json.NewDecoder(r).Decode(&raw); err != nil {
 		t.Fatal(err)
 	}
-	p := raw.packed
+	p := raw.pageData
 	p.Numbers = make(map[string]numbers)
 	for name, column := range raw.Numbers {
 		for _, v := range column {

@@ -7,13 +7,13 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A packedRelation is a Relation as a page has it.
-type packedRelation struct {
+// A relationData is a Relation in the data of a page.
+type relationData struct {
 	X      packedAxis     `json:"x"`
 	By     correlation.By `json:"by"`
 	Of     string         `json:"of"`
 	Points []packedPoint  `json:"points"`
-	Fit    *packedFit     `json:"fit"` // null where there is no line
+	Fit    *fitData       `json:"fit"` // null if there is no line
 	Text   string         `json:"text"`
 }
 
@@ -31,16 +31,16 @@ type packedPoint struct {
 	N     int     `json:"n"`
 }
 
-type packedFit struct {
+type fitData struct {
 	Line []numbers `json:"line"` // x, y, low, high; y as a proportion
 }
 
 const linePoints = 25
 
-func packRelations(rows []scores.Row, known []measure.Descriptor) []packedRelation {
-	var out []packedRelation
+func packRelations(rows []scores.Row, known []measure.Descriptor) []relationData {
+	var out []relationData
 	for _, r := range report.Relations(rows, known) {
-		p := packedRelation{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: packFit(r), Text: report.Printable(r.Sentence())}
+		p := relationData{X: packedAxis{r.Measure, r.Statistic, report.Printable(r.Transform), r.Title}, By: r.By, Of: report.Printable(r.Of), Fit: sampleFit(r), Text: report.Printable(r.Sentence())}
 		for _, at := range r.Points {
 			p.Points = append(p.Points, packedPoint{report.Printable(at.Label), at.X, at.Y, at.N})
 		}
@@ -49,8 +49,8 @@ func packRelations(rows []scores.Row, known []measure.Descriptor) []packedRelati
 	return out
 }
 
-// packFit samples the line of a relation, and its band, at even steps.
-func packFit(r report.Relation) *packedFit {
+// sampleFit samples the line of a relation and its band at equal steps.
+func sampleFit(r report.Relation) *fitData {
 	if r.Fit == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func packFit(r report.Relation) *packedFit {
 	for _, p := range r.Points {
 		low, high = min(low, p.X), max(high, p.X)
 	}
-	out := &packedFit{}
+	out := &fitData{}
 	for i := range linePoints {
 		x := low + (high-low)*float64(i)/(linePoints-1)
 		y := r.Fit.At(x)

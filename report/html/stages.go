@@ -6,10 +6,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A stageRow is a line of the table of times.
+// A stageRow is a row of the table of times.
 type stageRow struct{ Name, Seconds, Share string }
 
-// stageRows are the stages of a run, and the whole.
+// stageRows returns the stages of a run and their total.
 func stageRows(used *scores.Resources) []stageRow {
 	share := func(seconds float64) string {
 		if used.Seconds <= 0 {

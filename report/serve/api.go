@@ -34,7 +34,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// runJSON is a run as the interface shows it.
+// runJSON is a run in the JSON interface.
 type runJSON struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -74,7 +74,7 @@ func (r *run) json(record scores.Record) runJSON {
 	return out
 }
 
-// found are the runs that a search finds.
+// found returns the runs that match a query.
 func (s *Server) found(query string) []runJSON {
 	out := []runJSON{}
 	for _, r := range s.library.runs() {
@@ -101,13 +101,13 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, run.json(record))
 }
 
-// filtered reads the rows of a request's run that its query keeps.
+// filtered returns the rows of the requested run that match the query parameters.
 func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
 	run, err := s.library.run(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	_, rows, err := run.whole()
+	_, rows, err := run.recordAndRows()
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
 	return kept, nil
 }
 
-// mostRows is how many rows a page of the interface has at most.
-const mostRows = 100_000
+// maxRows is the maximum number of rows in a response.
+const maxRows = 100_000
 
 func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	rows, err := s.filtered(r)
@@ -135,7 +135,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := number(r, "limit", mostRows, mostRows)
+	limit, err := number(r, "limit", maxRows, maxRows)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"total": total, "scores": rows})
 }
 
-// number reads a whole number of a query.
+// number parses an integer query parameter.
 func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -152,7 +152,7 @@ func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > most {
-		return 0, problemf(http.StatusBadRequest, "%s is a number from 0 to %d, not %q", name, most, text)
+		return 0, problemf(http.StatusBadRequest, "%s must be an integer from 0 to %d, not %q", name, most, text)
 	}
 	return n, nil
 }
@@ -175,7 +175,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name str
 	return write(w, rows)
 }
 
-// differenceJSON is a difference as the interface shows it; what is no number is null.
+// differenceJSON is a difference in the JSON interface; NaN is null.
 type differenceJSON struct {
 	A      scores.Row `json:"a"`
 	B      scores.Row `json:"b"`

@@ -9,15 +9,15 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A side is one of what is compared: a run, or one model of it.
+// A side is one side of a comparison: a run, or one model of a run.
 type side struct {
 	run    *run
-	model  string // "": all
+	model  string // all models if ""
 	record scores.Record
-	cells  []scores.Cell // with what is derived from them
+	cells  []scores.Cell // includes derived cells
 }
 
-// label names a side to people.
+// label returns the name of a side for display.
 func (s side) label() string {
 	if s.model == "" {
 		return s.run.name()
@@ -25,10 +25,10 @@ func (s side) label() string {
 	return s.run.name() + ": " + s.model
 }
 
-// mostSides is how many runs stand side by side.
-const mostSides = 8
+// maxSides is the maximum number of sides in a comparison.
+const maxSides = 8
 
-// sides reads what a request compares: run=ID&run=ID..., or run=ID&model=A&model=B for models of
+// sides parses the sides of a request: run=ID&run=ID..., or run=ID&model=A&model=B for models of
 // one run.
 func (s *Server) sides(r *http.Request) ([]side, error) {
 	query := r.URL.Query()
@@ -44,8 +44,8 @@ func (s *Server) sides(r *http.Request) ([]side, error) {
 	default:
 		return nil, problemf(http.StatusBadRequest, "choose two or more runs to compare, or one run and two or more of its models")
 	}
-	if len(chosen) > mostSides {
-		return nil, problemf(http.StatusBadRequest, "at most %d stand side by side, not %d", mostSides, len(chosen))
+	if len(chosen) > maxSides {
+		return nil, problemf(http.StatusBadRequest, "at most %d can be compared, not %d", maxSides, len(chosen))
 	}
 	for i := range chosen {
 		run, err := s.library.run(ids[min(i, len(ids)-1)])
@@ -79,15 +79,15 @@ func (s *side) read() error {
 	return nil
 }
 
-// A comparison is what differs between two sides.
+// A comparison holds the differences between two sides.
 type comparison struct {
 	A, B        side
 	Differences []scores.Difference
-	Beyond      int // of them, those whose interval does not hold 0
+	Beyond      int // number of differences whose interval excludes 0
 }
 
-// compare matches the scores of two sides. Models are matched by name, or, where each side has one,
-// as they are.
+// compare matches the scores of two sides. Models are matched by name, or directly if each side has
+// one.
 func compare(a, b side) comparison {
 	c := scores.Comparison{SameSamples: scores.SameSamples(a.record, b.record)}
 	switch {
@@ -106,7 +106,7 @@ func compare(a, b side) comparison {
 	return out
 }
 
-// detail orders differences: whole models before layers, means over values before their parts.
+// detail orders differences: whole models before layers, means over values before single values.
 func detail(r scores.Row) int {
 	n := 0
 	if r.Layer != "" {
@@ -118,12 +118,13 @@ func detail(r scores.Row) int {
 	return n
 }
 
-// byChance is how many scores would differ beyond 95 % intervals if nothing differed.
+// byChance returns the expected number of scores that differ beyond their 95 % intervals if nothing
+// differs.
 func (c comparison) byChance() int { return int(math.Round(scores.ExpectedByChance(c.Differences))) }
 
-// together are the rows and the models of all sides as those of one run. A model whose name two
-// runs use bears its run's name too.
-func together(sides []side) ([]scores.Row, scores.Record, error) {
+// mergeSides merges the rows and the models of all sides into one run. A model whose name occurs in
+// two runs gets its run's name as a suffix.
+func mergeSides(sides []side) ([]scores.Row, scores.Record, error) {
 	runs := map[string]map[string]bool{} // by model
 	for _, s := range sides {
 		for _, m := range s.record.Models {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// silence is how long a stream says nothing before it says that it is still there.
-const silence = 15 * time.Second
+// keepAliveInterval is the interval after which an idle stream sends a comment to keep the connection open.
+const keepAliveInterval = 15 * time.Second
 
-// events streams the progress of runs as server-sent events: of those that the query names, or of
-// all that are not finished. An event "progress" comes at first and whenever something has changed;
-// the stream ends, after an event "end", when all runs are finished.
+// events streams the progress of runs as server-sent events: of the runs that the query names, or
+// of all unfinished runs. It sends an event "progress" at the start and after each change, and an
+// event "end" when all runs are finished.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	runs, err := s.watched(r.URL.Query()["run"])
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		for _, run := range runs {
 			record, err := run.record()
 			if err != nil {
-				continue // it is being written, or was removed
+				continue // the record is being written or was removed
 			}
 			p := run.progress(record)
 			over = over && p.State == finished
@@ -40,14 +40,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			}
 			last[run.id], spoke = p, time.Now()
 			if err := event(w, "progress", p); err != nil {
-				return nil // nobody listens any more
+				return nil // the client has disconnected
 			}
 		}
 		if over {
 			event(w, "end", struct{}{})
 			return out.Flush()
 		}
-		if time.Since(spoke) > silence {
+		if time.Since(spoke) > keepAliveInterval {
 			spoke = time.Now()
 			fmt.Fprint(w, ": still there\n\n")
 		}
@@ -71,7 +71,7 @@ func event(w http.ResponseWriter, name string, data any) error {
 	return err
 }
 
-// watched are the runs of some ids, or all that are not finished.
+// watched returns the runs with the given ids, or all unfinished runs.
 func (s *Server) watched(ids []string) ([]*run, error) {
 	if len(ids) == 0 {
 		return slices.DeleteFunc(slices.Clone(s.library.runs()), func(r *run) bool {

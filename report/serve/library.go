@@ -19,14 +19,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// What is looked at for runs.
+// Limits on the search for runs.
 const (
-	deepest  = 8     // folders beneath each other
-	mostRuns = 10000 // in all
-	fresh    = 2 * time.Second
+	maxDepth       = 8     // depth of nested folders
+	maxRuns        = 10000 // in total
+	rescanInterval = 2 * time.Second
 )
 
-// A library is what the folders hold.
+// A library finds and reads the runs in the served folders.
 type library struct {
 	roots []root
 
@@ -35,11 +35,11 @@ type library struct {
 	at    time.Time
 }
 
-// A root is one of the folders served.
+// A root is one of the served folders.
 type root struct {
-	measures []measure.Descriptor // of runs whose records hold none
+	measures []measure.Descriptor // for runs whose records have no descriptors
 	dir      string               // absolute
-	name     string               // told apart from the others
+	name     string               // unique among the roots
 	open     *os.Root
 }
 
@@ -68,12 +68,12 @@ func (l *library) close() error {
 	return errors.Join(errs...)
 }
 
-// runs lists the runs, the latest first. The folders are walked through again after a while, so
-// that new runs appear.
+// runs returns the runs, the latest first. It searches the folders again if the last search is too
+// old, so that new runs appear.
 func (l *library) runs() []*run {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if time.Since(l.at) < fresh {
+	if time.Since(l.at) < rescanInterval {
 		return l.found
 	}
 	known := map[string]*run{}
@@ -89,16 +89,16 @@ func (l *library) runs() []*run {
 	return l.found
 }
 
-// walk finds run folders: those with a record. It does not look into them, nor follow links to
-// other folders.
+// walk finds run folders, which are folders with a record. It does not descend into them and does
+// not follow links.
 func (l *library) walk(from *root, known map[string]*run) {
 	fs.WalkDir(from.open.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fs.SkipDir // what cannot be read is not served
+			return fs.SkipDir // skip unreadable folders
 		case !entry.IsDir():
 			return nil
-		case strings.Count(name, "/") >= deepest || len(l.found) >= mostRuns || name != "." && strings.HasPrefix(path.Base(name), "."):
+		case strings.Count(name, "/") >= maxDepth || len(l.found) >= maxRuns || name != "." && strings.HasPrefix(path.Base(name), "."):
 			return fs.SkipDir
 		}
 		r := &run{id: idOf(from.dir, name), root: from, path: name}
@@ -117,21 +117,20 @@ func (l *library) walk(from *root, known map[string]*run) {
 	})
 }
 
-// idOf names a run in addresses: always the same, and with nothing in it of what somebody called a
-// folder.
+// idOf returns the id of a run in URLs. It is stable and does not reveal folder names.
 func idOf(root, name string) string {
 	sum := sha256.Sum256([]byte(root + "\x00" + name))
 	return hex.EncodeToString(sum[:8])
 }
 
-// run returns the run of an id.
+// run returns the run with an id.
 func (l *library) run(id string) (*run, error) {
 	for _, r := range l.runs() {
 		if r.id == id {
 			return r, nil
 		}
 	}
-	return nil, problemf(404, "there is no such run")
+	return nil, problemf(404, "run not found")
 }
 
 // A run is a run folder.
@@ -142,11 +141,12 @@ type run struct {
 	started time.Time
 
 	mutex sync.Mutex
-	seen  os.FileInfo // of the run.json that is known
+	seen  os.FileInfo // of the cached run.json
 	known scores.Record
 }
 
-// name is what people call the run: its path, with the folder's own name where it is the folder.
+// name returns the display name of the run: its path, or the root's name if the root is the run
+// folder.
 func (r *run) name() string {
 	if r.path == "." {
 		return r.root.name
@@ -154,23 +154,23 @@ func (r *run) name() string {
 	return path.Join(r.root.name, r.path)
 }
 
-// mostBytes bounds a file that is read whole.
-const mostBytes = 1 << 30
+// maxFileBytes is the maximum size of a file that is read into memory.
+const maxFileBytes = 1 << 30
 
-// read reads a file of the run folder. No link leads out of the root.
+// read reads a file of the run folder. Links that lead out of the root are not followed.
 func (r *run) read(name string) ([]byte, error) {
 	full := path.Join(r.path, name)
 	info, err := r.root.open.Stat(full)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostBytes {
-		return nil, fmt.Errorf("%s is no file that can be served", name)
+	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("%s is not a regular file of acceptable size", name)
 	}
 	return fs.ReadFile(r.root.open.FS(), full)
 }
 
-// record reads run.json, unless it is known and has not changed.
+// record returns the contents of run.json, which are cached until the file changes.
 func (r *run) record() (scores.Record, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -196,13 +196,13 @@ func (r *run) record() (scores.Record, error) {
 	return record, nil
 }
 
-// sameFile reports whether a file is what it was. Records are replaced, never changed, and two may
-// be written between two ticks of the clock that stamps them.
+// sameFile reports whether a file is unchanged. Records are replaced, never modified, and two may
+// have the same modification time, so the identity of the file is compared too.
 func sameFile(before, now os.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// cells reads the finished cells of the study as it is now, without what is derived from them.
+// cells reads the finished cells of the current study, without derived cells.
 func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
 	var out []scores.Cell
 	for _, name := range r.finished(record) {
@@ -219,7 +219,7 @@ func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
 	return out, nil
 }
 
-// finished lists the files of finished cells.
+// finished returns the names of the files of finished cells.
 func (r *run) finished(record scores.Record) []string {
 	entries, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "cells"))
 	planned := make(map[string]bool, len(record.Keys))
@@ -236,8 +236,7 @@ func (r *run) finished(record scores.Record) []string {
 	return out
 }
 
-// rows reads the scores: those of a finished run from scores.csv, else those of the cells that are
-// done.
+// rows returns the scores: from scores.csv for a finished run, otherwise from the finished cells.
 func (r *run) rows(record scores.Record) ([]scores.Row, error) {
 	if record.Finished != nil {
 		if data, err := r.read("scores.csv"); err == nil {
@@ -253,8 +252,8 @@ func (r *run) rows(record scores.Record) ([]scores.Row, error) {
 	return scores.Table(record.Study, cells, record.Failed...), nil
 }
 
-// whole reads the record with the text of the study, and the scores.
-func (r *run) whole() (scores.Record, []scores.Row, error) {
+// recordAndRows returns the record with the text of the study, and the scores.
+func (r *run) recordAndRows() (scores.Record, []scores.Row, error) {
 	record, err := r.record()
 	if err != nil {
 		return record, nil, err
@@ -266,7 +265,7 @@ func (r *run) whole() (scores.Record, []scores.Row, error) {
 	return record, rows, err
 }
 
-// attachments are what the run's folder holds for the eye besides scores.
+// attachments returns the attachments of the run's report.
 func (r *run) attachments() report.Attachments {
 	folder, err := r.root.open.OpenRoot(filepath.FromSlash(r.path))
 	if err != nil {
@@ -283,22 +282,22 @@ const (
 	stopped  = "stopped"
 )
 
-// asleep is how long nothing has been written of a run that is taken to have stopped: unfinished
+// stoppedAfter is the time without writes after which an unfinished run counts as stopped. Unfinished
 // work is saved every minute.
-const asleep = 3 * time.Minute
+const stoppedAfter = 3 * time.Minute
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Run    string `json:"run"`
 	State  string `json:"state"`
-	Done   int    `json:"done"`  // cells finished
-	Cells  int    `json:"cells"` // cells planned
+	Done   int    `json:"done"`  // finished cells
+	Cells  int    `json:"cells"` // planned cells
 	Failed int    `json:"failed"`
-	Saved  int    `json:"saved"` // files that hold unfinished work
+	Saved  int    `json:"saved"` // number of files with unfinished work
 }
 
-// progress looks at the folder, so it knows how a run is that goes on in another process or on
-// another machine.
+// progress determines the progress from the files of the folder, so it works for runs in other
+// processes and on other machines.
 func (r *run) progress(record scores.Record) Progress {
 	p := Progress{Run: r.id, State: finished, Done: record.Done, Cells: record.Cells, Failed: len(record.Failed)}
 	if record.Finished != nil {
@@ -320,14 +319,14 @@ func (r *run) progress(record scores.Record) Progress {
 	failures, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "failures"))
 	p.Failed = max(p.Failed, len(failures))
 	p.State = stopped
-	if time.Since(last) < asleep {
+	if time.Since(last) < stoppedAfter {
 		p.State = running
 	}
 	return p
 }
 
-// matches reports whether a run is one of those searched for: each word is in its name, its study,
-// its models, their tags, or its data.
+// matches reports whether a run matches a query: each word must occur in its name, its study, its
+// models, their tags, or its data.
 func (r *run) matches(record scores.Record, query string) bool {
 	text := []string{r.name(), record.Study}
 	for _, m := range record.Models {

@@ -59,7 +59,7 @@ func tags(t map[string]string) string {
 	return report.Printable(strings.Join(items, ", "))
 }
 
-// page writes a page: what is wrong with it is known before anything is sent.
+// page writes a page. It renders the template first, so that an error can still change the status.
 func page(w http.ResponseWriter, status int, name string, data any) error {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
@@ -84,7 +84,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		io.WriteString(w, html.Style+style)
 	default:
-		return problemf(http.StatusNotFound, "there is no such file")
+		return problemf(http.StatusNotFound, "file not found")
 	}
 	return nil
 }
@@ -130,9 +130,9 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	return sendReport(w, text)
 }
 
-// sendReport sends a report, whose own policy is stricter than the server's: it allows its script
-// and style by their hashes and stands in the page. A second policy in a header would forbid them,
-// as both hold.
+// sendReport sends a report without the server's content security policy. The report contains a
+// stricter one with the hashes of its script and style; the browser would enforce both, and the
+// server's forbids inline scripts.
 func sendReport(w http.ResponseWriter, text []byte) error {
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -140,8 +140,9 @@ func sendReport(w http.ResponseWriter, text []byte) error {
 	return err
 }
 
-// mostShown is how many differences a page shows of each pair; the interface has them all.
-const mostShown = 300
+// maxDifferences is the maximum number of differences that a page shows for each pair; the JSON
+// interface returns all.
+const maxDifferences = 300
 
 type shownComparison struct {
 	A, B                       string
@@ -167,7 +168,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 				line.Paired = line.Paired || d.Paired
 			}
 		}
-		line.More = max(0, len(line.Lines)-mostShown)
+		line.More = max(0, len(line.Lines)-maxDifferences)
 		line.Lines = line.Lines[:len(line.Lines)-line.More]
 		shown = append(shown, line)
 	}
@@ -191,7 +192,7 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, record, err := together(sides)
+	rows, record, err := mergeSides(sides)
 	if err != nil {
 		return fmt.Errorf("putting the runs together: %w", err)
 	}

@@ -1,13 +1,12 @@
-// Package serve shows a folder of runs in the browser: a list that can be searched, each run with
-// its report and, while it is going on, its progress, several runs or models side by side with what
-// differs beyond its interval, and the same as JSON, CSV and Parquet for programs.
+// Package serve serves a folder of runs to the browser: a searchable list, each run with its report
+// and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
+// Parquet.
 //
-// It reads and never writes. What it serves are runs within its folders and nothing else: files are
-// opened through os.Root, which no "..", absolute path or symbolic link leads out of, and runs are
-// named in addresses by a hash, not by a path. A request must name the server by a name that is its
-// own (see package webguard), and, where the server is reached from other machines, carry a token.
-// Every page has a content security policy that allows the server's own script and style and no
-// request to anywhere else.
+// The server only reads. It serves nothing but the runs within its folders: files are opened
+// through os.Root, which does not follow "..", absolute paths or symbolic links out of the folder,
+// and URLs identify runs by a hash, not by a path. A request must use one of the server's host
+// names (see package webguard) and, if a token is set, carry the token. Every page has a content
+// security policy that allows only the server's own scripts, styles and data.
 package serve
 
 import (
@@ -25,26 +24,27 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Options say what is served, and to whom.
+// Options are the options of New.
 type Options struct {
-	Dirs  []string // folders that hold run folders, at any depth, or are one
-	Hosts []string // further names of the server
-	Token string   // what a request must bear; "": nothing
-	// Measures describe the measures of runs whose records hold no descriptors.
+	Dirs  []string // run folders, or folders that contain run folders at any depth
+	Hosts []string // additional host names of the server
+	Token string   // token that requests must carry; "" means none
+	// Measures holds the descriptors for runs whose records have none.
 	Measures []measure.Descriptor
-	// Every is how often a run that is going on is looked at for its progress; 0: each second.
+	// Every is the interval at which the progress of unfinished runs is checked; 0 means one
+	// second.
 	Every time.Duration
 }
 
 // A Server serves runs.
 type Server struct {
 	library *library
-	kept    *kept
+	cache   *pageCache
 	options Options
 	mux     *http.ServeMux
 }
 
-// New opens the folders.
+// New opens the folders and returns a Server.
 func New(o Options) (*Server, error) {
 	if o.Every == 0 {
 		o.Every = time.Second
@@ -53,7 +53,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{library: l, kept: newKept(mostKept), options: o, mux: http.NewServeMux()}
+	s := &Server{library: l, cache: newPageCache(maxCacheBytes), options: o, mux: http.NewServeMux()}
 	s.routes()
 	return s, nil
 }
@@ -86,7 +86,7 @@ func (s *Server) routes() {
 	}
 }
 
-// A problem is an error that the client made.
+// A problem is an error caused by the client's request.
 type problem struct {
 	status int
 	text   string
@@ -105,7 +105,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &p):
 		status = p.status
 	case r.Context().Err() != nil:
-		return // nobody is there any more
+		return // the client has disconnected
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		writeJSON(w, status, map[string]string{"error": err.Error()})
@@ -114,12 +114,12 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	errorPage(w, status, err.Error())
 }
 
-// Handler serves requests for a server that listens at an address.
+// Handler returns the handler of a server that listens on the given address.
 func (s *Server) Handler(listen string) http.Handler {
 	return webguard.For(listen, s.options.Hosts...).Handler(headers(s.authorised(s.mux)))
 }
 
-// policy allows the server's own script, style and data, and nothing from anywhere else.
+// policy allows the server's own scripts, styles and data only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 func headers(next http.Handler) http.Handler {
@@ -135,11 +135,11 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// cookie is the name of the cookie that keeps the token in a browser.
+// cookie is the name of the cookie that holds the token.
 const cookie = "noether-token"
 
-// authorised lets requests pass that bear the token: in a header, in a cookie, or, the first time,
-// in the address, from where it moves to the cookie so that it stays in no history.
+// authorised requires the token in a header, in a cookie or, on the first visit, in the URL. From
+// the URL it is moved to the cookie, so that it does not remain in the browser's history.
 func (s *Server) authorised(next http.Handler) http.Handler {
 	if s.options.Token == "" {
 		return next
@@ -168,12 +168,12 @@ func (s *Server) is(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.options.Token)) == 1
 }
 
-// patience is how long requests have to end when the server is told to stop.
-const patience = 2 * time.Second
+// shutdownTimeout is the time that requests have to finish when the server stops.
+const shutdownTimeout = 2 * time.Second
 
-// Serve serves at a listener until the context is over, then lets requests end.
+// Serve serves on a listener until the context is cancelled, then lets requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener, listen string) error {
-	// Streams of events end with the context; other requests get their time.
+	// Event streams end with the context; other requests have time to finish.
 	web := &http.Server{
 		Handler: s.Handler(listen), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -185,7 +185,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, listen string) error
 		return err
 	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := web.Shutdown(ending); err != nil {
 		return web.Close()

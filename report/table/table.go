@@ -1,6 +1,6 @@
-// Package table lays scores out as tables for papers and pages: a line for each model (and data
-// set, layer or class, where they differ), a column for each statistic under each transformation, a
-// value with its 95 % interval in each cell.
+// Package table formats scores as tables for papers and web pages: a line for each model (and data
+// set, layer or class, where they differ), a column for each statistic under each transformation,
+// and in each cell a value with its 95 % interval.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)
@@ -16,37 +16,38 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Options say what a table holds.
+// Options are the options of Of.
 type Options struct {
-	Every bool // all statistics of the rows, not just those worth a first look and the accuracy
-	Plain bool // values without their intervals
+	Every bool // include all statistics, not only those with a direction and the accuracy
+	Plain bool // omit intervals
 
-	// Of the rows' measures; a measure without one is shown by its name.
+	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
 }
 
-// A Table is a table before it is written.
+// A Table holds the labels, columns and lines of a table.
 type Table struct {
-	Labels  []string // names of the columns that say what a line is about
+	Labels  []string // names of the columns that identify a line
 	Columns []Column
 	Lines   []Line
 }
 
 // A Column holds one statistic under one transformation.
 type Column struct {
-	// With its parameter; "" where nothing is moved, or where no transformation makes a difference.
+	// Transform includes the parameter value. It is "" if there is no transformation or the
+	// statistic does not depend on it.
 	Transform string
 	Measure   string
 	Statistic measure.StatisticDescriptor
 }
 
-// A Line is what one subject scored.
+// A Line holds the scores of one subject.
 type Line struct {
 	Labels []string
 	Cells  []Cell // one for each column
 }
 
-// A Cell is a value with its interval, "" where there is none.
+// A Cell is a value with its interval, each "" if absent.
 type Cell struct{ Value, Interval string }
 
 type field struct {
@@ -54,7 +55,7 @@ type field struct {
 	of   func(*scores.Row) string
 }
 
-// labels are the columns that say what a line is about, after the model.
+// labels are the columns that identify a line, after the model.
 var labels = []field{
 	{"data", func(r *scores.Row) string { return r.Data }},
 	{"layer", func(r *scores.Row) string { return r.Layer }},
@@ -63,21 +64,21 @@ var labels = []field{
 	{"factor", func(r *scores.Row) string { return r.Factor }},
 }
 
-// Of lays rows out. Means over values and trials stand for what they are means of. Layers are left
-// out where there are scores of whole models too: they would fill pages.
+// Of makes a table of rows. Means over values and trials replace the rows that they summarise.
+// Layers are left out if there are scores of whole models.
 func Of(rows []scores.Row, o Options) (*Table, error) {
 	shown := report.Overview(rows)
 	if len(shown) == 0 {
 		shown = report.OverTrials(rows) // of classes and factors
 	}
 	if !o.Every {
-		shown = worthShowing(shown, o.Measures)
+		shown = headlines(shown, o.Measures)
 	}
 	if models := slices.DeleteFunc(slices.Clone(shown), func(r scores.Row) bool { return r.Layer != "" }); len(models) > 0 {
 		shown = models
 	}
 	if len(shown) == 0 {
-		return nil, errors.New("there are no scores to make a table of")
+		return nil, errors.New("no scores for the table")
 	}
 	b := &builder{rows: shown, measures: report.Describe(shown, o.Measures), plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
 	b.differing()
@@ -87,8 +88,9 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 	return b.table(), nil
 }
 
-// worthShowing keeps statistics with a direction, and the accuracy on the data as they are.
-func worthShowing(rows []scores.Row, known []measure.Descriptor) []scores.Row {
+// headlines returns the rows of statistics with a direction, and of the accuracy on
+// untransformed data.
+func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	keep := map[[2]string]bool{{"accuracy", "clean"}: true}
 	for _, m := range report.Describe(rows, known) {
 		for _, s := range report.Headline(m) {
@@ -105,7 +107,7 @@ type builder struct {
 	measures report.Measures
 	plain    bool
 	fields   []field
-	constant map[[2]string]bool // statistics that no transformation changes
+	constant map[[2]string]bool // statistics that do not depend on the transformation
 	several  bool               // whether there are several transformations
 	lines    map[string]int
 	columns  map[columnKey]int
@@ -113,8 +115,8 @@ type builder struct {
 	cells    []map[int]Cell
 }
 
-// differing finds the labels in which lines differ, the model always among them, and the statistics
-// that no transformation changes.
+// differing determines the labels in which lines differ, which always include the model, and the
+// statistics that do not depend on the transformation.
 func (b *builder) differing() {
 	b.fields, b.out.Labels = []field{{"model", b.measures.ModelLabel}}, []string{"model"}
 	for _, f := range labels {
@@ -159,7 +161,7 @@ func (b *builder) add(r *scores.Row) {
 	}
 	column := b.column(r)
 	if _, filled := b.cells[line][column]; filled {
-		return // what no transformation changes stands beside each of them
+		return // repeated for every transformation
 	}
 	cell := Cell{Value: report.Number(r.Value)}
 	if !b.plain {
@@ -185,8 +187,7 @@ func (b *builder) column(r *scores.Row) int {
 	return i
 }
 
-// table puts the columns into their order: what concerns no transformation, then transformation by
-// transformation.
+// table orders the columns: first those without a transformation, then by transformation.
 func (b *builder) table() *Table {
 	order := make([]int, len(b.out.Columns))
 	var transforms []string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// none stands where there is no score.
+// none is written for a missing score.
 const none = "–"
 
 func (c Cell) text() string {
@@ -20,7 +20,7 @@ func (c Cell) text() string {
 	return c.Value + " " + c.Interval
 }
 
-// heading is a column's name in one line.
+// heading returns the heading of a column in one line.
 func (c Column) heading() string {
 	if c.Transform == "" {
 		return c.Statistic.Title
@@ -28,7 +28,7 @@ func (c Column) heading() string {
 	return c.Transform + ": " + c.Statistic.Title
 }
 
-// Markdown writes the table as GitHub reads it.
+// Markdown writes the table in GitHub's Markdown.
 func (t *Table) Markdown(w io.Writer) error {
 	var b strings.Builder
 	line := func(cells []string) {
@@ -57,11 +57,11 @@ func (t *Table) Markdown(w io.Writer) error {
 	return err
 }
 
-// markdown makes a name inert in a cell.
+// markdown escapes names for a table cell.
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace
 
-// LaTeX writes the table as a tabular with the rules of booktabs. Transformations span the columns
-// of their statistics.
+// LaTeX writes the table as a tabular with booktabs rules. Each transformation spans the columns of
+// its statistics.
 func (t *Table) LaTeX(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% \\usepackage{booktabs}\n\\begin{tabular}{%s%s}\n\\toprule\n", strings.Repeat("l", len(t.Labels)), strings.Repeat("r", len(t.Columns)))
@@ -89,8 +89,7 @@ func (t *Table) LaTeX(w io.Writer) error {
 	return err
 }
 
-// spans is the line of transformations above the statistics, with a rule beneath each; "" where
-// there is none.
+// spans returns the header line of transformations with rules, or "" if there are none.
 func (t *Table) spans() string {
 	var cells, rules []string
 	named := false
@@ -124,7 +123,7 @@ func (c Cell) latex() string {
 	return value + " {\\footnotesize " + number(c.Interval) + "}"
 }
 
-// number sets a minus as one, and what stands for no number as a dash.
+// number typesets the minus sign, and a missing number as a dash.
 func number(text string) string {
 	return strings.NewReplacer("-", "$-$", none, "--").Replace(text)
 }
@@ -132,8 +131,8 @@ func number(text string) string {
 var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "→", `$\rightarrow$`, "–", "--").Replace
 
-// CSV writes the table with value and interval in one cell, as it is read by people;
-// scores.WriteCSV writes rows for programs.
+// CSV writes the table with value and interval in one cell, for people; scores.WriteCSV writes rows
+// for programs.
 func (t *Table) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	head := append([]string(nil), t.Labels...)

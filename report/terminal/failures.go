@@ -11,10 +11,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// mostFailures is how many failures a table lists; failures/ in the run folder has them all.
-const mostFailures = 40
+// maxFailures is the maximum number of failures in a table; failures/ in the run folder has all.
+const maxFailures = 40
 
-// WriteFailures prints a table of what failed and why.
+// WriteFailures prints a table of failures and their errors.
 func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -25,8 +25,7 @@ func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	return err
 }
 
-// failed prints a row for each error: what it befell first, and beside it the error over as many
-// lines as it wants.
+// failed prints a row for each error: the work that failed, and beside it the error, wrapped.
 func (p *printer) failed(failed []scores.Failure) {
 	if len(failed) == 0 {
 		return
@@ -34,15 +33,15 @@ func (p *printer) failed(failed []scores.Failure) {
 	p.line("")
 	p.line(p.style.title.Render("Failed"))
 	all := report.FailureNotes(failed)
-	shown := all[:min(len(all), mostFailures)]
+	shown := all[:min(len(all), maxFailures)]
 	what, more := 0, len(failed)
 	for _, n := range shown {
-		what = max(what, ansi.StringWidth(befell(n)))
+		what = max(what, ansi.StringWidth(affectedWork(n)))
 		more -= n.Count
 	}
 	what = min(what, p.width*2/5)
 	for _, n := range shown {
-		left := report.Fold(befell(n), what)
+		left := report.Fold(affectedWork(n), what)
 		right := report.Fold(report.Printable(n.Text), p.width-what-2)
 		for i := range max(len(left), len(right)) {
 			l, r := "", ""
@@ -61,8 +60,9 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 }
 
-// befell says what an error befell: "seis of model a on data d under tilt 15, and 4 more".
-func befell(n report.Note) string {
+// affectedWork describes the work that an error affected, for instance "seis of model a on data d under
+// tilt 15, and 4 more".
+func affectedWork(n report.Note) string {
 	text := strings.Join(n.Where[:min(len(n.Where), 1)], "")
 	if n.Count > 1 {
 		text += fmt.Sprintf(", and %s more", report.Count(n.Count-1))

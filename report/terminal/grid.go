@@ -12,10 +12,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A grid is a table before it is laid out: what a row is about, then its values.
+// A grid is a table before layout: for each row its labels, then its values.
 type grid struct {
 	title   string
-	caption []string // what all rows share
+	caption []string // labels that all rows share
 	labels  []string // names of the label columns
 	values  []string // names of the value columns
 	rows    []gridRow
@@ -27,9 +27,9 @@ type gridRow struct {
 	null   string // "" where there is none
 }
 
-// A gridValue is a number with its interval and, for layers, its place.
+// A gridValue is a number with its interval and, for layers, the layer.
 type gridValue struct {
-	layer, other    string // other: the layer that it is compared with, where it has another name
+	layer, other    string // other: the layer that it is compared with, if its name differs
 	depth           int
 	value, interval string
 }
@@ -38,7 +38,7 @@ func valueOf(r scores.Row) gridValue {
 	return gridValue{layer: r.Layer, other: report.Partner(&r), depth: r.Depth, value: report.Number(r.Value), interval: report.Interval(r.Low, r.High)}
 }
 
-// oneLayer leaves out the column of the worst layer, where each is the best one too.
+// oneLayer removes the column of the worst layer if it is always also the best.
 func (g *grid) oneLayer() {
 	g.values = []string{"layer"}
 	for i := range g.rows {
@@ -46,8 +46,8 @@ func (g *grid) oneLayer() {
 	}
 }
 
-// hoist moves what all rows share from the columns to the caption.
-func (g *grid) hoist() {
+// moveSharedLabels moves labels that all rows share to the caption.
+func (g *grid) moveSharedLabels() {
 	for column := 0; column < len(g.labels); {
 		value := ""
 		if len(g.rows) > 0 {
@@ -67,15 +67,15 @@ func (g *grid) hoist() {
 	}
 }
 
-// A layout is one way to fit a grid to a width.
+// A layout is a way to fit a grid to a width.
 type layout struct {
 	names     int  // cells for a name of a model, a transformation, a data set
 	layers    int  // cells for a name of a layer
-	intervals bool // whether they are shown
-	stacked   bool // intervals and layers beneath the value, not beside it
+	intervals bool // show intervals
+	stacked   bool // intervals and layers below the value instead of beside it
 }
 
-// layouts goes from the roomiest to the tightest.
+// layouts are ordered from the widest to the narrowest.
 var layouts = []layout{
 	{names: 40, layers: 48, intervals: true}, {names: 30, layers: 30, intervals: true},
 	{names: 30, layers: 48, intervals: true, stacked: true}, {names: 24, layers: 22, intervals: true, stacked: true},
@@ -83,7 +83,7 @@ var layouts = []layout{
 	{names: 20, layers: 20}, {names: 12, layers: 14}, {names: 8, layers: 8},
 }
 
-// render lays the grid out in the roomiest way that fits the width.
+// render formats the grid in the widest layout that fits the width.
 func (g *grid) render(width int, style styles) string {
 	var text string
 	for _, l := range layouts {
@@ -128,10 +128,10 @@ func (g *grid) layOut(l layout, style styles) string {
 			}
 			return s
 		})
-	return trimmed(t.Render())
+	return trimLines(t.Render())
 }
 
-// namesBelow writes the labels of a row, leaving out those that the row above says already.
+// namesBelow returns the labels of a row, without those that repeat the row above.
 func namesBelow(above, labels []string, width int) []string {
 	cells := make([]string, len(labels))
 	repeated := above != nil
@@ -144,7 +144,7 @@ func namesBelow(above, labels []string, width int) []string {
 	return cells
 }
 
-// withOther stands before the second of two layers that are compared.
+// withOther precedes the second of two compared layers.
 const withOther = "~ "
 
 func (v gridValue) write(l layout) string {
@@ -158,7 +158,7 @@ func (v gridValue) write(l layout) string {
 	if v.layer == "" {
 		return strings.Join(parts, separator(l.stacked))
 	}
-	if v.other != "" { // beneath each other: side by side they would be cut down to the same
+	if v.other != "" { // one below the other, because side by side they could be shortened to the same text
 		return strings.Join(parts, " ") + "\n" + report.Shorten(v.layer, l.layers) + "\n" + withOther + report.Shorten(v.other, l.layers-len(withOther))
 	}
 	name := v.name(l.layers)
@@ -168,8 +168,8 @@ func (v gridValue) write(l layout) string {
 	return strings.Join(append(parts, name), " ")
 }
 
-// name is the layer's, in width cells. Where it must be cut it starts with the layer's depth, since
-// blocks of one kind differ in the middle of their names, which is what is cut.
+// name returns the layer's name in width cells. A name that must be cut starts with the layer's
+// depth, because the names of similar blocks differ in the middle, which is removed.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {
@@ -186,8 +186,8 @@ func separator(stacked bool) string {
 	return " "
 }
 
-// trimmed takes the blanks off the ends of lines, so that a copied table has none.
-func trimmed(text string) string {
+// trimLines removes trailing spaces from lines.
+func trimLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")

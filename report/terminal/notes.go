@@ -16,7 +16,7 @@ func (p *printer) warnings(rows []scores.Row, general []string) {
 	p.notes("Warnings", report.WarningNotes(rows, general), "score")
 }
 
-// notes prints each note once, with how often and where it applies.
+// notes prints each note once, with the number of occurrences and the places.
 func (p *printer) notes(title string, all []report.Note, unit string) {
 	if len(all) == 0 {
 		return
@@ -26,7 +26,7 @@ func (p *printer) notes(title string, all []report.Note, unit string) {
 	for _, n := range all[:min(len(all), longestList)] {
 		text := "- " + report.Printable(n.Text)
 		if len(n.Where) > 0 {
-			text += fmt.Sprintf(" (%s: %s)", report.Plural(n.Count, unit), report.Printable(some(n.Where, 2)))
+			text += fmt.Sprintf(" (%s: %s)", report.Plural(n.Count, unit), report.Printable(firstItems(n.Where, 2)))
 		}
 		p.wrapped(p.style.plain, text, 2)
 	}
@@ -35,8 +35,8 @@ func (p *printer) notes(title string, all []report.Note, unit string) {
 	}
 }
 
-// some writes the first items: "a, b", or "a, b, …" where there are more than most.
-func some(items []string, most int) string {
+// firstItems joins the first items: "a, b", or "a, b, …" if there are more than most.
+func firstItems(items []string, most int) string {
 	if len(items) > most {
 		items = append(items[:most:most], "…")
 	}

@@ -1,7 +1,7 @@
-// Package terminal prints the scores of a run as tables of text.
+// Package terminal prints the scores of a run as text tables.
 //
-// Names of models, layers and transforms come from other people's files: control characters are
-// stripped from them.
+// Names of models, layers and transformations come from untrusted files; control characters are
+// removed from them.
 package terminal
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Options say how a table is printed.
+// Options are the options of Write and WriteFailures.
 type Options struct {
-	Width  int  // of the terminal, in cells; 0: 100
+	Width  int  // of the terminal, in cells; 0 means 100
 	Colour bool // bold, faint and coloured text; without it, plain text
 }
 
@@ -28,13 +28,13 @@ const (
 	defaultWidth = 100
 	longestName  = 48 // cells
 	longestList  = 12 // of warnings and of skipped measures
-	// Of statistics side by side; of more, those that say how a measure turned out.
-	mostColumns = 5
+	// Maximum number of statistics side by side. If there are more, only those with a direction are
+	// shown.
+	maxColumns = 5
 )
 
 // Write prints the overview of a run: for every measure a table of its statistics by model and
-// transformation, with the most and the least invariant layer where it has layers, then what was
-// skipped and warned of.
+// transformation, with the most and the least invariant layer, then skipped measures and warnings.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -51,14 +51,14 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	return err
 }
 
-// styles are the few ways of setting text. Only the terminal's own 16 colours are used, so that
-// they fit its background, whatever that is.
+// styles are the text styles. Only the terminal's own 16 colours are used, because they fit its
+// background.
 type styles struct{ title, faint, warn, plain lipgloss.Style }
 
 func newStyles(w io.Writer, colour bool) styles {
 	r := lipgloss.NewRenderer(w)
 	r.SetColorProfile(termenv.Ascii)
-	r.SetHasDarkBackground(true) // settled here, so that nobody asks the terminal
+	r.SetHasDarkBackground(true) // set explicitly, so that the terminal is not queried
 	if colour {
 		r.SetColorProfile(termenv.ANSI)
 	}
@@ -75,7 +75,7 @@ type printer struct {
 
 func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
-// wrapped prints text over as many lines as the width asks for, the later ones indented.
+// wrapped prints text wrapped to the width, with the later lines indented.
 func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
 	for i, l := range report.Fold(text, p.width-indent) {
 		pad := ""
@@ -124,21 +124,21 @@ func (p *printer) measure(m measure.Descriptor) {
 	}
 }
 
-// gridLabels head the columns of what labelsOf returns.
+// gridLabels are the headings of the values that labelsOf returns.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
 
-// predictions has a row for each model, transformation, factor and data set, and a column for each
-// statistic.
+// predictions returns a grid with a row for each model, transformation, factor and data set, and a
+// column for each statistic.
 func (p *printer) predictions(m measure.Descriptor) grid {
 	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
 	place := make(map[key]int)
 	statistics := m.Statistics
-	if len(statistics) > mostColumns {
+	if len(statistics) > maxColumns {
 		statistics = report.Headline(m)
 	}
 	for column, s := range statistics {
@@ -155,17 +155,17 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 				})
 			}
 			v := valueOf(one.Rows[0])
-			v.layer, v.other = "", "" // the same for all
+			v.layer, v.other = "", "" // the same for all rows
 			g.rows[i].values[column] = v
 		}
 	}
-	g.hoist()
+	g.moveSharedLabels()
 	g.caption = append(g.caption, "n = "+p.observations(m, statistics))
 	return g
 }
 
-// layers has a row for each model, transformation, factor and data set, with the best and the worst
-// layer.
+// layers returns a grid with a row for each model, transformation, factor and data set, with the
+// best and the worst layer.
 func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
@@ -190,7 +190,7 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 			null:   nullOf(one),
 		})
 	}
-	g.hoist()
+	g.moveSharedLabels()
 	if most == 1 {
 		g.oneLayer()
 	}
@@ -198,7 +198,7 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	return g
 }
 
-// observations writes how many observations some statistics of a measure rest on.
+// observations returns the number of observations of some statistics of a measure.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
@@ -210,7 +210,8 @@ func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescr
 	return span(low, high)
 }
 
-// unitsIn writes "1 layer", "20 layers", "18 to 20 layers" or "361 pairs of layers".
+// unitsIn returns, for instance, "1 layer", "20 layers", "18 to 20 layers" or "361 pairs of
+// layers".
 func unitsIn(fewest, most int, unit string) string {
 	if most != 1 {
 		unit = pluralOf[unit]
@@ -220,7 +221,7 @@ func unitsIn(fewest, most int, unit string) string {
 
 var pluralOf = map[string]string{"layer": "layers", "pair of layers": "pairs of layers"}
 
-// span writes "20" or "18 to 20".
+// span returns, for instance, "20" or "18 to 20".
 func span(low, high int) string {
 	if low == high {
 		return report.Count(low)
@@ -228,13 +229,12 @@ func span(low, high int) string {
 	return report.Count(low) + " to " + report.Count(high)
 }
 
-// arrow marks the direction of a statistic that is more invariant.
+// arrow returns an arrow in the direction of more invariance.
 func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf writes the null of a curve: one number, or the range over its layers; "" where it has
-// none.
+// nullOf returns the null of a curve as one number or as a range over layers, or "" if it has none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

@@ -1,4 +1,4 @@
-// Package reporttest invents runs for tests of the report.
+// Package reporttest generates runs for tests of the report.
 package reporttest
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A FakeRun is the shape of an invented run that looks like a real one.
+// A FakeRun describes the size of a generated run.
 type FakeRun struct {
 	Models, Layers, Transforms int
 	Data                       int
-	Classes                    int // with scores for each class where > 0
-	// Layers of the first two models that are compared with each other.
+	Classes                    int // number of classes with scores; may be 0
+	// Number of layers of the first two models that are compared with each other.
 	PairedLayers int
 	Unfinished   bool
-	NameOf       func(kind string, i int) string // nil: names as people give them
+	NameOf       func(kind string, i int) string // nil means ordinary names
 }
 
 var (
@@ -58,7 +58,7 @@ func (f FakeRun) Name(kind string, i int) string {
 	}
 }
 
-// Rows returns the rows and the record of the invented run. It is the same each time.
+// Rows returns the rows and the record of the generated run. The result is deterministic.
 func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []scores.Row
@@ -76,8 +76,8 @@ func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	return append(rows, f.pairs(r)...), rec
 }
 
-// pairs are similarities of the first layers of model 0 with those of model 1, and of model 0 among
-// each other.
+// pairs returns similarities of the first layers of model 0 with those of model 1, and of model 0
+// with itself.
 func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	var rows []scores.Row
 	for other := range min(2, f.PairedLayers) {
@@ -93,7 +93,7 @@ func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	return rows
 }
 
-// parameters are the values of a transformation: the first has a list of them.
+// parameters returns the values of a transformation; only the first has a list of them.
 func parameters(t int) []string {
 	if t == 0 {
 		return []string{"90", "180", "270", ""}
@@ -196,7 +196,7 @@ func (f FakeRun) record() scores.Record {
 	return rec
 }
 
-// UsualRun is the run that most tests look at.
+// UsualRun is the default run of tests.
 var UsualRun = FakeRun{Models: 2, Layers: 20, Transforms: 3}
 
 func Checkerboard(w, h int) []byte {

@@ -13,31 +13,33 @@ import (
 	"github.com/noether-ml/noether/report/html"
 )
 
-// mostKept is how many bytes of pages are kept, those asked for last.
-const mostKept = 64 << 20
+// maxCacheBytes is the maximum size of cached pages in bytes.
+const maxCacheBytes = 64 << 20
 
-// kept holds what was made of runs, as long as their files are as they were.
-type kept struct {
-	most int
+// A pageCache is a cache of pages with least-recently-used eviction. A page is valid as long as the
+// files of its run do not change.
+type pageCache struct {
+	limit int
 
-	mutex sync.Mutex
-	made  map[string]*made
-	size  int
-	clock int
+	mutex   sync.Mutex
+	entries map[string]*cacheEntry
+	size    int
+	clock   int
 }
 
-type made struct {
-	mutex sync.Mutex // held while it is made: others that ask for it wait
+type cacheEntry struct {
+	mutex sync.Mutex // held while the page is made; concurrent requests wait
 	stamp string
 	text  []byte
 	used  int
 }
 
-func newKept(most int) *kept { return &kept{most: most, made: map[string]*made{}} }
+func newPageCache(most int) *pageCache {
+	return &pageCache{limit: most, entries: map[string]*cacheEntry{}}
+}
 
-// get returns what is kept under a name, if it was made of files with the same stamp; else it is
-// made now.
-func (k *kept) get(name, stamp string, make func() ([]byte, error)) ([]byte, error) {
+// get returns the cached page of the given name if it has the same stamp, and otherwise makes it.
+func (k *pageCache) get(name, stamp string, make func() ([]byte, error)) ([]byte, error) {
 	m := k.entry(name)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -52,52 +54,51 @@ func (k *kept) get(name, stamp string, make func() ([]byte, error)) ([]byte, err
 	return text, nil
 }
 
-func (k *kept) entry(name string) *made {
+func (k *pageCache) entry(name string) *cacheEntry {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	m := k.made[name]
+	m := k.entries[name]
 	if m == nil {
-		m = &made{}
-		k.made[name] = m
+		m = &cacheEntry{}
+		k.entries[name] = m
 	}
 	k.clock++
 	m.used = k.clock
 	return m
 }
 
-// put keeps a text and forgets those that were asked for longest ago, until all fit. Texts change
-// under both locks, so either will do to read them.
-func (k *kept) put(name string, m *made, stamp string, text []byte) {
+// put stores a page and evicts the least recently used ones until all fit. The text of an entry
+// changes only while both mutexes are held, so holding either is enough to read it.
+func (k *pageCache) put(name string, m *cacheEntry, stamp string, text []byte) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.forget(name)
 	m.stamp, m.text = stamp, text
-	k.made[name] = m
+	k.entries[name] = m
 	k.size += len(text)
-	for k.size > k.most {
+	for k.size > k.limit {
 		k.forget(k.oldest())
 	}
 }
 
-func (k *kept) oldest() string {
+func (k *pageCache) oldest() string {
 	var oldest string
-	for name, m := range k.made {
-		if oldest == "" || m.used < k.made[oldest].used {
+	for name, m := range k.entries {
+		if oldest == "" || m.used < k.entries[oldest].used {
 			oldest = name
 		}
 	}
 	return oldest
 }
 
-func (k *kept) forget(name string) {
-	if m := k.made[name]; m != nil {
+func (k *pageCache) forget(name string) {
+	if m := k.entries[name]; m != nil {
 		k.size -= len(m.text)
-		delete(k.made, name)
+		delete(k.entries, name)
 	}
 }
 
-// stamp tells the files of a run apart from what they were: their sizes, and when they were
-// written.
+// stamp returns a string that changes with the files of a run: their sizes and modification times.
 func (r *run) stamp() string {
 	var b strings.Builder
 	look := func(name string) {
@@ -117,7 +118,7 @@ func (r *run) stamp() string {
 	return b.String()
 }
 
-// A summary is what the page of a run says of its scores.
+// A summary is the summary of a run's scores on its page.
 type summary struct {
 	Scores   int
 	Findings []string
@@ -125,7 +126,7 @@ type summary struct {
 
 func (s *Server) summary(r *run) (summary, error) {
 	var out summary
-	text, err := s.kept.get("summary "+r.id, r.stamp(), func() ([]byte, error) {
+	text, err := s.cache.get("summary "+r.id, r.stamp(), func() ([]byte, error) {
 		record, err := r.record()
 		if err != nil {
 			return nil, err
@@ -142,10 +143,10 @@ func (s *Server) summary(r *run) (summary, error) {
 	return out, err
 }
 
-// report is the page of a run's report.
+// report returns the HTML report of a run.
 func (s *Server) report(r *run) ([]byte, error) {
-	return s.kept.get("report "+r.id, r.stamp(), func() ([]byte, error) {
-		record, rows, err := r.whole()
+	return s.cache.get("report "+r.id, r.stamp(), func() ([]byte, error) {
+		record, rows, err := r.recordAndRows()
 		if err != nil {
 			return nil, err
 		}

@@ -15,46 +15,45 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// packed is the data of a page. Rows are held by column, texts as indices into their distinct
-// values: 100,000 rows take a few megabytes, and the page unpacks them without a pass over each.
-type packed struct {
+// pageData is the data of a page. Rows are stored by column, and texts as indices into their distinct
+// values: 100,000 rows take a few megabytes and are decoded quickly.
+type pageData struct {
 	Study    string                `json:"study"`
 	Rows     int                   `json:"rows"`
 	Texts    map[string]textColumn `json:"texts"`
-	Numbers  map[string]numbers    `json:"numbers"` // one number where all rows have the same
-	Shown    []int                 `json:"shown"`   // 0: a detail; 1: stands for its trials; 2: for its trials and its parameter's values
-	Measures []packedMeasure       `json:"measures"`
-	Models   []packedModel         `json:"models"`
+	Numbers  map[string]numbers    `json:"numbers"` // a single number if all rows have the same
+	Shown    []int                 `json:"shown"`   // the report.Level of each row
+	Measures []measureData         `json:"measures"`
+	Models   []modelData           `json:"models"`
 
 	Statements    []report.Statement              `json:"statements"`
 	Readings      map[string][]report.ReadingPart `json:"readings"`
-	Relations     []packedRelation                `json:"relations"`
-	Distributions []packedDistribution            `json:"distributions"`
+	Relations     []relationData                  `json:"relations"`
+	Distributions []distributionData              `json:"distributions"`
 	Curves        []packedCurve                   `json:"curves"`
 	Images        []packedImage                   `json:"pictures"`
 }
 
-// A packedModel is what the page groups models by.
-type packedModel struct {
+// A modelData describes a model, for grouping.
+type modelData struct {
 	Name string            `json:"name"`
 	Tags map[string]string `json:"tags"`
 }
 
-// A textColumn is a column of few different texts. Codes is empty where all rows have the first.
+// A textColumn is a column with few distinct texts. Codes is empty if all rows have the first one.
 type textColumn struct {
 	Values []string `json:"values"`
 	Codes  []int    `json:"codes"`
 }
 
-// A packedMeasure is what the page needs to know of a measure to draw it.
-type packedMeasure struct {
+// A measureData describes a measure for its charts.
+type measureData struct {
 	measure.Descriptor
 	Layered bool              `json:"layered"`
-	Toward  map[string]string `json:"toward"` // by statistic: what a higher or a lower value means
+	Toward  map[string]string `json:"toward"` // by statistic: meaning of a higher or a lower value
 }
 
-// numbers encode with six significant digits, integers whole, and as null where they are not
-// finite.
+// numbers are encoded with six significant digits, integers exactly, and as null if not finite.
 type numbers []float64
 
 func (n numbers) MarshalJSON() ([]byte, error) {
@@ -72,24 +71,24 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// pack gathers the data of a page.
-func pack(rows []scores.Row, rec scores.Record) packed {
+// newPageData returns the data of a page.
+func newPageData(rows []scores.Row, rec scores.Record) pageData {
 	measures := report.Describe(rows, rec.Measures)
-	p := packed{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows, measures), Numbers: packNumbers(rows, rec.Models),
-		Shown: make([]int, len(rows)), Measures: []packedMeasure{}, Models: packModels(rec.Models),
-		Statements: packStatements(report.Statements(rows, rec.Measures)), Readings: report.Readings}
+	p := pageData{Study: report.Printable(rec.Study), Rows: len(rows), Texts: packTexts(rows, measures), Numbers: packNumbers(rows, rec.Models),
+		Shown: make([]int, len(rows)), Measures: []measureData{}, Models: packModels(rec.Models),
+		Statements: encodeStatements(report.Statements(rows, rec.Measures)), Readings: report.Readings}
 	for i, level := range report.Levels(rows) {
 		p.Shown[i] = int(level)
 	}
 	for _, m := range measures {
-		p.Measures = append(p.Measures, packedMeasure{m, report.Layered(rows, m.Name), toward(m)})
+		p.Measures = append(p.Measures, measureData{m, report.Layered(rows, m.Name), toward(m)})
 	}
 	return p
 }
 
-// packStatements writes the rows of statements as the first and the steps from each to the next,
-// which compress well.
-func packStatements(all []report.Statement) []report.Statement {
+// encodeStatements encodes the row indices of statements as the first index and the differences
+// between successive ones, which compress well.
+func encodeStatements(all []report.Statement) []report.Statement {
 	for i, s := range all {
 		all[i].Text = report.Printable(s.Text)
 		for k := len(s.Rows) - 1; k > 0; k-- {
@@ -107,10 +106,10 @@ func toward(m measure.Descriptor) map[string]string {
 	return out
 }
 
-func packModels(models []scores.ModelRecord) []packedModel {
-	out := make([]packedModel, len(models))
+func packModels(models []scores.ModelRecord) []modelData {
+	out := make([]modelData, len(models))
 	for i, m := range models {
-		out[i] = packedModel{report.Printable(m.Name), map[string]string{}}
+		out[i] = modelData{report.Printable(m.Name), map[string]string{}}
 		for key, value := range m.Tags {
 			out[i].Tags[report.Printable(key)] = report.Printable(value)
 		}
@@ -118,9 +117,8 @@ func packModels(models []scores.ModelRecord) []packedModel {
 	return out
 }
 
-// zipped writes a value as compressed JSON in base64, which is safe inside a script element
-// whatever it holds.
-func zipped(v any) (string, error) {
+// compressJSON returns a value as compressed JSON in base64, which is safe inside a script element.
+func compressJSON(v any) (string, error) {
 	var b strings.Builder
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
@@ -184,8 +182,8 @@ func packNumbers(rows []scores.Row, models []scores.ModelRecord) map[string]numb
 	}
 }
 
-// depths looks up the depth of a layer of one of the models, scores.NoDepth where there is no such
-// layer.
+// depths returns a function that returns the depth of a model's layer, or scores.NoDepth if there
+// is no such layer.
 func depths(models []scores.ModelRecord) func(model, layer string) int {
 	known := make(map[[2]string]int)
 	for _, m := range models {
@@ -212,7 +210,8 @@ func packNumber(rows []scores.Row, field func(*scores.Row) float64) numbers {
 	return n
 }
 
-// digits is the precision to write a number with: integers whole, others to six digits.
+// digits returns the precision with which a number is encoded: exact for integers, otherwise six
+// digits.
 func digits(v float64) int {
 	if v == math.Trunc(v) {
 		return -1

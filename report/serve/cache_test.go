@@ -15,7 +15,7 @@ import (
 
 func TestKeptForgetsWhatWasAskedForLongestAgo(t *testing.T) {
 	t.Parallel()
-	k := newKept(10)
+	k := newPageCache(10)
 	made := ""
 	get := func(name, stamp string, size int) string {
 		text, err := k.get(name, stamp, func() ([]byte, error) {
@@ -54,7 +54,7 @@ func TestKeptForgetsWhatWasAskedForLongestAgo(t *testing.T) {
 func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newKept(50)
+		k := newPageCache(50)
 		asked := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(rt, "asked")
 		var wait sync.WaitGroup
 		for i, n := range asked {
@@ -68,7 +68,7 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 		wait.Wait()
 		held := 0
-		for _, m := range k.made {
+		for _, m := range k.entries {
 			held += len(m.text)
 		}
 		if held != k.size || held > 50 {
