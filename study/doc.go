@@ -12,11 +12,11 @@
 // # How a run goes
 //
 //	Load, Parse    the file, strictly: each mistake with its line and column
-//	NewPlan        models and data are opened, cells listed; what does not apply is skipped, and why is noted
-//	Run            cells that accumulate are grouped into passes over one data set, whose accumulators fit the memory bound. A pass
-//	               reads each sample once, runs the clean batch once for all transformations and measures, and saves its states
-//	               now and then. What works in steps (a procedure) comes after the passes, with checkpoints of its own
-//	Merge          completes what shards of the samples, or runs of some of the models, have left
+//	NewPlan        opens models and data, lists the cells, and records what does not apply
+//	Run            groups the cells of measures into passes that fit the memory bound. A pass reads
+//	               each sample once, runs the clean batch once for all transformations and measures,
+//	               and saves its states regularly. Procedures run after the passes, with checkpoints
+//	Merge          completes the results of shards, and of runs of some of the models
 //
 // Every random draw comes from a generator that is keyed by the study's seed, the data's name, the
 // sample, the transformation's name and the trial. So scores depend on the study alone: not on
@@ -31,7 +31,7 @@
 //	failures/          what failed, and why; the rest of the study goes on
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// ReadResult, ReadCells, Units and Curves read it, Check looks for what is wrong with it.
+// ReadResult and ReadCells read it; Check finds damaged files.
 //
 // # Without a file
 //

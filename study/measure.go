@@ -13,17 +13,17 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A LayerScores is what a measure found at one layer.
+// LayerScores are the scores of a measure at one layer.
 type LayerScores struct {
 	Measure string
 	Layer   onnx.Layer // the zero Layer for measures of the prediction
 	Scores  []measure.Score
 }
 
-// Measure feeds measures at every chosen layer of a model with the samples of a source, clean and
-// under a transformation drawn once (nil: clean alone), and returns their scores: for each measure
-// its layers in order. It is Run without a study file and a folder, for programs that want numbers
-// at once. Layers that a measure does not apply to are left out. The draws are those of seed 1.
+// Measure runs measures at every chosen layer of a model on the samples of a source. Inputs are
+// clean and under a transformation that is drawn once; a nil t means clean only. Measure returns
+// the scores of each measure by layer. It needs no study file and no folder. Layers that a measure
+// does not apply to are left out. The seed is 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {
@@ -41,17 +41,17 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 	return out, nil
 }
 
-// A PairScores is what a comparison found at two layers.
+// PairScores are the scores of a comparison of two layers.
 type PairScores struct {
 	Comparison   string
 	Layer, Other onnx.Layer // of the first model, and of the second
 	Scores       []measure.Score
 }
 
-// Compare feeds comparisons of every chosen layer of a with every one of b, which may be a itself,
-// with the samples of a source, each model in its own frame, and returns their scores: for each
-// comparison its pairs by the layers of a. Pairs that a comparison does not apply to are left out.
-// Its draws are those of seed 1.
+// Compare runs comparisons of every chosen layer of a with every chosen layer of b on the samples
+// of a source, each model in its own frame. The models a and b may be the same. Compare returns the
+// scores of each comparison by the layers of a. Pairs that a comparison does not apply to are left
+// out. The seed is 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p, err := plan.ForComparisons(a, b, src, comparisons)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A feeder runs a pass: it holds the engine's sessions, the accumulators, and what one batch looks
-// like.
+// A feeder runs a pass. It holds the sessions and the accumulators.
 type feeder struct {
 	*plan.Pass
 	cores   int
@@ -25,10 +24,10 @@ type feeder struct {
 	accs    map[*plan.Task]plan.Accumulator
 	stats   *telemetry.Stats
 	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
-	current []string // names of the samples that are being worked on
+	current []string // names of the samples in progress
 }
 
-// currentSamples are the names of the samples that were being worked on when a pass ended.
+// currentSamples returns the names of the samples in progress when a pass ended.
 func (f *feeder) currentSamples() []string {
 	if f == nil {
 		return nil
@@ -36,8 +35,8 @@ func (f *feeder) currentSamples() []string {
 	return f.current
 }
 
-// pendingTasks are the tasks of a view whose cells have not been given up. (The pass keeps its list
-// while it is fed: who prepares the next batches reads it too.)
+// pendingTasks returns the tasks of a view whose cells have not failed. It leaves the pass's own
+// list unchanged, because the goroutine that prepares batches reads it.
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {
@@ -48,11 +47,12 @@ func (f *feeder) pendingTasks(view int) []*plan.Task {
 	return out
 }
 
+// allFailed reports whether the cells of all tasks have failed.
 func (f *feeder) allFailed() bool {
 	return !slices.ContainsFunc(f.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Failed })
 }
 
-// close frees the sessions.
+// close closes the sessions.
 func (f *feeder) close() error {
 	var first error
 	for _, r := range f.readers {
@@ -63,14 +63,14 @@ func (f *feeder) close() error {
 	return first
 }
 
-// run feeds every task of the pass from its start to its end. After each batch it calls tick with
-// the samples that the engine has run; an error of tick ends the pass, as a cancelled context does,
-// and leaves every accumulator in a state that can be saved. A cell whose accumulator fails is
-// given up, and the rest goes on.
+// run feeds every task of the pass. After each batch it calls tick with the number of samples in
+// the batch's forward passes. An error of tick or a cancelled context ends the pass and leaves
+// every accumulator in a state that can be saved. A cell whose accumulator fails is removed; the
+// others continue.
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := f.prepare(ctx)
-	defer func() { // nobody reads the data once this has returned
+	defer func() { // the data are not read after run returns
 		cancel()
 		for range stream.items {
 		}
@@ -107,7 +107,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	return nil
 }
 
-// feed runs one prepared item: the clean batch, or the batch under one view.
+// feed runs one prepared batch, clean or under one view, and updates its tasks.
 func (f *feeder) feed(ctx context.Context, it *batch) (forwards int, err error) {
 	if it.view != plan.CleanView && len(f.pendingTasks(it.view)) == 0 {
 		return 0, nil
@@ -130,8 +130,7 @@ func (f *feeder) feed(ctx context.Context, it *batch) (forwards int, err error) 
 	return forwards, f.update(it)
 }
 
-// update gives every task of the item's view its batch. Tasks are independent of each other, so
-// they share the cores.
+// update feeds a batch to every task of its view, in parallel.
 func (f *feeder) update(it *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
 	tasks := f.pendingTasks(it.view)
@@ -149,7 +148,7 @@ func (f *feeder) update(it *batch) error {
 	}
 	group.Wait()
 	for i, t := range tasks {
-		if errs[i] != nil { // of no further use: what was saved of it before is what remains
+		if errs[i] != nil { // the accumulator is invalid; only its saved state remains
 			delete(f.accs, t)
 			t.Seen = t.Saved
 		}
@@ -167,8 +166,8 @@ func (f *feeder) update(it *batch) error {
 	return nil
 }
 
-// errorOrder lists the errors, those of the shallowest layer first and those of predictions last: NaN
-// spreads with depth, and where it arose is what a user wants to know.
+// errorOrder returns the indices of the errors by depth, predictions last. NaN spreads with depth,
+// so the first error names the layer where it arose.
 func errorOrder(tasks []*plan.Task, errs []error) []int {
 	depth := func(i int) int {
 		if d := tasks[i].Depth(); d >= 0 {
@@ -203,8 +202,8 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) error {
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }
 
-// moveActivations applies the view's Ops to the clean feature maps that its tasks read moved, each
-// once.
+// moveActivations applies the view's transformations to the clean feature maps of each layer that
+// its tasks read.
 func (f *feeder) moveActivations(it *batch) {
 	type key struct {
 		reader *reader

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// InMemory runs every cell of a plan without keeping anything in a folder.
+// InMemory runs every cell of a plan without a run folder.
 func InMemory(ctx context.Context, p *plan.Plan) error {
 	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
@@ -20,7 +20,7 @@ func InMemory(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// measurePass runs a pass that nothing is saved of.
+// measurePass runs a pass without saving states.
 func (r *runner) measurePass(ctx context.Context, p *plan.Pass) error {
 	f, err := r.newFeeder(p)
 	if err != nil {

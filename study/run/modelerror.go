@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// failPass gives up what is left of a pass, after what it has gathered has been saved for another
-// try: all that reads the model that failed, or everything if it was no model.
+// failPass fails the unfinished cells of a pass after its states have been saved: those that read
+// the failed model, or all cells if the cause is not a model.
 func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 	var broken *modelError
 	errors.As(cause, &broken)
@@ -26,8 +26,7 @@ func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 	return nil
 }
 
-// A modelError is that of one model of a pass: it could not be prepared, or the engine could not
-// run it.
+// A modelError is the failure of one model of a pass: its session could not be opened or run.
 type modelError struct {
 	model *plan.Model
 	error

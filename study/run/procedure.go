@@ -16,9 +16,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// runProcedure does the work of a cell and writes its record.
+// runProcedure runs the procedure of a cell and writes its record.
 func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
-	if r.Folder.HasCell(c) { // another run of the study has done it meanwhile
+	if r.Folder.HasCell(c) { // a concurrent run of the study has finished it
 		c.Done = true
 		return nil
 	}
@@ -69,8 +69,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	return r.giveUp(c, "", nil, fmt.Errorf("%s: %w", c, err))
 }
 
-// representations is where the run keeps what layers make of samples; nil where there is no place
-// for it.
+// representations returns the cache of activations, or nil if there is none.
 func (r *runner) representations() *features.Store {
 	if r.Options.Representations == nil {
 		var err error
@@ -81,7 +80,7 @@ func (r *runner) representations() *features.Store {
 	return r.Options.Representations
 }
 
-// readSamplesOf is the Job.Read of a cell.
+// readSamplesOf returns the Job.Read of a cell.
 func readSamplesOf(c *plan.Cell) func(context.Context, []int, dataset.Frame) ([]dataset.Sample, error) {
 	return func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
 		return readProcedureSamples(ctx, c, places, f)

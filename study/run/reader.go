@@ -11,20 +11,20 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader runs one model of a pass: a session that reads what the pass's tasks want, and what it
-// has read last.
+// A reader runs one model of a pass and holds the activations of the last batch.
 type reader struct {
 	model        *plan.Model
-	keep         []int // outputs of the model that stay before the softmax; nil: all
+	keep         []int // outputs of the model that are kept before the softmax; nil: all
 	session      *model.Session
-	index        map[string]int // of layers in the session
+	index        map[string]int // index of each layer in the session
 	prediction   bool
 	clean, moved *model.Buffers
-	logs         map[bool]tensor.Tensor   // log-probabilities, by whether they are of the moved view
-	scratch      map[string]tensor.Tensor // moved activations, for on: activations
+	logs         map[bool]tensor.Tensor   // log-probabilities; the key says whether the input is transformed
+	scratch      map[string]tensor.Tensor // transformed activations, for on: activations
 }
 
-// newReader opens a session for layers of a model and, where asked, its predictions on some data.
+// newReader opens a session that reads layers of a model and, if prediction is set, its class
+// scores.
 func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch int) (*reader, error) {
 	r := &reader{model: m, keep: d.Outputs, prediction: prediction, index: map[string]int{},
 		logs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
@@ -54,7 +54,7 @@ func (r *reader) buffers(moved bool) *model.Buffers {
 	return r.clean
 }
 
-// run runs the model on a batch of clean or of moved images.
+// run runs the model on a batch of clean or transformed images.
 func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) error {
 	b := r.buffers(moved)
 	if err := r.session.Run(ctx, images, b); err != nil {
@@ -71,7 +71,7 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) er
 	return nil
 }
 
-// tensor is what was read last: b x ...
+// tensor returns a tensor of the last batch: b x ...
 func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case what.IsPrediction():
@@ -82,7 +82,7 @@ func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
 	return r.buffers(what.Moved).Layer(r.index[what.Layer.Name])
 }
 
-// moveActivation applies an Op for each sample to the clean feature maps of a layer.
+// moveActivation transforms the clean feature maps of a layer, with one Op per sample.
 func (r *reader) moveActivation(layer onnx.Layer, ops []transform.Op) {
 	z := r.clean.Layer(r.index[layer.Name])
 	out, ok := r.scratch[layer.Name]
@@ -96,8 +96,8 @@ func (r *reader) moveActivation(layer onnx.Layer, ops []transform.Op) {
 	}
 }
 
-// applyToMaps moves one sample's feature maps. Channels-last maps are brought to c x h x w and
-// back.
+// applyToMaps transforms one sample's feature maps. Channels-last maps are converted to c x h x w
+// and back.
 func applyToMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	if !channelsLast {
 		op.Apply(dst, src)

@@ -13,13 +13,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Run fills a folder with what is missing of a study: cells first, then scores.csv, scores.parquet
-// and run.json. Where it stops half-way (a cancelled context, a full disk, a kill), what was done
-// stays, at most a minute's work is lost, and the next Run goes on from there. With a part of the
-// samples it leaves states for Merge, and no scores.
+// Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
+// and run.json. If it is interrupted (a cancelled context, a full disk, a kill), finished work
+// stays, at most a minute of work is lost, and the next Run continues from there. With a part of
+// the samples it writes states for Merge, and no scores.
 //
-// A model, a data set or a cell that fails does not end the run: the rest is done, and the error is
-// a *Failures beside the Result.
+// A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
+// Result.
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
 	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
 	defer func() { telemetry.EndSpan(run, err) }()
@@ -35,6 +35,7 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 	return execute(ctx, plan, folder, o)
 }
 
+// execute runs a plan in its folder: passes first, then procedures.
 func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
 	w, err := rundir.NewWriter(p, folder, o)
 	if err != nil {
@@ -83,7 +84,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	return r.Finish(ctx)
 }
 
-// runPass feeds a pass and scores what is complete. What fails in it is given up, and the rest
+// runPass feeds a pass and scores the complete cells. If a part of the pass fails, the rest is
 // tried again without it.
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
@@ -112,7 +113,7 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	return err
 }
 
-// feedPass walks through the samples of a pass.
+// feedPass feeds the samples of a pass to its tasks.
 func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	r.Log.Info("pass", "number", r.progress.Pass, "of", r.progress.Passes, "models", p.Title(), "data", p.Data().Entry.Name,
 		"views", len(p.Views), "from", p.Start(), "to", p.Hi)
@@ -140,13 +141,13 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 		return r.saveIfDue(p)
 	})
 	if closing := f.close(); err == nil {
-		err = closing // before the scores, which want the memory
+		err = closing // close the sessions first: scoring needs the memory
 	}
 	p.DropFailed()
 	return f, err
 }
 
-// closePass scores what a pass has gathered; what a shard has gathered is saved for the merge.
+// closePass scores the tasks of a pass. For a part of the samples it saves their states instead.
 func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 	if len(p.AllTasks()) == 0 {
 		return nil
@@ -166,8 +167,8 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 	return nil
 }
 
-// shareCores gives the BLAS the threads that are left over where the tasks of a view run side by
-// side: two layers on a core each are faster than one after the other on two.
+// shareCores gives the BLAS the threads that are left over when the tasks of a view run in
+// parallel. Two layers on one core each are faster than one after the other on two.
 func (r *runner) shareCores(p *plan.Pass) {
 	if r.Options.BLAS == nil {
 		return
@@ -179,8 +180,7 @@ func (r *runner) shareCores(p *plan.Pass) {
 	r.Options.ShareBLAS(min(most, r.Options.Cores()))
 }
 
-// newFeeder opens sessions that read what the pass needs, and makes its accumulators or restores
-// them.
+// newFeeder opens the sessions of a pass, and makes or restores its accumulators.
 func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
 	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, r.Options.Memory))
@@ -203,8 +203,7 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	return f, nil
 }
 
-// addAccumulator makes or restores a task's accumulator. That it cannot be made is its cell's
-// failure.
+// addAccumulator makes or restores a task's accumulator. An error fails only the task's cell.
 func (r *runner) addAccumulator(t *plan.Task) error {
 	if t.Cell.Failed {
 		return nil

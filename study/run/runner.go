@@ -16,7 +16,7 @@ type runner struct {
 	saved    time.Time                       // when states were last saved
 }
 
-// giveUp gives a cell up, and frees its accumulators.
+// giveUp fails a cell and frees its accumulators.
 func (r *runner) giveUp(c *plan.Cell, layer string, inputs []string, cause error) error {
 	err := r.FailCell(c, layer, inputs, cause)
 	if c.Failed {

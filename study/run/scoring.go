@@ -10,13 +10,12 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// score computes the scores of the pass's tasks and writes the record of every cell that is
-// complete.
+// score computes the scores of the pass's tasks and writes the records of complete cells.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, all := telemetry.Span(ctx, "score")
 	defer all.End()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // so that the others stop where one fails
+	defer cancel() // stops the other workers on an error
 	tasks := p.AllTasks()
 	workers := min(r.Options.Cores(), len(tasks))
 	r.Options.ShareBLAS(workers)
@@ -26,11 +25,11 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 		start := time.Now()
 		select {
 		case o = <-outcomes:
-		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute, and whoever stops a run will not wait
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
 			return context.Cause(ctx)
 		}
 		r.Stats.Add(telemetry.Scoring, start)
-		r.Options.ShareBLAS(min(workers, len(tasks)-1-i)) // the last layers take over the cores of those that are done
+		r.Options.ShareBLAS(min(workers, len(tasks)-1-i)) // the last layers use the cores of the finished ones
 		if err := r.keepScores(p, o); err != nil {
 			return err
 		}
@@ -38,21 +37,21 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	return r.saveIncomplete(p)
 }
 
-// An outcome is what came of scoring a task.
+// An outcome is the result of scoring a task.
 type outcome struct {
 	task   *plan.Task
 	scored *plan.TaskScores
 	err    error
 }
 
-// compute scores tasks, so many side by side, and sends what came of each.
+// compute scores tasks with the given number of workers and sends the outcome of each.
 func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <-chan outcome {
-	outcomes := make(chan outcome, len(tasks)) // with room for all, so that nobody waits where score has ended
+	outcomes := make(chan outcome, len(tasks)) // buffered for all tasks, so that no worker blocks after score returns
 	type job struct {
 		task *plan.Task
 		acc  plan.Accumulator
 	}
-	next := make(chan job, len(tasks)) // which loses accumulators one by one, as r.accs does: they are large
+	next := make(chan job, len(tasks)) // accumulators are large: like r.accs, the queue drops each one when it is taken
 	for _, t := range tasks {
 		next <- job{t, r.accs[t]}
 	}
@@ -75,8 +74,8 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 	return outcomes
 }
 
-// keepScores keeps the scores of a task until those of all its cell are there, which are then
-// written.
+// keepScores stores the scores of a task, and writes the record of its cell when all tasks have
+// scores.
 func (r *runner) keepScores(p *plan.Pass, o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.Cell

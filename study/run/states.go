@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// saveAfter saves a pass that ended early with err, unless what ended it was a failure to save. A
-// failure to save now is worse news than the end, and takes its place.
+// saveAfter saves a pass that ended early with err, unless err is a failure to save. If saving
+// fails now, it returns that error instead of err.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
@@ -22,7 +22,7 @@ func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	return err
 }
 
-// storeOf is the store of the current pass; nil where the run has no folder.
+// storeOf returns the store of the current pass, or nil if the run has no folder.
 func (r *runner) storeOf() measure.Store {
 	if r.store == nil {
 		return nil
@@ -30,7 +30,7 @@ func (r *runner) storeOf() measure.Store {
 	return r.store
 }
 
-// saveIncomplete keeps what the pass has finished of cells that later passes complete.
+// saveIncomplete saves the finished tasks of cells that later passes complete.
 func (r *runner) saveIncomplete(p *plan.Pass) error {
 	if slices.ContainsFunc(p.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Done && !t.Cell.Failed }) {
 		return r.save(p)

@@ -19,19 +19,19 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch is a batch made ready for the engine: the clean inputs, or the inputs under one view.
+// A batch holds the prepared inputs of one forward pass: clean, or under one view.
 type batch struct {
 	view   int   // cleanView, or index of the view
 	place  []int // of the samples that could be read, ascending
 	index  []int
 	label  []int
 	names  []string
-	inputs [][]tensor.Tensor // for each model of the pass; none where it need not run
+	inputs [][]tensor.Tensor // for each model of the pass; nil if it need not run
 	ops    []transform.Op    // for on: activations
-	end    int               // places below this have been dealt with, unreadable samples among them
+	end    int               // all places below this have been processed, unreadable samples included
 }
 
-// nameSample adds the name of the sample to an error of NaN or infinity.
+// nameSample adds the name of the sample to a NonFinite error.
 func (l *batch) nameSample(err error) error {
 	name := func(index int) string {
 		if i := slices.Index(l.index, index); i >= 0 && i < len(l.names) {
@@ -50,16 +50,16 @@ func (l *batch) nameSample(err error) error {
 	return err
 }
 
-// A stream hands out loads, prepared ahead of the engine on other goroutines.
+// A stream delivers batches that are prepared ahead of the engine on other goroutines.
 type stream struct {
 	items chan *batch
 	fail  error
 }
 
-// err is why the stream ended early; valid once items is closed.
+// err returns why the stream ended early. It is valid once items is closed.
 func (s *stream) err() error { return s.fail }
 
-// prepare starts the stream of a pass. It holds at most a few batches of inputs at a time.
+// prepare starts the stream of a pass. The stream holds at most a few batches at a time.
 func (f *feeder) prepare(ctx context.Context) *stream {
 	s := &stream{items: make(chan *batch, 1)}
 	go func() {
@@ -109,7 +109,7 @@ func send(ctx context.Context, out chan<- *batch, it *batch) error {
 	}
 }
 
-// A sampleReader reads the samples of a pass in order, in every frame that its models take.
+// A sampleReader reads the samples of a pass in order, in every frame that its models need.
 type sampleReader struct {
 	*feeder
 	frames []dataset.Frame
@@ -126,7 +126,7 @@ func (f *feeder) newSampleReader(ctx context.Context, indices []int) *sampleRead
 	return w
 }
 
-// frames are those of the models, each once.
+// frames returns the distinct frames of the models.
 func (p *feeder) frames() []dataset.Frame {
 	var frames []dataset.Frame
 	for _, m := range p.Models {
@@ -143,7 +143,7 @@ func (w *sampleReader) stop() {
 	}
 }
 
-// collect reads the samples of the places from at to end, each in every frame.
+// collect reads the samples of the places [at, end), each in every frame.
 func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) {
 	it := &batch{view: plan.CleanView, end: end}
 	samples := make([][]dataset.Sample, len(w.frames))
@@ -177,7 +177,7 @@ func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) 
 	return samples, it, nil
 }
 
-// sample reads the next sample in every frame. One that is bad in any is bad.
+// sample reads the next sample in every frame. It is bad if it is bad in any frame.
 func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	var out []dataset.Sample
 	var bad error
@@ -198,7 +198,8 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	return out, bad
 }
 
-// inputs shares out images, made once for each frame, to the models that run on a view.
+// inputs returns the images for each model that runs on a view. Models with equal frames share
+// them.
 func (p *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
 	frames := p.frames()
 	made := make([][]tensor.Tensor, len(frames))
@@ -216,7 +217,7 @@ func (p *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]te
 	return out
 }
 
-// move prepares a batch under a view: samples are the clean ones in every frame.
+// move prepares a batch under a view. The argument samples holds the clean samples in every frame.
 func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
 	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
 	v := f.Views[view]
@@ -240,7 +241,7 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batc
 	return it, err
 }
 
-// transformSamples moves images, shared out over the cores. Pairs bring theirs along.
+// transformSamples transforms samples in parallel. Pairs already hold their transformed images.
 func (f *feeder) transformSamples(samples []dataset.Sample, v plan.View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group

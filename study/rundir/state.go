@@ -96,7 +96,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errDamaged is the error of a truncated or altered state file. Its cell is computed from the start.
+// errDamaged is the error of a truncated or altered state file. Its cell is computed from the
+// start.
 var errDamaged = errors.New("the state file is damaged")
 
 // A stateFile is an open state file.

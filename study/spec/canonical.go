@@ -7,16 +7,17 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// CanonicalJSON encodes what a key depends on; equal values give equal text.
+// CanonicalJSON encodes a value that a key depends on. Equal values give equal text.
 func CanonicalJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what keys depend on are plain values
+		panic(err) // cannot happen: the values are plain data
 	}
 	return string(raw)
 }
 
-// Within says where an error arose, after its place in the study file if it has one.
+// Within prefixes an error with where it arose. An error with a position in the study file keeps
+// it.
 func Within(where string, err error) error {
 	if placed, ok := err.(*config.Error); ok {
 		e := *placed

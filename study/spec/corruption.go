@@ -10,14 +10,13 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// corruptKeys damage the samples of a data set, before anything that the study does to them.
+// corruptKeys are the keys of corruptions, which apply to the samples before any transformation.
 type corruptKeys struct {
 	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression; or the one word all"`
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"1 to 5; all five where not given. Each kind at each severity is a data set of its own, named NAME/KIND-SEVERITY"`
 }
 
-// expandCorruptions replaces, in the file as it was read, every entry of data with several
-// corruptions by an entry for each.
+// expandCorruptions replaces every entry of data with several corruptions by one entry for each.
 func expandCorruptions(study *config.Node) error {
 	data := study.Get("data")
 	if data == nil {
@@ -78,7 +77,7 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 	return out, nil
 }
 
-// complete fills in what may be left out, and checks the names.
+// complete fills in defaults and checks the names.
 func (k *corruptKeys) complete(at *config.Node) error {
 	known := transform.Corruptions()
 	if slices.Equal(k.Kinds, []string{"all"}) {
@@ -100,7 +99,7 @@ func (k *corruptKeys) complete(at *config.Node) error {
 	return nil
 }
 
-// corrupt wraps the source in the one corruption of an expanded entry.
+// corrupt applies the single corruption of an expanded entry to the source.
 func (d Data) corrupt(src dataset.Source, seed uint64) dataset.Source {
 	if d.Corrupt == nil {
 		return src

@@ -5,7 +5,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Data is an entry of data: a name, one kind of source, and what is taken of it.
+// Data is an entry of data: a name, one kind of source, and the selection of samples.
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the key of every random draw on these data"`
 
@@ -75,14 +75,14 @@ type libriKeys struct {
 	itemKeys
 }
 
-// itemKeys say how sounds become items of one rate and length.
+// itemKeys say how audio is divided into items of one rate and length.
 type itemKeys struct {
 	Rate   sampleRate `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
 	Length float64    `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
 	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
 }
 
-// A sampleRate is a number of samples a second, or dataset.ModelRate.
+// A sampleRate is a number of samples per second, or dataset.ModelRate.
 type sampleRate int
 
 // DecodeNode implements config.Decoder.
@@ -104,7 +104,8 @@ func (sampleRate) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"enum": []string{"model"}}}}
 }
 
-// A factorValues says which values of a factor are taken: one, a range [low, high], or {values: [...]}.
+// factorValues are the accepted values of a factor: one value, a range [low, high], or {values:
+// [...]}.
 type factorValues struct{ dataset.Condition }
 
 // DecodeNode implements config.Decoder.
@@ -203,7 +204,7 @@ type splitKeys struct {
 	Seed     uint64  `key:"seed" default:"1" doc:"of the shuffle: one seed gives parts that do not overlap"`
 }
 
-// check finds keys that do not go together.
+// check returns an error for keys that cannot be combined.
 func (d Data) check() error {
 	if d.Stratified && d.Limit == 0 {
 		return d.node.Get("stratified").Errorf("stratified wants a limit")

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/model"
 )
 
-// OpenPath opens the data at a path, whose kind is told by names and sizes: a folder of images or
-// of sounds, CIFAR-10 or -100, MNIST and its kin, npy or npz.
+// OpenPath opens the data at a path. It tells the kind from names and sizes: a folder of images or
+// audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	kind, err := guessKind(path)
 	if err != nil {
@@ -31,9 +31,9 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 }
 
-// PreprocessFor is the preprocessing that a text names: a preset such as imagenet, or the path of a
-// preprocessor_config.json. An empty text stands for the preprocessor_config.json beside the model,
-// and for none where there is none; found is the file that was taken.
+// PreprocessFor returns the preprocessing that a text names: a preset such as imagenet, or the path
+// of a preprocessor_config.json. For an empty text it reads preprocessor_config.json beside the
+// model, if there is one. The result found is the file that was read.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")

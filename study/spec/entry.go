@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// OpenEntry opens an entry of data that stands in a file other than a study: at the node n of the
-// file at path, to which its own paths are relative. The seed is that of a shuffle.
+// OpenEntry opens an entry of data from a file other than a study: node n of the file at path.
+// Paths in the entry are relative to that file. The seed is used for shuffling.
 func OpenEntry(ctx context.Context, path string, n *config.Node, seed uint64) (dataset.Source, error) {
 	var d Data
 	if err := config.Decode(n, &d); err != nil {

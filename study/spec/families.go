@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// A Family is a measure, comparison or procedure as a study file names it: its settings, with their
-// defaults and their documentation in tags, and how it is made from them.
+// A Family is a measure, comparison or procedure that a study file can name, with its settings,
+// their defaults and their documentation.
 type Family struct {
 	Name       string
 	Descriptor measure.Descriptor
@@ -23,8 +23,8 @@ type Family struct {
 	schema func() map[string]any
 }
 
-// Families are the measures that a study can name, in the order in which reports show them. A new
-// one is a package under measure and a line here.
+// Families returns the methods that a study can name, in the order of reports. To add one, write a
+// package under measure and add a line here.
 func Families() []Family {
 	return []Family{
 		family(prediction.AccuracyDescriptor(), withoutError(prediction.Accuracy)),

@@ -33,11 +33,11 @@ type Study struct {
 	noCache error        // why there is none
 }
 
-// DefaultMemory is the bound on accumulators where a study names none.
+// DefaultMemory is the default bound on accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
-// maxCells is the most cells that a study may have. A larger one is nearly always a slip in a list
-// of values, and would fill a folder with more files than file systems like.
+// maxCells is the largest number of cells of a study. A larger number is usually a mistake in a
+// list of values, and would make too many files in one folder.
 const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
@@ -49,8 +49,8 @@ func Load(path string, vars map[string]string) (*Study, error) {
 	return Parse(path, data, vars)
 }
 
-// Parse reads the text of a study file; path says where relative paths start and is named in
-// errors.
+// Parse reads the text of a study file. Relative paths are relative to the folder of path, which
+// errors name.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	node, err := config.Parse(path, data, vars)
 	if err != nil {
@@ -75,7 +75,7 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	return s, s.check(node)
 }
 
-// check finds what no single key shows: names that stand twice, parts that do not go together.
+// check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {
 	if len(s.Data) == 0 || len(s.Models) == 0 || len(s.Measures) == 0 {
 		return n.Errorf("a study wants at least one entry each of data, models and measures")
@@ -105,7 +105,7 @@ func (s *Study) check(n *config.Node) error {
 	return s.checkSize(n)
 }
 
-// checkSize counts cells before any file is opened.
+// checkSize returns an error if the study has more than maxCells cells.
 func (s *Study) checkSize(n *config.Node) error {
 	values := 0
 	for _, t := range s.Transforms {
@@ -138,7 +138,7 @@ func unique(n *config.Node, name func(int) string, count int) error {
 	return nil
 }
 
-// item is an entry of a list, which may be written as the entry alone.
+// item returns entry i of a list. A list of one entry may be written as the entry alone.
 func item(n *config.Node, i int) *config.Node {
 	if n.Kind == config.List {
 		return n.Items[i]
@@ -146,7 +146,7 @@ func item(n *config.Node, i int) *config.Node {
 	return n
 }
 
-// resolve makes a path of the study file usable from the working directory.
+// resolve returns a path of the study file relative to the working directory.
 func (s *Study) resolve(path string) string {
 	if strings.HasPrefix(path, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {

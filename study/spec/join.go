@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// joinKeys are entries of data by the names of their parts, in the order of the file.
+// joinKeys are the joined entries of data, in the order of the file.
 type joinKeys struct{ Parts []Data }
 
 // DecodeNode implements config.Decoder. The name of a part is that of its key.
@@ -40,7 +40,7 @@ func (k *joinKeys) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// checkPart finds what a part of joined data cannot have.
+// checkPart returns an error for keys that a part of joined data cannot have.
 func (d Data) checkPart() error {
 	for _, key := range []string{"classes", "pairs", "join"} {
 		if at := d.node.Get(key); at != nil {

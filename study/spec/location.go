@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// find is a path as it can be opened: what a URL names is fetched, and an archive is the folder
-// with what it holds. sum is the SHA-256 that the file must have, or "". Errors have the place in
-// the study file.
+// find returns the local path of a file or folder of the study: URLs are downloaded and archives
+// unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have the
+// position in the study file.
 func (s *Study) find(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
@@ -36,7 +36,7 @@ func (s *Study) find(ctx context.Context, p Path, sum string) (string, error) {
 	return s.fetched(ctx, p, func() (string, error) { return s.cache.Local(ctx, path, sum) })
 }
 
-// fetched runs what fetches, with the place in the study file in its errors.
+// fetched calls get, and adds the position in the study file to its errors.
 func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error)) (string, error) {
 	if s.noCache != nil {
 		return "", p.Errorf("%v", s.noCache)
@@ -51,8 +51,8 @@ func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error))
 	return "", p.Errorf("%v", err)
 }
 
-// FindModel is the path of a model's file. Of one at a URL the files with its weights are fetched
-// as well; its hash is checked where it is opened.
+// FindModel returns the local path of a model's file. For a URL, the files of its weights are
+// downloaded too. The hash is checked when the model is opened.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	p := spec.ONNX
 	address := s.resolve(p.text)
@@ -62,8 +62,7 @@ func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	return s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
 }
 
-// OpenCache makes ready to fetch what the study names by URL. A machine without a place for a cache
-// is good enough for studies that name none.
+// OpenCache opens the download cache. A missing cache is an error only when a URL is needed.
 func (s *Study) OpenCache(warn func(string)) {
 	if s.cache == nil {
 		if s.cache, s.noCache = fetch.Default(); s.noCache == nil {
@@ -72,7 +71,7 @@ func (s *Study) OpenCache(warn func(string)) {
 	}
 }
 
-// absolute is a path of the study for a study file in any other place.
+// absolute returns a path of the study that is valid in a study file elsewhere.
 func (s *Study) absolute(path string) string {
 	path = s.resolve(path)
 	if fetch.IsURL(path) {
@@ -84,5 +83,5 @@ func (s *Study) absolute(path string) string {
 	return path
 }
 
-// UseCache sets where what the study names by URL is kept; without it that is the user's cache.
+// UseCache sets the download cache, in place of the user's.
 func (s *Study) UseCache(c *fetch.Cache) { s.cache = c }

@@ -28,7 +28,7 @@ func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, erro
 	}
 }
 
-// withoutError is for methods that accept every setting that their tags allow.
+// withoutError adapts a constructor that cannot fail.
 func withoutError[S any, M measure.Method](make func(S) M) func(S) (M, error) {
 	return func(s S) (M, error) { return make(s), nil }
 }
@@ -44,7 +44,7 @@ type MeasureSpec struct {
 	settings *config.Node
 }
 
-// Position is the place in the file of what a setting names.
+// Position returns the position in the file of a name that a setting uses.
 func (m MeasureSpec) Position(u *procedure.Unknown) *config.Node {
 	at := m.settings
 	if at == nil {
@@ -112,7 +112,7 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	return nil
 }
 
-// takePairs reads the keys about pairs and returns the settings without them.
+// takePairs reads the keys of model pairs and returns the settings without them.
 func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
 	rest := *settings
 	rest.Pairs = nil
@@ -155,7 +155,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A pairUse says whether a method concerns pairs of models.
+// A pairUse says whether a method compares pairs of models.
 type pairUse int
 
 const (
@@ -164,7 +164,7 @@ const (
 	pairsRequired
 )
 
-// between tells whether pairs of models can, or must, be named for the family.
+// between reports whether the family can, or must, name pairs of models.
 func (f Family) between() pairUse {
 	method, err := f.decode(&config.Node{})
 	if err != nil {

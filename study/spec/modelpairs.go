@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Between names the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or
+// Between holds the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or
 // `all`.
 type Between struct {
 	All   bool
@@ -17,16 +17,16 @@ type Between struct {
 	node *config.Node
 }
 
-// A modelPair names two models, or one twice: its layers are then compared with each other.
+// A modelPair is two models, or one model twice: its layers are then compared with each other.
 type modelPair struct{ A, B modelName }
 
-// A modelName is the name of a model, with its place in the study file.
+// A modelName is the name of a model, with its position in the study file.
 type modelName struct {
 	text string
 	node *config.Node
 }
 
-// Given reports whether any pairs are named.
+// Given reports whether the entry names pairs of models.
 func (b Between) Given() bool { return b.All || len(b.Pairs) > 0 }
 
 // DecodeNode implements config.Decoder.
@@ -69,8 +69,8 @@ func decodePair(n *config.Node) (modelPair, error) {
 	return modelPair{names[0], names[1]}, nil
 }
 
-// identity tells an entry of measures from others: one that compares models may stand beside one
-// that compares clean and moved layers.
+// identity returns the name that must be unique among the measures. A method may be named twice,
+// once between models and once between clean and transformed layers.
 func (m MeasureSpec) identity() string {
 	if m.Between.Given() {
 		return m.Name() + " between models"
@@ -78,7 +78,7 @@ func (m MeasureSpec) identity() string {
 	return m.Name()
 }
 
-// check finds names that no model has, and pairs that stand twice.
+// check returns an error for unknown models and repeated pairs.
 func (b Between) check(models []Model) error {
 	if b.All && len(models) < 2 {
 		return b.node.Errorf("between: all wants at least two models; [%s, %[1]s] compares the layers of one", models[0].Name)
@@ -103,8 +103,8 @@ func (b Between) check(models []Model) error {
 	return nil
 }
 
-// ModelPairs are the pairs of models that an entry asks for, as indices. All pairs are each once,
-// or in both orders where that makes a difference.
+// ModelPairs returns the pairs of models that an entry compares, as indices. For all, each pair
+// comes once, or in both orders if the method is directional.
 func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	var out [][2]int
 	if m.Between.All {
@@ -126,7 +126,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	return out
 }
 
-// countPairs is how many pairs an entry asks for in a study of so many models.
+// countPairs returns how many pairs an entry compares in a study with the given number of models.
 func (m MeasureSpec) countPairs(models int) float64 {
 	n := float64(models)
 	switch {
@@ -158,7 +158,7 @@ func decodePairing(n *config.Node) (string, error) {
 	return text, err
 }
 
-// LayerPairing is how the entry pairs layers of two models.
+// LayerPairing returns how the entry pairs the layers of two models: grid, same or penultimate.
 func (m MeasureSpec) LayerPairing() string {
 	if m.Pairing != "" {
 		return m.Pairing
@@ -169,7 +169,7 @@ func (m MeasureSpec) LayerPairing() string {
 	return procedure.Grid
 }
 
-// WantsPenultimate reports whether some measure pairs models by their penultimate layers.
+// WantsPenultimate reports whether some measure compares penultimate layers.
 func (s *Study) WantsPenultimate() bool {
 	return slices.ContainsFunc(s.Measures, func(m MeasureSpec) bool { return m.readsPenultimate() })
 }
@@ -181,7 +181,7 @@ func (m MeasureSpec) readsPenultimate() bool {
 	return m.Pairing == procedure.Penultimate
 }
 
-// addPairs adds the keys about pairs to the schema of a method's settings.
+// addPairs adds the keys of model pairs to the schema of a method's settings.
 func addPairs(schema map[string]any, use pairUse) {
 	name := map[string]any{"type": []string{"string", "number"}}
 	pair := map[string]any{"type": "array", "items": name, "minItems": 2, "maxItems": 2}

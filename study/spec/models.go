@@ -26,7 +26,7 @@ type Model struct {
 	node *config.Node
 }
 
-// A inputValue is what a further input of a model is fixed to: a number, or a list of numbers.
+// An inputValue is the constant for a further input of a model: a number, or a list of numbers.
 type inputValue []float64
 
 // DecodeNode implements config.Decoder.
@@ -51,8 +51,8 @@ func (inputValue) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 
-// Place points at the value of the entry that an error of model.Open comes from, where it comes
-// from one: as near to it as the entry names it.
+// Place adds the position in the study file to an error of model.Open: that of the offending key if
+// it is known, else that of the entry.
 func (m Model) Place(err error) error {
 	var from *model.SettingError
 	if !errors.As(err, &from) || m.node == nil {
@@ -72,8 +72,7 @@ func (m Model) Place(err error) error {
 	return at.Errorf("%w", err)
 }
 
-// Errorf returns an error at a key of the entry in the study file, or at the entry where it lacks
-// the key.
+// Errorf returns an error at a key of the entry, or at the entry itself if it lacks the key.
 func (m Model) Errorf(key, format string, args ...any) error {
 	if at := m.node.Get(key); at != nil {
 		return at.Errorf(format, args...)

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// Place points at classes, or at the entry where they are not named.
+// Place adds the position of classes, or else of the entry, to an error.
 func (d Data) Place(err error) error {
 	at := d.node
 	if at == nil {
@@ -20,7 +20,7 @@ func (d Data) Place(err error) error {
 	return at.Errorf("%w", err)
 }
 
-// Outputs tells which output of a model each class of the data is, and whether other outputs are
+// Outputs returns the model's output for each class of the data, and whether the other outputs are
 // left out.
 func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
@@ -47,8 +47,8 @@ func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err
 	return nil, false, fmt.Errorf("the data have %d classes and the model %d: say with classes: which output each class is (%s, ...)", len(names), classes, names[0])
 }
 
-// Placed reports whether it is known which of a model's outputs each class of the data is, without
-// a word on it in the study.
+// Placed reports whether the model's output for each class of the data can be found without the key
+// classes.
 func Placed(names []string, classes int) bool {
 	_, _, err := Data{}.Outputs(names, classes)
 	return err == nil
@@ -73,7 +73,7 @@ func (d Data) listedOutputs(names, synsets []string) ([]int, error) {
 	return to, nil
 }
 
-// numbered reports whether classes are named by their own numbers, as the labels of arrays are.
+// numbered reports whether the names of the classes are their indices, as for labels of arrays.
 func numbered(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
@@ -83,7 +83,8 @@ func numbered(names []string) bool {
 	return true
 }
 
-// OutputNames names a model's outputs by the data's classes where they are known, else by number.
+// OutputNames returns names of a model's outputs: the data's classes if they are known, else
+// numbers.
 func OutputNames(names []string, to []int, classes int) []string {
 	out := make([]string, classes)
 	for i := range out {

@@ -4,7 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// A Path is a path in a study file: relative to it.
+// A Path is a path in a study file, relative to that file.
 type Path struct {
 	text string
 	node *config.Node
@@ -23,7 +23,7 @@ func (p *Path) DecodeNode(n *config.Node) error {
 // JSONSchema implements config.Schemer.
 func (Path) JSONSchema() map[string]any { return map[string]any{"type": "string"} }
 
-// Errorf places an error at the path in the study file.
+// Errorf returns an error at the position of the path in the study file.
 func (p Path) Errorf(format string, args ...any) error { return p.node.Errorf(format, args...) }
 
 // String returns the path as the study file has it.

@@ -89,7 +89,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	return p.set(n, k)
 }
 
-// set puts the given keys over those of the preset.
+// set overrides the preset with the given keys.
 func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	f := &p.Frame
 	if k.Resize > 0 {
@@ -135,7 +135,7 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	return nil
 }
 
-// setSound puts the keys of sounds over those of the preset.
+// setSound overrides the preset with the given keys of audio.
 func (p *Preprocess) setSound(k preprocessKeys) {
 	if k.Rate > 0 {
 		p.Frame.Rate = k.Rate
@@ -158,7 +158,7 @@ func (Preprocess) JSONSchema() map[string]any {
 	}}
 }
 
-// Config is the path of the preprocessor_config.json that the entry names, or empty.
+// Config returns the path of the preprocessor_config.json that the entry names, or "".
 func (p Preprocess) Config() string {
 	if p.config == nil {
 		return ""

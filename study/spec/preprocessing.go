@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/model"
 )
 
-// Preprocessing is the preprocessing of the entry, else that of a preprocessor_config.json beside
-// the model, else none.
+// Preprocessing returns the preprocessing of the entry. If it has none, preprocessor_config.json
+// beside the model is read, if it exists.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
 	case spec.Preprocess.config != nil:
@@ -28,7 +28,7 @@ func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn
 		warn(fmt.Sprintf("model %s: preprocessing as %s says", spec.Name, beside))
 		p, err := model.ReadPreprocessorConfig(beside)
 		if err != nil {
-			return p, fmt.Errorf("%w; name a preprocessing in the study to leave that file aside", err)
+			return p, fmt.Errorf("%w; set preprocess in the study to ignore that file", err)
 		}
 		return p, nil
 	}

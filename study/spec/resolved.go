@@ -7,26 +7,25 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Resolved is the text of the study as it was run: paths absolute, variables filled in, the SHA-256
-// of every model and the fingerprint of every data set beside it. It is a study file itself, and
-// running it checks the hashes.
+// Resolved returns the text of the study as it was run, with absolute paths, variables replaced,
+// and the hashes of models and data. It is itself a study file, and running it checks the hashes.
 func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
-	// What keys depend on is written out, lest a default of another version make other cells of it.
+	// Write what keys depend on, so that a changed default of a later version does not change cells.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
 	raw, err := config.Encode(s.node)
 	return string(raw), err
 }
 
-// KeepHashes takes over the hashes of models, unless isOpen says that they are open here, from the
-// study as others have resolved it.
+// KeepHashes copies the hashes of models that are not open here (isOpen returns false) from an
+// earlier resolved study.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {
-		return // there is none, or one of another version: its hashes are worth no error
+		return // missing, or of another version: the hashes are optional
 	}
 	for i, m := range s.Models {
 		same := func(o Model) bool { return o.Name == m.Name && o.ONNX.text == s.absolute(m.ONNX.text) }
@@ -37,7 +36,7 @@ func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	}
 }
 
-// paths lists every path that the study names.
+// paths returns every path in the study.
 func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
@@ -54,7 +53,7 @@ func (s *Study) paths() []*Path {
 
 func (d *Data) paths() []*Path { return pathsIn(reflect.ValueOf(d)) }
 
-// pathsIn lists the paths that stand in a value, whatever kind of data it is of.
+// pathsIn returns the paths within a value of any type.
 func pathsIn(v reflect.Value) []*Path {
 	var out []*Path
 	switch v.Kind() {

@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// chooseSamples takes of a source what the entry says: by factors, then split, then shuffle, then
+// chooseSamples selects the samples that the entry asks for: by factors, then split, shuffle and
 // limit.
 func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	first, last := d.orderFactors()
@@ -20,8 +20,8 @@ func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64
 	return d.measure(src, last)
 }
 
-// orderFactors are the factors to be computed, those that where asks for first: the others are not
-// needed to choose samples.
+// orderFactors returns the factors to compute before the selection, which where needs, and those to
+// compute after it.
 func (d Data) orderFactors() (first, last []string) {
 	for _, name := range d.Factors {
 		if _, asked := d.Where[name]; asked {
@@ -41,7 +41,7 @@ func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error
 	return src, nil
 }
 
-// selectSamples is what choose takes.
+// selectSamples applies where, split, shuffle and limit.
 func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {

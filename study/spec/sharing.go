@@ -10,8 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Sharing says between which models of two studies, and how, their shared invariances are looked
-// for.
+// Sharing says between which models of two studies to measure shared invariances, and how.
 type Sharing struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have
@@ -20,10 +19,10 @@ type Sharing struct {
 	Steps  int
 }
 
-// Share is a study of STIR between models of two studies, in both directions, on data that both
-// name, as the first has them: by the optimiser adam, with the first study's seed. A model is
-// called by its name and the study that it is of: "resnet20 (A)", "resnet20 (B)". Paths must be
-// absolute, as they are in the resolved study of a run folder.
+// Share returns a study of STIR between models of two studies, in both directions, on data that
+// both name, with the definitions of the first. It uses the optimiser adam and the first study's
+// seed. Models are named with their study: "resnet20 (A)", "resnet20 (B)". Paths must be absolute,
+// as in the resolved study of a run folder.
 func Share(a, b *Study, s Sharing) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {
@@ -67,7 +66,7 @@ func Share(a, b *Study, s Sharing) (*Study, error) {
 	return Parse("the study of STIR", raw, nil)
 }
 
-// checkModelFile tells whether the file of a model is still where the study names it.
+// checkModelFile returns an error if the file of a model no longer exists.
 func (s *Study) checkModelFile(m Model) error {
 	path := s.resolve(m.ONNX.text)
 	if fetch.IsURL(path) {
@@ -79,7 +78,7 @@ func (s *Study) checkModelFile(m Model) error {
 	return nil
 }
 
-// data are the entries of the first study whose names the second has too.
+// data returns the selected entries of the first study whose names the second study also has.
 func (s Sharing) data(a, b *Study) ([]*config.Node, error) {
 	var out []*config.Node
 	var common []string
@@ -106,7 +105,7 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// model is an entry of models under another name, with the one layer that is asked for.
+// model returns an entry of models with another name and the one selected layer.
 func (s Sharing) model(entry *config.Node, called string) *config.Node {
 	m := entry.Clone()
 	m.Set("name", called)
@@ -131,7 +130,7 @@ func text(s string) *config.Node { return &config.Node{Kind: config.String, Text
 
 func list(items ...*config.Node) *config.Node { return &config.Node{Kind: config.List, Items: items} }
 
-// mapping is a mapping of keys, each followed by its value: a node.
+// mapping returns a mapping node of alternating keys and values.
 func mapping(pairs ...any) *config.Node {
 	n := &config.Node{Kind: config.Map}
 	for i := 0; i < len(pairs); i += 2 {

@@ -13,8 +13,7 @@ type opener interface {
 	open(ctx context.Context, s *Study, d Data) (dataset.Source, error)
 }
 
-// OpenData opens an entry of data: the source that it names, the samples that it chooses, corrupted
-// where it says so.
+// OpenData opens an entry of data: its source, the selection of samples, and their corruption.
 func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
 	src, err := s.openSource(ctx, d)
 	if err == nil {
@@ -45,7 +44,7 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 	return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this names %s", strings.Join(kinds, " and "))
 }
 
-// sources are what the entry names, with their keys in the file.
+// sources returns the kinds of source that the entry names, and their keys.
 func (d Data) sources() (kinds []string, sources []opener) {
 	v := reflect.ValueOf(d)
 	for i := range v.NumField() {
@@ -108,7 +107,7 @@ func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	return asSource(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
 }
 
-// options adds what the keys say about items.
+// options adds the keys of audio items to the options.
 func (k itemKeys) options(o dataset.AudioOptions) dataset.AudioOptions {
 	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
 	return o
@@ -157,7 +156,7 @@ func (k *gratingsKeys) open(context.Context, *Study, Data) (dataset.Source, erro
 		Frequencies: k.Frequencies, Orientations: k.Orientations, Phases: k.Phases}))
 }
 
-// asSource keeps a typed nil from becoming a Source.
+// asSource converts a result to a Source. On an error it returns an untyped nil.
 func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 	if err != nil {
 		return nil, err
@@ -165,7 +164,7 @@ func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 	return s, nil
 }
 
-// findAll finds files that must be there, and optional ones ("" where they are not named).
+// findAll returns the local paths of required files, then those of optional ones, "" if not named.
 func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*Path) ([]string, error) {
 	if d.SHA256 != "" && len(paths) != 1 {
 		return nil, d.node.Get("sha256").Errorf("sha256 is of one file, and this entry names %d: write #sha256=... behind each URL", len(paths))

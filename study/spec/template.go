@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/audio"
 )
 
-// A Guess is what Template can find out about a model and data before they are measured.
+// A Guess holds what is known about a model and data before they are measured, for Template.
 type Guess struct {
 	Name       string // of the study
 	Model      string // path
@@ -33,8 +33,7 @@ type Guess struct {
 	Unplaced bool     // which outputs these are is not known
 }
 
-// Template writes a commented study file for a model and data, to be run as it is and changed from
-// there.
+// Template returns a commented study file for a model and data, ready to run and to edit.
 func Template(g Guess) (string, error) {
 	kind, err := guessKind(g.DataHere)
 	if err != nil {
@@ -49,7 +48,7 @@ func Template(g Guess) (string, error) {
 	return b.String(), err
 }
 
-// numberedNames writes "0, 1, 2" for three classes, and the first of many.
+// numberedNames returns "0, 1, 2" for n = 3, and the first ten numbers for larger n.
 func numberedNames(n int) string {
 	text := ""
 	for i := range min(n, 10) {
@@ -61,8 +60,8 @@ func numberedNames(n int) string {
 	return strings.TrimPrefix(text, ", ")
 }
 
-// NameOf is the name that a path suggests: its last part without its ending, or the folder's where
-// that part says nothing.
+// NameOf returns a name for a file: its base name without extension, or that of the folder for
+// model.onnx.
 func NameOf(path string) string {
 	base := filepath.Base(path)
 	if folder := filepath.Base(filepath.Dir(path)); base == "model.onnx" && folder != "." && folder != ".." {
@@ -71,7 +70,7 @@ func NameOf(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
 }
 
-// RateOf is the rate of the first sound of a folder; 0 where there is none.
+// RateOf returns the sampling rate of the first audio file in a folder, or 0 if there is none.
 func RateOf(path string) int {
 	rate, seen := 0, 0
 	errEnd := errors.New("found")
@@ -90,7 +89,7 @@ func RateOf(path string) int {
 	return rate
 }
 
-// guessKind tells which kind of data a path holds, by its name and size.
+// guessKind returns the kind of data at a path, by names and sizes.
 func guessKind(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

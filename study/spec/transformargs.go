@@ -14,8 +14,8 @@ type choice struct {
 	args      transform.Args
 }
 
-// decodeArgs reads the value of a kind: nothing; a number, word or range that stands for its short
-// parameters; or a mapping of parameters, in which values and range stand for the short ones.
+// decodeArgs reads the arguments of a transformation: nothing; a number, word or range for its
+// short parameters; or a mapping of parameters, in which values and range stand for the short ones.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
@@ -66,7 +66,7 @@ func paramNames(k transform.Kind) []string {
 	return names
 }
 
-// A listedArg is an argument, and its text if it is one of several.
+// A listedArg is an argument, with its text if it comes from a list of values.
 type listedArg struct {
 	text string
 	arg  transform.Arg
@@ -153,7 +153,7 @@ func checked(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error
 	return []listedArg{a}, nil
 }
 
-// combine extends every choice so far by every value of the named parameters.
+// combine returns every combination of a choice with a value of the named parameters.
 func combine(out []choice, names []string, values []listedArg) []choice {
 	var next []choice
 	for _, c := range out {

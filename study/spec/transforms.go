@@ -18,7 +18,7 @@ import (
 //	{name: shift-then-blur, sequence: [{translate: [-0.1, 0.1]}, {gaussian-blur: 1}], on: input}
 type Transform struct {
 	Name  string
-	Per   string          // "sample": drawn anew for each sample; "trial": once for a trial
+	Per   string          // "sample": drawn for each sample; "trial": drawn once per trial
 	On    string          // "input" or "activations"
 	Cells []TransformCell // one for each value of a list; else one
 }
@@ -27,7 +27,7 @@ type Transform struct {
 type TransformCell struct {
 	Parameter string // the value, as written to scores; "" where there is only one
 	Transform transform.Transform
-	Canonical any // JSON that tells it from every other
+	Canonical any // encoded in the cell's key
 
 	number *transform.Distribution // what transform.Parameter of a draw lies within; nil where there is no such number
 }
@@ -95,7 +95,7 @@ func (t *Transform) setOption(key string, v *config.Node) error {
 	return nil
 }
 
-// setCells fills Cells and checks that what moves activations is geometric.
+// setCells fills Cells. It returns an error if a transformation of activations is not geometric.
 func (t *Transform) setCells(n, kind, value *config.Node) error {
 	variants, err := decodeKind(kind, value)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 	return nil
 }
 
-// A variant is a transformation with one choice from each of its lists of values.
+// A variant is a transformation with one value from each of its lists.
 type variant struct {
 	parameter []string
 	law       transform.Transform
@@ -139,7 +139,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 			return nil, errorAt(value, kind).Errorf("%w", err)
 		}
 		canonical := []any{k.Name, canonicalArgs(c.args)}
-		if v := transform.Version(law); v > 1 { // cells that were measured before there were versions stay valid
+		if v := transform.Version(law); v > 1 { // version 1 has no entry, so that older keys stay valid
 			canonical = append(canonical, v)
 		}
 		out = append(out, variant{c.parameter, law, canonical, numberOf(k, c.args, law)})
@@ -147,8 +147,8 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	return out, nil
 }
 
-// numberOf is the law of the number that describes the transformation's draws: of the first of its
-// short parameters. Nil where draws have no such number.
+// numberOf returns the distribution of the number that describes a draw: that of the first short
+// parameter. It is nil if draws have no such number.
 func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Distribution {
 	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *t
 	return nil
 }
 
-// AllValues is the transformation with all its values, as procedures see it.
+// AllValues returns the transformation with all its values, as procedures use it.
 func (t *Transform) AllValues() *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
@@ -179,7 +179,7 @@ func (t *Transform) AllValues() *procedure.Transform {
 	return out
 }
 
-// errorAt prefers the value's place, which an empty value does not have.
+// errorAt returns the node to report errors at: the value, or the kind if the value is empty.
 func errorAt(value, kind *config.Node) *config.Node {
 	if value.Kind == config.Null {
 		return kind
@@ -226,7 +226,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 	return out, nil
 }
 
-// CanonicalForm tells the transformation with all its values from every other.
+// CanonicalForm returns a value that identifies the transformation with all its values.
 func (t *Transform) CanonicalForm() []any {
 	var out []any
 	for _, c := range t.Cells {

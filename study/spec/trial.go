@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Trial is the study cut down to so many samples of each data set, the first value of the first
-// transformation and one trial: what it takes tells what the whole takes.
+// Trial returns a small version of the study for estimating the cost of the whole: the given number
+// of samples of each data set, the first value of the first transformation, and one trial.
 func (s *Study) Trial(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)
@@ -14,7 +14,7 @@ func (s *Study) Trial(samples int) *Study {
 		if d.Limit == 0 || d.Limit > samples {
 			d.Limit, d.Shuffle, d.Stratified = samples, d.Shuffle || d.Stratified, false
 		}
-		d.Fingerprint = "" // which is that of all samples
+		d.Fingerprint = "" // it covers all samples
 	}
 	if len(s.Transforms) > 0 {
 		t := s.Transforms[0]
@@ -23,7 +23,7 @@ func (s *Study) Trial(samples int) *Study {
 	}
 	out.Trials = 1
 	if most := max(1, samples/4); out.Batch == 0 || out.Batch > most {
-		out.Batch = most // so that there are batches to tell apart from the first, which prepares
+		out.Batch = most // several batches: the first includes one-time initialisation
 	}
 	return &out
 }

@@ -38,7 +38,7 @@ type patchKeys struct {
 	Seed     uint64 `key:"seed" default:"1" doc:"of the places, and of the camera's ways"`
 }
 
-// patches are the keys as the package takes them.
+// patches converts the keys to video.Patches.
 func (k patchKeys) patches(d Data, kind string) (video.Patches, error) {
 	p := video.Patches{Size: k.Patch, Places: k.Places, Crop: k.Crop, Channels: k.Channels, Raw: k.Raw, Reach: k.Gamma, Seed: k.Seed}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Panic is a programming error in a measure, caught so that it costs its cell alone.
+// A Panic is the error of a panic in a measure. It fails only the cell of that measure.
 type Panic struct {
 	value any
 	Stack string

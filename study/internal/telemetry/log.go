@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// keptLines is how many lines of its log a failure keeps.
+// keptLines is the number of log lines that a failure records.
 const keptLines = 30
 
-// A Logger passes records on and remembers the last of them, for the records of failures.
+// A Logger passes records on and keeps the last lines, for the records of failures.
 type Logger struct {
 	*slog.Logger
 	last *lastLines
 }
 
-// NewLogger makes a logger that passes records on to another, which may be nil.
+// NewLogger returns a Logger that passes records on to another logger, which may be nil.
 func NewLogger(to *slog.Logger) Logger {
 	last := &lastLines{}
 	memory := slog.NewTextHandler(last, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -28,7 +28,7 @@ func NewLogger(to *slog.Logger) Logger {
 // Recent returns the last lines, oldest first.
 func (l Logger) Recent() []string { return l.last.lines() }
 
-// lastLines is a writer of lines that keeps the last few.
+// lastLines is an io.Writer that keeps the last lines.
 type lastLines struct {
 	mutex sync.Mutex
 	kept  []string
@@ -55,7 +55,7 @@ func (l *lastLines) lines() []string {
 	return append([]string(nil), l.kept...)
 }
 
-// teeHandler hands a record to the memory, and to another handler where that one wants it.
+// A teeHandler passes records to memory, and to another handler if that is enabled for them.
 type teeHandler struct{ memory, to slog.Handler }
 
 func (b *teeHandler) Enabled(context.Context, slog.Level) bool { return true }

@@ -34,8 +34,7 @@ const (
 
 var stageNames = [stages]string{"open", "decode", "transform", "wait", "engine", "measure", "score", "save", "merge", "procedure"}
 
-// Stats are what a run counts, for whoever watches it. The methods may be called while the run goes
-// on.
+// Stats are the counters of a run. The methods may be called while the run is in progress.
 type Stats struct {
 	Started             time.Time
 	took                [stages]atomic.Int64 // nanoseconds
@@ -64,20 +63,20 @@ func (s *Stats) Snapshot() Snapshot {
 	return out
 }
 
-// During starts the clock of a stage and returns what stops it.
+// During starts timing a stage and returns the function that stops it.
 func (s *Stats) During(at Stage) (stop func()) {
 	start := time.Now()
 	return func() { s.took[at].Add(int64(time.Since(start))) }
 }
 
-// Add adds what has passed since start to a stage and returns the time now.
+// Add adds the time since start to a stage and returns the current time.
 func (s *Stats) Add(at Stage, start time.Time) time.Time {
 	now := time.Now()
 	s.took[at].Add(int64(now.Sub(start)))
 	return now
 }
 
-// Times are the stages that took any time, for run.json.
+// Times returns the stages with a time above zero, for run.json.
 func (s *Stats) Times() []scores.Stage {
 	var out []scores.Stage
 	for _, one := range s.Snapshot().Stages {
@@ -88,7 +87,7 @@ func (s *Stats) Times() []scores.Stage {
 	return out
 }
 
-// Span starts a span of a trace; it costs nothing where nobody traces.
+// Span starts a span of a trace. It costs little if no tracer is set.
 func Span(ctx context.Context, name string, about ...attribute.KeyValue) (context.Context, trace.Span) {
 	return otel.Tracer("github.com/noether-ml/noether/study").Start(ctx, name, trace.WithAttributes(about...))
 }
