@@ -110,7 +110,7 @@ func ReadResult(dir string) (*Result, error) {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	text, noStudy := os.ReadFile(f.Path("study.yaml"))
 	if cells, none := os.Stat(f.Path("cells")); errors.Is(err, fs.ErrNotExist) && noStudy == nil && none == nil && cells.IsDir() {
-		return nil, fmt.Errorf("%s holds no scores yet; merge its shards: noether merge %s", dir, dir)
+		return nil, fmt.Errorf("%s holds no scores yet: noether merge %s", dir, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
