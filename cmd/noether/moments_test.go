@@ -21,7 +21,7 @@ func TestFiftyRandomMoments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "noether")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "nocloud", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	testmodel.Write(t, dir, "good", testmodel.Options{})

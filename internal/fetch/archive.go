@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// IsArchive tells by its name whether a file is an archive that Tree unpacks.
+// IsArchive reports by its name whether a file is an archive that Tree unpacks.
 func IsArchive(name string) bool {
 	before, _, _ := strings.Cut(name, "#")
 	if u, _, ok := strings.Cut(before, "?"); ok && IsURL(before) {
@@ -29,18 +29,18 @@ func IsArchive(name string) bool {
 	return false
 }
 
-// Tree is the path of a folder with what an archive holds: a tar, tar.gz, tgz or zip at a URL. Where the archive holds
-// a single folder, that folder is meant.
+// Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a URL.
+// If the archive has a single top folder, Tree returns the path of that folder.
 //
-// An archive is not trusted. Files and folders alone are unpacked; names that lead elsewhere, links and devices are errors, and so
-// are more files or bytes than the bounds, whatever the archive says of their size.
+// An archive is not trusted. Only files and folders are unpacked. Links, devices and names that lead
+// outside the folder are errors, as are more files or bytes than the bounds.
 func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
 		return "", err
 	}
 	if !IsArchive(t.name) {
-		return "", fmt.Errorf("%s is no archive: known are tar, tar.gz, tgz and zip", t.text)
+		return "", fmt.Errorf("%s is not an archive of a known kind: tar, tar.gz, tgz or zip", t.text)
 	}
 	if sum, err = c.content(ctx, t); err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
@@ -52,8 +52,8 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	return dir, nil
 }
 
-// Local is the path of a file of this machine that has been checked against a SHA-256, which may be ""; of an archive, the
-// folder with what it holds.
+// Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For an
+// archive it returns the folder with the archive's files.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	is, err := hashOf(file)
 	switch {
@@ -77,7 +77,7 @@ func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	return dir, nil
 }
 
-// unpacked unpacks a content, unless that has been done.
+// unpacked returns the folder of an archive's files, which it unpacks at the first use.
 func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string, error) {
 	tree := c.path("content", sum, "tree")
 	if _, err := os.Stat(tree); err != nil {
@@ -100,7 +100,7 @@ func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string
 	return tree, nil
 }
 
-// unpackTo unpacks beside the place and moves it there when it is whole.
+// unpackTo unpacks into a temporary folder and renames it when it is complete.
 func (c *Cache) unpackTo(ctx context.Context, tree, archive, name string) error {
 	temp, err := os.MkdirTemp(filepath.Dir(tree), ".unpacking-*")
 	if err != nil {
@@ -113,14 +113,15 @@ func (c *Cache) unpackTo(ctx context.Context, tree, archive, name string) error 
 	if err := os.Rename(temp, tree); err != nil {
 		if _, there := os.Stat(tree); there != nil {
 			return err
-		} // another process was faster, where there are no locks
+		} // another process was faster, on a file system without locks
 	}
 	return nil
 }
 
-// Unpack unpacks an archive, whose kind its name tells, into a folder. It writes at most so many bytes and files.
+// Unpack unpacks an archive into a folder. The extension of name tells the kind. More than maxBytes
+// bytes or maxFiles files are an error.
 func Unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxFiles int) error {
-	root, err := os.OpenRoot(dir) // which no path leaves, whatever it looks like and whatever links there are
+	root, err := os.OpenRoot(dir) // no path leaves it, by whatever name or link
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func Unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxF
 	return u.tar(bufio.NewReaderSize(f, 1<<20))
 }
 
-// An unpacker writes what an archive holds; bytes and files are what it may still write.
+// An unpacker writes the files of an archive. bytes and files are the bounds that remain.
 type unpacker struct {
 	ctx             context.Context
 	root            *os.Root
@@ -154,13 +155,20 @@ func (u *unpacker) tar(in *bufio.Reader) error {
 		}
 		from = z
 	}
-	r := tar.NewReader(from)
+	end := &endReader{r: from}
+	r := tar.NewReader(end)
 	found := false
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			if !found {
-				return errors.New("the archive is empty, or no tar")
+				return errors.New("the archive is empty, or not a tar")
+			}
+			if end.reached { // the two blocks of zeros that end a tar come before the end of the stream
+				return errors.New("the archive is damaged: it has no end mark, so files may be missing")
+			}
+			if _, err := io.Copy(io.Discard, from); err != nil { // reads and verifies the checksum of gzip
+				return fmt.Errorf("the archive is damaged: %w", err)
 			}
 			return nil
 		}
@@ -181,6 +189,18 @@ func (u *unpacker) tar(in *bufio.Reader) error {
 			return err
 		}
 	}
+}
+
+// An endReader records whether the end of a stream was reached.
+type endReader struct {
+	r       io.Reader
+	reached bool
+}
+
+func (e *endReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	e.reached = e.reached || n == 0 && err == io.EOF
+	return n, err
 }
 
 func (u *unpacker) zip(archive string) error {
@@ -225,7 +245,7 @@ func (u *unpacker) member(one *zip.File) error {
 	return u.file(one.Name, in)
 }
 
-// clean checks a name and brings it to the form of the file system.
+// clean checks the name of a file and converts it to the operating system's form.
 func (u *unpacker) clean(name string) (string, error) {
 	if err := u.ctx.Err(); err != nil {
 		return "", context.Cause(u.ctx)

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// A member is a file of an archive, or a link where it has a target.
+// A member is a file of an archive, or a link if it has a target.
 type member struct{ name, text, link string }
 
 func tarOf(t testing.TB, compress bool, members ...member) []byte {
@@ -91,12 +91,12 @@ func TestArchives(t *testing.T) {
 	if files, _ := os.ReadDir(dir); len(files) != 2 {
 		t.Errorf("%v", files)
 	}
-	if _, err := c.Tree(t.Context(), s.URL+"/p.rar", ""); err == nil || !strings.Contains(err.Error(), "no archive") {
+	if _, err := c.Tree(t.Context(), s.URL+"/p.rar", ""); err == nil || !strings.Contains(err.Error(), "not an archive") {
 		t.Errorf("an archive of another kind: %v", err)
 	}
 }
 
-// No archive writes outside its folder, or more than the bounds.
+// TestHostileArchives checks that no archive writes outside its folder or more than the bounds.
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	zeros := strings.Repeat("\x00", 1<<20)
@@ -149,6 +149,18 @@ func TestDamagedArchives(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(c.path("content", "*", "*tree*")); len(left) > 0 {
 			t.Errorf("%s: half an archive is left: %v", kind, left)
+		}
+	}
+	whole := tarOf(t, false, member{name: "a", text: strings.Repeat("x", 3000)})
+	flipped := tarOf(t, true, member{name: "a", text: strings.Repeat("x", 3000)})
+	flipped[len(flipped)-8] ^= 1 // a bit of gzip's checksum
+	for name, raw := range map[string][]byte{"no end mark": whole[:len(whole)-1024], "half an end mark": whole[:len(whole)-512], "wrong checksum": flipped} {
+		file := filepath.Join(t.TempDir(), "a.tar")
+		if err := os.WriteFile(file, raw, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := Unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,12 +19,12 @@ import (
 
 // The folder of a cache:
 //
-//	content/SHA256/data     a file, with the hash of its content
-//	content/SHA256/NAME     the same file under a name that it was asked for by
-//	content/SHA256/tree/    what it holds, where it is an archive
-//	content/SHA256/used     when it was used last: its time; held locked by every process that uses it
-//	urls/KEY.json           what a URL held when it was fetched last
-//	parts/KEY               a download on its way
+//	content/SHA256/data     a file whose content has this hash
+//	content/SHA256/NAME     a hard link to it under a requested name
+//	content/SHA256/tree/    the files of an archive
+//	content/SHA256/used     its time is the last use; locked by each process that uses it
+//	urls/KEY.json           the content of a URL at the last download
+//	parts/KEY               an unfinished download
 func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
@@ -39,7 +39,7 @@ func (c *Cache) prepare() error {
 	return nil
 }
 
-// sweep removes downloads that nobody has gone on with for a day, and what evictions that were killed left.
+// sweep removes downloads untouched for a day, and the remains of interrupted evictions.
 func (c *Cache) sweep() {
 	for _, pattern := range []string{"parts/*", "content/*.old", "content/*/.unpacking-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
@@ -51,13 +51,13 @@ func (c *Cache) sweep() {
 	}
 }
 
-// key names a URL's files.
+// key returns the name of a URL's files in the cache.
 func key(t target) string {
 	sum := sha256.Sum256([]byte(t.url.String()))
 	return hex.EncodeToString(sum[:16])
 }
 
-// An entry is what a URL held when it was fetched.
+// An entry records the content of a URL at the last download.
 type entry struct {
 	URL     string    `json:"url"`
 	SHA256  string    `json:"sha256"`
@@ -73,7 +73,7 @@ func (c *Cache) lookup(t target) (entry, error) {
 		err = json.Unmarshal(raw, &e)
 	}
 	if err == nil && (len(e.SHA256) != 2*sha256.Size || !plainName(e.SHA256)) {
-		err = errors.New("no entry")
+		err = errors.New("not an entry of the cache")
 	}
 	if err != nil {
 		return entry{}, err
@@ -90,7 +90,7 @@ func (c *Cache) note(t target, e entry) error {
 	return atomicfile.Write(c.path("urls", key(t)+".json"), append(raw, '\n'))
 }
 
-// has reports whether the cache holds a content, and holds it for this process if so.
+// has reports whether the cache stores a content. If it does, the content is locked for this process.
 func (c *Cache) has(sum string) bool {
 	if sum == "" {
 		return false
@@ -100,7 +100,7 @@ func (c *Cache) has(sum string) bool {
 	return err == nil
 }
 
-// held are the contents that this process uses: nobody evicts them while it lives.
+// held are the locks on contents that this process uses, which protect them from eviction.
 var held struct {
 	sync.Mutex
 	locks map[string]io.Closer
@@ -123,7 +123,7 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// keep takes a finished download into the cache and returns its hash.
+// keep moves a finished download into the cache and returns its hash.
 func (c *Cache) keep(part string) (string, error) {
 	sum, err := hashOf(part)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Cache) keep(part string) (string, error) {
 	return sum, os.Rename(part, c.path("content", sum, "data"))
 }
 
-// enter makes the folder of a content and holds it.
+// enter creates the folder of a content and locks it.
 func (c *Cache) enter(sum string) error {
 	if err := os.MkdirAll(c.path("content", sum), 0o777); err != nil {
 		return err
@@ -164,7 +164,7 @@ func hashOf(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// named is a content's file under a name: some readers go by the name's end.
+// named returns the path of a content under a file name, since some readers depend on the extension.
 func (c *Cache) named(sum, name string) (string, error) {
 	if slices.Contains([]string{"data", "used", "tree"}, name) {
 		name += ".file"
@@ -176,7 +176,7 @@ func (c *Cache) named(sum, name string) (string, error) {
 	return path, linkOrCopy(c.path("content", sum, "data"), path)
 }
 
-// linkOrCopy gives a file a second name; where the file system knows no links, a copy.
+// linkOrCopy makes a hard link, or a copy on file systems without links.
 func linkOrCopy(from, to string) error {
 	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
@@ -192,15 +192,15 @@ func linkOrCopy(from, to string) error {
 	})
 }
 
-// A content is a folder of the cache, for eviction.
+// A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
 	size int64
 	used time.Time
 }
 
-// evict removes what was used least recently until the cache is within its bound, but for what some process uses.
-// That something cannot be removed is no error of who fetched something else.
+// evict removes the least recently used contents until the cache is within its bound, except those
+// that a process uses. A content that cannot be removed is no error of the caller.
 func (c *Cache) evict() {
 	folders, err := os.ReadDir(c.path("content"))
 	if err != nil {
@@ -228,7 +228,8 @@ func (c *Cache) evict() {
 	}
 }
 
-// remove removes a content that nobody uses. It is moved aside first, so that nobody finds half of it.
+// remove removes a content that no process uses. It renames the folder first, so that no process
+// finds it half removed.
 func remove(one content) bool {
 	lock, free := tryLock(filepath.Join(one.dir, "used"))
 	if !free {
@@ -245,7 +246,7 @@ func remove(one content) bool {
 	return os.RemoveAll(aside) == nil
 }
 
-// diskUse adds up the files of a folder, those with several names once.
+// diskUse returns the bytes of all files of a folder. Hard links of one file count once.
 func diskUse(dir string) int64 {
 	var sum int64
 	var counted []os.FileInfo
@@ -257,7 +258,7 @@ func diskUse(dir string) int64 {
 		if err != nil {
 			return nil
 		}
-		if filepath.Dir(path) == dir { // where second names are
+		if filepath.Dir(path) == dir { // hard links are in this folder only
 			if slices.ContainsFunc(counted, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 				return nil
 			}

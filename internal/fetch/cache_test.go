@@ -25,7 +25,7 @@ func TestManyProcessesFetchOnce(t *testing.T) {
 	})
 	var wait sync.WaitGroup
 	for range 8 {
-		other := *c // as another process has it
+		other := *c // like the cache of another process
 		wait.Go(func() {
 			if _, err := other.File(t.Context(), s.URL+"/x", hexSum(content1)); err != nil {
 				t.Error(err)
@@ -38,7 +38,7 @@ func TestManyProcessesFetchOnce(t *testing.T) {
 	}
 }
 
-func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+func TestEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	c.Size = 25_000
@@ -50,7 +50,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// As if another process had fetched it an hour ago, and were no more.
+		// As if a process that has ended had fetched it an hour ago.
 		dir := filepath.Dir(path)
 		held.Lock()
 		if i < 3 {
@@ -76,7 +76,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	}
 }
 
-func TestModelsBringTheirFiles(t *testing.T) {
+func TestExternalFiles(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	weights := "weights 1"
@@ -109,7 +109,7 @@ func TestModelsBringTheirFiles(t *testing.T) {
 	if beside(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
 		t.Errorf("%s", path)
 	}
-	weights = "weights 2" // the same graph with other weights is another model, and the first stays what it was
+	weights = "weights 2" // the same graph with other weights is a second model; the first stays
 	second, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
 	if err != nil || beside(second) != "weights 2" || beside(path) != "weights 1" {
 		t.Errorf("%v", err)
@@ -117,11 +117,11 @@ func TestModelsBringTheirFiles(t *testing.T) {
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("alone")), list()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "another file") {
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "different file") {
 		t.Errorf("a model of another hash: %v", err)
 	}
 	noModel := func(string) ([]string, error) { return nil, errors.New("is no model") }
-	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "another file") {
+	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "different file") {
 		t.Errorf("what is no model and has another hash: %v", err)
 	}
 	upper := strings.ToUpper(hexSum([]byte("alone")))

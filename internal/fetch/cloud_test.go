@@ -3,6 +3,11 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -49,7 +54,57 @@ func TestBuckets(t *testing.T) {
 	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
 }
 
-// A server that knows as much of S3 as reading an object takes.
+// TestGCS reads an object from a server that implements the parts of Google Cloud Storage and of its
+// token endpoint that reading takes.
+func TestGCS(t *testing.T) {
+	var tokens atomic.Int64
+	c := newCache(t)
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		authorised := r.Header.Get("Authorization") == "Bearer secret-token"
+		switch {
+		case r.URL.Path == "/token":
+			tokens.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			w.Write([]byte(`{"access_token": "secret-token", "token_type": "Bearer", "expires_in": 3600}`))
+		case r.URL.Path == "/public/a b.npy" && r.Header.Get("Authorization") == "", r.URL.Path == "/bucket/models/net.onnx" && authorised:
+			w.Header().Set("ETag", `"one"`)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content1))
+		case authorised:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+	})
+	c.GCS = s.URL
+	want(t, c, "gs://public/a%20b.npy?anonymous=true", "", content1)
+
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": "test@example.com", "private_key_id": "1", "token_uri": s.URL + "/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "account.json")
+	if err := os.WriteFile(file, account, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
+	want(t, c, "gs://bucket/models/net.onnx", "", content1)
+	if tokens.Load() == 0 {
+		t.Error("no token was requested")
+	}
+	refuse(t, c, "gs://bucket/models/none.onnx", "", "404")
+	refuse(t, c, "gs://private/net.onnx?anonymous=true", "", "403")
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file+".missing")
+	refuse(t, c, "gs://bucket/models/other.onnx", "", "no such file")
+}
+
+// TestS3 reads an object from a server that implements the part of S3 that reading takes.
 func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -1,16 +1,18 @@
-// Package fetch brings files that a study names by URL to this machine: models, arrays, archives of images.
+// Package fetch downloads files that a study names by URL: models, arrays, archives of images.
 //
-// Understood are https:// (and http:// where the content's SHA-256 is given), and s3://, gs:// and file:// by
-// gocloud.dev/blob. What is fetched is kept in the user's cache under the SHA-256 of its content, so that one download
-// serves every run and every process of a machine. A download is bounded in size and time, goes on where it was
-// interrupted, and is verified where the hash is known. The cache is bounded too: what was used least recently goes first, and
-// never what some process still uses.
+// The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://.
+// A downloaded file is kept in the user's cache under the SHA-256 of its content, so that one
+// download serves every run and every process of a machine. A download is bounded in size and time,
+// resumes after an interruption, and is verified if its hash is known. The cache is bounded too: it
+// evicts the least recently used files, except those that a process uses.
 //
-// A server is not trusted: redirects lead from https to https alone, bodies end at the bound whatever they claim, names of files
-// come from the URL and not from the server, and an archive writes nothing outside its own folder (see Tree).
+// Servers are not trusted. Redirects from https lead to https only, a response that exceeds the
+// bound is an error whatever size it states, file names come from the URL, and an archive cannot
+// write outside its own folder (see Tree).
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,37 +31,38 @@ import (
 	"gocloud.dev/blob"
 )
 
-// A Cache fetches files and keeps them. The zero values of its bounds stand for the defaults.
+// A Cache downloads files and stores them. A bound of zero means its default, given beside it.
 type Cache struct {
-	Dir      string        // where it keeps them
-	Size     int64         // bytes that it keeps at most; 100 GB
-	MaxFile  int64         // bytes of one file, and of all that an archive holds; 50 GB
+	Dir      string        // the folder of the cache
+	Size     int64         // bytes stored at most; 100 GB
+	MaxFile  int64         // bytes of one file, and of all files of an archive; 50 GB
 	MaxFiles int           // files of an archive; two million
 	Timeout  time.Duration // of a download with all its retries; six hours
-	Stall    time.Duration // without a byte, after which a download is tried again; a minute
+	Stall    time.Duration // time without a byte after which a download is retried; a minute
 	Retries  int           // after the first try; 4
 	Pause    time.Duration // before the first retry, doubled each time; a second
 
 	Client *http.Client                                                    // nil: one that honours the proxy settings of the environment
 	Bucket func(ctx context.Context, address string) (*blob.Bucket, error) // nil: blob.OpenBucket
-	Log    func(what string)                                               // told of downloads; may be nil
+	GCS    string                                                          // the address of Google Cloud Storage; "" is the public one
+	Log    func(message string)                                            // receives a line for each download; may be nil
 }
 
-// Default is the cache of the user: the folder noether/files of the user's cache, or NOETHER_CACHE, of NOETHER_CACHE_SIZE
-// bytes.
+// Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the user's
+// cache folder, of at most NOETHER_CACHE_SIZE bytes.
 func Default() (*Cache, error) {
 	dir := os.Getenv("NOETHER_CACHE")
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("there is no folder to keep downloads in: set NOETHER_CACHE (%w)", err)
+			return nil, fmt.Errorf("no folder for downloads: set NOETHER_CACHE (%w)", err)
 		}
 		dir = filepath.Join(user, "noether", "files")
 	}
 	c := &Cache{Dir: dir}
 	if text := os.Getenv("NOETHER_CACHE_SIZE"); text != "" {
 		if _, err := fmt.Sscan(text, &c.Size); err != nil || c.Size <= 0 {
-			return nil, fmt.Errorf("NOETHER_CACHE_SIZE is %q; it is a number of bytes", text)
+			return nil, fmt.Errorf("NOETHER_CACHE_SIZE is %q, not a positive number of bytes", text)
 		}
 	}
 	return c, nil
@@ -67,10 +70,10 @@ func Default() (*Cache, error) {
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
 
-// IsURL tells a URL from a path.
+// IsURL reports whether text is a URL rather than a path.
 func IsURL(text string) bool { return scheme.MatchString(text) }
 
-// Redact is a URL without what must not be shown: user, password, and the query, which may be a signature.
+// Redact returns a URL without its secrets: user, password, and the query, which may hold a signature.
 func Redact(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -81,14 +84,15 @@ func Redact(text string) string {
 	return u.String()
 }
 
-// A target is a URL taken apart.
+// A target is a parsed URL.
 type target struct {
 	url    *url.URL
-	text   string // for people
+	text   string // for messages, redacted
 	name   string // of the file
-	sha256 string // that it must have; "" where nobody knows
+	sha256 string // the expected hash; "" if unknown
 }
 
+// parse checks a URL. sum is its expected SHA-256, or "".
 func parse(text, sum string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -96,13 +100,13 @@ func parse(text, sum string) (target, error) {
 	}
 	if given, ok := strings.CutPrefix(u.Fragment, "sha256="); ok {
 		if sum != "" && !strings.EqualFold(sum, given) {
-			return target{}, fmt.Errorf("%s has two different SHA-256: %s and %s", Redact(text), given, sum)
+			return target{}, fmt.Errorf("%s: two different SHA-256 values are given: %s and %s", Redact(text), given, sum)
 		}
 		sum = given
 	}
 	sum = strings.ToLower(sum)
 	if raw, err := hex.DecodeString(sum); err != nil || sum != "" && len(raw) != sha256.Size {
-		return target{}, fmt.Errorf("%q is no SHA-256: it has 64 hexadecimal digits", sum)
+		return target{}, fmt.Errorf("%q is not a SHA-256 of 64 hexadecimal digits", sum)
 	}
 	u.Fragment = ""
 	t := target{url: u, text: Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
@@ -110,7 +114,7 @@ func parse(text, sum string) (target, error) {
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
 	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "file" && u.Scheme != "mem":
-		return t, fmt.Errorf("%s: known are https://, s3://, gs:// and file://", t.text)
+		return t, fmt.Errorf("%s: unknown scheme; use https://, s3://, gs:// or file://", t.text)
 	case u.Host == "" && u.Scheme != "file":
 		return t, fmt.Errorf("%s names no host", t.text)
 	case u.Host != "" && u.Scheme == "file":
@@ -121,14 +125,15 @@ func parse(text, sum string) (target, error) {
 	return t, nil
 }
 
-// plainName tells a name that is one file's in any folder of any system.
+// plainName reports whether name is a file name on every operating system, without a folder.
 func plainName(name string) bool {
 	return filepath.IsLocal(name) && !strings.ContainsAny(name, `/\:`+"\x00") && len(name) <= 200 && !strings.HasPrefix(name, ".")
 }
 
-// File is the path of a file with the content of a URL, and under its name. sum is the SHA-256 that it must have, or "";
-// it may stand in the URL too, as #sha256=HEX. A file whose hash is known is fetched once; of others the server is asked
-// whether they have changed, and what was fetched before serves where it cannot be asked.
+// File returns the path of a file with the content of a URL, under the URL's file name. sum is its
+// expected SHA-256, or ""; the URL may give it too, as #sha256=HEX. A file of known hash is downloaded
+// once. For others the server is asked whether they changed; if it cannot be reached, the stored copy
+// is used.
 func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
@@ -141,7 +146,7 @@ func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 	return c.named(sum, t.name)
 }
 
-// content fetches a URL, unless the cache has it, and returns the hash of its content.
+// content downloads a URL if the cache lacks it, and returns the hash of its content.
 func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && c.has(t.sha256) {
 		return t.sha256, nil
@@ -151,7 +156,7 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the download took longer than %v", c.timeout()))
 	defer cancel()
-	// One process of a machine fetches, and the others wait for it. Where the file system knows no locks each fetches.
+	// One process downloads, and others wait for it. On a file system without locks each downloads.
 	unlock := lockFor(ctx, c.path("urls", key(t)+".lock"))
 	defer unlock()
 	if t.sha256 != "" && c.has(t.sha256) {
@@ -165,7 +170,7 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	switch {
 	case err == nil:
 	case known.SHA256 != "" && t.sha256 == "" && !isPermanent(err) && ctx.Err() == nil:
-		c.log("%s cannot be reached (%v): what was fetched %s serves", t.text, err, known.When.Format(time.DateOnly))
+		c.log("%s cannot be reached (%v): using the copy of %s", t.text, err, known.When.Format(time.DateOnly))
 		return known.SHA256, nil
 	default:
 		return "", err
@@ -180,7 +185,8 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	return fresh.SHA256, nil
 }
 
-// download gets a URL's content into the cache; known is what the cache has of it, and serves if it has not changed.
+// download stores a URL's content in the cache. known is the stored copy, which stays if the content
+// did not change.
 func (c *Cache) download(ctx context.Context, t target, known entry) (entry, error) {
 	part := c.path("parts", key(t))
 	pause := c.pause()
@@ -194,7 +200,7 @@ func (c *Cache) download(ctx context.Context, t target, known entry) (entry, err
 			pause = min(2*pause, time.Minute)
 		}
 		got, err := c.attempt(ctx, t, known, part)
-		if err == nil || isPermanent(err) { // else another run may go on from the part
+		if err == nil || isPermanent(err) { // otherwise a later run resumes from the part
 			os.Remove(part)
 			os.Remove(part + ".version")
 			return got, err
@@ -207,7 +213,7 @@ func (c *Cache) download(ctx context.Context, t target, known entry) (entry, err
 	return entry{}, fmt.Errorf("%w (tried %d times)", last, c.retries()+1)
 }
 
-// attempt tries a download once, going on from where the part file ends.
+// attempt tries a download once, resuming at the end of the part file.
 func (c *Cache) attempt(ctx context.Context, t target, known entry, part string) (entry, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -219,7 +225,7 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 		offset = info.Size()
 	}
 	body, err := c.open(ctx, t, request{unless: known.Version, offset: offset, version: string(version)})
-	if errors.Is(err, errRange) { // a run that was killed had fetched all of it, or it is shorter now: from the start
+	if errors.Is(err, errRange) { // the part is complete, or the file is shorter now: start again
 		os.Remove(part + ".version")
 		body, err = c.open(ctx, t, request{unless: known.Version})
 	}
@@ -240,14 +246,14 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 		return entry{}, &permanent{err}
 	}
 	n, err := c.fill(part, body, watch)
-	if err == nil && ctx.Err() != nil { // a server that is hung up on may end its answer as if it were whole
+	if err == nil && ctx.Err() != nil { // a cancelled response may end without an error
 		err = ctx.Err()
 	}
 	if err != nil {
 		return entry{}, causeOf(ctx, err)
 	}
 	if body.size >= 0 && n != body.size {
-		return entry{}, fmt.Errorf("it ended after %d of %d bytes", n, body.size)
+		return entry{}, fmt.Errorf("the response ended after %d of %d bytes", n, body.size)
 	}
 	sum, err := c.keep(part)
 	if err != nil {
@@ -256,7 +262,7 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 	return entry{URL: t.text, SHA256: sum, Version: body.version, Size: n}, nil
 }
 
-// fill writes a body behind what the part file has of it, and returns how long the file is then.
+// fill appends a body to the part file and returns the file's length.
 func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -269,13 +275,13 @@ func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
 	if _, err := f.Seek(body.offset, io.SeekStart); err != nil {
 		return 0, &permanent{err}
 	}
-	room := c.maxFile() - body.offset
-	n, err := io.Copy(f, io.LimitReader(watch.reader(body), room+1))
+	limit := c.maxFile() - body.offset
+	n, err := io.Copy(f, io.LimitReader(watch.reader(body), limit+1))
 	switch {
-	case n > room:
+	case n > limit:
 		return 0, c.tooLarge()
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, errors.New("it was cut short")
+		return 0, errors.New("the response was cut short")
 	case err != nil:
 		return 0, err
 	}
@@ -286,10 +292,10 @@ func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
 }
 
 func (c *Cache) tooLarge() error {
-	return &permanent{fmt.Errorf("it is larger than %d bytes, the most that is fetched", c.maxFile())}
+	return &permanent{fmt.Errorf("the file exceeds the bound of %d bytes", c.maxFile())}
 }
 
-// A permanent error is one that another try would meet again.
+// A permanent error is one that a retry would meet again.
 type permanent struct{ error }
 
 func (p *permanent) Unwrap() error { return p.error }
@@ -299,7 +305,7 @@ func isPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// causeOf is why a context ended, where that is why an operation failed.
+// causeOf returns the cause of a context's end if that made the operation fail, else err.
 func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !isPermanent(err) {
 		return context.Cause(ctx)
@@ -318,14 +324,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A watch calls a function where nothing is read for a while.
+// A watch calls a function when nothing was read for some time.
 type watch struct {
 	timer *time.Timer
 	every time.Duration
 }
 
-func newWatch(every time.Duration, late func()) *watch {
-	return &watch{time.AfterFunc(every, late), every}
+func newWatch(every time.Duration, stalled func()) *watch {
+	return &watch{time.AfterFunc(every, stalled), every}
 }
 
 func (w *watch) stop() { w.timer.Stop() }
@@ -358,18 +364,10 @@ func (c *Cache) log(format string, args ...any) {
 	}
 }
 
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
-func (c *Cache) maxFile() int64         { return or(c.MaxFile, 50e9) }
-func (c *Cache) maxFiles() int          { return or(c.MaxFiles, 2_000_000) }
-func (c *Cache) size() int64            { return or(c.Size, 100e9) }
-func (c *Cache) timeout() time.Duration { return or(c.Timeout, 6*time.Hour) }
-func (c *Cache) stall() time.Duration   { return or(c.Stall, time.Minute) }
-func (c *Cache) retries() int           { return or(c.Retries, 4) }
-func (c *Cache) pause() time.Duration   { return or(c.Pause, time.Second) }
+func (c *Cache) maxFile() int64         { return cmp.Or(c.MaxFile, 50e9) }
+func (c *Cache) maxFiles() int          { return cmp.Or(c.MaxFiles, 2_000_000) }
+func (c *Cache) size() int64            { return cmp.Or(c.Size, 100e9) }
+func (c *Cache) timeout() time.Duration { return cmp.Or(c.Timeout, 6*time.Hour) }
+func (c *Cache) stall() time.Duration   { return cmp.Or(c.Stall, time.Minute) }
+func (c *Cache) retries() int           { return cmp.Or(c.Retries, 4) }
+func (c *Cache) pause() time.Duration   { return cmp.Or(c.Pause, time.Second) }

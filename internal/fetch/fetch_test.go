@@ -25,13 +25,13 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newCache is a cache that is quick to give up.
+// newCache returns a cache with short timeouts.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	return &Cache{Dir: t.TempDir(), Retries: 2, Pause: time.Millisecond, Stall: 300 * time.Millisecond, Timeout: 20 * time.Second, MaxFile: 1 << 20}
 }
 
-// serve starts a TLS server that a cache trusts.
+// serve starts a TLS server whose certificate the cache trusts.
 func serve(t *testing.T, c *Cache, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(handler)
@@ -54,20 +54,20 @@ func want(t *testing.T, c *Cache, url, sum string, data []byte) string {
 	return path
 }
 
-// refuse fetches what must not be had, and wants one line that says why and has no secret in it.
-func refuse(t *testing.T, c *Cache, url, sum string, says ...string) {
+// refuse fetches a URL that must fail, with one line that contains the given texts and no secret.
+func refuse(t *testing.T, c *Cache, url, sum string, wants ...string) {
 	t.Helper()
 	path, err := c.File(t.Context(), url, sum)
 	if err == nil {
-		t.Fatalf("%s is had, at %s", url, path)
+		t.Fatalf("%s: no error, and the file is %s", url, path)
 	}
-	for _, s := range says {
+	for _, s := range wants {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("the error is %q", err)
+		t.Errorf("the error is not one line without secrets: %q", err)
 	}
 }
 
@@ -91,9 +91,9 @@ func TestFileIsFetchedOnceAndVerified(t *testing.T) {
 	if n := gets.Load(); n != 1 {
 		t.Errorf("%d requests for a content that is known", n)
 	}
-	want(t, c, url, "", content1) // the server is asked, and says that nothing has changed
+	want(t, c, url, "", content1) // the server answers: not modified
 	s.Close()
-	want(t, c, url, "", content1) // and what was fetched serves where it cannot be asked
+	want(t, c, url, "", content1) // the server is down: the stored copy is used
 	refuse(t, c, s.URL+"/new.onnx", "", "tried 3 times")
 	if left, _ := filepath.Glob(c.path("parts", "*")); len(left) > 0 {
 		t.Errorf("parts are left: %v", left)
@@ -113,14 +113,14 @@ func TestChangedContentIsFetchedAgain(t *testing.T) {
 	want(t, c, s.URL+"/x.npy", "", []byte("content 1"))
 }
 
-func TestDownloadGoesOnWhereItWasCut(t *testing.T) {
+func TestDownloadResumes(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	var ranges []string
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
 		ranges = append(ranges, r.Header.Get("Range"))
 		w.Header().Set("ETag", `"one"`)
-		if len(ranges) == 1 { // half of it, then the connection breaks
+		if len(ranges) == 1 { // half of the content, then the connection breaks
 			w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
 			w.Write(content1[:len(content1)/2])
 			w.(http.Flusher).Flush()
@@ -134,8 +134,8 @@ func TestDownloadGoesOnWhereItWasCut(t *testing.T) {
 	}
 }
 
-// A run that is killed between the last byte and the hash leaves a part that is whole, behind which a server has nothing.
-func TestDownloadGoesOnFromAllOfIt(t *testing.T) {
+// A process killed after the last byte leaves a complete part file, for which the server answers 416.
+func TestCompletePartIsRenewed(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string][]byte{"whole": content1, "longer than the file is now": append(bytes.Clone(content1), "more"...)} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestDownloadGoesOnFromAllOfIt(t *testing.T) {
 	}
 }
 
-func TestOtherVersionIsNotAppended(t *testing.T) {
+func TestResumeNeedsSameVersion(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	n := 0
@@ -197,8 +197,8 @@ func TestHostileServers(t *testing.T) {
 		serve http.HandlerFunc
 		says  []string
 	}{
-		"endless body":           {endless, []string{"larger than 1048576 bytes"}},
-		"claims too much":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "99999999999") }, []string{"larger than"}},
+		"endless body":           {endless, []string{"bound of 1048576 bytes"}},
+		"claims too much":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "99999999999") }, []string{"exceeds the bound"}},
 		"redirect to a file":     {redirect("file:///etc/passwd?secret"), []string{"redirected to file:///etc/passwd", "only https"}},
 		"redirect to plain http": {redirect("http://localhost/x"), []string{"redirected to http://localhost/x"}},
 		"redirect to itself":     {redirect("/x"), []string{"redirected more than 5 times"}},
@@ -216,14 +216,14 @@ func TestHostileServers(t *testing.T) {
 			<-r.Context().Done()
 		}, []string{"no byte came for 300ms"}},
 		"range that was not asked for": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }, []string{"206"}},
-		"another file":                 {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("other")) }, []string{hexSum(content1), hexSum([]byte("other")), "another file"}},
+		"different file":               {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("other")) }, []string{hexSum(content1), hexSum([]byte("other")), "different file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cache := newCache(t)
 			s := serve(t, cache, c.serve)
 			sum := ""
-			if name == "another file" {
+			if name == "different file" {
 				sum = hexSum(content1)
 			}
 			refuse(t, cache, s.URL+"/x?key=secret", sum, c.says...)
@@ -256,7 +256,7 @@ func TestBadURLs(t *testing.T) {
 	c := newCache(t)
 	for url, says := range map[string]string{
 		"http://host/x":             "not encrypted",
-		"ftp://host/x":              "known are https://",
+		"ftp://host/x":              "use https://",
 		"https:///x":                "names no host",
 		"https://user:secret@host/": "names no file",
 		"s3://bucket/folder/":       "names no file",
@@ -264,8 +264,8 @@ func TestBadURLs(t *testing.T) {
 		"https://host/a%5Cb":        "names no file",
 		"https://host/.hidden":      "names no file",
 		"file://host/x":             "names a host",
-		"https://host/x#sha256=12":  "no SHA-256",
-		"https://host/x#sha256=" + strings.Repeat("z", 64): "no SHA-256",
+		"https://host/x#sha256=12":  "not a SHA-256",
+		"https://host/x#sha256=" + strings.Repeat("z", 64): "not a SHA-256",
 		"https://ho st/x?secret":                           "no URL",
 	} {
 		_, err := c.File(t.Context(), url, "")
@@ -287,7 +287,7 @@ func TestCancelledDownloadEndsAtOnce(t *testing.T) {
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := c.File(ctx, s.URL+"/x", ""); !errors.Is(err, context.DeadlineExceeded) { // and not that of a server that stalls
+	if _, err := c.File(ctx, s.URL+"/x", ""); !errors.Is(err, context.DeadlineExceeded) { // not the error of a stalled server
 		t.Error(err)
 	}
 }

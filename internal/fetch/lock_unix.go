@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFor waits for a lock until the context ends. It goes with its process, so that a dead one holds nothing. Where the
-// file system knows no locks there is none.
+// lockFor waits for an exclusive lock until the context ends. The system releases the lock when the
+// process ends. On a file system without locks it returns at once.
 func lockFor(ctx context.Context, path string) (unlock func()) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -26,7 +26,8 @@ func lockFor(ctx context.Context, path string) (unlock func()) {
 	}
 }
 
-// lockShared holds a file until it is closed, or the process ends; nil where that cannot be.
+// lockShared takes a shared lock, held until the file is closed or the process ends. It returns nil if
+// that fails.
 func lockShared(path string) io.Closer {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +40,7 @@ func lockShared(path string) io.Closer {
 	return f
 }
 
-// tryLock reports whether nobody holds a file.
+// tryLock takes an exclusive lock if no process holds the file.
 func tryLock(path string) (lock io.Closer, free bool) {
 	f, err := os.Open(path)
 	if err != nil {

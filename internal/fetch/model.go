@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// Model is the path of a model's file, with the files that it keeps its weights in beside it: they are fetched from beside
-// its URL. external lists them, given the file. sum is the SHA-256 of the file where it is alone; where it is not, sum
-// covers all of them and is left to who opens the model.
+// Model returns the path of a model's file, with its external weight files in the same folder. These
+// are downloaded from the folder of the model's URL; external lists them, given the model's file.
+// sum is the SHA-256 of the model's file if it has no external files. Otherwise sum covers all files,
+// and whoever opens the model verifies it.
 func (c *Cache) Model(ctx context.Context, address, sum string, external func(file string) ([]string, error)) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
@@ -35,7 +36,7 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 		return "", err
 	}
 	names, err := external(file)
-	if err != nil && t.sha256 != "" && main != t.sha256 { // what is no model cannot be one with files beside it
+	if err != nil && t.sha256 != "" && main != t.sha256 { // a file that is not a model has no external files
 		err = otherHash(main, t.sha256)
 	}
 	if err != nil {
@@ -51,19 +52,19 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 }
 
 func otherHash(is, want string) error {
-	return fmt.Errorf("has the SHA-256 %s, not %s: it is another file than was meant, or it was damaged on its way", is, want)
+	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", is, want)
 }
 
-// mustList lists what can be listed.
+// mustList lists the external files, or none if the model cannot be read.
 func mustList(external func(string) ([]string, error), file string) []string {
 	names, err := external(file)
 	if err != nil {
-		return nil // whoever opens the model says why
+		return nil // the error appears when the model is opened
 	}
 	return names
 }
 
-// bundle makes a folder with a model and its files under the names that it knows them by.
+// bundle makes a folder with a model and its external files under the names in the model.
 func (c *Cache) bundle(ctx context.Context, t target, main string, names []string) (string, error) {
 	files := map[string]string{t.name: main}
 	about := sha256.New()

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -16,33 +17,38 @@ import (
 
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/fileblob" // file://
+	_ "gocloud.dev/blob/s3blob"   // s3://
 	"gocloud.dev/gcerrors"
 )
 
-// A request says which bytes are wanted.
+// A request selects the bytes of a download.
 type request struct {
-	unless  string // a version of which no bytes are wanted
-	offset  int64  // the first byte, if the content is still of the version
+	unless  string // send nothing if the content still has this version
+	offset  int64  // start here, if the content still has the version below
 	version string
 }
 
-// A body is content on its way.
+// A body is the content of a response.
 type body struct {
 	io.ReadCloser
-	unchanged bool   // it is the version of which no bytes were wanted
-	offset    int64  // of its first byte
-	size      int64  // of the whole; -1 where nobody says
-	version   string // "" where nobody says: then it can neither be resumed nor be known to be unchanged
+	unchanged bool   // the content has the version request.unless, and no bytes follow
+	offset    int64  // offset of the first byte
+	size      int64  // size of the whole file; -1 if unknown
+	version   string // an ETag or a time; "" if unknown: the download cannot be resumed then
 }
 
+// open starts the transfer of a URL's content.
 func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
-	if t.url.Scheme == "https" || t.url.Scheme == "http" {
-		return c.openHTTP(ctx, t, r)
+	switch t.url.Scheme {
+	case "https", "http":
+		return c.openHTTP(ctx, t.url, nil, r)
+	case "gs":
+		return c.openGCS(ctx, t.url, r)
 	}
 	return c.openBlob(ctx, t, r)
 }
 
-// maxRedirects is how often a server may send us elsewhere.
+// maxRedirects bounds how many redirects are followed.
 const maxRedirects = 5
 
 func (c *Cache) client() *http.Client {
@@ -62,10 +68,14 @@ func (c *Cache) client() *http.Client {
 	return &client
 }
 
-func (c *Cache) openHTTP(ctx context.Context, t target, r request) (*body, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url.String(), nil)
+// openHTTP requests an address. header holds further fields of the request, such as credentials.
+func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Header, r request) (*body, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, &permanent{err}
+	}
+	if header != nil {
+		req.Header = header.Clone()
 	}
 	req.Header.Set("User-Agent", "noether")
 	req.Header.Set("Accept-Encoding", "identity") // lengths and ranges are of the file itself
@@ -106,10 +116,10 @@ func (c *Cache) openHTTP(ctx context.Context, t target, r request) (*body, error
 	}
 }
 
-// errRange is the error of a server that has nothing behind what was fetched before.
+// errRange reports that the file ends before the requested offset.
 var errRange = errors.New("the server has no more than what was fetched before")
 
-// strongTag is the version of an answer: an ETag that vouches for every byte.
+// strongTag returns the strong ETag of a response, or "".
 func strongTag(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") && len(tag) < 1000 {
 		return tag
@@ -117,7 +127,7 @@ func strongTag(h http.Header) string {
 	return ""
 }
 
-// contentRange reads "bytes 100-199/200".
+// contentRange parses the header Content-Range, such as "bytes 100-199/200". The size is -1 if unknown.
 func contentRange(text string) (from, size int64, err error) {
 	rest, ok := strings.CutPrefix(text, "bytes ")
 	span, whole, ok2 := strings.Cut(rest, "/")
@@ -135,9 +145,10 @@ func contentRange(text string) (from, size int64, err error) {
 	return from, size, err
 }
 
-// maxPause bounds how long a server may ask us to wait.
+// maxPause bounds the wait that a server may ask for by Retry-After.
 const maxPause = time.Minute
 
+// waitAsAsked waits for the seconds of a Retry-After header, and returns err.
 func waitAsAsked(ctx context.Context, after string, err error) error {
 	if s, parse := strconv.Atoi(after); parse == nil && s > 0 {
 		sleep(ctx, min(time.Duration(s)*time.Second, maxPause))
@@ -145,7 +156,7 @@ func waitAsAsked(ctx context.Context, after string, err error) error {
 	return err
 }
 
-// plainHTTPError takes the URL, which may be secret, out of an error, and tells what another try cannot mend.
+// plainHTTPError removes the URL, which may hold a secret, from an error. Errors of certificates are permanent.
 func plainHTTPError(err error) error {
 	var in *url.Error
 	if errors.As(err, &in) {
@@ -160,7 +171,7 @@ func plainHTTPError(err error) error {
 	return err
 }
 
-// openBlob opens an object of a bucket, or a file of a folder.
+// openBlob opens an object of an S3 bucket, or a file of a folder.
 func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error) {
 	address, key := t.bucket()
 	open := c.Bucket
@@ -176,7 +187,7 @@ func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error
 		bucket.Close()
 		return nil, blobError(err)
 	}
-	out := &body{size: about.Size, version: or(about.ETag, about.ModTime.UTC().Format(time.RFC3339Nano))}
+	out := &body{size: about.Size, version: cmp.Or(about.ETag, about.ModTime.UTC().Format(time.RFC3339Nano))}
 	if out.version == r.unless && r.offset == 0 {
 		bucket.Close()
 		return &body{unchanged: true}, nil
@@ -193,7 +204,7 @@ func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error
 	return out, nil
 }
 
-// A blobBody closes its bucket with it.
+// A blobBody closes its bucket when it is closed.
 type blobBody struct {
 	io.ReadCloser
 	bucket *blob.Bucket
@@ -201,7 +212,8 @@ type blobBody struct {
 
 func (b *blobBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.bucket.Close()) }
 
-// bucket takes a URL apart into a bucket's and a key: s3://bucket/a/b?region=x is a/b in s3://bucket?region=x.
+// bucket splits a URL into the address of a bucket and a key: s3://bucket/a/b?region=x becomes
+// s3://bucket?region=x and a/b.
 func (t target) bucket() (address, key string) {
 	u := *t.url
 	if u.Scheme == "file" {
@@ -211,7 +223,7 @@ func (t target) bucket() (address, key string) {
 	}
 	key = strings.TrimPrefix(u.Path, "/")
 	u.Path = ""
-	if u.Scheme == "s3" { // stores that are S3 in all but name send no checksums, and the hash of the content is checked here
+	if u.Scheme == "s3" { // many compatible stores send no checksums; the content's hash is checked here
 		query := u.Query()
 		if query.Get("response_checksum_validation") == "" {
 			query.Set("response_checksum_validation", "when_required")
