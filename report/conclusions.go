@@ -72,6 +72,10 @@ func differSignificantly(a, b scores.Row) bool {
 
 // rankingSentence returns a sentence on the model that leads most often.
 func rankingSentence(leads []advantage, models int, title string) string {
+	leads = slices.DeleteFunc(leads, func(l advantage) bool { return l.gap == 0 }) // ties are no lead
+	if len(leads) == 0 {
+		return ""
+	}
 	wins := make(map[string]int)
 	for _, l := range leads {
 		wins[l.best.Model]++
@@ -82,10 +86,10 @@ func rankingSentence(leads []advantage, models int, title string) string {
 			first = l
 		}
 	}
-	sure := 0
+	significant := 0
 	for _, l := range leads {
 		if l.best.Model == first.best.Model && l.significant {
-			sure++
+			significant++
 		}
 	}
 	name, won := Shorten(first.best.Model, maxNameWidth), wins[first.best.Model]
@@ -98,18 +102,18 @@ func rankingSentence(leads []advantage, models int, title string) string {
 		example += " of " + Shorten(first.next.Model, maxNameWidth)
 	}
 	under := "under " + Shorten(first.best.Transform, maxNameWidth)
-	if len(leads) == 1 && sure == 0 {
+	if len(leads) == 1 && significant == 0 {
 		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", Plural(models, "model"), under, name, example)
 	}
 	if len(leads) == 1 {
 		return fmt.Sprintf("%s %s %s: %s, which is more than their intervals allow.", name, than, under, example)
 	}
-	beyondDoubt := "none of them"
-	if sure > 0 {
-		beyondDoubt = Count(sure)
+	if significant == 0 {
+		return fmt.Sprintf("Which of %s is the most invariant is open: %s leads in %d of %s, in none of them by more than the intervals allow.",
+			Plural(models, "model"), name, won, Plural(len(leads), "case"))
 	}
 	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
-		name, than, won, Plural(len(leads), "case"), beyondDoubt, under, example)
+		name, than, won, Plural(len(leads), "case"), Count(significant), under, example)
 }
 
 const (

@@ -47,7 +47,7 @@ func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
-		for _, s := range acrossLayers(Headline(m)) {
+		for _, s := range AcrossLayers(Headline(m)) {
 			var curves []finding
 			for _, models := range byCase(SeriesOf(rows, m, s.Name)) {
 				curves = append(curves, w.steepest(models, s))
@@ -80,10 +80,10 @@ func ranked(found []finding) []finding {
 	return found
 }
 
-// acrossLayers returns the statistics that can be compared across layers. A statistic without an
+// AcrossLayers returns the statistics that can be compared across layers. A statistic without an
 // upper bound depends on the scale of each layer's activations, so it is used only if there is no
 // other. Baselines are excluded, because others are compared with them.
-func acrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
+func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var bounded []measure.StatisticDescriptor
 	for _, s := range all {
 		if !math.IsInf(s.Range.High, 1) && !strings.HasPrefix(s.Name, "baseline-") {
@@ -165,6 +165,9 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
 	case span <= steadyRange*width(about, low.Value, high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
+	case withinIntervals(low, high):
+		span = 0
+		said = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case joined && rho <= -minTrend && first.Value > last.Value:
 		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	case joined && rho >= minTrend && first.Value < last.Value:
@@ -173,6 +176,12 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
 	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
+}
+
+// withinIntervals reports whether the difference of two scores is within their intervals. Without
+// intervals it returns false.
+func withinIntervals(a, b scores.Row) bool {
+	return finite(a.High-a.Low) && finite(b.High-b.Low) && !differSignificantly(a, b)
 }
 
 // width returns the length of a statistic's range, which starts at 0 if only the maximum is known.
@@ -233,30 +242,57 @@ func atChance(r scores.Row, d measure.Direction) bool {
 // accuracy describes the effect of transformations on accuracy: the change for a single model,
 // otherwise the models with the largest and the smallest loss.
 func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
-	subject := func(s Series) [3]string { return [3]string{s.Model, s.Data, s.Factor} }
-	clean := make(map[[3]string]float64)
+	type key struct{ model, data, transform, factor string }
+	keyOf := func(s Series) key { return key{s.Model, s.Data, s.Transform, s.Factor} }
+	clean, drop := make(map[key]float64), make(map[key]scores.Row)
 	for _, s := range SeriesOf(rows, m, "clean") {
-		clean[subject(s)] = s.Rows[0].Value
+		k := keyOf(s)
+		k.transform = ""
+		clean[k] = s.Rows[0].Value
 	}
-	before := func(s Series) float64 { return clean[subject(s)] }
-	lost := func(s Series) float64 { return before(s) - s.Rows[0].Value }
+	for _, s := range SeriesOf(rows, m, "drop") {
+		drop[keyOf(s)] = s.Rows[0]
+	}
+	before := func(s Series) (float64, bool) {
+		k := keyOf(s)
+		k.transform = ""
+		v, known := clean[k]
+		return v, known
+	}
+	changeOf := func(s Series) string {
+		from, _ := before(s)
+		to := s.Rows[0].Value
+		if d := drop[keyOf(s)]; Number(from) != Number(to) && d.Low <= 0 && d.High >= 0 && d.Low < d.High {
+			return fmt.Sprintf("is %s in place of %s, a difference within its interval", Number(to), Number(from))
+		}
+		return change(from, to)
+	}
+	lost := func(s Series) float64 {
+		from, _ := before(s)
+		return from - s.Rows[0].Value
+	}
 	var found []finding
 	for _, models := range byCase(SeriesOf(rows, m, "moved")) {
-		models = slices.DeleteFunc(models, func(s Series) bool { _, known := clean[subject(s)]; return !known })
+		models = slices.DeleteFunc(models, func(s Series) bool { _, known := before(s); return !known })
 		if len(models) == 0 {
 			continue
 		}
 		slices.SortStableFunc(models, func(a, b Series) int { return cmp.Compare(lost(b), lost(a)) })
 		most, least := models[0], models[len(models)-1]
 		var text string
-		if len(models) == 1 {
-			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + change(before(most), most.Rows[0].Value)
-		} else {
-			where := wording{data: w.data}.where(most)
+		switch where := (wording{data: w.data}).where(most); {
+		case len(models) == 1:
+			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)
+		case Number(lost(most)) == Number(lost(least)):
+			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
+		case drop[keyOf(most)].Measure != "" && withinIntervals(drop[keyOf(least)], drop[keyOf(most)]):
+			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
+				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
+		default:
 			text = fmt.Sprintf("%s suffers most in %s, where it %s, and least in %s, where it %s",
 				strings.Join(nonEmpty("Accuracy", where), " "),
-				Shorten(most.Model, maxNameWidth), change(before(most), most.Rows[0].Value),
-				Shorten(least.Model, maxNameWidth), change(before(least), least.Rows[0].Value))
+				Shorten(most.Model, maxNameWidth), changeOf(most),
+				Shorten(least.Model, maxNameWidth), changeOf(least))
 		}
 		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most))})
 	}
@@ -308,15 +344,14 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 		common = Series{Factor: common.Factor, Data: common.Data}
 	}
 	subject := capital(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
-	overlap := h.Low <= l.High
-	if overlap && Number(h.Value) == Number(l.Value) {
+	if Number(h.Value) == Number(l.Value) {
 		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
-	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
-	if overlap {
-		text += "; their intervals overlap"
+	if withinIntervals(l, h) {
+		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
-	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value)}
+	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s).", subject, name(high), Number(h.Value), name(low), Number(l.Value))
+	return finding{text: text, weight: (h.Value - l.Value) / width(about, l.Value, h.Value)}
 }
 
 // between returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.

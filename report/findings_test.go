@@ -28,6 +28,14 @@ func predictionRow(model, transform, measure, statistic string, value, half floa
 		Value: value, Low: value - half, High: value + half, Null: nan, N: 10}
 }
 
+// withIntervals gives rows intervals of a half width.
+func withIntervals(half float64, rows []scores.Row) []scores.Row {
+	for i := range rows {
+		rows[i].Low, rows[i].High = rows[i].Value-half, rows[i].Value+half
+	}
+	return rows
+}
+
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	floor := depthRows("equivariance", 0.9, 0.3, 0.2)
@@ -65,7 +73,7 @@ func TestFindings(t *testing.T) {
 			[]string{"Effective invariance under turn is 0.610 for each of 2 models."}},
 		{"models that are alike", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.615, 0.01)},
-			[]string{"Effective invariance under turn is highest for k (0.615) and lowest for m (0.610); their intervals overlap."}},
+			[]string{"Effective invariance under turn is 0.610 to 0.615 for each of 2 models, a difference within the intervals."}},
 		{"accuracy", []scores.Row{
 			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01)},
 			[]string{"Accuracy under turn falls from 0.810 to 0.290."}},
@@ -76,6 +84,16 @@ func TestFindings(t *testing.T) {
 			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01),
 			predictionRow("k", "turn", "accuracy", "clean", 0.9, 0.01), predictionRow("k", "turn", "accuracy", "moved", 0.91, 0.01)},
 			[]string{"Accuracy under turn suffers most in m, where it falls from 0.810 to 0.290, and least in k, where it rises from 0.900 to 0.910."}},
+		{"accuracy that changes within its interval", []scores.Row{
+			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.02), predictionRow("m", "turn", "accuracy", "moved", 0.8, 0.02),
+			predictionRow("m", "turn", "accuracy", "drop", 0.01, 0.02)},
+			[]string{"Accuracy under turn is 0.800 in place of 0.810, a difference within its interval."}},
+		{"accuracy of two models that change alike", []scores.Row{
+			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01), predictionRow("m", "turn", "accuracy", "drop", 0.52, 0.01),
+			predictionRow("k", "turn", "accuracy", "clean", 0.9, 0.01), predictionRow("k", "turn", "accuracy", "moved", 0.39, 0.01), predictionRow("k", "turn", "accuracy", "drop", 0.51, 0.01)},
+			[]string{"Accuracy under turn falls by 0.510 to 0.520 in 2 models, a difference within the intervals."}},
+		{"a curve within its intervals", withIntervals(0.2, depthRows("equivariance", 0.5, 0.6, 0.7)),
+			[]string{"Equivariance under turn is 0.500 to 0.700 at 3 layers, a difference within the intervals."}},
 		{"accuracy alone", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
 			[]string{"Accuracy is 0.810 (95 % interval 0.800 to 0.820)."}},
 		{"a measure that is not described", []scores.Row{predictionRow("m", "turn", "mine", "own", 3, 1)},

@@ -18,6 +18,7 @@ type grid struct {
 	caption []string // labels that all rows share
 	labels  []string // names of the label columns
 	values  []string // names of the value columns
+	nullOf  string   // the statistic whose null is shown; "" if there is only one
 	rows    []gridRow
 }
 
@@ -100,7 +101,7 @@ func (g *grid) layOut(l layout, style styles) string {
 
 	header := append(slices.Clone(g.labels), g.values...)
 	if hasNull {
-		header = append(header, "null")
+		header = append(header, strings.TrimSuffix("null of "+g.nullOf, " of "))
 	}
 	var body [][]string
 	var above []string

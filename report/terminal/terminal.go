@@ -103,7 +103,7 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 func (p *printer) measure(m measure.Descriptor) {
 	var tables []grid
 	if report.Layered(p.shown, m.Name) {
-		for _, s := range report.Headline(m) {
+		for _, s := range report.AcrossLayers(report.Headline(m)) {
 			tables = append(tables, p.layers(m, s))
 		}
 	} else {
@@ -141,6 +141,7 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 	if len(statistics) > maxColumns {
 		statistics = report.Headline(m)
 	}
+	withNull := "" // the first statistic that has a null
 	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
 		for _, one := range report.SeriesOf(p.shown, m, s.Name) {
@@ -157,7 +158,14 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 			v := valueOf(one.Rows[0])
 			v.layer, v.other = "", "" // the same for all rows
 			g.rows[i].values[column] = v
+			if null := nullOf(one); null != "" && (withNull == "" || withNull == s.Name) {
+				withNull = s.Name
+				g.rows[i].null = null
+			}
 		}
+	}
+	if len(statistics) > 1 {
+		g.nullOf = withNull
 	}
 	g.moveSharedLabels()
 	g.caption = append(g.caption, "n = "+p.observations(m, statistics))
@@ -186,7 +194,7 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 		fewest, most = min(fewest, len(one.Rows)), max(most, len(one.Rows))
 		g.rows = append(g.rows, gridRow{
 			labels: labelsOf(one),
-			values: []gridValue{valueOf(one.Best(s.Direction)), valueOf(one.Worst(s.Direction))},
+			values: extremes(one, s.Direction, unit),
 			null:   nullOf(one),
 		})
 	}
@@ -196,6 +204,17 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	}
 	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []measure.StatisticDescriptor{s}))
 	return g
+}
+
+// extremes returns the best and the worst layer of a curve. If both have the same value, neither is
+// named.
+func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
+	best, worst := valueOf(s.Best(d)), valueOf(s.Worst(d))
+	if len(s.Rows) > 1 && best.value == worst.value {
+		best.layer, best.other, best.interval = "at all "+unitsIn(len(s.Rows), len(s.Rows), unit), "", ""
+		return []gridValue{best, {}}
+	}
+	return []gridValue{best, worst}
 }
 
 // observations returns the number of observations of some statistics of a measure.

@@ -68,6 +68,36 @@ func TestBestAndWorst(t *testing.T) {
 
 // TestTerminalKeepsOrder checks that a transformation with a list of values, whose mean is among
 // the last scores of a run, has its place of the study.
+// TestTiesAreNoRanking checks that layers with equal values are not named as best and worst, and that
+// statistics which depend on a layer's scale are left out.
+func TestTiesAreNoRanking(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for i, layer := range []string{"first", "second"} {
+		for _, statistic := range []string{"cosine", "l2"} {
+			rows = append(rows, scores.Row{Model: "m", Transform: "t", Layer: layer, Depth: i, Measure: "distance", Statistic: statistic,
+				Value: 0.5, Low: nan, High: nan, Null: 1, N: 5})
+		}
+	}
+	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{})
+	if !strings.Contains(text, "0.500 at all 2 layers  –            1.000") || strings.Contains(text, "first") || strings.Contains(text, "DISTANCE l2") {
+		t.Error(text)
+	}
+}
+
+// TestNullOfPredictions checks that the null of one statistic is shown, and which.
+func TestNullOfPredictions(t *testing.T) {
+	t.Parallel()
+	row := scores.Row{Model: "m", Transform: "t", Depth: -1, Measure: "prediction-divergence", Low: nan, High: nan, N: 5}
+	js, l2 := row, row
+	js.Statistic, js.Value, js.Null = "js", 0.125, 0.25
+	l2.Statistic, l2.Value, l2.Null = "l2", 0.5, 0.75
+	text := printed(t, []scores.Row{js, l2}, scores.Record{Measures: reporttest.Measures()}, Options{})
+	if !strings.Contains(text, "null of js") || !strings.Contains(text, "0.250") || strings.Contains(text, "0.750") {
+		t.Error(text)
+	}
+}
+
 func TestTerminalKeepsOrder(t *testing.T) {
 	t.Parallel()
 	at := func(transform, parameter string) scores.Row {
