@@ -14,6 +14,15 @@ import (
 // *pb.TensorProto or *pb.GraphProto, or the *pb.AttributeProto of another node.
 type Attrs map[string]any
 
+// AttrsOf returns the attributes of a node.
+func AttrsOf(n *pb.NodeProto) Attrs {
+	attrs := Attrs{}
+	for _, a := range n.Attribute {
+		attrs[a.GetName()] = a
+	}
+	return attrs
+}
+
 // protos are the attributes in the order of their names, so that equal graphs have equal bytes.
 func (a Attrs) protos() ([]*pb.AttributeProto, error) {
 	list := make([]*pb.AttributeProto, 0, len(a))

@@ -7,16 +7,10 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/recurrence"
 )
 
-// recurrent writes the operator out step by step, so that gradients flow through the steps.
+// recurrent is the rule of LSTM, GRU and RNN. It writes the node out step by step and
+// differentiates the steps.
 func recurrent(c *vjp) {
-	inputs := make([]onnx.Value, len(c.node.Input))
-	for i := range inputs {
-		inputs[i] = c.x(i)
-	}
-	out, err := recurrence.Node{
-		Builder: c.Builder, Proto: c.node, Info: c.info, Inputs: inputs, Float: c.info.Type(string(c.x(0))),
-		Activation: func(name string, x onnx.Value) onnx.Value { return c.Op(name, nil, x) },
-	}.Outputs()
+	out, err := recurrence.Unroll(c.Builder, c.node, c.info)
 	if err != nil {
 		c.fail("gradients need it written out step by step: %v", err)
 		return

@@ -76,10 +76,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 
 // poolWith writes a pool with other pads.
 func poolWith(b *onnx.Builder, n *pb.NodeProto, in onnx.Value, pads []int, ceilMode int) []onnx.Value {
-	attrs := onnx.Attrs{}
-	for _, a := range n.Attribute {
-		attrs[a.GetName()] = a
-	}
+	attrs := onnx.AttrsOf(n)
 	delete(attrs, "auto_pad")
 	attrs["ceil_mode"], attrs["pads"] = ceilMode, pads
 	return b.Ops(n.GetOpType(), len(n.Output), attrs, in)

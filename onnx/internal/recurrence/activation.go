@@ -8,14 +8,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An activation is a function that a node names, with its parameters.
+// An activation is an activation function with its parameters.
 type activation struct {
 	name        string
 	alpha, beta float64
 }
 
-// known are the functions, with their parameters where the node has none: those that ONNX Runtime
-// takes, as the standard names none for the last two.
+// known are the activation functions with default parameters. The standard has no defaults for
+// Affine and ScaledTanh; these are ONNX Runtime's.
 var known = []struct {
 	activation
 	parameters int
@@ -25,8 +25,8 @@ var known = []struct {
 	{activation{"HardSigmoid", 0.2, 0.5}, 2}, {activation{"Affine", 0, 0}, 2}, {activation{"ScaledTanh", 0, 0}, 2},
 }
 
-// activations are those that a node names, or others. Their parameters are in two lists, of which
-// each function takes the next if it has one.
+// activations are those that a node names, or the given defaults. activation_alpha and
+// activation_beta list parameters of only those functions that have them, in order.
 func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	if given := onnx.AttrStrings(n, "activations"); given != nil {
 		names = given
@@ -52,48 +52,49 @@ func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 			}
 		}
 		if found[i].name == "" {
-			return nil, fmt.Errorf("there is no activation %q", name)
+			return nil, fmt.Errorf("unknown activation %q", name)
 		}
 	}
 	return found, nil
 }
 
-// activated is a function of what the node's attribute clip bounds.
-func (r recurrence) activated(a activation, x onnx.Value) onnx.Value {
-	if bound := float64(onnx.AttrFloat(r.Proto, "clip", 0)); bound > 0 {
-		x = r.Sub(r.Sub(r.Relu(r.Add(x, r.number(bound))), r.Relu(r.Sub(x, r.number(bound)))), r.number(bound))
+// clipAndActivate applies an activation to x clipped to [-clip, clip], where the node has that
+// attribute.
+func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
+	if clip := float64(onnx.AttrFloat(r.node, "clip", 0)); clip > 0 {
+		x = r.Sub(r.Sub(r.Relu(r.Add(x, r.number(clip))), r.Relu(r.Sub(x, r.number(clip)))), r.number(clip))
 	}
-	return r.function(a, x)
+	return r.activate(a, x)
 }
 
-// function writes an activation by operators that engines have for all numbers.
-func (r recurrence) function(a activation, x onnx.Value) onnx.Value {
+// activate applies an activation, by operators that ONNX Runtime has in float32 and float64.
+func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	switch a.name {
 	case "LeakyRelu":
 		return r.Sub(r.Relu(x), r.times(r.Relu(r.Neg(x)), a.alpha))
 	case "Elu":
 		return r.Add(r.Relu(x), r.times(r.Sub(r.Exp(r.Neg(r.Relu(r.Neg(x)))), r.number(1)), a.alpha))
 	case "ThresholdedRelu":
-		return r.Mul(r.Cast(r.Op("Greater", nil, x, r.number(a.alpha)), r.Float), x)
+		return r.Mul(r.Cast(r.Op("Greater", nil, x, r.number(a.alpha)), r.float), x)
 	case "HardSigmoid":
 		line := r.Add(r.times(x, a.alpha), r.number(a.beta))
 		return r.Sub(r.Relu(line), r.Relu(r.Sub(line, r.number(1))))
 	case "Affine":
 		return r.Add(r.times(x, a.alpha), r.number(a.beta))
 	case "ScaledTanh":
-		return r.times(r.Activation("Tanh", r.times(x, a.beta)), a.alpha)
+		return r.times(r.Tanh(r.times(x, a.beta)), a.alpha)
 	}
-	return r.Activation(a.name, x)
+	return r.Op(a.name, nil, x)
 }
 
 // times multiplies by a number.
 func (r recurrence) times(x onnx.Value, v float64) onnx.Value { return r.Mul(x, r.number(v)) }
 
-// number is a constant of rank 0 of the type of the numbers.
+// number is a constant of rank 0, of the type of the activations.
 func (r recurrence) number(v float64) onnx.Value {
 	n := r.Scalar(float32(v))
-	if r.Float != onnx.Float {
-		n = r.Cast(n, r.Float)
+	if r.float != onnx.Float {
+		n = r.Cast(n, r.float)
 	}
 	return n
 }

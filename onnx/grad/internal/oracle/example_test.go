@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// A relu and its mask are computed in float64, and the product with the mask in float32.
+// The relu and its mask are computed in float64, the product with the mask in float32.
 func ExampleInFloat64() {
 	b := onnx.NewBuilder(17)
 	b.Output("y", b.Relu(b.Sub(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
