@@ -144,8 +144,15 @@ func meanScore(scores []measure.Score) measure.Score {
 // setInterval sets the interval of m to the computed one, limited to the range of the statistic. If
 // the values do not vary at all (a proportion that is 1 everywhere, a transformation without random
 // draws), the computed interval has no width, which overstates the precision. The mean of the
-// intervals of the single scores, which is never too narrow, is used instead.
+// intervals of the single scores, which is never too narrow, is used instead. Scores that agree in
+// value and interval, such as clean accuracy under all transformations, keep their interval.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
+	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
+		return s.Value != first.Value || s.Low != first.Low || s.High != first.High
+	}) {
+		m.Low, m.High = first.Low, first.High
+		return
+	}
 	m.Low, m.High = compute()
 	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // within rounding error
 		m.Low = mean(scores, func(s measure.Score) float64 { return s.Low })

@@ -199,6 +199,24 @@ func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
 	}
 }
 
+// TestMeanOfEqualScoresKeepsTheirInterval checks that clean accuracy, which is the same for every value
+// of a transformation, has the same interval as its mean.
+func TestMeanOfEqualScoresKeepsTheirInterval(t *testing.T) {
+	t.Parallel()
+	var cells []scores.Cell
+	for _, p := range []string{"90", "180", "270"} {
+		s := measure.Score{Statistic: "clean", Value: 0.8, Low: 0.763, High: 0.833, Null: math.NaN(), N: 500, Max: 1}
+		for i := range 20 {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: 0.8 + 0.001*float64(i-10), Left: 25})
+		}
+		cells = append(cells, scores.Cell{Model: "m", Transform: "t", Parameter: p, Measure: "accuracy", Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: []measure.Score{s}}}})
+	}
+	got := scores.OverValues(cells)[0].Layers[0].Scores[0]
+	if got.Low != 0.763 || got.High != 0.833 {
+		t.Errorf("the interval is [%v, %v]", got.Low, got.High)
+	}
+}
+
 // A mean is left out where one of its cells has failed, and made where another's has.
 func TestNoMeanOverWhatIsLeft(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,9 @@
 // another: what a model that ignores its input's identity would show. Two confident classifiers of ten balanced classes agree
 // on a tenth of such pairs.
 //
-// Intervals are Wilson's for the proportions (clean, moved, agreement) and a delete-group jackknife for the others, clipped to
-// the range of the statistic.
+// Intervals are Wilson's for the proportions (clean, moved, agreement) and a delete-group jackknife for
+// the others, clipped to the range of the statistic. If no sample's correctness changes, drop is 0 and
+// its interval is Wilson's for the share of samples whose correctness changes, on both sides of 0.
 package prediction
 
 import (
@@ -50,11 +51,11 @@ func Accuracy(s Settings) measure.Measure {
 		settings:   s,
 		needs:      measure.Needs{Prediction: true, Labels: true, Moved: true, CleanServes: true},
 		spec: paired.Spec{
-			Kind: "accuracy", Version: 1, Pair: accuracyPair,
+			Kind: "accuracy", Version: 2, Pair: accuracyPair,
 			Columns: slices.Concat([]paired.Column{
 				{Statistic: "clean", Sample: "correct-clean", Max: 1, Proportion: true},
 				{Statistic: "moved", Sample: "correct-moved", Max: 1, Proportion: true, Moved: true},
-				{Statistic: "drop", Min: -1, Max: 1, Moved: true},
+				{Statistic: "drop", Min: -1, Max: 1, Difference: true, Moved: true},
 			}, predictionColumns),
 			ClassRows: true, Labels: true, CleanServes: true, PerClass: s.PerClass,
 		},
@@ -69,7 +70,7 @@ func EffectiveInvariance(s Settings) measure.Measure {
 		settings:   s,
 		needs:      measure.Needs{Prediction: true, Moved: true},
 		spec: paired.Spec{
-			Kind: "effective-invariance", Version: 1, Pair: invariancePair,
+			Kind: "effective-invariance", Version: 2, Pair: invariancePair,
 			Columns: slices.Concat([]paired.Column{
 				{Statistic: "ei", Sample: "ei", Max: 1, Null: true, Moved: true},
 			}, predictionColumns),
@@ -85,7 +86,7 @@ func Divergence(s Settings) measure.Measure {
 		settings:   s,
 		needs:      measure.Needs{Prediction: true, Moved: true},
 		spec: paired.Spec{
-			Kind: "prediction-divergence", Version: 1, Pair: divergencePair,
+			Kind: "prediction-divergence", Version: 2, Pair: divergencePair,
 			Columns: []paired.Column{
 				{Statistic: "js", Sample: "js", Max: math.Ln2, Null: true, Moved: true},
 				{Statistic: "kl", Sample: "kl", Max: math.Inf(1), Null: true, Moved: true},
@@ -140,7 +141,7 @@ type family struct {
 
 func (f *family) Name() string                   { return f.spec.Kind }
 func (f *family) Descriptor() measure.Descriptor { return f.descriptor }
-func (f *family) Version() int                   { return f.spec.Version }
+func (f *family) Version() int                   { return 1 }
 func (f *family) Settings() any                  { return f.settings }
 func (f *family) Needs() measure.Needs           { return f.needs }
 

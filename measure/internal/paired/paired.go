@@ -29,6 +29,7 @@ type Column struct {
 	Sample     string  // its name among per-sample values; "": it is not kept
 	Min, Max   float64 // the range of values, which intervals are clipped to
 	Proportion bool    // each value is 0 or 1
+	Difference bool    // each value is -1, 0 or 1: the difference of two proportions
 	Null       bool    // chance alone gives something other than the best or the worst value
 	Moved      bool    // needs the moved view
 }
@@ -90,7 +91,11 @@ func (s *Spec) costWithoutNull(site measure.Site) int64 {
 }
 
 func (s *Spec) tableCost(site measure.Site) int64 {
-	return 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
+	cost := 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
+	if s.ClassRows {
+		cost += 8 * int64(len(site.Classes))
+	}
+	return cost
 }
 
 // An Accumulator gathers the columns of a Spec at a site. It implements measure.Accumulator and measure.Sampler.
@@ -101,6 +106,7 @@ type Accumulator struct {
 	moved bool // the moved view is fed; settled by the first batch
 
 	values  table
+	classes []int // samples by predicted class of the clean view; nil unless rows are scores of classes
 	null    table
 	dropped bool              // the null was given up to stay within the budget
 	open    map[int]*openPair // by block: what its next sample is to be paired with
@@ -124,6 +130,9 @@ type openPair struct {
 func New(spec *Spec, site measure.Site, width int) *Accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &Accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
+	if spec.ClassRows {
+		a.classes = make([]int, len(site.Classes))
+	}
 	if spec.hasNull() {
 		a.dropped = site.Budget > 0 && spec.Cost(site, width) > site.Budget
 		if !a.dropped {
@@ -218,6 +227,10 @@ func (a *Accumulator) addSample(b *measure.Batch, i int) error {
 		return fmt.Errorf("sample %d: %w", b.Index[i], err)
 	}
 	a.addTo(&a.values, a.site.Layout.Group(b.Place[i]), label)
+	if a.classes != nil {
+		row := b.Clean.At(i).Data
+		a.classes[slices.Index(row, slices.Max(row))]++
+	}
 	if a.site.KeepSamples {
 		a.index = append(a.index, b.Index[i])
 		for c, column := range a.spec.Columns {

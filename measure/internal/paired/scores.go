@@ -1,6 +1,7 @@
 package paired
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -18,6 +19,7 @@ func (a *Accumulator) Scores() ([]measure.Score, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnings := a.constantPrediction()
 	var scores []measure.Score
 	for part := range a.values.parts {
 		if a.values.n(part) == 0 {
@@ -27,10 +29,29 @@ func (a *Accumulator) Scores() ([]measure.Score, error) {
 			if column.Statistic == "" || column.Moved && !a.moved {
 				continue
 			}
-			scores = append(scores, a.score(&null, part, c))
+			s := a.score(&null, part, c)
+			s.Warnings = append(s.Warnings, warnings...)
+			scores = append(scores, s)
 		}
 	}
 	return scores, nil
+}
+
+// maxShare is the share of samples that one class may have among the predictions before a warning.
+const maxShare = 0.9
+
+// constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
+// predictions hold under any transformation, so their invariance says nothing about the model.
+func (a *Accumulator) constantPrediction() []string {
+	if len(a.classes) == 0 || a.values.n(0) < 2 {
+		return nil
+	}
+	top := slices.Max(a.classes)
+	share := float64(top) / float64(a.values.n(0))
+	if share <= maxShare {
+		return nil
+	}
+	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*share)}
 }
 
 // completeNull is the null with the blocks closed that wait for samples which may never come: those that could
@@ -57,6 +78,10 @@ func (a *Accumulator) score(null *table, part, column int) measure.Score {
 		s.Low, s.High = resample.Wilson(s.Value, n)
 	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, c.Min), min(high, c.Max)
+	}
+	if c.Difference && s.Value == 0 && s.Low == s.High { // no sample differs: a bound on the share of those that do
+		_, s.High = resample.Wilson(0, n)
+		s.Low = -s.High
 	}
 	switch {
 	case !c.Null:

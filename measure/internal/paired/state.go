@@ -33,6 +33,9 @@ func (a *Accumulator) Merge(other measure.Accumulator) error {
 		}
 	}
 	a.values.merge(&o.values)
+	for k, n := range o.classes {
+		a.classes[k] += n
+	}
 	if o.dropped {
 		a.dropNull()
 	}
@@ -59,6 +62,9 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	w.Bool(a.moved)
 	w.Bool(a.dropped)
 	a.values.write(w)
+	if a.spec.ClassRows {
+		w.Ints(a.classes)
+	}
 	a.null.write(w)
 	w.Int(len(a.open))
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -88,6 +94,12 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 		b.dropNull()
 	}
 	b.values.read(r)
+	if a.spec.ClassRows {
+		if b.classes = r.Ints(); len(b.classes) != len(a.site.Classes) {
+			r.Fail(errOtherSite)
+			b.classes = make([]int, len(a.site.Classes))
+		}
+	}
 	b.null.read(r)
 	b.readOpen(r)
 	b.index, b.kept = r.Ints(), r.Floats()

@@ -1,0 +1,55 @@
+package prediction_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/measure/resample"
+)
+
+// TestConstantPredictions checks that every score of a model that predicts one class carries a
+// warning, also after its state was written and read, and that a drop of 0 has an interval.
+func TestConstantPredictions(t *testing.T) {
+	t.Parallel()
+	const n, k = 40, 4
+	clean := logs(0.7, 0.1, 0.1, 0.1)
+	label := []int{0}
+	for i := 1; i < n; i++ {
+		clean = append(clean, logs(0.1, 0.1, 0.7, 0.1)...)
+		label = append(label, i%k)
+	}
+	site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k)}
+	for _, m := range measures(prediction.Settings{}) {
+		a, err := m.New(site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Update(batch(clean, clean, label, k)); err != nil {
+			t.Fatal(err)
+		}
+		state, err := a.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err = m.New(site); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.UnmarshalBinary(state); err != nil {
+			t.Fatal(err)
+		}
+		scores, err := a.Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scores {
+			if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], `class "c2" for`) {
+				t.Errorf("%s %s: warnings %q", m.Name(), s.Statistic, s.Warnings)
+			}
+			if _, high := resample.Wilson(0, n); s.Statistic == "drop" && (s.Value != 0 || s.High != high || s.Low != -high) {
+				t.Errorf("drop %v [%v, %v], want 0 [%v, %v]", s.Value, s.Low, s.High, -high, high)
+			}
+		}
+	}
+}
