@@ -63,7 +63,7 @@ func TestReadWorksAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSlow(41, func(int) time.Duration { return time.Second })
 		start := time.Now()
-		for _, err := range Read(t.Context(), src, indices(41), Frame{}, ReadOptions{Workers: 4}) {
+		for _, err := range Read(t.Context(), src, Indices(41), Frame{}, ReadOptions{Workers: 4}) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -81,7 +81,7 @@ func TestReadNamesBadSamples(t *testing.T) {
 		src.bad[first] = &BadSample{Name: "sample", Err: errors.New("torn")}
 		src.bad[4] = errors.New("the disk is gone")
 		var got []string
-		for s, err := range Read(t.Context(), src, indices(6), Frame{}, ReadOptions{}) {
+		for s, err := range Read(t.Context(), src, Indices(6), Frame{}, ReadOptions{}) {
 			if err != nil {
 				got = append(got, s.Name+": "+err.Error())
 			}
@@ -105,7 +105,7 @@ func TestReadStops(t *testing.T) {
 	t.Run("when the loop is left", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src := newSlow(long, func(int) time.Duration { return time.Second })
-			for s := range Read(t.Context(), src, indices(long), Frame{}, ReadOptions{Workers: 3}) {
+			for s := range Read(t.Context(), src, Indices(long), Frame{}, ReadOptions{Workers: 3}) {
 				if s.Index == 5 {
 					break
 				}
@@ -123,7 +123,7 @@ func TestReadStops(t *testing.T) {
 			start := time.Now()
 			var last error
 			n := 0
-			for _, err := range Read(ctx, src, indices(long), Frame{}, ReadOptions{Workers: 3}) {
+			for _, err := range Read(ctx, src, Indices(long), Frame{}, ReadOptions{Workers: 3}) {
 				n++
 				last = err
 			}
@@ -142,7 +142,7 @@ func TestReadStops(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		n := 0
-		for _, err := range Read(ctx, newSlow(3, nil), indices(3), Frame{}, ReadOptions{}) {
+		for _, err := range Read(ctx, newSlow(3, nil), Indices(3), Frame{}, ReadOptions{}) {
 			if n++; !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
 			}

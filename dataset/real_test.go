@@ -48,7 +48,7 @@ func TestImageNetSamples(t *testing.T) {
 		t.Fatalf("%d samples of %d classes, want 200 of 200", src.Len(), len(keep))
 	}
 	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
-	for s, err := range Read(t.Context(), mapped, indices(mapped.Len()), frame, ReadOptions{}) {
+	for s, err := range Read(t.Context(), mapped, Indices(mapped.Len()), frame, ReadOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

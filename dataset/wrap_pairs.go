@@ -43,7 +43,7 @@ func match(ctx context.Context, clean, moved Source, by string) ([]int, error) {
 		if clean.Len() != moved.Len() {
 			return nil, fmt.Errorf("%d clean samples and %d moved ones do not match row by row", clean.Len(), moved.Len())
 		}
-		return indices(clean.Len()), nil
+		return Indices(clean.Len()), nil
 	case "name":
 		return matchNames(ctx, clean, moved)
 	}

@@ -54,7 +54,7 @@ func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src
 	}
-	return newSubset(src, indices(max(0, n)))
+	return newSubset(src, Indices(max(0, n)))
 }
 
 // Shuffle returns the samples of a source in an order that the seed decides.
@@ -137,7 +137,8 @@ func Labels(ctx context.Context, src Source) ([]int, error) {
 	return labels, nil
 }
 
-func indices(n int) []int {
+// Indices returns 0, 1, ..., n-1.
+func Indices(n int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i

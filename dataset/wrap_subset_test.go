@@ -77,7 +77,7 @@ func TestSplitPartitions(t *testing.T) {
 			all = append(all, got...)
 		}
 		slices.Sort(all)
-		if !slices.Equal(all, indices(src.Len())) {
+		if !slices.Equal(all, Indices(src.Len())) {
 			t.Fatalf("the parts together are %v of %d", all, src.Len())
 		}
 	})
@@ -105,7 +105,7 @@ func TestSubsets(t *testing.T) {
 		src := drawnSource(t)
 		n := rapid.IntRange(0, 70).Draw(t, "n")
 		limited := Limit(src, n)
-		if got := sourceIndices(t, limited); !slices.Equal(got, indices(min(n, src.Len()))) {
+		if got := sourceIndices(t, limited); !slices.Equal(got, Indices(min(n, src.Len()))) {
 			t.Fatalf("the first %d are %v", n, got)
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -114,7 +114,7 @@ func TestSubsets(t *testing.T) {
 			t.Fatalf("one seed gives %v and %v", shuffled, again)
 		}
 		sorted := slices.Sorted(slices.Values(shuffled))
-		if !slices.Equal(sorted, indices(src.Len())) {
+		if !slices.Equal(sorted, Indices(src.Len())) {
 			t.Fatalf("shuffled to %v", shuffled)
 		}
 		drawn, err := RandomSubset(context.Background(), src, n, SplitOptions{Seed: seed, Stratified: true})
@@ -304,7 +304,7 @@ func TestCloseReachesThroughWrappers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapped, err := MapClasses(file, indices(10), file.Classes())
+	mapped, err := MapClasses(file, Indices(10), file.Classes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,12 +34,12 @@ func (r *run) write(to io.Writer) error {
 	w.String(r.fingerprint())
 	w.Int(r.s.batch())
 	w.Int(r.batch)
-	w.Int(r.at)
+	w.Int(r.iteration)
 	done := min(r.batch*r.s.batch(), r.samples())
 	w.Float32s(r.images.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
 	for i := range r.s.step.state {
-		w.Float32s(r.state[r.at%2][i])
+		w.Float32s(r.state[r.iteration%2][i])
 	}
 	return w.Close()
 }
@@ -60,7 +60,7 @@ func (r *run) restore() (bool, error) {
 			f.Fail(fmt.Errorf("batch %d, step %d are out of range", batch, at))
 			return true
 		}
-		r.batch, r.at = batch, at
+		r.batch, r.iteration = batch, at
 		done := batch * r.s.batch()
 		f.Float32sInto(r.images.Slice(0, done).Data)
 		f.Float32sInto(r.loss[:done])

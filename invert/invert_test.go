@@ -45,7 +45,7 @@ func open(t testing.TB, path string, layers ...string) *model.Model {
 	return m
 }
 
-func search(t testing.TB, objective invert.Objective, o invert.Options, p invert.Problem) *invert.Found {
+func search(t testing.TB, objective invert.Objective, o invert.Options, p invert.Problem) *invert.Result {
 	t.Helper()
 	s, err := invert.New(objective, o)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestBallsAreRespected(t *testing.T) {
 		x := random(rand, 2, 3, 16, 16)
 		start := x.Clone()
 		for i := range 2 {
-			copy(start.At(i).Data, ball.InBall(x.At(i), rand).Data)
+			copy(start.At(i).Data, ball.Draw(x.At(i), rand).Data)
 		}
 		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Images: x, Start: start, Labels: []int{1, 2}})
 		for i := range 2 {

@@ -67,18 +67,18 @@ func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tenso
 	return []tensor.Tensor{hot}, nil
 }
 
-// idle is no error: a classifier without gradients is right or wrong whatever it is shown.
-func (Misclassification) idle([]float32, []tensor.Tensor) error { return nil }
+// checkGradient is no error: a classifier without gradients is right or wrong whatever it is shown.
+func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
 // The gradient of log p_y by the logits is (1 - p_y) (hot - r), with r the softmax over the other classes. Each sample's
 // gradient is normalised afterwards, so hot - r serves, which does not vanish in float32 where the model is sure.
 func (o Misclassification) write(s *step) (losses, error) {
-	z, err := s.graft(o.Model, o.Model.ScoresTensor())
+	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {
 		return losses{}, err
 	}
 	b, classes := s.b, o.classes()
-	hot := s.target("label", classes)
+	hot := s.addTarget("label", classes)
 	all := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
 	scores := all
 	if o.Outputs != nil {
@@ -86,29 +86,29 @@ func (o Misclassification) write(s *step) (losses, error) {
 	}
 	logs := b.LogSoftmax(scores, 1)
 	if o.Model.Scores() == "probabilities" {
-		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(tiny)))
+		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(minLength)))
 	}
 	own := b.ReduceSum(b.Mul(logs, hot), true, 1)
-	others := b.Sub(logs, b.Mul(hot, b.Scalar(barred)))
+	others := b.Sub(logs, b.Mul(hot, b.Scalar(excluded)))
 	cotangent := hot // of probabilities: 1 / p_y for the class, up to the factor
 	if o.Model.Scores() != "probabilities" {
 		cotangent = b.Sub(hot, b.Softmax(others, 1))
 	}
 	if o.Outputs != nil {
-		cotangent = b.MatMul(cotangent, b.Const("", o.places()))
+		cotangent = b.MatMul(cotangent, b.Const("", o.selection()))
 	}
 	return losses{
-		loss: own,
-		key:  b.Sub(own, b.ReduceMax(others, true, 1)),
-		of:   []onnx.Value{z}, cotangents: []onnx.Value{s.like(cotangent, z)},
+		loss:    own,
+		key:     b.Sub(own, b.ReduceMax(others, true, 1)),
+		tensors: []onnx.Value{z}, cotangents: []onnx.Value{s.castLike(cotangent, z)},
 	}, nil
 }
 
-// barred takes a class out of a softmax.
-const barred = 1e30
+// excluded takes a class out of a softmax.
+const excluded = 1e30
 
-// places puts each class that counts in its place among the model's outputs: len(Outputs) x classes.
-func (o Misclassification) places() tensor.Tensor {
+// selection puts each class that counts in its place among the model's outputs: len(Outputs) x classes.
+func (o Misclassification) selection() tensor.Tensor {
 	t := tensor.New(len(o.Outputs), o.Model.Classes())
 	for i, c := range o.Outputs {
 		t.At(i).Data[c] = 1

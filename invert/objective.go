@@ -20,7 +20,7 @@ type Objective interface {
 	// targets are what the loss of each sample depends on besides x', an array for each input that write declares.
 	targets(ctx context.Context, p Problem) ([]tensor.Tensor, error)
 	// idle complains where the gradient of no sample tells where to go, though it should. loss is that of the first samples.
-	idle(loss []float32, targets []tensor.Tensor) error
+	checkGradient(loss []float32, targets []tensor.Tensor) error
 	// write adds the loss to the graph of a step.
 	write(s *step) (losses, error)
 }
@@ -29,7 +29,7 @@ type Objective interface {
 type losses struct {
 	loss       onnx.Value   // n x 1: what the gradient is of
 	key        onnx.Value   // n x 1: what decides which image is the best, the smaller the better
-	of         []onnx.Value // tensors through which the gradient flows
+	tensors    []onnx.Value // tensors through which the gradient flows
 	cotangents []onnx.Value // d loss / d of, up to a positive factor for each sample
 }
 
@@ -108,8 +108,8 @@ func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, err
 	return list, nil
 }
 
-// idle finds a layer that no gradient reaches: x' is away from x and no pixel matters.
-func (d Distances) idle(loss []float32, targets []tensor.Tensor) error {
+// checkGradient finds a layer that no gradient reaches: x' is away from x and no pixel matters.
+func (d Distances) checkGradient(loss []float32, targets []tensor.Tensor) error {
 	if len(d) > 1 || d[0].Relative {
 		return nil
 	}
@@ -132,15 +132,15 @@ func norm(v []float32) float64 {
 func (d Distances) write(s *step) (losses, error) {
 	var out losses
 	for i, t := range d {
-		z, err := s.graft(t.Model, t.Layer.Name)
+		z, err := s.include(t.Model, t.Layer.Name)
 		if err != nil {
 			return out, err
 		}
 		width := tensor.Size(t.Layer.Shape)
-		target := s.target(fmt.Sprintf("target %d", i), width)
+		target := s.addTarget(fmt.Sprintf("target %d", i), width)
 		scale := s.b.Scalar(float32(t.Weight))
 		if t.Relative {
-			scale = s.target(fmt.Sprintf("scale %d", i), 1)
+			scale = s.addTarget(fmt.Sprintf("scale %d", i), 1)
 		}
 		delta := s.b.Sub(s.b.Reshape(s.b.Cast(z, onnx.Float), s.n, width), target)
 		length := s.b.Sqrt(s.b.ReduceSum(s.b.Mul(delta, delta), true, 1))
@@ -151,13 +151,13 @@ func (d Distances) write(s *step) (losses, error) {
 			out.loss = s.b.Add(out.loss, term)
 		}
 		// The gradient of |delta| is delta / |delta|, and 0 where delta is: such a sample is where it should be.
-		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(tiny))))
-		out.of = append(out.of, z)
-		out.cotangents = append(out.cotangents, s.like(cotangent, z))
+		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(minLength))))
+		out.tensors = append(out.tensors, z)
+		out.cotangents = append(out.cotangents, s.castLike(cotangent, z))
 	}
 	out.key = out.loss
 	return out, nil
 }
 
-// tiny is a length that counts as none: its square underflows.
-const tiny = 1e-30
+// minLength is a length that counts as none: its square underflows.
+const minLength = 1e-30

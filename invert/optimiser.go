@@ -7,35 +7,35 @@ import (
 )
 
 const (
-	adamBeta1 = 0.9
-	adamBeta2 = 0.999
-	adamTiny  = 1e-8
+	adamBeta1   = 0.9
+	adamBeta2   = 0.999
+	adamEpsilon = 1e-8
 )
 
-// move takes a step from x against a direction, which is the gradient with norm 1 or 0.
-func (s *step) move(direction onnx.Value, o Options) onnx.Value {
+// update takes a step from x against a direction, which is the gradient with norm 1 or 0.
+func (s *step) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {
-		return s.moveAdam(direction)
+		return s.updateAdam(direction)
 	}
 	if o.Ball.Norm == Linf {
 		direction = b.Sign(direction)
 	}
-	return b.Sub(s.x, b.Mul(direction, s.rate("length")))
+	return b.Sub(s.x, b.Mul(direction, s.addRate("length")))
 }
 
-// moveAdam is Adam (Kingma and Ba 2015, algorithm 1).
-func (s *step) moveAdam(g onnx.Value) onnx.Value {
+// updateAdam is Adam (Kingma and Ba 2015, algorithm 1).
+func (s *step) updateAdam(g onnx.Value) onnx.Value {
 	b := s.b
-	m, v := s.remember("mean", s.image...), s.remember("variance", s.image...)
+	m, v := s.addState("mean", s.image...), s.addState("variance", s.image...)
 	average := func(old, now onnx.Value, beta float32) onnx.Value {
 		return b.Add(b.Mul(old, b.Scalar(beta)), b.Mul(now, b.Scalar(1-beta)))
 	}
 	m, v = average(m, g, adamBeta1), average(v, b.Mul(g, g), adamBeta2)
-	s.next("mean", m)
-	s.next("variance", v)
-	root := b.Add(b.Sqrt(b.Mul(v, s.rate("correction"))), b.Scalar(adamTiny))
-	return b.Sub(s.x, b.Mul(b.Div(m, root), s.rate("length")))
+	s.setNext("mean", m)
+	s.setNext("variance", v)
+	root := b.Add(b.Sqrt(b.Mul(v, s.addRate("correction"))), b.Scalar(adamEpsilon))
+	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addRate("length")))
 }
 
 // rateAt is the value of a rate in a step, counted from 0.

@@ -18,10 +18,10 @@ const (
 
 // What the optimisers do where nothing is said.
 const (
-	PaperSteps    = 1000
-	PaperStepSize = 0.5
-	AdamSteps     = 150
-	AdamStepSize  = 0.01
+	paperSteps    = 1000
+	paperStepSize = 0.5
+	adamSteps     = 150
+	adamStepSize  = 0.01
 )
 
 // A Norm measures the distance between images.
@@ -51,16 +51,16 @@ type Options struct {
 	SaveEvery time.Duration
 }
 
-// Resolved fills in what is left out, and complains about what makes no sense.
-func (o Options) Resolved() (Options, error) {
+// WithDefaults fills in what is left out, and complains about what makes no sense.
+func (o Options) WithDefaults() (Options, error) {
 	if o.Optimiser == "" {
 		o.Optimiser = Paper
 	}
-	steps, size := PaperSteps, PaperStepSize
+	steps, size := paperSteps, paperStepSize
 	switch o.Optimiser {
 	case Paper:
 	case Adam:
-		steps, size = AdamSteps, AdamStepSize
+		steps, size = adamSteps, adamStepSize
 	default:
 		return o, fmt.Errorf("optimiser %q: it is %s or %s", o.Optimiser, Paper, Adam)
 	}

@@ -20,13 +20,13 @@ type run struct {
 	images  tensor.Tensor   // the best of the batches that are done
 	loss    []float32       // of those
 
-	batch, at int // the batch in hand and its step
-	saved     time.Time
+	batch, iteration int // the batch in hand and its step
+	saved            time.Time
 
 	// The tensors of the batch in hand; those of the state twice, read from one place and written to the other in turn.
-	state              [2][][]float32
-	rates, fixed, read [][]float32
-	lanes              []lane
+	state                            [2][][]float32
+	rateValues, targetRows, measured [][]float32
+	lanes                            []lane
 }
 
 // A lane is what one of the runs side by side reads and writes: its rows of the tensors, on either side.
@@ -56,14 +56,14 @@ func (r *run) run(ctx context.Context) error {
 	}
 	for ; r.batch < r.batches(); r.batch++ {
 		if !resumed {
-			r.begin()
+			r.initialise()
 		}
 		resumed = false
-		r.fill()
-		if err := r.descend(ctx); err != nil {
+		r.copyTargets()
+		if err := r.optimise(ctx); err != nil {
 			return errors.Join(err, r.save())
 		}
-		r.keep()
+		r.storeBatch()
 	}
 	return nil
 }
@@ -79,12 +79,12 @@ func (r *run) bind() error {
 		return list
 	}
 	r.state = [2][][]float32{rows(step.state), rows(step.state)}
-	r.fixed = rows(step.targets)
+	r.targetRows = rows(step.targets)
 	for _, p := range step.rates {
-		r.rates = append(r.rates, make([]float32, tensor.Size(p.shape))) // all lanes share them
+		r.rateValues = append(r.rateValues, make([]float32, tensor.Size(p.shape))) // all lanes share them
 	}
 	looks := []port{{"loss", []int{r.s.n, 1}}, {"slope", []int{r.s.n, 1}}}
-	r.read = rows(looks)
+	r.measured = rows(looks)
 	r.lanes = make([]lane, lanes)
 	for k := range r.lanes {
 		for side := range 2 {
@@ -95,17 +95,17 @@ func (r *run) bind() error {
 				}
 			}
 			note(step.state, r.state[side])
-			note(step.targets, r.fixed)
-			note(step.rates, r.rates)
+			note(step.targets, r.targetRows)
+			note(step.rates, r.rateValues)
 			for _, p := range r.s.inputs {
-				if err := r.present(&r.lanes[k].in[side], k, p, tensors[p.name]); err != nil {
+				if err := r.wrapRows(&r.lanes[k].in[side], k, p, tensors[p.name]); err != nil {
 					return err
 				}
 			}
 			note(step.state, r.state[1-side])
-			note(looks, r.read)
+			note(looks, r.measured)
 			for _, p := range slices.Concat(step.state, looks) {
-				if err := r.present(&r.lanes[k].out[side], k, p, tensors[p.name]); err != nil {
+				if err := r.wrapRows(&r.lanes[k].out[side], k, p, tensors[p.name]); err != nil {
 					return err
 				}
 			}
@@ -114,8 +114,8 @@ func (r *run) bind() error {
 	return nil
 }
 
-// present adds a lane's rows of a tensor to a list of what the engine reads or writes.
-func (r *run) present(list *[]*ort.Value, lane int, p port, data []float32) error {
+// wrapRows adds a lane's rows of a tensor to a list of what the engine reads or writes.
+func (r *run) wrapRows(list *[]*ort.Value, lane int, p port, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[lane*size : (lane+1)*size]
 	}
@@ -132,9 +132,9 @@ func (r *run) free() {
 	}
 }
 
-// begin puts the batch in hand at its start.
-func (r *run) begin() {
-	r.at = 0
+// initialise puts the batch in hand at its start.
+func (r *run) initialise() {
+	r.iteration = 0
 	for i, p := range r.s.step.state {
 		v := r.state[0][i]
 		switch p.name {
@@ -150,10 +150,10 @@ func (r *run) begin() {
 	}
 }
 
-// fill gives the engine the targets of the batch in hand.
-func (r *run) fill() {
+// copyTargets gives the engine the targets of the batch in hand.
+func (r *run) copyTargets() {
 	for i, t := range r.targets {
-		r.copyRows(r.fixed[i], t)
+		r.copyRows(r.targetRows[i], t)
 	}
 }
 
@@ -166,28 +166,28 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// descend takes the steps that are left, and looks at the image that the last one led to.
-func (r *run) descend(ctx context.Context) error {
+// optimise takes the steps that are left, and looks at the image that the last one led to.
+func (r *run) optimise(ctx context.Context) error {
 	o := r.s.options
 	from, to := r.rows()
-	for ; r.at <= o.Steps; r.at++ {
+	for ; r.iteration <= o.Steps; r.iteration++ {
 		for i, p := range r.s.step.rates {
-			r.rates[i][0] = o.rateAt(p.name, r.at)
+			r.rateValues[i][0] = o.rateAt(p.name, r.iteration)
 		}
-		side := r.at % 2
-		if err := r.step(ctx, side); err != nil {
+		side := r.iteration % 2
+		if err := r.runLanes(ctx, side); err != nil {
 			return err
 		}
-		if r.at == 0 {
-			if err := r.checkSlope(to - from); err != nil {
+		if r.iteration == 0 {
+			if err := r.checkGradient(to - from); err != nil {
 				return err
 			}
 		}
 		r.report(1 - side)
-		if r.at < o.Steps && time.Since(r.saved) > o.SaveEvery {
-			r.at++
+		if r.iteration < o.Steps && time.Since(r.saved) > o.SaveEvery {
+			r.iteration++
 			err := r.save()
-			r.at--
+			r.iteration--
 			if err != nil {
 				return err
 			}
@@ -196,8 +196,8 @@ func (r *run) descend(ctx context.Context) error {
 	return nil
 }
 
-// step runs the lanes side by side.
-func (r *run) step(ctx context.Context, side int) error {
+// runLanes runs the lanes side by side.
+func (r *run) runLanes(ctx context.Context, side int) error {
 	errs := make([]error, len(r.lanes))
 	var wait sync.WaitGroup
 	for k := range r.lanes[1:] {
@@ -213,9 +213,9 @@ func (r *run) step(ctx context.Context, side int) error {
 	return nil
 }
 
-// checkSlope complains where not one of the first samples has a gradient.
-func (r *run) checkSlope(n int) error {
-	for _, v := range r.read[1][:n] {
+// checkGradient complains where not one of the first samples has a gradient.
+func (r *run) checkGradient(n int) error {
+	for _, v := range r.measured[1][:n] {
 		if v != 0 {
 			return nil
 		}
@@ -227,7 +227,7 @@ func (r *run) checkSlope(n int) error {
 	if r.s.options.Ball != (Ball{}) {
 		targets = targets[1:]
 	}
-	return r.s.objective.idle(r.read[0][:n], targets)
+	return r.s.objective.checkGradient(r.measured[0][:n], targets)
 }
 
 // report tells how far the search has come; side is where the engine wrote.
@@ -237,9 +237,9 @@ func (r *run) report(side int) {
 	}
 	from, to := r.rows()
 	each := int64(r.s.options.Steps + 1)
-	p := Progress{Done: int64(from)*each + int64(r.at+1)*int64(to-from), Total: int64(r.samples()) * each}
+	p := Progress{Done: int64(from)*each + int64(r.iteration+1)*int64(to-from), Total: int64(r.samples()) * each}
 	finite := 0
-	for _, v := range r.tensorOf("key", side)[:to-from] {
+	for _, v := range r.stateTensor("key", side)[:to-from] {
 		if v-v == 0 {
 			p.Loss += float64(v)
 			finite++
@@ -249,8 +249,8 @@ func (r *run) report(side int) {
 	r.p.Progress(p)
 }
 
-// tensorOf is a tensor of the state.
-func (r *run) tensorOf(name string, side int) []float32 {
+// stateTensor is a tensor of the state.
+func (r *run) stateTensor(name string, side int) []float32 {
 	for i, p := range r.s.step.state {
 		if p.name == name {
 			return r.state[side][i]
@@ -259,24 +259,24 @@ func (r *run) tensorOf(name string, side int) []float32 {
 	return nil
 }
 
-// keep takes over what a batch has found. The last loss and slope tell the samples that ran into NaN or infinity: there
+// storeBatch takes over what a batch has found. The last loss and slope tell the samples that ran into NaN or infinity: there
 // they stay as they are.
-func (r *run) keep() {
+func (r *run) storeBatch() {
 	from, to := r.rows()
 	side := (r.s.options.Steps + 1) % 2
-	copy(r.images.Slice(from, to).Data, r.tensorOf("best", side))
-	copy(r.loss[from:to], r.tensorOf("key", side))
+	copy(r.images.Slice(from, to).Data, r.stateTensor("best", side))
+	copy(r.loss[from:to], r.stateTensor("key", side))
 	for i := from; i < to; i++ {
-		last := r.read[0][i-from] + r.read[1][i-from]
+		last := r.measured[0][i-from] + r.measured[1][i-from]
 		if last-last != 0 {
 			r.loss[i] = float32(math.NaN())
 		}
 	}
-	r.at = 0
+	r.iteration = 0
 }
 
-func (r *run) found() *Found {
-	f := &Found{Images: r.images, Loss: make([]float64, len(r.loss))}
+func (r *run) result() *Result {
+	f := &Result{Images: r.images, Loss: make([]float64, len(r.loss))}
 	for i, v := range r.loss {
 		f.Loss[i] = float64(v)
 		if v != v {

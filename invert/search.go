@@ -42,8 +42,8 @@ type Progress struct {
 	Loss        float64 // mean over the samples in hand of the best so far
 }
 
-// Found is what a search has found.
-type Found struct {
+// Result is what a search has found.
+type Result struct {
 	Images  tensor.Tensor // n x c x h x w: the best image of each sample
 	Loss    []float64     // of that image; NaN for samples that were dropped
 	Dropped []int         // samples whose loss or gradient became NaN or infinite: their images mean nothing
@@ -62,7 +62,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
 	}
-	o, err := o.Resolved()
+	o, err := o.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +89,14 @@ func (s *Search) Close() error {
 }
 
 const (
-	mostActivations = 512 << 20
-	mostSamples     = 32
+	maxActivationBytes = 512 << 20
+	maxBatch           = 32
 )
 
-// sizes are the samples of a run of the engine, and the runs side by side, where there are samples in all. A run on one
+// batchSize are the samples of a run of the engine, and the runs side by side, where there are samples in all. A run on one
 // core beside another wastes less of the cores than one run on all: operators are short. The rows that fill up the last
 // runs are kept few.
-func (s *Search) sizes(samples int) (n, lanes int) {
+func (s *Search) batchSize(samples int) (n, lanes int) {
 	lanes = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
 		if b := m.Batch(); b > 0 {
@@ -109,7 +109,7 @@ func (s *Search) sizes(samples int) (n, lanes int) {
 		for _, m := range s.objective.models() {
 			each += m.ActivationBytes()
 		}
-		most = int(min(mostSamples, max(1, mostActivations/max(1, 2*each))))
+		most = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*each))))
 	}
 	lanes = min(lanes, most)
 	least := (samples + most - 1) / most // rounds of runs
@@ -154,26 +154,26 @@ func (s *Search) open(n, lanes int) error {
 func (s *Search) batch() int { return s.n * s.lanes }
 
 // Run searches. It returns within a second of the context's end, with the context's error, having saved the checkpoint.
-func (s *Search) Run(ctx context.Context, p Problem) (*Found, error) {
+func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	if err := s.check(p); err != nil {
 		return nil, fmt.Errorf("searching: %w", err)
 	}
 	targets, err := s.targets(ctx, p)
 	if err == nil {
-		err = s.open(s.sizes(p.Images.Shape[0]))
+		err = s.open(s.batchSize(p.Images.Shape[0]))
 	}
 	if err != nil {
-		return nil, s.explain(ctx, err)
+		return nil, s.wrapError(ctx, err)
 	}
 	r := newRun(s, p, targets)
 	defer r.free()
 	if err := r.run(ctx); err != nil {
-		return nil, s.explain(ctx, err)
+		return nil, s.wrapError(ctx, err)
 	}
-	return r.found(), nil
+	return r.result(), nil
 }
 
-func (s *Search) explain(ctx context.Context, err error) error {
+func (s *Search) wrapError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ctx.Err()
 	}

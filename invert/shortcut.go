@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A shortcut takes every so manieth place of a feature map and puts channels of zeros around its own: the shortcut without
+// A stridedShortcut takes every so manieth place of a feature map and puts channels of zeros around its own: the shortcut without
 // weights of He et al. (2016), option A. It is also a convolution with one tap, whose kernel is an identity matrix among zeros.
-type shortcut struct {
+type stridedShortcut struct {
 	x             onnx.Value
 	strides       []int // height, width
 	before, after int   // channels of zeros
@@ -22,10 +22,10 @@ type shortcut struct {
 // before and after, forwards and backwards, and in every sum that follows; a convolution does not.
 func (s *step) writeShortcuts() {
 	b := s.b
-	g := graph{static: infer.Analyze(b.Snapshot()), makers: map[string]*pb.NodeProto{}}
+	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
 	for _, n := range b.Nodes() {
 		for _, out := range n.Output {
-			g.makers[out] = n
+			g.producers[out] = n
 		}
 	}
 	b.Replace("Pad", func(n *pb.NodeProto) []onnx.Value {
@@ -41,17 +41,17 @@ func (s *step) writeShortcuts() {
 	})
 }
 
-// A graph is what can be told of tensors before it runs.
-type graph struct {
-	static *infer.Info
-	makers map[string]*pb.NodeProto
+// A graphInfo is what can be told of tensors before it runs.
+type graphInfo struct {
+	static    *infer.Info
+	producers map[string]*pb.NodeProto
 }
 
 // shortcutOf recognises a Pad of channels after one Slice or more.
-func (g *graph) shortcutOf(n *pb.NodeProto) (shortcut, bool) {
-	c := shortcut{strides: []int{1, 1}}
+func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
+	c := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1)
-	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || reads(n, 3) || reads(n, 2) && !g.zero(n.Input[2]) {
+	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || hasInput(n, 3) || hasInput(n, 2) && !g.zero(n.Input[2]) {
 		return c, false
 	}
 	c.before, c.after = pads[1], pads[5]
@@ -60,25 +60,25 @@ func (g *graph) shortcutOf(n *pb.NodeProto) (shortcut, bool) {
 		return c, false
 	}
 	x := n.Input[0]
-	for g.makers[x].GetOpType() == "Slice" {
-		if !g.thins(g.makers[x], c.strides) {
+	for g.producers[x].GetOpType() == "Slice" {
+		if !g.strideOf(g.producers[x], c.strides) {
 			return c, false
 		}
-		x = g.makers[x].Input[0]
+		x = g.producers[x].Input[0]
 	}
 	shape := g.static.Shape(x)
 	if len(shape) != 4 || g.static.Type(x) != onnx.Float || slices.Max(c.strides) == 1 {
 		return c, false
 	}
 	c.x, c.channels = onnx.Value(x), shape[1]
-	return c, c.channels > 0 && c.channels+c.before+c.after <= mostShortcut
+	return c, c.channels > 0 && c.channels+c.before+c.after <= maxShortcutChannels
 }
 
-// mostShortcut bounds the channels of a shortcut: the product with its kernel costs their square.
-const mostShortcut = 1024
+// maxShortcutChannels bounds the channels of a shortcut: the product with its kernel costs their square.
+const maxShortcutChannels = 1024
 
-// thins reports whether a Slice takes every so manieth place of height or width, and multiplies the strides by it.
-func (g *graph) thins(n *pb.NodeProto, strides []int) bool {
+// strideOf reports whether a Slice takes every so manieth place of height or width, and multiplies the strides by it.
+func (g *graphInfo) strideOf(n *pb.NodeProto, strides []int) bool {
 	starts, okStarts := g.ints(n, 1)
 	ends, okEnds := g.ints(n, 2)
 	axes, okAxes := g.ints(n, 3)
@@ -100,17 +100,17 @@ func (g *graph) thins(n *pb.NodeProto, strides []int) bool {
 }
 
 // ints are the integers of a node's i-th input, where they are known.
-func (g *graph) ints(n *pb.NodeProto, i int) ([]int, bool) {
-	if !reads(n, i) {
+func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
+	if !hasInput(n, i) {
 		return nil, false
 	}
 	list, ok := g.static.Ints(n.Input[i])
 	return slices.Clone(list), ok
 }
 
-func (g *graph) zero(name string) bool {
+func (g *graphInfo) zero(name string) bool {
 	v, ok := g.static.Values(name)
 	return ok && len(v) == 1 && v[0] == 0
 }
 
-func reads(n *pb.NodeProto, i int) bool { return i < len(n.Input) && n.Input[i] != "" }
+func hasInput(n *pb.NodeProto, i int) bool { return i < len(n.Input) && n.Input[i] != "" }

@@ -5,28 +5,31 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Kind of start is where a search begins.
-type Kind string
+// A StartKind of start is where a search begins.
+type StartKind string
 
 const (
-	Noise    Kind = "noise"    // uniform integers 0 to 255, divided by 255, for each pixel: the paper's footnote 1
-	Normal   Kind = "normal"   // N(0, 1): the authors' code. Values outside [0, 1] are clipped by the first step
-	White    Kind = "white"    // all 1
-	Black    Kind = "black"    // all 0
-	OneNoise Kind = "one"      // one image of Noise for all samples
-	Shuffled Kind = "shuffled" // the images themselves, each where another was
-	Near     Kind = "near"     // the image plus N(0, 1/255): for controversial stimuli. At the image itself the gradient is 0/0
+	Noise    StartKind = "noise"    // uniform integers 0 to 255, divided by 255, for each pixel: the paper's footnote 1
+	Normal   StartKind = "normal"   // N(0, 1): the authors' code. Values outside [0, 1] are clipped by the first step
+	White    StartKind = "white"    // all 1
+	Black    StartKind = "black"    // all 0
+	OneNoise StartKind = "one"      // one image of Noise for all samples
+	Shuffled StartKind = "shuffled" // the images themselves, each where another was
+	Near     StartKind = "near"     // the image plus N(0, 1/255): for controversial stimuli. At the image itself the gradient is 0/0
 )
 
-// Kinds are all kinds of start.
-func Kinds() []Kind { return []Kind{Noise, Normal, White, Black, OneNoise, Shuffled, Near} }
+// StartKinds are all kinds of start.
+func StartKinds() []StartKind {
+	return []StartKind{Noise, Normal, White, Black, OneNoise, Shuffled, Near}
+}
 
 // Start returns where to begin for images x, n x c x h x w. draw gives the generator of a sample, by its place; it is called
 // with -1 for what concerns all of them.
-func Start(kind Kind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
+func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
 	start := tensor.New(x.Shape...)
 	if len(x.Shape) != 4 {
 		return start, fmt.Errorf("starting: images have the shape n x c x h x w, not %v", x.Shape)
@@ -65,32 +68,19 @@ func Start(kind Kind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tens
 			copy(start.At(k).Data, one)
 		}
 	case Shuffled:
-		for k, from := range derangement(n, draw(-1)) {
+		for k, from := range resample.Cycle(draw(-1), n) {
 			copy(start.At(k).Data, x.At(from).Data)
 		}
 	default:
-		return start, fmt.Errorf("start %q: it is one of %v", kind, Kinds())
+		return start, fmt.Errorf("start %q: it is one of %v", kind, StartKinds())
 	}
 	return start, nil
 }
 
 func grey(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }
 
-// derangement is a permutation that leaves nothing in place (but for n = 1), uniform among the cyclic ones (Sattolo 1986).
-func derangement(n int, r *rand.Rand) []int {
-	p := make([]int, n)
-	for i := range p {
-		p[i] = i
-	}
-	for i := n - 1; i > 0; i-- {
-		k := r.IntN(i)
-		p[i], p[k] = p[k], p[i]
-	}
-	return p
-}
-
-// InBall returns an image drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].
-func (b Ball) InBall(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
+// Draw returns an image drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].
+func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	y := tensor.New(x.Shape...)
 	shift := make([]float64, len(x.Data))
 	switch b.Norm {

@@ -13,7 +13,7 @@ import (
 
 func draw(i int) *rand.Rand { return seed.Rand(3, "start", i) }
 
-func start(t *testing.T, kind invert.Kind, x tensor.Tensor) tensor.Tensor {
+func start(t *testing.T, kind invert.StartKind, x tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	s, err := invert.Start(kind, x, draw)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestStarts(t *testing.T) {
 	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
 		t.Error("a matrix of images is no error")
 	}
-	for _, kind := range invert.Kinds() {
+	for _, kind := range invert.StartKinds() {
 		start(t, kind, tensor.New(0, 1, 2, 2))
 	}
 }
@@ -85,7 +85,7 @@ func TestStarts(t *testing.T) {
 func TestStartOfASampleStandsAlone(t *testing.T) {
 	t.Parallel()
 	x := random(seed.Rand(1), 3, 1, 4, 4)
-	for _, kind := range []invert.Kind{invert.Noise, invert.Normal, invert.Near} {
+	for _, kind := range []invert.StartKind{invert.Noise, invert.Normal, invert.Near} {
 		all, first := start(t, kind, x), start(t, kind, x.Slice(0, 1))
 		if !slices.Equal(all.At(0).Data, first.At(0).Data) || slices.Equal(all.At(0).Data, all.At(1).Data) {
 			t.Errorf("%s: the first start depends on the others, or equals them", kind)

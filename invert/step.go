@@ -52,26 +52,26 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 		opset = max(opset, m.Opset())
 	}
 	s := &step{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
-	s.x = s.remember("x", s.image...)
-	best, key := s.remember("best", s.image...), s.remember("key", 1)
+	s.x = s.addState("x", s.image...)
+	best, key := s.addState("best", s.image...), s.addState("key", 1)
 	if o.Ball != (Ball{}) {
-		s.target(centre, s.image...)
+		s.addTarget(centre, s.image...)
 	}
 	l, err := objective.write(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.writeShortcuts()
-	gradients, err := grad.Pullback(s.b, l.of, l.cotangents, s.x)
+	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
 	}
 	direction, slope := s.normalise(gradients[0])
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
 	better := s.b.Op("And", nil, finite, s.b.Op("Less", nil, l.key, key))
-	s.next("best", s.b.Where(s.perImage(better), s.x, best))
-	s.next("key", s.b.Where(better, l.key, key))
-	s.next("x", s.b.Where(s.perImage(finite), s.inBounds(s.move(direction, o), o.Ball), s.x))
+	s.setNext("best", s.b.Where(s.perImage(better), s.x, best))
+	s.setNext("key", s.b.Where(better, l.key, key))
+	s.setNext("x", s.b.Where(s.perImage(finite), s.project(s.update(direction, o), o.Ball), s.x))
 	s.b.Output(prefix+"loss", l.loss)
 	s.b.Output(prefix+"slope", slope)
 	graph, err := s.b.Model()
@@ -89,38 +89,38 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 // minOpset is the operator set that brought Where.
 const minOpset = 9
 
-// remember declares a tensor of the state, n x shape.
-func (s *step) remember(name string, shape ...int) onnx.Value {
+// addState declares a tensor of the state, n x shape.
+func (s *step) addState(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.state = append(s.state, port{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// next says what a tensor of the state becomes.
-func (s *step) next(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
+// setNext says what a tensor of the state becomes.
+func (s *step) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
 
-// target declares an input that stays the same, n x shape.
-func (s *step) target(name string, shape ...int) onnx.Value {
+// addTarget declares an input that stays the same, n x shape.
+func (s *step) addTarget(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.targets = append(s.targets, port{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// rate declares a number that changes from step to step.
-func (s *step) rate(name string) onnx.Value {
+// addRate declares a number that changes from step to step.
+func (s *step) addRate(name string) onnx.Value {
 	s.rates = append(s.rates, port{name, []int{1}})
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// graft adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of; the others see
+// include adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of; the others see
 // images of the first one's size resized to theirs.
-func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
+func (s *step) include(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
 		b = b.Scope(fmt.Sprintf("model %d", len(s.models)+1))
 	}
 	s.models = append(s.models, m)
-	x, err := s.framed(m)
+	x, err := s.modelInput(m)
 	if err != nil {
 		return "", fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
 	}
@@ -131,8 +131,8 @@ func (s *step) graft(m *model.Model, tensor string) (onnx.Value, error) {
 	return values[0], nil
 }
 
-// like gives v the type and the shape of z, of which it is the cotangent.
-func (s *step) like(v, z onnx.Value) onnx.Value {
+// castLike gives v the type and the shape of z, of which it is the cotangent.
+func (s *step) castLike(v, z onnx.Value) onnx.Value {
 	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
 	}
@@ -151,23 +151,23 @@ func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	b := s.b
 	flat := b.Reshape(g, s.n, -1)
 	largest := b.ReduceMax(b.Abs(flat), true, 1)
-	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(smallest)))
+	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(minNormal)))
 	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // 0, or at least 1
 	unit := b.Div(scaled, b.Op("Max", nil, length, b.Scalar(1)))
 	return b.Reshape(unit, append([]int{s.n}, s.image...)...), b.Mul(length, largest)
 }
 
-// smallest is the smallest normal float32, about.
-const smallest = 2e-38
+// minNormal is the smallest normal float32, about.
+const minNormal = 2e-38
 
 // finite tells numbers from NaN and infinities.
 func (s *step) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// inBounds projects images to the ball around the centre and to [0, 1]. The centre being an image, clipping does not lead
+// project projects images to the ball around the centre and to [0, 1]. The centre being an image, clipping does not lead
 // out of the ball.
-func (s *step) inBounds(x onnx.Value, ball Ball) onnx.Value {
+func (s *step) project(x onnx.Value, ball Ball) onnx.Value {
 	b := s.b
 	around, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
 	switch ball.Norm {

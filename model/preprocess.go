@@ -150,7 +150,7 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 		if p.Order == "bgr" {
 			from = channels - 1 - c
 		}
-		mean, std := channelValue(p.Mean, c, 0), channelValue(p.Std, c, 1)
+		mean, std := ChannelValue(p.Mean, c, 0), ChannelValue(p.Std, c, 1)
 		in, out := src.Data[from*n:(from+1)*n], dst[c*n:(c+1)*n]
 		if low == 0 && high == 1 {
 			for i, v := range in {
@@ -164,8 +164,8 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// channelValue is the value for channel c of a list with one value for each, one for all, or none.
-func channelValue(v []float32, c int, none float32) float32 {
+// ChannelValue is the value for channel c of a list with one value for each, one for all, or none.
+func ChannelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
 		return none
@@ -215,8 +215,8 @@ func (p Preprocess) AudioScale() (scale, shift float32) {
 	if p.Range != [2]float32{} {
 		low, high = p.Range[0], p.Range[1]
 	}
-	std := channelValue(p.Std, 0, 1)
-	return (high - low) / 2 / std, ((high+low)/2 - channelValue(p.Mean, 0, 0)) / std
+	std := ChannelValue(p.Std, 0, 1)
+	return (high - low) / 2 / std, ((high+low)/2 - ChannelValue(p.Mean, 0, 0)) / std
 }
 
 // normaliseAudio is Normalise for a waveform.

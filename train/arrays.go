@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Arrays are samples in memory: the same rows of every array belong together.
+// Arrays is a Source of samples in memory. Row i of every array belongs to sample i.
 type Arrays struct {
 	Inputs  []tensor.Tensor // n x ...
 	Target  tensor.Tensor   // n x ..., or empty
@@ -24,18 +24,18 @@ func (a *Arrays) Len() int {
 }
 
 // Batch implements Source.
-func (a *Arrays) Batch(_ context.Context, places []int) (Batch, error) {
+func (a *Arrays) Batch(_ context.Context, indices []int) (Batch, error) {
 	if len(a.batch.Inputs) != len(a.Inputs) {
 		a.batch.Inputs = make([]tensor.Tensor, len(a.Inputs))
 	}
 	for i, x := range a.Inputs {
-		a.batch.Inputs[i] = rows(a.batch.Inputs[i], x, places)
+		a.batch.Inputs[i] = rows(a.batch.Inputs[i], x, indices)
 	}
 	if a.Target.Rank() > 0 {
-		a.batch.Target = rows(a.batch.Target, a.Target, places)
+		a.batch.Target = rows(a.batch.Target, a.Target, indices)
 	}
 	a.batch.Classes = a.batch.Classes[:0]
-	for _, p := range places {
+	for _, p := range indices {
 		if a.Classes != nil {
 			a.batch.Classes = append(a.batch.Classes, a.Classes[p])
 		}
@@ -43,15 +43,15 @@ func (a *Arrays) Batch(_ context.Context, places []int) (Batch, error) {
 	return a.batch, nil
 }
 
-// rows gathers rows of x into dst, whose memory it takes again where that is large enough.
-func rows(dst, x tensor.Tensor, places []int) tensor.Tensor {
+// rows gathers rows of x. It uses the memory of dst if that is large enough.
+func rows(dst, x tensor.Tensor, indices []int) tensor.Tensor {
 	width := tensor.Size(x.Shape[1:])
-	if cap(dst.Data) < width*len(places) {
-		dst.Data = make([]float32, width*len(places))
+	if cap(dst.Data) < width*len(indices) {
+		dst.Data = make([]float32, width*len(indices))
 	}
-	dst.Data = dst.Data[:width*len(places)]
-	dst.Shape = append([]int{len(places)}, x.Shape[1:]...)
-	for i, p := range places {
+	dst.Data = dst.Data[:width*len(indices)]
+	dst.Shape = append([]int{len(indices)}, x.Shape[1:]...)
+	for i, p := range indices {
 		copy(dst.Data[i*width:], x.Data[p*width:][:width])
 	}
 	return dst

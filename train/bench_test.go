@@ -12,18 +12,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkProbe is an epoch of the regression probe of docs/results/performance.md, 768-512-256-1 in batches of 32.
+// BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP of
+// sizes 768, 512, 256 and 1 in batches of 32.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
-		for _, together := range []int{1, 8} {
-			b.Run(fmt.Sprintf("spin=%v/together=%d", spin, together), func(b *testing.B) {
+		for _, perRun := range []int{1, 8} {
+			b.Run(fmt.Sprintf("spin=%v/stepsPerRun=%d", spin, perRun), func(b *testing.B) {
 				const n = 2048
 				m, err := MLP(1, 768, 512, 256, 1)
 				if err != nil {
 					b.Fatal(err)
 				}
 				tr, err := New(orttest.Load(b), Spec{Model: m, Loss: SquaredError, Optimiser: Adam{Rate: 1e-3, WeightDecay: 1e-3},
-					Together: together, Engine: ort.Options{Spin: spin}})
+					StepsPerRun: perRun, Engine: ort.Options{Spin: spin}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -37,7 +38,7 @@ func BenchmarkProbe(b *testing.B) {
 				data := &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
 				before := machine.CPUTime()
 				for b.Loop() {
-					if _, err := tr.Fit(b.Context(), data, nil, Fitting{Epochs: 1}); err != nil {
+					if _, err := tr.Fit(b.Context(), data, nil, FitOptions{Epochs: 1}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -48,8 +49,9 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// BenchmarkSGD is a step of SGD with momentum and decay on the ResNet-18 for CIFAR of docs/results/performance.md, batch 32; and on the
-// network of studies/training/cifar.yaml, batch 64.
+// BenchmarkSGD measures a step of SGD with momentum and weight decay, on the ResNet-18 for CIFAR of
+// docs/results/performance.md with batches of 32, and on the network of studies/training/cifar.yaml
+// with batches of 64.
 func BenchmarkSGD(b *testing.B) {
 	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: 2, Seed: 1}
 	plain := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}
@@ -82,7 +84,7 @@ func BenchmarkSGD(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			step() // the first makes the buffers
+			step() // the first step allocates the buffers
 			before := machine.CPUTime()
 			for b.Loop() {
 				step()

@@ -15,12 +15,12 @@ const (
 	stateVersion = 3
 )
 
-// save keeps what the next epoch starts from.
-func (r *fit) save() error {
+// save saves the state before the next epoch.
+func (r *fitter) save() error {
 	if r.Checkpoint == nil {
 		return nil
 	}
-	if s, ok := r.Checkpoint.(Sparing); ok && !s.Due() {
+	if c, ok := r.Checkpoint.(interface{ Due() bool }); ok && !c.Due() {
 		return nil
 	}
 	if err := r.Checkpoint.Save(r.write); err != nil {
@@ -29,7 +29,8 @@ func (r *fit) save() error {
 	return nil
 }
 
-func (r *fit) write(to io.Writer) error {
+// write writes the state to a checkpoint.
+func (r *fitter) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Int(r.train.Len())
 	w.Int(r.Batch)
@@ -40,13 +41,13 @@ func (r *fit) write(to io.Writer) error {
 		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Objective, e.Rate, e.Seconds} {
 			w.Float(v)
 		}
-		w.Bool(e.TakenBack)
+		w.Bool(e.RolledBack)
 		w.Int(e.Best)
 	}
 	w.Int(r.t.done)
-	w.Int(r.t.undone)
-	w.Float(r.t.scale)
-	for i, s := range r.t.program.slots() {
+	w.Int(r.t.rolledBack)
+	w.Float(r.t.rateScale)
+	for i, s := range r.t.program.stateTensors() {
 		w.String(s.name)
 		w.Ints(s.shape)
 		w.Float32s(ort.Data[float32](r.t.state[0][i]))
@@ -57,9 +58,9 @@ func (r *fit) write(to io.Writer) error {
 	return w.Close()
 }
 
-// restore goes on from a checkpoint of the same training; one of another is an error, since what it would be worth
-// nobody could tell.
-func (r *fit) restore() error {
+// restore continues from a checkpoint of the same training. A checkpoint of another training is an
+// error.
+func (r *fitter) restore() error {
 	if r.Checkpoint == nil {
 		return nil
 	}
@@ -69,12 +70,13 @@ func (r *fit) restore() error {
 		raw.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("training: going on from a checkpoint: %w", err)
+		return fmt.Errorf("training: resuming from a checkpoint: %w", err)
 	}
 	return nil
 }
 
-func (r *fit) read(raw io.Reader) error {
+// read reads the state from a checkpoint.
+func (r *fitter) read(raw io.Reader) error {
 	in, err := state.Open(raw, stateKind, stateVersion)
 	if err != nil {
 		return err
@@ -91,10 +93,10 @@ func (r *fit) read(raw io.Reader) error {
 		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Objective, &e.Rate, &e.Seconds} {
 			*v = in.Float()
 		}
-		e.TakenBack = in.Bool()
+		e.RolledBack = in.Bool()
 		e.Best = in.Int()
 		if e.Best < 1 || e.Best > e.Number {
-			return fmt.Errorf("epoch %d of it names epoch %d as the best", e.Number, e.Best)
+			return fmt.Errorf("its epoch %d names epoch %d as the best", e.Number, e.Best)
 		}
 		epochs = append(epochs, e)
 		if len(epochs) > r.Epochs {
@@ -102,12 +104,12 @@ func (r *fit) read(raw io.Reader) error {
 		}
 	}
 	done, undone, scale := in.Int(), in.Int(), in.Float()
-	slots := r.t.program.slots()
+	slots := r.t.program.stateTensors()
 	values := make([][]float32, len(slots))
 	for i, s := range slots {
 		name, shape := in.String(), in.Ints()
 		if name != s.name || !slices.Equal(shape, s.shape) {
-			return fmt.Errorf("it is of another network: %q of shape %v stands where %q of %v should", name, shape, s.name, s.shape)
+			return fmt.Errorf("it is of another network: it has %q of shape %v in place of %q of shape %v", name, shape, s.name, s.shape)
 		}
 		values[i] = make([]float32, len(ort.Data[float32](r.t.state[0][i])))
 		in.Float32sInto(values[i])
@@ -123,9 +125,9 @@ func (r *fit) read(raw io.Reader) error {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
 	r.epochs, r.best = epochs, best
-	r.t.done, r.t.undone, r.t.scale = done, undone, scale
+	r.t.done, r.t.rolledBack, r.t.rateScale = done, undone, scale
 	if r.Resumed != nil {
-		r.Resumed(epochs)
+		return r.Resumed(epochs)
 	}
 	return nil
 }

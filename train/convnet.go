@@ -7,29 +7,33 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A ConvNet is a plain convolutional network: stages of convolutions over 3 places along each axis, each with
-// BatchNormalization and ReLU; from the second stage on the first convolution halves every axis. Then the mean over space, Dropout and
-// a linear layer. It takes images (c x h x w), spectrograms (1 x bands x frames) and signals (c x n) alike.
+// A ConvNet is a plain convolutional network. Each of its stages is a number of convolutions with
+// kernels of 3 positions along each axis, each followed by BatchNormalization and ReLU. In every
+// stage but the first the first convolution has stride 2. Global average pooling, Dropout and a
+// linear layer follow. It takes images (c x h x w), spectrograms (1 x bands x frames) and signals
+// (c x n).
 type ConvNet struct {
-	Shape   []int // of a sample: channels, and one to three axes of space
+	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
 	Widths  []int // channels of each stage
 	Depth   int   // convolutions in each stage; 0: 2
-	// Halve lets the first stage halve the axes too, which makes the network four times as fast on images.
+	// Halve gives the first stage stride 2 too, which makes the network four times as fast on
+	// images.
 	Halve   bool
 	Dropout float64 // before the linear layer
 	Seed    uint64  // of the weights
 }
 
-// Build draws the weights. The input is "x", batch x Shape, the output "y", batch x Classes; weights are named by their layers:
-// "stage1.conv1.weight", "stage1.norm1.scale", "linear.weight", ...
+// Build returns the network with random weights. Its input is "x", batch x Shape, and its output
+// "y", batch x Classes. Weights are named after their layers: "stage1.conv1.weight",
+// "stage1.norm1.scale", "linear.weight" and so on.
 func (n ConvNet) Build() (*onnx.Model, error) {
 	if n.Depth == 0 {
 		n.Depth = 2
 	}
 	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
 	if err == nil && (len(n.Widths) == 0 || slices.Min(n.Widths) < 1 || n.Depth < 1) {
-		err = fmt.Errorf("stages of %v channels with %d convolutions each: there is one at least, of one channel at least", n.Widths, n.Depth)
+		err = fmt.Errorf("stages of %v channels with %d convolutions each: at least one stage, channel and convolution is needed", n.Widths, n.Depth)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("building a convolutional network: %w", err)
@@ -46,5 +50,5 @@ func (n ConvNet) Build() (*onnx.Model, error) {
 			width = out
 		}
 	}
-	return l.end(l.dropout(l.pool(x), n.Dropout), width, n.Classes)
+	return l.finish(l.dropout(l.pool(x), n.Dropout), width, n.Classes)
 }

@@ -1,7 +1,8 @@
-// Package train trains networks: forward pass, loss, gradients and the optimiser's update are one ONNX graph, which the engine
-// executes once for a step.
+// Package train trains ONNX models by gradient descent. The forward pass, the loss, the gradients
+// and the optimiser's update are one graph, which ONNX Runtime executes once for each step.
 //
-// What is trained is any ONNX model whose weights are named initializers. A Spec says with which loss and optimiser:
+// Any ONNX model can be trained whose weights are named initializers. A Spec names the loss and the
+// optimiser:
 //
 //	t, err := train.New(rt, train.Spec{
 //		Model:     network,              // x: batch x 768 -> y: batch x 1
@@ -10,21 +11,26 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, ConvNet and ResNet build networks to start from. With TrainingMode their BatchNormalization goes by the batch and their
-// Dropout drops, as in PyTorch's train(); without it the normalisation of a network that was trained already stays frozen.
+// MLP, FlattenedMLP, ConvNet and ResNet build networks with random weights. With Spec.TrainingMode
+// BatchNormalization uses the statistics of the batch and Dropout is active, as in PyTorch's
+// train(). Without it both are frozen.
 //
-// Fit does so for epochs over data, in memory (Arrays) or streamed from a data set with transformations as augmentation (Stream), with a validation set, early stopping and checkpoints; Model returns the network with
-// what its weights have become.
+// Fit trains for several epochs, with validation samples, early stopping and checkpoints. Its
+// samples are in memory (Arrays), or read from a data set and augmented while training runs
+// (Stream). Model returns the network with its trained weights.
 //
-// The update of a parameter p by its gradient g, with rate a in step t = 1, 2, ..., is for SGD
+// SGD updates a parameter p with gradient g in step t = 1, 2, ... at the learning rate a by
 //
-//	g <- g + decay p;  v <- momentum v + g;  p <- p - a v            (or p - a (g + momentum v) by Nesterov)
+//	g <- g + decay p;  v <- momentum v + g;  p <- p - a v            (Nesterov: p - a (g + momentum v)).
 //
-// and for Adam (Kingma and Ba 2015, algorithm 1) with coupled decay as PyTorch has it,
+// Adam (Kingma and Ba 2015, algorithm 1), with weight decay coupled as in PyTorch, is
 //
 //	g <- g + decay p;  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
-//	p <- p - a (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+//	p <- p - a (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
 //
-// and for AdamW (Loshchilov and Hutter 2019) with decay apart, p <- (1 - a decay) p before a step without it.
-// Parameters and the optimiser's memory stay in buffers that the engine reads and writes in place, two of each in turn.
+// AdamW (Loshchilov and Hutter 2019) decouples the decay: p <- (1 - a decay) p, followed by a step
+// of Adam without decay.
+//
+// Parameters and the optimiser's state are held in two sets of buffers. A step reads one set and
+// writes the other.
 package train

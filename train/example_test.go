@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A network of one linear layer learns y = 2 a - b from 64 samples.
+// This example trains one linear layer on 64 samples of y = 2 a - b.
 func Example() {
 	library, _, err := ort.Find("")
 	if err != nil {

@@ -7,35 +7,38 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Source holds samples to learn from.
+// A Source holds samples to train on.
 type Source interface {
 	Len() int
-	// Batch returns the samples at the given places. What it returns may be overwritten by the next call.
-	Batch(ctx context.Context, places []int) (Batch, error)
+	// Batch returns the samples with the given indices. The next call may overwrite the result.
+	Batch(ctx context.Context, indices []int) (Batch, error)
 }
 
-// A Streaming source makes batches while others are being learnt from.
-type Streaming interface {
+// A streamingSource prepares batches while earlier ones are used.
+type streamingSource interface {
 	Source
-	// Batches yields the samples at the given places, in their order, so many at a time. Epochs count from 1; in epoch 0, which is
-	// for evaluation, nothing is drawn at random. An error is the last thing that it yields. A batch may be overwritten by the next.
-	Batches(ctx context.Context, epoch int, places []int, size int) iter.Seq2[Batch, error]
+	// Batches yields the samples with the given indices, in order, in batches of the given size.
+	// Epochs count from 1; epoch 0 is for evaluation and draws nothing at random. An error is the
+	// last value. A batch may be overwritten by the next.
+	Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error]
 }
 
-// batches goes through a source.
-func batches(ctx context.Context, src Source, epoch int, places []int, size int) iter.Seq2[Batch, error] {
-	if s, ok := src.(Streaming); ok {
-		return s.Batches(ctx, epoch, places, size)
+// batches iterates over samples of a source.
+func batches(ctx context.Context, src Source, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
+	if s, ok := src.(streamingSource); ok {
+		return s.Batches(ctx, epoch, indices, size)
 	}
 	return func(yield func(Batch, error) bool) {
-		for at := 0; at < len(places); at += size {
-			b, err := src.Batch(ctx, places[at:min(at+size, len(places))])
+		for at := 0; at < len(indices); at += size {
+			b, err := src.Batch(ctx, indices[at:min(at+size, len(indices))])
 			if !yield(b, err) || err != nil {
 				return
 			}
@@ -43,107 +46,108 @@ func batches(ctx context.Context, src Source, epoch int, places []int, size int)
 	}
 }
 
-// Fitting says how long to train, and when to stop.
-type Fitting struct {
-	Epochs int // passes over the training samples at most
-	Batch  int // samples in a step; 0: 32. The last of an epoch may have fewer
-	// Patience stops training once the validation loss has not become smaller for so many epochs; 0: never.
+// FitOptions are the options of Fit.
+type FitOptions struct {
+	Epochs int // largest number of passes over the training samples
+	Batch  int // samples in a step; 0: 32. The last batch of an epoch may be smaller
+	// Patience stops training after this number of epochs without a smaller validation loss; 0:
+	// never.
 	Patience int
 	Seed     uint64 // of the order of samples
-	// Back, between 0 and 1, takes an epoch back after which the Epoch.Objective of the validation samples is larger than before: weights and
-	// what the optimiser remembers become what they were, and the learning rate is multiplied by Back from then on. So the objective falls from
-	// one epoch that stands to the next. 0: every epoch stands.
-	Back float64
-	// BackByLoss takes back by the validation loss alone, so that this is what falls. A penalty that the loss gives way to never does its work then.
-	BackByLoss bool
-	// Last keeps the weights of the last epoch where there are validation samples, rather than those of the best.
-	Last bool
-	// Checkpoint keeps the state after each epoch, so that training that was stopped goes on as if it had not been. Optional.
+	// RollbackFactor, between 0 and 1, rolls back an epoch after which Epoch.Objective is larger
+	// than after the last epoch that was not rolled back. Weights and the optimiser's state are
+	// restored, and the learning rate is multiplied by RollbackFactor from then on. 0: no epoch is
+	// rolled back.
+	RollbackFactor float64
+	// RollbackByLoss compares the validation loss without the penalty instead.
+	RollbackByLoss bool
+	// KeepLast keeps the weights of the last epoch. Otherwise, with validation samples, those of
+	// the best epoch are kept.
+	KeepLast bool
+	// Checkpoint stores the state after each epoch, so that an interrupted training resumes with
+	// the same results. If it has a method Due() bool, the state is saved only when that returns
+	// true. Optional.
 	Checkpoint Checkpoint
-	// Identity is what tells this training from others beside its network, data and batches: a checkpoint of one that has
-	// another is an error. Optional.
+	// Identity identifies the training besides network, data and batches. A checkpoint with another
+	// identity is an error. Optional.
 	Identity string
-	// Resumed is called once with the epochs that a checkpoint has. Optional.
-	Resumed func([]Epoch)
-	// Stepped is called after steps. Optional.
-	Stepped func(Step)
-	// Progress is called after every epoch. Optional.
-	Progress func(Epoch)
-	// Keep is called after every epoch, before its checkpoint: the trainer has the weights that the epoch came to. An error ends the
-	// training. Optional.
-	Keep func(Epoch) error
+	// Resumed is called once with the epochs of a checkpoint. Optional.
+	Resumed func([]Epoch) error
+	// AfterStep is called after each run of the engine. Optional.
+	AfterStep func(StepProgress)
+	// AfterEpoch is called after each epoch, before its checkpoint is saved. The trainer has the
+	// weights of the epoch. An error ends the training. Optional.
+	AfterEpoch func(Epoch) error
 }
 
-// A Step is how far an epoch has come.
-type Step struct {
+// A StepProgress is the progress within an epoch.
+type StepProgress struct {
 	Epoch   int
-	Samples int // of the epoch that have been learnt from
-	Of      int
-	Marks   // the means so far
+	Samples int // of the epoch that were used so far
+	// samples of the epoch
+	Total   int
+	Metrics // the means so far
 }
 
-// A Checkpoint stores the state of work that goes on where it was stopped: training, a search by gradients (package invert), or a
-// procedure (package measure/procedure).
+// A Checkpoint stores the state of work that can be interrupted: a training, a search (package
+// invert) or a procedure (package measure/procedure).
 type Checkpoint interface {
 	// Load opens the state that was saved last. It returns nil, nil if there is none.
 	Load() (io.ReadCloser, error)
-	// Save replaces the saved state by what write writes, completely or not at all. It may call write more than once; write must
-	// write the same bytes each time. The state is streamed, not buffered, unless the checkpoint is in memory.
+	// Save replaces the saved state by what write writes, completely or not at all. It may call
+	// write more than once; write must write the same bytes each time. The state is streamed, not
+	// buffered, unless the checkpoint is in memory.
 	Save(write func(io.Writer) error) error
 }
 
-// A Sparing checkpoint is asked after each epoch whether it wants the state, which takes time to write down.
-type Sparing interface {
-	Checkpoint
-	Due() bool
-}
-
-// An Epoch is what one pass over the training samples came to.
+// An Epoch holds the results of one pass over the training samples.
 type Epoch struct {
 	Number     int     // from 1
-	Train      float64 // the mean loss of the steps' batches, each before its step
-	Validation float64 // the mean loss after the epoch; NaN without validation samples
-	Best       int     // the epoch of the smallest validation loss so far, of those that stand
-	// Objective is what training makes small: the validation loss and the penalty of the Spec, the mean over batches of validation samples.
-	// NaN without any.
-	Objective float64
-	TakenBack bool // the objective, or the loss, had become larger, and the network is again what it was before the epoch
+	Train      float64 // mean loss of the batches, each before its step
+	Validation float64 // mean validation loss after the epoch; NaN without validation samples
+	// number of the epoch with the smallest validation loss so far that was not rolled back
+	Best int
+	// Objective is the validation loss plus the mean of the penalty over batches of validation
+	// samples. NaN without validation samples.
+	Objective  float64
+	RolledBack bool // the loss had increased, and the state before the epoch was restored
 
-	TrainAccuracy, ValidationAccuracy float64 // beside the losses; NaN where the loss knows no classes
+	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
 
-	Rate    float64 // the learning rate of the last step
-	Seconds float64 // that the epoch took
+	Rate    float64 // learning rate of the last step
+	Seconds float64 // duration
 }
 
-// Fit trains for epochs. With validation samples the weights of the best epoch are put back in the end.
-func (t *Trainer) Fit(ctx context.Context, train, validation Source, f Fitting) ([]Epoch, error) {
+// Fit trains for several epochs. validation may be nil; otherwise the weights of the best epoch are
+// kept.
+func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOptions) ([]Epoch, error) {
 	if f.Batch == 0 {
 		f.Batch = 32
 	}
 	switch {
 	case f.Epochs < 1 || f.Batch < 1 || f.Patience < 0:
-		return nil, fmt.Errorf("training: %d epochs in batches of %d with a patience of %d", f.Epochs, f.Batch, f.Patience)
+		return nil, fmt.Errorf("training: %d epochs in batches of %d with a patience of %d: at least 1, 1 and 0 are needed", f.Epochs, f.Batch, f.Patience)
 	case train.Len() == 0:
 		return nil, errors.New("training: there are no samples")
 	case f.Patience > 0 && validation == nil:
-		return nil, errors.New("training: early stopping wants validation samples")
-	case !(f.Back >= 0 && f.Back < 1):
-		return nil, fmt.Errorf("training: a rate that is multiplied by %g where an epoch is taken back: it lies between 0 and 1", f.Back)
-	case f.Back > 0 && validation == nil:
-		return nil, errors.New("training: taking epochs back wants validation samples")
+		return nil, errors.New("training: early stopping needs validation samples")
+	case !(f.RollbackFactor >= 0 && f.RollbackFactor < 1):
+		return nil, fmt.Errorf("training: the rate is multiplied by %g after a rollback: it must lie between 0 and 1", f.RollbackFactor)
+	case f.RollbackFactor > 0 && validation == nil:
+		return nil, errors.New("training: rollback needs validation samples")
 	}
 	perEpoch := (train.Len() + f.Batch - 1) / f.Batch
-	t.Plan(f.Epochs * perEpoch)
-	r := &fit{t: t, Fitting: f, train: train, validation: validation, best: t.Weights()}
+	t.total = f.Epochs * perEpoch
+	r := &fitter{t: t, FitOptions: f, train: train, validation: validation, best: t.Weights()}
 	if err := r.restore(); err != nil {
 		return nil, err
 	}
-	for len(r.epochs) < f.Epochs && !r.stops() {
-		if err := r.epoch(ctx); err != nil {
+	for len(r.epochs) < f.Epochs && !r.outOfPatience() {
+		if err := r.runEpoch(ctx); err != nil {
 			return r.epochs, err
 		}
 	}
-	if validation != nil && !f.Last && len(r.epochs) > 0 {
+	if validation != nil && !f.KeepLast && len(r.epochs) > 0 {
 		if err := t.SetWeights(r.best); err != nil {
 			return r.epochs, err
 		}
@@ -151,17 +155,17 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f Fitting) 
 	return r.epochs, nil
 }
 
-// A fit is training under way.
-type fit struct {
-	Fitting
+// A fitter is the state of Fit.
+type fitter struct {
+	FitOptions
 	t                 *Trainer
 	train, validation Source
 	epochs            []Epoch
-	best              map[string]tensor.Tensor // the weights of the best epoch
+	best              map[string]tensor.Tensor // weights of the best epoch
 }
 
-// stops reports whether patience is at its end.
-func (r *fit) stops() bool {
+// outOfPatience reports whether the patience is exhausted.
+func (r *fitter) outOfPatience() bool {
 	if r.Patience == 0 || len(r.epochs) == 0 {
 		return false
 	}
@@ -169,17 +173,18 @@ func (r *fit) stops() bool {
 	return last.Number-last.Best >= r.Patience
 }
 
-func (r *fit) epoch(ctx context.Context) error {
-	number, start := len(r.epochs)+1, time.Now()
+// runEpoch trains for one epoch and validates it.
+func (r *fitter) runEpoch(ctx context.Context) error {
+	number, began := len(r.epochs)+1, time.Now()
 	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), Best: number}
-	before := r.moment()
+	start := r.snapshot()
 	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
-	marks, err := r.steps(ctx, number, order)
+	metrics, err := r.trainOnce(ctx, number, order)
 	if err != nil {
 		return err
 	}
-	e.Train, e.TrainAccuracy, e.Rate = marks.Loss, marks.Accuracy, r.t.rate(r.t.done)
-	if err := r.t.finite(); err != nil {
+	e.Train, e.TrainAccuracy, e.Rate = metrics.Loss, metrics.Accuracy, r.t.rate(r.t.done)
+	if err := r.t.checkFinite(); err != nil {
 		return fmt.Errorf("training, epoch %d: %w", number, err)
 	}
 	if r.validation != nil {
@@ -187,33 +192,30 @@ func (r *fit) epoch(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.TakenBack = r.rose(e); e.TakenBack {
-		r.takeBack(before)
+	if e.RolledBack = r.increased(e); e.RolledBack {
+		r.rollBack(start)
 	}
-	e.Seconds = time.Since(start).Seconds()
+	e.Seconds = time.Since(began).Seconds()
 	r.epochs = append(r.epochs, e)
-	if r.Progress != nil {
-		r.Progress(e)
-	}
-	if r.Keep != nil {
-		if err := r.Keep(e); err != nil {
+	if r.AfterEpoch != nil {
+		if err := r.AfterEpoch(e); err != nil {
 			return err
 		}
 	}
 	return r.save()
 }
 
-// validate judges what an epoch came to.
-func (r *fit) validate(ctx context.Context, e *Epoch) error {
-	marks, penalty, err := r.t.judge(ctx, r.validation, r.Batch)
+// validate evaluates the network on the validation samples after an epoch.
+func (r *fitter) validate(ctx context.Context, e *Epoch) error {
+	metrics, penalty, err := r.t.evaluate(ctx, r.validation, r.Batch)
 	if err != nil {
 		return err
 	}
-	e.Validation, e.ValidationAccuracy, e.Objective = marks.Loss, marks.Accuracy, marks.Loss+penalty
+	e.Validation, e.ValidationAccuracy, e.Objective = metrics.Loss, metrics.Accuracy, metrics.Loss+penalty
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
 	}
-	if best := r.smallest(); best > 0 && (r.epochs[best-1].Validation <= e.Validation || r.rose(*e)) {
+	if best := r.bestEpoch(); best > 0 && (r.epochs[best-1].Validation <= e.Validation || r.increased(*e)) {
 		e.Best = best
 	} else {
 		r.best = r.t.Weights()
@@ -221,31 +223,31 @@ func (r *fit) validate(ctx context.Context, e *Epoch) error {
 	return nil
 }
 
-// smallest is the number of the best epoch so far, 0 before the first.
-func (r *fit) smallest() int {
+// bestEpoch returns the number of the best epoch so far, 0 before the first.
+func (r *fitter) bestEpoch() int {
 	if len(r.epochs) == 0 {
 		return 0
 	}
 	return r.epochs[len(r.epochs)-1].Best
 }
 
-// steps goes once through the samples.
-func (r *fit) steps(ctx context.Context, epoch int, order []int) (mean Marks, err error) {
-	together := max(1, r.t.program.spec.Together)
-	group := make([]Batch, 0, together)
-	var sum Marks
+// trainOnce takes the steps of one epoch and returns the means over its samples.
+func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
+	perRun := max(1, r.t.program.spec.StepsPerRun)
+	group := make([]Batch, 0, perRun)
+	var sum Metrics
 	seen := 0
 	flush := func() error {
-		marks, err := r.t.steps(ctx, group)
-		for i, m := range marks {
+		metrics, err := r.t.steps(ctx, group)
+		for i, m := range metrics {
 			n := group[i].len()
 			sum.Loss += m.Loss * float64(n)
 			sum.Accuracy += m.Accuracy * float64(n)
 			seen += n
 		}
 		group = group[:0]
-		if err == nil && r.Stepped != nil && seen > 0 {
-			r.Stepped(Step{Epoch: epoch, Samples: seen, Of: len(order), Marks: sum.over(seen)})
+		if err == nil && r.AfterStep != nil && seen > 0 {
+			r.AfterStep(StepProgress{Epoch: epoch, Samples: seen, Total: len(order), Metrics: sum.dividedBy(seen)})
 		}
 		return err
 	}
@@ -253,10 +255,10 @@ func (r *fit) steps(ctx context.Context, epoch int, order []int) (mean Marks, er
 		if err != nil {
 			return mean, err
 		}
-		if together > 1 {
-			b = b.clone() // the source may use its memory again
+		if perRun > 1 {
+			b = b.clone() // the source may reuse the memory
 		}
-		if group = append(group, b); len(group) == together {
+		if group = append(group, b); len(group) == perRun {
 			if err := flush(); err != nil {
 				return mean, err
 			}
@@ -265,64 +267,55 @@ func (r *fit) steps(ctx context.Context, epoch int, order []int) (mean Marks, er
 	if err := flush(); err != nil {
 		return mean, err
 	}
-	return sum.over(seen), ctx.Err()
+	return sum.dividedBy(seen), ctx.Err()
 }
 
-// over divides sums by a number of samples.
-func (m Marks) over(n int) Marks { return Marks{m.Loss / float64(n), m.Accuracy / float64(n)} }
+// dividedBy divides sums by a number of samples.
+func (m Metrics) dividedBy(n int) Metrics {
+	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n)}
+}
 
+// clone returns a deep copy.
 func (b Batch) clone() Batch {
-	out := Batch{Target: b.Target, Classes: append([]int(nil), b.Classes...)}
-	if b.Target.Rank() > 0 {
-		out.Target = b.Target.Clone()
-	}
+	out := Batch{Target: b.Target.Clone(), Classes: slices.Clone(b.Classes)}
 	for _, x := range b.Inputs {
 		out.Inputs = append(out.Inputs, x.Clone())
 	}
 	return out
 }
 
-// Evaluate is the mean loss over a source, in batches of so many samples.
-func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (float64, error) {
-	marks, err := t.Assess(ctx, src, batch)
-	return marks.Loss, err
+// Evaluate returns the metrics of the network on a source, in batches of the given size, in
+// evaluation mode.
+func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (Metrics, error) {
+	metrics, _, err := t.evaluate(ctx, src, batch)
+	return metrics, err
 }
 
-// Assess is how well the network does on a source, in batches of so many samples.
-func (t *Trainer) Assess(ctx context.Context, src Source, batch int) (Marks, error) {
-	marks, _, err := t.judge(ctx, src, batch)
-	return marks, err
-}
-
-// judge is Assess with the mean of the penalty.
-func (t *Trainer) judge(ctx context.Context, src Source, batch int) (marks Marks, penalty float64, err error) {
+// evaluate returns the metrics and the mean of the penalty.
+func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics Metrics, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {
-		return Marks{math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
+		return Metrics{math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
 	}
-	places := make([]int, n)
-	for i := range places {
-		places[i] = i
-	}
-	var sum Marks
-	if t.program.marks() < 2 {
+	var sum Metrics
+	if t.program.metricCount() < 2 {
 		sum.Accuracy = math.NaN()
 	}
-	for b, err := range batches(ctx, src, 0, places, batch) {
+	for b, err := range batches(ctx, src, 0, dataset.Indices(n), batch) {
 		if err != nil {
-			return Marks{}, 0, err
+			return Metrics{}, 0, err
 		}
-		seen, err := t.assess(ctx, b)
+		seen, err := t.evaluateBatch(ctx, b)
 		if err != nil {
-			return Marks{}, 0, err
+			return Metrics{}, 0, err
 		}
 		for i, l := range seen.losses {
 			sum.Loss += l
-			if seen.hits != nil {
-				sum.Accuracy += seen.hits[i]
+			if seen.correct != nil {
+				sum.Accuracy += seen.correct[i]
 			}
 		}
 		penalty += seen.penalty * float64(b.len()) / float64(n)
 	}
-	return sum.over(n), penalty, ctx.Err()
+	return sum.dividedBy(n), penalty, ctx.Err()
 }

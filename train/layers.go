@@ -10,14 +10,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// layers writes the layers of a network, each with weights that are drawn by the seed and the layer's name.
+// layers writes the layers of a network. The seed and a layer's name determine its random weights.
 type layers struct {
 	*onnx.Builder
 	seed uint64
-	axes int // of space
+	axes int // number of spatial axes
 }
 
-// weights are numbers from a law.
+// weights returns a constant whose values are drawn one by one.
 func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Value {
 	t := tensor.New(shape...)
 	for i := range t.Data {
@@ -26,12 +26,13 @@ func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Va
 	return l.Const(name, t)
 }
 
+// constant returns a vector of n equal values.
 func (l *layers) constant(name string, v float64, n int) onnx.Value {
 	return l.weights(name, func() float64 { return v }, n)
 }
 
-// conv is a convolution without bias, with a kernel of k places along each axis of space and zeros around. Its weights are normal
-// with the variance 2 / (in k^axes): He et al. 2015, equation 10.
+// conv returns a convolution without bias, zero-padded, with k positions along each spatial axis.
+// Its weights are normal with variance 2 / (in k^axes): He et al. 2015, equation 10.
 func (l *layers) conv(x onnx.Value, name string, in, out, k, stride int) onnx.Value {
 	shape := append([]int{out, in}, slices.Repeat([]int{k}, l.axes)...)
 	r, deviation := seed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(tensor.Size(shape[1:])))
@@ -41,14 +42,15 @@ func (l *layers) conv(x onnx.Value, name string, in, out, k, stride int) onnx.Va
 	})
 }
 
-// norm is a BatchNormalization that starts as none, with PyTorch's defaults.
+// norm returns a BatchNormalization in its initial state: scale 1, bias 0, running mean 0 and
+// variance 1. Momentum and epsilon are PyTorch's defaults.
 func (l *layers) norm(x onnx.Value, name string, channels int) onnx.Value {
 	return l.Op("BatchNormalization", onnx.Attrs{"epsilon": 1e-5, "momentum": 0.9}, x,
 		l.constant(name+".scale", 1, channels), l.constant(name+".bias", 0, channels),
 		l.constant(name+".mean", 0, channels), l.constant(name+".variance", 1, channels))
 }
 
-// dropout drops a share of what goes through it, in training.
+// dropout returns x with Dropout, or x itself if the ratio is 0.
 func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	if ratio == 0 {
 		return x
@@ -56,27 +58,27 @@ func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	return l.Op("Dropout", nil, x, l.Scalar(float32(ratio)))
 }
 
-// pool is the mean over space, b x c.
+// pool returns the mean over space, b x c.
 func (l *layers) pool(x onnx.Value) onnx.Value {
 	return l.Flatten(l.Op("GlobalAveragePool", nil, x), 1)
 }
 
-// newLayers starts a network whose samples have a shape: channels and space.
+// newLayers starts a network for samples of a shape, and returns its input.
 func newLayers(seed uint64, shape []int, classes int, ratio float64) (*layers, onnx.Value, error) {
 	switch {
 	case len(shape) < 2 || len(shape) > 4 || slices.Min(shape) < 1:
-		return nil, "", fmt.Errorf("samples of the shape %v: it is channels and one to three axes of space", shape)
+		return nil, "", fmt.Errorf("samples have the shape %v: it must be channels and one to three spatial axes", shape)
 	case classes < 1:
-		return nil, "", fmt.Errorf("%d outputs: it has one at least", classes)
+		return nil, "", fmt.Errorf("%d outputs: at least one is needed", classes)
 	case !(ratio >= 0 && ratio < 1):
-		return nil, "", fmt.Errorf("a dropout of %g: it is from 0 to below 1", ratio)
+		return nil, "", fmt.Errorf("dropout is %g: it must be at least 0 and below 1", ratio)
 	}
 	l := &layers{onnx.NewBuilder(onnx.DefaultOpset), seed, len(shape) - 1}
 	return l, l.Input("x", onnx.Float, append([]int{-1}, shape...)...), nil
 }
 
-// end is the last linear layer, and the network.
-func (l *layers) end(features onnx.Value, width, classes int) (*onnx.Model, error) {
+// finish adds the last linear layer and returns the network.
+func (l *layers) finish(features onnx.Value, width, classes int) (*onnx.Model, error) {
 	l.Output("y", linear(l.Builder, features, "linear", l.seed, width, classes))
 	return l.Model()
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,25 +9,28 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An Optimiser updates parameters by their gradients: SGD, Adam or AdamW.
+// An Optimiser updates parameters by their gradients. It is SGD, Adam or AdamW.
 type Optimiser interface {
 	check() error
-	// base is the learning rate that a schedule scales.
-	base() float64
-	// update writes the nodes that move a parameter, and returns what it becomes.
-	update(s *slots, p, g onnx.Value) onnx.Value
-	// rates are the numbers of step t (from 1), in the order in which update has asked for them.
+	// baseRate returns the learning rate that a schedule scales.
+	baseRate() float64
+	// update writes the nodes that update a parameter p with gradient g, and returns the updated p.
+	update(s *updater, p, g onnx.Value) onnx.Value
+	// rates returns the rates of step t (from 1), given the learning rate. update reads them by
+	// index.
 	rates(t int, rate float64) []float64
 }
 
-// slots is what an optimiser writes into: the graph, its memory of one parameter, and the rates that all share.
-type slots struct {
-	b      *onnx.Builder
-	rate   func(i int) onnx.Value
-	memory func(name string) (now onnx.Value, becomes func(onnx.Value))
+// An updater gives an optimiser access to the graph, the rates, and the state of one parameter.
+type updater struct {
+	b    *onnx.Builder
+	rate func(i int) onnx.Value
+	// state declares a tensor of the optimiser's state with the shape of the parameter. It returns
+	// its value and a function that sets its next value.
+	state func(name string) (now onnx.Value, becomes func(onnx.Value))
 }
 
-// SGD is stochastic gradient descent.
+// SGD is stochastic gradient descent, optionally with momentum.
 type SGD struct {
 	Rate        float64
 	Momentum    float64
@@ -34,7 +38,7 @@ type SGD struct {
 	WeightDecay float64
 }
 
-// Adam adapts the step of each weight; its decay is coupled, that is, part of the gradient.
+// Adam is the optimiser of Kingma and Ba. Weight decay is added to the gradient.
 type Adam struct {
 	Rate         float64
 	Beta1, Beta2 float64 // 0: 0.9 and 0.999
@@ -42,38 +46,39 @@ type Adam struct {
 	WeightDecay  float64
 }
 
-// AdamW is Adam with decay apart from the gradient.
+// AdamW is Adam with decoupled weight decay.
 type AdamW Adam
 
+// checkRates checks a learning rate and a weight decay.
 func checkRates(rate, decay float64) error {
 	if !(rate > 0) || math.IsInf(rate, 0) {
-		return fmt.Errorf("the learning rate is %g: it is above 0", rate)
+		return fmt.Errorf("the learning rate is %g: it must be above 0", rate)
 	}
 	if !(decay >= 0) || math.IsInf(decay, 0) {
-		return fmt.Errorf("the weight decay is %g: it is at least 0", decay)
+		return fmt.Errorf("the weight decay is %g: it must be at least 0", decay)
 	}
 	return nil
 }
 
 func (o SGD) check() error {
 	if !(o.Momentum >= 0 && o.Momentum < 1) {
-		return fmt.Errorf("the momentum is %g: it is from 0 to below 1", o.Momentum)
+		return fmt.Errorf("the momentum is %g: it must be at least 0 and below 1", o.Momentum)
 	}
 	if o.Nesterov && o.Momentum == 0 {
-		return errors.New("momentum by Nesterov is none where the momentum is 0")
+		return errors.New("Nesterov momentum needs a momentum above 0")
 	}
 	return checkRates(o.Rate, o.WeightDecay)
 }
 
-func (o SGD) base() float64 { return o.Rate }
+func (o SGD) baseRate() float64 { return o.Rate }
 
 func (o SGD) rates(_ int, rate float64) []float64 { return []float64{rate} }
 
-func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
+func (o SGD) update(s *updater, p, g onnx.Value) onnx.Value {
 	b := s.b
 	g = decayed(b, g, p, o.WeightDecay)
 	if o.Momentum > 0 {
-		v, becomes := s.memory("velocity")
+		v, becomes := s.state("velocity")
 		now := b.Add(b.Mul(v, b.Scalar(float32(o.Momentum))), g)
 		becomes(now)
 		if o.Nesterov {
@@ -84,16 +89,9 @@ func (o SGD) update(s *slots, p, g onnx.Value) onnx.Value {
 	return b.Sub(p, b.Mul(g, s.rate(0)))
 }
 
+// complete returns the options with defaults filled in.
 func (o Adam) complete() Adam {
-	if o.Beta1 == 0 {
-		o.Beta1 = 0.9
-	}
-	if o.Beta2 == 0 {
-		o.Beta2 = 0.999
-	}
-	if o.Epsilon == 0 {
-		o.Epsilon = 1e-8
-	}
+	o.Beta1, o.Beta2, o.Epsilon = cmp.Or(o.Beta1, 0.9), cmp.Or(o.Beta2, 0.999), cmp.Or(o.Epsilon, 1e-8)
 	return o
 }
 
@@ -101,28 +99,29 @@ func (o Adam) check() error {
 	o = o.complete()
 	for _, beta := range []float64{o.Beta1, o.Beta2} {
 		if !(beta > 0 && beta < 1) {
-			return fmt.Errorf("a beta of Adam is %g: it lies between 0 and 1", beta)
+			return fmt.Errorf("a beta of Adam is %g: it must lie between 0 and 1", beta)
 		}
 	}
 	if !(o.Epsilon > 0) {
-		return fmt.Errorf("the epsilon of Adam is %g: it is above 0", o.Epsilon)
+		return fmt.Errorf("the epsilon of Adam is %g: it must be above 0", o.Epsilon)
 	}
 	return checkRates(o.Rate, o.WeightDecay)
 }
 
-func (o AdamW) check() error  { return Adam(o).check() }
-func (o Adam) base() float64  { return o.Rate }
-func (o AdamW) base() float64 { return o.Rate }
+func (o AdamW) check() error      { return Adam(o).check() }
+func (o Adam) baseRate() float64  { return o.Rate }
+func (o AdamW) baseRate() float64 { return o.Rate }
 
-// adamMove is the step of both: the memory holds m / (1 - b1) and v / (1 - b2), which saves two passes over the weights, and
-// what the bias correction and these factors come to is in the rates:
+// update holds m / (1 - b1) and v / (1 - b2) as its state, which saves two passes over the weights.
+// rates include the bias correction and these factors:
 //
 //	p - s M / (sqrt V + e),  s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t)).
-func (o Adam) adamMove(s *slots, p, g onnx.Value) onnx.Value {
+func (o Adam) update(s *updater, p, g onnx.Value) onnx.Value {
+	o = o.complete()
 	b := s.b
 	g = decayed(b, g, p, o.WeightDecay)
-	m, mBecomes := s.memory("mean")
-	v, vBecomes := s.memory("square")
+	m, mBecomes := s.state("mean")
+	v, vBecomes := s.state("square")
 	mean := b.Add(b.Mul(m, b.Scalar(float32(o.Beta1))), g)
 	square := b.Add(b.Mul(v, b.Scalar(float32(o.Beta2))), b.Mul(g, g))
 	mBecomes(mean)
@@ -130,32 +129,27 @@ func (o Adam) adamMove(s *slots, p, g onnx.Value) onnx.Value {
 	return b.Sub(p, b.Mul(b.Div(mean, b.Add(b.Sqrt(square), s.rate(1))), s.rate(0)))
 }
 
-func (o Adam) adamRates(t int, rate float64) []float64 {
+func (o Adam) rates(t int, rate float64) []float64 {
 	o = o.complete()
 	c := math.Sqrt((1 - o.Beta2) / (1 - math.Pow(o.Beta2, float64(t))))
 	return []float64{rate * (1 - o.Beta1) / (1 - math.Pow(o.Beta1, float64(t))) / c, o.Epsilon / c}
 }
 
-func (o Adam) rates(t int, rate float64) []float64 { return o.adamRates(t, rate) }
-
-func (o Adam) update(s *slots, p, g onnx.Value) onnx.Value {
-	return o.complete().adamMove(s, p, g)
-}
-
 func (o AdamW) rates(t int, rate float64) []float64 {
-	return append(Adam(o).adamRates(t, rate), 1-rate*o.WeightDecay)
+	return append(Adam(o).rates(t, rate), 1-rate*o.WeightDecay)
 }
 
-func (o AdamW) update(s *slots, p, g onnx.Value) onnx.Value {
+func (o AdamW) update(s *updater, p, g onnx.Value) onnx.Value {
 	decay := o.WeightDecay
 	o.WeightDecay = 0
 	if decay > 0 {
 		p = s.b.Mul(p, s.rate(2))
 	}
-	return Adam(o).complete().adamMove(s, p, g)
+	return Adam(o).update(s, p, g)
 }
 
-// decayed is g + decay p. Where g is a matrix product the product adds it, which costs no pass over the weights.
+// decayed returns g + decay p. If g is a matrix product, the product adds the term, which saves a
+// pass over the weights.
 func decayed(b *onnx.Builder, g, p onnx.Value, decay float64) onnx.Value {
 	if decay == 0 {
 		return g

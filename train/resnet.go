@@ -7,21 +7,23 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A ResNet is the residual network for small images of He et al. 2016, section 4.2: a convolution, then stages of
-// Blocks blocks of two convolutions with a shortcut around them; from the second stage on the first block halves height and
-// width, and its shortcut is a convolution of one place. Then the mean over space, Dropout and a linear layer. The paper has
-// three stages of 16, 32 and 64 channels and 3 blocks each for ResNet-20; ResNet-18 with the first layers that are usual for
-// CIFAR is four stages of 64, 128, 256 and 512 and 2 blocks each.
+// A ResNet is the residual network for small images of He et al. 2016, section 4.2: a convolution,
+// then stages of residual blocks with two convolutions each. From the second stage on the first
+// block has stride 2, and a 1 x 1 convolution in its shortcut. Global average pooling, Dropout and
+// a linear layer follow. ResNet-20 has stages of 16, 32 and 64 channels with 3 blocks each.
+// ResNet-18 with the first layers that are usual for CIFAR has stages of 64, 128, 256 and 512
+// channels with 2 blocks each.
 type ResNet struct {
-	Shape   []int // of a sample: channels, and one to three axes of space
+	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
 	Widths  []int // channels of each stage; none: 16, 32, 64
-	Blocks  int   // of each stage; 0: 3
+	Blocks  int   // in each stage; 0: 3
 	Dropout float64
 	Seed    uint64 // of the weights
 }
 
-// Build draws the weights; input, output and names are as those of a ConvNet: "stage2.block1.conv1.weight", ...
+// Build returns the network with random weights. Its input, output and names are like those of a
+// ConvNet: "stage2.block1.conv1.weight" and so on.
 func (n ResNet) Build() (*onnx.Model, error) {
 	if len(n.Widths) == 0 {
 		n.Widths = []int{16, 32, 64}
@@ -31,7 +33,7 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	}
 	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
 	if err == nil && (slices.Min(n.Widths) < 1 || n.Blocks < 1) {
-		err = fmt.Errorf("stages of %v channels with %d blocks each: there is one at least, of one channel at least", n.Widths, n.Blocks)
+		err = fmt.Errorf("stages of %v channels with %d blocks each: at least one stage, channel and block is needed", n.Widths, n.Blocks)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("building a residual network: %w", err)
@@ -48,10 +50,10 @@ func (n ResNet) Build() (*onnx.Model, error) {
 			width = out
 		}
 	}
-	return l.end(l.dropout(l.pool(x), n.Dropout), width, n.Classes)
+	return l.finish(l.dropout(l.pool(x), n.Dropout), width, n.Classes)
 }
 
-// block is relu(x + f(x)) with two convolutions in f.
+// block returns relu(x + f(x)), where f has two convolutions.
 func (l *layers) block(x onnx.Value, name string, in, out, stride int) onnx.Value {
 	y := l.Relu(l.norm(l.conv(x, name+".conv1", in, out, 3, stride), name+".norm1", out))
 	y = l.norm(l.conv(y, name+".conv2", out, out, 3, 1), name+".norm2", out)

@@ -2,14 +2,14 @@ package train
 
 import "math"
 
-// A Schedule is what the learning rate is multiplied by in step t (from 1) of total.
+// A Schedule returns the factor of the learning rate in step t (from 1) of total.
 type Schedule func(t, total int) float64
 
-// Constant leaves the rate as it is.
+// Constant returns 1.
 func Constant(int, int) float64 { return 1 }
 
-// Cosine lets the rate fall along half a cosine to 0 at the end (Loshchilov and Hutter 2017, without restarts), after it rose
-// linearly over the first so many steps.
+// Cosine returns cosine annealing to 0 (Loshchilov and Hutter 2017, without restarts) after a
+// linear warm-up over the first steps.
 func Cosine(warmup int) Schedule {
 	return func(t, total int) float64 {
 		if t <= warmup {
@@ -22,8 +22,9 @@ func Cosine(warmup int) Schedule {
 	}
 }
 
-// Steps multiplies the rate by a factor at each of some fractions of the way.
-func Steps(factor float64, at ...float64) Schedule {
+// MultiStep returns a schedule that multiplies the rate by a factor at each of some fractions of
+// the training.
+func MultiStep(factor float64, at ...float64) Schedule {
 	return func(t, total int) float64 {
 		rate := 1.0
 		for _, f := range at {

@@ -8,43 +8,47 @@ import (
 
 // A Spec says what is trained, and how.
 type Spec struct {
-	// Model is the network: float32 inputs with the batch first, and weights as initializers, whose values are where training
-	// starts.
+	// Model is the network. Its inputs are float32 with the batch first. Training starts from the
+	// values of its initializers.
 	Model *onnx.Model
-	// Output is the tensor that the loss is of; empty: the model's only output.
+	// Output is the tensor that the loss is computed from; "": the model's only output.
 	Output string
-	// Parameters are the names of the weights to train; none: all that the output depends on and that have axes, but the
-	// running statistics of BatchNormalization.
+	// Parameters are the names of the weights to train. None: all weights with at least one axis
+	// that the output depends on, except the running statistics of BatchNormalization.
 	Parameters []string
-	// TrainingMode is what PyTorch's train() is: BatchNormalization normalises by the batch, its running statistics follow with
-	// the momentum of the node, and Dropout drops. Without it the one normalises by the statistics that the model has, as
-	// one wants it where a trained network is tuned in small batches, and the other does nothing.
+	// TrainingMode corresponds to PyTorch's train(): BatchNormalization normalises by the
+	// statistics of the batch and updates its running statistics with the node's momentum, and
+	// Dropout is active. Without it BatchNormalization uses its running statistics, as for
+	// fine-tuning in small batches, and Dropout does nothing.
 	TrainingMode bool
-	Seed         uint64 // of what Dropout drops
+	Seed         uint64 // of the dropout masks
 	Loss         Loss
 	Optimiser    Optimiser
-	// Penalty, if any, writes the nodes of a number that is added to a batch's mean loss in a step, such as a constraint on what
-	// the batch makes units do; tensors of the model have the names that they have there. Losses are without it.
+	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
+	// in each step, such as a constraint on activations. Tensors of the model keep their names.
+	// Reported losses do not include it.
 	Penalty func(b *onnx.Builder) onnx.Value
-	// Schedule scales the optimiser's rate; nil: Constant.
+	// Schedule scales the learning rate; nil: Constant.
 	Schedule Schedule
-	// Clip is the largest norm that the gradients of all parameters may have together; larger ones are scaled down. 0: none.
+	// Clip is the largest norm of the gradients of all parameters together. Larger gradients are
+	// scaled down. 0: no clipping.
 	Clip float64
-	// Together is how many steps are one run of the engine; 0: 1. Small networks gain by several, at the price of a larger
-	// graph. What is computed is the same.
-	Together int
-	// Engine says how the graphs are executed.
+	// StepsPerRun is the number of steps in one run of the engine; 0: 1. Several make small
+	// networks faster and the graph larger. Results are the same.
+	StepsPerRun int
+	// Engine holds the options of the sessions.
 	Engine ort.Options
 }
 
-// A Batch is some samples: what the model's inputs are fed, in order, each b x ..., and what the loss compares with.
+// A Batch is a number of samples. Inputs are the values of the model's inputs, in order, each b x
+// ....
 type Batch struct {
 	Inputs  []tensor.Tensor
-	Target  tensor.Tensor // where the loss compares with numbers
-	Classes []int         // where it compares with classes
+	Target  tensor.Tensor // targets of a loss of numbers, b x ...
+	Classes []int         // targets of a loss of classes, b of them
 }
 
-// len is the number of samples.
+// len returns the number of samples.
 func (b *Batch) len() int {
 	if len(b.Inputs) == 0 {
 		return 0
@@ -52,8 +56,9 @@ func (b *Batch) len() int {
 	return b.Inputs[0].Shape[0]
 }
 
-// Marks are how well a network does.
-type Marks struct {
-	Loss     float64 // the mean over samples
-	Accuracy float64 // the share of samples whose class is the network's first; NaN where the loss knows no classes
+// Metrics are the loss and the accuracy of a network on some samples.
+type Metrics struct {
+	Loss float64 // mean over samples
+	// share of samples for which the largest output is the class; NaN if targets are not classes
+	Accuracy float64
 }

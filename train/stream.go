@@ -13,16 +13,18 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Stream learns from a data set of any size: samples are decoded, and moved where that is asked for, on other
-// goroutines while earlier ones are being learnt from, within a bound on memory.
+// A Stream is a Source that reads a data set of any size. Samples are decoded and augmented on
+// other goroutines while training runs, within bounded memory.
 type Stream struct {
 	Data dataset.Source
-	// Preprocess is what samples are brought to: its frame, then, after Augment, its mean and deviation.
+	// Preprocess brings samples to their frame; mean and standard deviation are applied after
+	// Augment.
 	Preprocess model.Preprocess
-	// Augment moves each sample, drawn by the seed, the epoch and the sample. Evaluation sees samples as they are. Optional.
+	// Augment transforms each sample. Draws depend on the seed, the epoch and the sample.
+	// Evaluation does not augment. Optional.
 	Augment transform.Transform
 	Seed    uint64
-	// Factor is the factor of variation that is the target, b x 1; empty: classes are.
+	// Factor is the factor of variation that is the target, b x 1; "": the labels are.
 	Factor string
 	Read   dataset.ReadOptions
 
@@ -32,23 +34,23 @@ type Stream struct {
 // Len implements Source.
 func (s *Stream) Len() int { return s.Data.Len() }
 
-// Batch implements Source: samples as they are.
-func (s *Stream) Batch(ctx context.Context, places []int) (Batch, error) {
-	for b, err := range s.Batches(ctx, 0, places, len(places)) {
+// Batch implements Source. Samples are not augmented.
+func (s *Stream) Batch(ctx context.Context, indices []int) (Batch, error) {
+	for b, err := range s.Batches(ctx, 0, indices, len(indices)) {
 		return b, err
 	}
 	return Batch{}, fmt.Errorf("a batch has no samples")
 }
 
-// Batches implements Streaming.
-func (s *Stream) Batches(ctx context.Context, epoch int, places []int, size int) iter.Seq2[Batch, error] {
+// Batches yields batches of samples, see FitOptions. Epochs count from 1; epoch 0 does not augment.
+func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	var src dataset.Source = s.Data
 	if s.Augment != nil && epoch > 0 {
 		src = &augmented{s.Data, s.Augment, s.Seed, epoch}
 	}
 	return func(yield func(Batch, error) bool) {
 		s.clear()
-		for sample, err := range dataset.Read(ctx, src, places, s.Preprocess.Frame, s.Read) {
+		for sample, err := range dataset.Read(ctx, src, indices, s.Preprocess.Frame, s.Read) {
 			if err == nil {
 				err = s.add(sample, size)
 			}
@@ -78,7 +80,7 @@ func (s *Stream) clear() {
 	}
 }
 
-// tensors are what grows with the batch.
+// tensors returns the tensors that grow with the batch.
 func (b *Batch) tensors() []*tensor.Tensor {
 	var list []*tensor.Tensor
 	for i := range b.Inputs {
@@ -90,7 +92,7 @@ func (b *Batch) tensors() []*tensor.Tensor {
 	return list
 }
 
-// add puts a sample behind those of the batch.
+// add appends a sample to the batch.
 func (s *Stream) add(sample dataset.Sample, size int) error {
 	b := &s.batch
 	if len(b.Inputs) == 0 {
@@ -98,7 +100,7 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 	}
 	x := &b.Inputs[0]
 	if !slices.Equal(x.Shape[1:], sample.Input.Shape) {
-		return fmt.Errorf("%s has the shape %v, and samples before it %v: bring them to one size", sample.Name, sample.Input.Shape, x.Shape[1:])
+		return fmt.Errorf("%s has shape %v, and earlier samples %v: resize them to one size", sample.Name, sample.Input.Shape, x.Shape[1:])
 	}
 	at := len(x.Data)
 	x.Data = append(x.Data, sample.Input.Data...)
@@ -108,14 +110,14 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 	x.Shape[0]++
 	if s.Factor == "" {
 		if sample.Label == dataset.NoLabel {
-			return fmt.Errorf("%s has no label to learn", sample.Name)
+			return fmt.Errorf("%s has no label", sample.Name)
 		}
 		b.Classes = append(b.Classes, sample.Label)
 		return nil
 	}
 	v, ok := sample.Factors[s.Factor]
 	if !ok {
-		return fmt.Errorf("%s has no factor %q to learn", sample.Name, s.Factor)
+		return fmt.Errorf("%s has no factor %q", sample.Name, s.Factor)
 	}
 	if b.Target.Rank() == 0 {
 		b.Target.Shape = []int{0, 1}
@@ -125,7 +127,7 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 	return nil
 }
 
-// normalise brings a sample, which is in dst already, to the values that the network takes.
+// normalise applies mean and standard deviation to a sample that has been copied to dst.
 func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	p := s.Preprocess
 	if p.Mean == nil && p.Std == nil && p.Order != "bgr" && p.Range == [2]float32{} && !p.Standardise {
@@ -143,10 +145,10 @@ func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	return err
 }
 
-// augmented is a source whose samples are moved.
+// An augmented source transforms its samples.
 type augmented struct {
 	dataset.Source
-	how   transform.Transform
+	law   transform.Transform
 	seed  uint64
 	epoch int
 }
@@ -157,6 +159,6 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	s.Input, err = s.Apply(a.how.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	s.Input, err = s.Apply(a.law.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
 	return s, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// shapes returns n samples of generated shapes.
 func shapes(t *testing.T, n int) dataset.Source {
 	t.Helper()
 	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 12, Channels: 3, Seed: 2})
@@ -21,10 +22,10 @@ func shapes(t *testing.T, n int) dataset.Source {
 	return src
 }
 
-// collect copies what a stream yields.
-func collect(t *testing.T, s *Stream, epoch, size int, places ...int) (values []float32, classes []int) {
+// collect returns copies of the inputs and classes that a stream yields.
+func collect(t *testing.T, s *Stream, epoch, size int, indices ...int) (values []float32, classes []int) {
 	t.Helper()
-	for b, err := range s.Batches(t.Context(), epoch, places, size) {
+	for b, err := range s.Batches(t.Context(), epoch, indices, size) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,23 +38,23 @@ func collect(t *testing.T, s *Stream, epoch, size int, places ...int) (values []
 	return values, classes
 }
 
-// What a stream draws depends on the sample and the epoch, not on batches, order or workers; evaluation sees samples as
-// they are.
+// Augmentation depends on the sample and the epoch, not on batch size, order or workers. Evaluation
+// does not augment.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 30)
-	turn := transform.Rotate{Angle: transform.Uniform(-90, 90)}
-	s := &Stream{Data: src, Augment: turn, Seed: 4}
+	rotate := transform.Rotate{Angle: transform.Uniform(-90, 90)}
+	s := &Stream{Data: src, Augment: rotate, Seed: 4}
 	a, classes := collect(t, s, 1, 4, 3, 1, 2, 7, 9, 11, 0)
 	if len(classes) != 7 {
 		t.Fatalf("%d classes", len(classes))
 	}
-	b, _ := collect(t, &Stream{Data: src, Augment: turn, Seed: 4, Read: dataset.ReadOptions{Workers: 1}}, 1, 3, 3, 1, 2, 7, 9, 11, 0)
+	b, _ := collect(t, &Stream{Data: src, Augment: rotate, Seed: 4, Read: dataset.ReadOptions{Workers: 1}}, 1, 3, 3, 1, 2, 7, 9, 11, 0)
 	if !slices.Equal(a, b) {
-		t.Error("batches of another size hold other images")
+		t.Error("the batch size changes the images")
 	}
 	if c, _ := collect(t, s, 2, 4, 3, 1, 2, 7, 9, 11, 0); slices.Equal(a, c) {
-		t.Error("another epoch draws the same")
+		t.Error("epoch 2 has the same draws as epoch 1")
 	}
 	plain, _ := collect(t, s, 0, 4, 3)
 	sample, err := src.At(t.Context(), 3, dataset.Frame{})
@@ -61,7 +62,7 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(plain, sample.Input.Data) || classes[0] != sample.Label {
-		t.Error("evaluation does not see the samples as they are")
+		t.Error("evaluation transforms the samples")
 	}
 	normal, _ := collect(t, &Stream{Data: src, Preprocess: model.Preprocess{Mean: []float32{0.5}, Std: []float32{0.25}}}, 0, 4, 3)
 	for i, v := range plain {
@@ -71,8 +72,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Sounds are standardised one by one.
-func TestStreamOfSounds(t *testing.T) {
+// Waveforms are standardised one by one.
+func TestStreamAudio(t *testing.T) {
 	t.Parallel()
 	src, err := dataset.OpenTones(dataset.TonesOptions{N: 4, Rate: 8000, Length: 0.1, Seed: 1})
 	if err != nil {
@@ -88,23 +89,20 @@ func TestStreamOfSounds(t *testing.T) {
 			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
 		}
 		if math.Abs(sum/800) > 1e-5 || math.Abs(squares/800-1) > 1e-3 {
-			t.Errorf("sound %d has the mean %g and the mean square %g", i, sum/800, squares/800)
+			t.Errorf("waveform %d has the mean %g and the mean square %g", i, sum/800, squares/800)
 		}
 	}
 	if _, err := (&Stream{Data: src, Factor: "pitch", Preprocess: model.Preprocess{Mean: []float32{1, 2}}}).Batch(t.Context(), []int{0}); err == nil {
-		t.Error("a sound takes two means")
+		t.Error("two means for a waveform: no error")
 	}
 }
 
-// A network learns from a stream as from arrays.
+// Training on a stream gives the same results as training on arrays.
 func TestFitStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 60)
-	places := make([]int, src.Len())
-	for i := range places {
-		places[i] = i
-	}
-	whole, err := (&Stream{Data: src}).Batch(t.Context(), places)
+	indices := dataset.Indices(src.Len())
+	whole, err := (&Stream{Data: src}).Batch(t.Context(), indices)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,19 +114,19 @@ func TestFitStream(t *testing.T) {
 		}
 		more.Model, more.TrainingMode = m, true
 		tr := trainerOf(t, more)
-		epochs, err := tr.Fit(t.Context(), src, src, Fitting{Epochs: 2, Batch: 16, Seed: 3, Last: true})
+		epochs, err := tr.Fit(t.Context(), src, src, FitOptions{Epochs: 2, Batch: 16, Seed: 3, KeepLast: true})
 		if err != nil || len(epochs) != 2 {
 			t.Fatalf("%d epochs, %v", len(epochs), err)
 		}
 		return tr.Weights()["linear.weight"].Data
 	}
-	a, b, c := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{Together: 2})
+	a, b, c := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{StepsPerRun: 2})
 	if !slices.Equal(a, b) {
-		t.Error("from a stream it learns something else than from arrays")
+		t.Error("a stream and arrays give different weights")
 	}
 	for i := range b {
 		if d := b[i] - c[i]; d > 1e-5 || d < -1e-5 {
-			t.Fatalf("weight %d is off by %g in runs of two steps", i, d)
+			t.Fatalf("weight %d differs by %g in runs of two steps", i, d)
 		}
 	}
 }

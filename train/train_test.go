@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenCase is what PyTorch makes of eight steps: testdata/golden.py.
+// A goldenCase is a training of eight steps in PyTorch: testdata/golden.py.
 type goldenCase struct {
 	Optimiser, Loss string
 	Clip            float64
@@ -94,7 +94,8 @@ func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	return trainer
 }
 
-// Optimisers, losses and clipping are those of PyTorch, one step a run or several, with native operators or without.
+// Optimisers, losses and clipping agree with PyTorch, with one or several steps in a run, and with
+// or without native operators.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -109,27 +110,27 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("%d cases", len(cases))
 	}
 	for _, c := range cases {
-		for _, how := range []Spec{{Together: 1}, {Together: 3}, {Together: 3, Engine: ort.Options{NoAcceleration: true}}} {
-			how.Loss, how.Optimiser, how.Clip = lossOf(t, c.Loss), optimisers[c.Optimiser], c.Clip
-			tr := newMLP(t, how, 5, 7, 3)
+		for _, spec := range []Spec{{StepsPerRun: 1}, {StepsPerRun: 3}, {StepsPerRun: 3, Engine: ort.Options{NoAcceleration: true}}} {
+			spec.Loss, spec.Optimiser, spec.Clip = lossOf(t, c.Loss), optimisers[c.Optimiser], c.Clip
+			tr := newMLP(t, spec, 5, 7, 3)
 			if err := tr.SetWeights(c.weights(c.Start)); err != nil {
 				t.Fatal(err)
 			}
-			losses, err := tr.Steps(t.Context(), c.batches())
+			metrics, err := tr.steps(t.Context(), c.batches())
 			if err != nil {
 				t.Fatal(err)
 			}
 			name := c.Optimiser + " " + c.Loss
 			for i, want := range c.Losses {
-				if d := math.Abs(losses[i] - want); !(d < 2e-5*max(1, want)) {
-					t.Errorf("%s: the loss of step %d is off by %g", name, i, d)
+				if d := math.Abs(metrics[i].Loss - want); !(d < 2e-5*max(1, want)) {
+					t.Errorf("%s: the loss of step %d differs by %g", name, i, d)
 				}
 			}
 			got, want := tr.Weights(), c.weights(c.End)
 			for key, w := range want {
 				for i, v := range w.Data {
 					if d := math.Abs(float64(got[key].Data[i] - v)); !(d < 5e-5) {
-						t.Fatalf("%s, %d together, no acceleration %v: %s[%d] is off by %g", name, how.Together, how.Engine.NoAcceleration, key, i, d)
+						t.Fatalf("%s, %d steps in a run, no acceleration %v: %s[%d] differs by %g", name, spec.StepsPerRun, spec.Engine.NoAcceleration, key, i, d)
 					}
 				}
 			}
@@ -137,8 +138,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// line is a problem that a linear network solves exactly: y = A x + c.
-func line(n int, base uint64) *Arrays {
+// linearData returns n samples of y = A x + c, which a linear network fits exactly.
+func linearData(n int, base uint64) *Arrays {
 	r := seed.Rand(base, "line")
 	x, y := tensor.New(n, 4), tensor.New(n, 2)
 	for i := range n {
@@ -154,7 +155,7 @@ func line(n int, base uint64) *Arrays {
 func TestFit(t *testing.T) {
 	t.Parallel()
 	tr := newMLP(t, Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.03}, Schedule: Cosine(10)}, 4, 2)
-	epochs, err := tr.Fit(t.Context(), line(200, 1), line(50, 2), Fitting{Epochs: 40, Batch: 16, Seed: 3})
+	epochs, err := tr.Fit(t.Context(), linearData(200, 1), linearData(50, 2), FitOptions{Epochs: 40, Batch: 16, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestFit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// stopped is a checkpoint that stops the training as it is saved for the nth time.
+// A stopped checkpoint stops the training when it is saved for the at-th time.
 type stopped struct {
 	checkpoint.Memory
 	at int
@@ -189,22 +190,22 @@ func (s *stopped) Save(write func(io.Writer) error) error {
 	return nil
 }
 
-// Training that was stopped and goes on ends with the weights, to the bit, of training that was not.
+// A resumed training gives identical weights.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	spec := Spec{Loss: SquaredError, Optimiser: AdamW{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5), Together: 2}
-	fitting := Fitting{Epochs: 6, Batch: 32, Seed: 9, Patience: 4}
-	fit := func(f Fitting) (*Trainer, []Epoch, error) {
+	spec := Spec{Loss: SquaredError, Optimiser: AdamW{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5), StepsPerRun: 2}
+	fitting := FitOptions{Epochs: 6, Batch: 32, Seed: 9, Patience: 4}
+	fit := func(f FitOptions) (*Trainer, []Epoch, error) {
 		tr := newMLP(t, spec, 4, 8, 2)
-		epochs, err := tr.Fit(t.Context(), line(150, 1), line(40, 2), f)
+		epochs, err := tr.Fit(t.Context(), linearData(150, 1), linearData(40, 2), f)
 		return tr, epochs, err
 	}
 	whole, epochs, err := fit(fitting)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &stopped{at: 3}
-	fitting.Checkpoint = kept
+	saved := &stopped{at: 3}
+	fitting.Checkpoint = saved
 	if _, _, err := fit(fitting); !errors.Is(err, errStop) {
 		t.Fatalf("the training did not stop: %v", err)
 	}
@@ -217,7 +218,7 @@ func TestResume(t *testing.T) {
 	}
 	for i := range epochs {
 		epochs[i].Seconds, again[i].Seconds = 0, 0
-		if a, b := fmt.Sprint(epochs[i]), fmt.Sprint(again[i]); a != b { // of text, as NaN is not equal to itself
+		if a, b := fmt.Sprint(epochs[i]), fmt.Sprint(again[i]); a != b { // as text, since NaN differs from itself
 			t.Errorf("epoch %d: %s, want %s", i+1, b, a)
 		}
 	}
@@ -232,24 +233,23 @@ func TestResume(t *testing.T) {
 	if _, _, err := fit(fitting); err == nil || !strings.Contains(err.Error(), "another training") {
 		t.Errorf("a checkpoint of another seed: %v", err)
 	}
-	for cut := range kept.State {
-		fitting.Seed, fitting.Checkpoint = 9, &checkpoint.Memory{State: kept.State[:cut]}
+	for cut := range saved.State {
+		fitting.Seed, fitting.Checkpoint = 9, &checkpoint.Memory{State: saved.State[:cut]}
 		if cut%97 != 0 {
 			continue
 		}
 		if _, _, err := fit(fitting); err == nil {
-			t.Fatalf("%d bytes of a checkpoint of %d are taken", cut, len(kept.State))
+			t.Fatalf("%d bytes of a checkpoint of %d: no error", cut, len(saved.State))
 		}
 	}
 }
 
-// Early stopping ends at the patience and puts the best weights back.
-// A trainer that is started again does what a new one does; a network of another form it does not take.
+// A restarted trainer gives the results of a new one. A network of another form is an error.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5)}
 	fit := func(tr *Trainer) string {
-		epochs, err := tr.Fit(t.Context(), line(150, 1), line(40, 2), Fitting{Epochs: 3, Seed: 9})
+		epochs, err := tr.Fit(t.Context(), linearData(150, 1), linearData(40, 2), FitOptions{Epochs: 3, Seed: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,23 +269,24 @@ func TestRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := fit(tr); (again == first) != want {
-			t.Errorf("started again with the weights of seed %d: the same as with seed 1 is %v", seed, !want)
+			t.Errorf("restarted with the weights of seed %d: same results as with seed 1: %v", seed, !want)
 		}
 	}
 	other, err := MLP(1, 4, 9, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Restart(other); err == nil || !strings.Contains(err.Error(), "have the shape") {
+	if err := tr.Restart(other); err == nil || !strings.Contains(err.Error(), "have shape") {
 		t.Errorf("a network of another form: %v", err)
 	}
 }
 
+// Early stopping ends after the patience and restores the best weights.
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
 	r := seed.Rand(4, "noise")
 	noise := func(n int) *Arrays {
-		a := line(n, 5)
+		a := linearData(n, 5)
 		for i := range a.Target.Data {
 			a.Target.Data[i] = float32(r.NormFloat64())
 		}
@@ -293,7 +294,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 	tr := newMLP(t, Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.02}}, 4, 64, 2)
 	validation := noise(100)
-	epochs, err := tr.Fit(t.Context(), noise(40), validation, Fitting{Epochs: 300, Batch: 8, Patience: 5, Seed: 1})
+	epochs, err := tr.Fit(t.Context(), noise(40), validation, FitOptions{Epochs: 300, Batch: 8, Patience: 5, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,23 +302,23 @@ func TestEarlyStopping(t *testing.T) {
 	if last.Number == 300 || last.Number-last.Best != 5 {
 		t.Fatalf("%+v", last)
 	}
-	loss, err := tr.Evaluate(t.Context(), validation, 30)
+	metrics, err := tr.Evaluate(t.Context(), validation, 30)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if best := epochs[last.Best-1].Validation; math.Abs(loss-best) > 1e-6 {
-		t.Errorf("the loss at the end is %g, the best was %g", loss, best)
+	if best := epochs[last.Best-1].Validation; math.Abs(metrics.Loss-best) > 1e-6 {
+		t.Errorf("the final loss is %g and the best %g", metrics.Loss, best)
 	}
 }
 
-// The trained network is a model like any other, and only the chosen weights have moved.
+// Model returns the trained network, in which only the chosen weights differ.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	tr := newMLP(t, Spec{Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1}, Parameters: []string{"layer2.weight"}}, 4, 6, 3)
 	before, _ := MLP(1, 4, 6, 3)
-	data := line(20, 1)
+	data := linearData(20, 1)
 	data.Target, data.Classes = tensor.Tensor{}, make([]int, 20)
-	if _, err := tr.Fit(t.Context(), data, nil, Fitting{Epochs: 2}); err != nil {
+	if _, err := tr.Fit(t.Context(), data, nil, FitOptions{Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := tr.Model()
@@ -335,11 +336,11 @@ func TestModel(t *testing.T) {
 			same = same && a.Data[i] == b.Data[i]
 		}
 		if same != (w.Name != "layer2.weight") {
-			t.Errorf("%s: the same is %v", w.Name, same)
+			t.Errorf("%s: unchanged: %v", w.Name, same)
 		}
 	}
-	if len(m.Inputs()) != 1 || tr.Done() != 2 {
-		t.Errorf("%v, %d steps", m.Inputs(), tr.Done())
+	if len(m.Inputs()) != 1 || tr.done != 2 {
+		t.Errorf("%v, %d steps", m.Inputs(), tr.done)
 	}
 }
 
@@ -400,25 +401,25 @@ func TestBadInput(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tr.Fit(ctx, line(10, 1), nil, Fitting{Epochs: 1}); err == nil {
+	if _, err := tr.Fit(ctx, linearData(10, 1), nil, FitOptions{Epochs: 1}); err == nil {
 		t.Error("a cancelled context: no error")
 	}
-	if _, err := tr.Fit(t.Context(), line(10, 1), nil, Fitting{Epochs: 1, Patience: 1}); err == nil {
+	if _, err := tr.Fit(t.Context(), linearData(10, 1), nil, FitOptions{Epochs: 1, Patience: 1}); err == nil {
 		t.Error("patience without validation: no error")
 	}
 	if _, err := MLP(1, 4); err == nil {
 		t.Error("a network of one size: no error")
 	}
 	if _, err := rewrite.WeightsAsInputs(m, "none"); err == nil {
-		t.Error("releasing what is not there: no error")
+		t.Error("a missing weight as an input: no error")
 	}
 	if _, err := rewrite.WithWeights(m, map[string]tensor.Tensor{"layer1.bias": tensor.New(2)}); err == nil {
 		t.Error("weights of another shape: no error")
 	}
 }
 
-// The gradients of convolutions and the updates of Adam in a step are those that native operators replace.
-func TestStepIsAccelerated(t *testing.T) {
+// Native operators replace the convolutions, their gradients and the updates of Adam in a step.
+func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 {
 		t.Skip("the native operators are left out, or slow on this processor")
 	}
@@ -446,7 +447,7 @@ func TestStepIsAccelerated(t *testing.T) {
 	for _, n := range step.Nodes() {
 		nodes[n.GetDomain()+"."+n.GetOpType()]++
 	}
-	// The first convolution has no gradient by its input.
+	// The first convolution needs no gradient with respect to its input.
 	for op, want := range map[string]int{
 		"noether.Conv": convolutions, "noether.ConvTranspose": convolutions - 1, "noether.ConvKernelGradient": convolutions,
 		"noether.Adam": len(p.parameters), ".Conv": 0, ".ConvTranspose": 0,

@@ -13,19 +13,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Trainer holds a network in training. One goroutine at a time uses it.
+// A Trainer holds a network in training. It must not be used by several goroutines at a time.
 type Trainer struct {
-	program *program
-	runtime *ort.Runtime
-	total   int     // steps in all, for the schedule
-	done    int     // steps so far
-	undone  int     // and steps that were taken back
-	scale   float64 // of all rates: epochs that were taken back have made it smaller
+	program    *program
+	runtime    *ort.Runtime
+	total      int     // planned steps, for the schedule
+	done       int     // steps so far, without those that were rolled back
+	rolledBack int     // steps that were rolled back
+	rateScale  float64 // factor of all rates, reduced by rollbacks
 
-	state [2][]*ort.Value // the slots of the program, two of each; state[0] is what holds
-	one   *engine         // a step
-	many  *engine         // Together of them; nil where that is 1
-	loss  *engine         // the loss alone
+	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
+	single     *engine         // of one step
+	multi      *engine         // of Spec.StepsPerRun steps; nil if that is 1
+	evaluation *engine         // of the losses alone
 }
 
 // New prepares training.
@@ -58,7 +58,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{program: p, runtime: rt, scale: 1}
+	t := &Trainer{program: p, runtime: rt, rateScale: 1}
 	if err := t.open(); err != nil {
 		t.Close()
 		return nil, err
@@ -66,20 +66,21 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	return t, nil
 }
 
+// open creates the engines and the state.
 func (t *Trainer) open() error {
 	step, err := t.program.step()
 	if err != nil {
 		return err
 	}
-	if t.one, err = t.newEngine(step); err != nil {
+	if t.single, err = t.newEngine(step); err != nil {
 		return err
 	}
-	if k := t.program.spec.Together; k > 1 {
+	if k := t.program.spec.StepsPerRun; k > 1 {
 		unrolled, err := t.program.unrolled(step, k)
 		if err != nil {
 			return err
 		}
-		if t.many, err = t.newEngine(unrolled); err != nil {
+		if t.multi, err = t.newEngine(unrolled); err != nil {
 			return err
 		}
 	}
@@ -87,11 +88,11 @@ func (t *Trainer) open() error {
 	if err != nil {
 		return err
 	}
-	if t.loss, err = t.newEngine(evaluation); err != nil {
+	if t.evaluation, err = t.newEngine(evaluation); err != nil {
 		return err
 	}
 	for i := range t.state {
-		for _, s := range t.program.slots() {
+		for _, s := range t.program.stateTensors() {
 			v, err := t.runtime.NewValue(onnx.Float, s.shape...)
 			if err != nil {
 				return err
@@ -102,8 +103,8 @@ func (t *Trainer) open() error {
 	return t.setParameters(func(name string) (tensor.Tensor, error) { return t.program.spec.Model.Tensor(name) })
 }
 
-// Restart puts the trainer where New would with a model that has other weights and is the Spec's otherwise. It takes a fraction of the
-// time, since the graphs stay.
+// Restart resets the trainer to the state after New, with the weights of another model of the same
+// form. It is much faster than New, since the graphs stay.
 func (t *Trainer) Restart(m *onnx.Model) error {
 	if err := t.setParameters(m.Tensor); err != nil {
 		return fmt.Errorf("starting training again: %w", err)
@@ -111,10 +112,11 @@ func (t *Trainer) Restart(m *onnx.Model) error {
 	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
 		clear(ort.Data[float32](t.state[0][i]))
 	}
-	t.done, t.undone, t.total, t.scale = 0, 0, 0, 1
+	t.done, t.rolledBack, t.total, t.rateScale = 0, 0, 0, 1
 	return nil
 }
 
+// setParameters copies weights to the state.
 func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
 	for i, s := range t.program.weights() {
 		w, err := value(s.name)
@@ -122,17 +124,17 @@ func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) 
 			return err
 		}
 		if !slices.Equal(w.Shape, s.shape) {
-			return fmt.Errorf("the weights %q have the shape %v, not %v", s.name, s.shape, w.Shape)
+			return fmt.Errorf("the weights %q have shape %v, not %v", s.name, s.shape, w.Shape)
 		}
 		copy(ort.Data[float32](t.state[0][i]), w.Data)
 	}
 	return nil
 }
 
-// Close frees what the engine holds.
+// Close releases the engine's resources.
 func (t *Trainer) Close() error {
 	var errs []error
-	for _, e := range []*engine{t.one, t.many, t.loss} {
+	for _, e := range []*engine{t.single, t.multi, t.evaluation} {
 		if e != nil {
 			errs = append(errs, e.close())
 		}
@@ -142,59 +144,47 @@ func (t *Trainer) Close() error {
 			errs = append(errs, v.Close())
 		}
 	}
-	t.one, t.many, t.loss, t.state = nil, nil, nil, [2][]*ort.Value{}
+	t.single, t.multi, t.evaluation, t.state = nil, nil, nil, [2][]*ort.Value{}
 	return errors.Join(errs...)
 }
 
-// Done is the number of steps so far.
-func (t *Trainer) Done() int { return t.done }
-
-// Plan tells the schedule how many steps there will be in all.
-func (t *Trainer) Plan(total int) { t.total = total }
-
-// Step takes one step and returns the mean loss of the batch before it. After an error the weights are what they were.
+// Step takes one step and returns the mean loss of the batch before it. After an error the weights
+// are unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
-	losses, err := t.Steps(ctx, []Batch{b})
+	metrics, err := t.steps(ctx, []Batch{b})
 	if err != nil {
 		return 0, err
 	}
-	return losses[0], nil
+	return metrics[0].Loss, nil
 }
 
-// Steps takes a step for each batch, several in one run of the engine where the Spec says so and the batches are of
-// one size.
-func (t *Trainer) Steps(ctx context.Context, batches []Batch) (losses []float64, err error) {
-	marks, err := t.steps(ctx, batches)
-	for _, m := range marks {
-		losses = append(losses, m.Loss)
-	}
-	return losses, err
-}
-
-// steps is Steps with all that is known of each.
-func (t *Trainer) steps(ctx context.Context, batches []Batch) (marks []Marks, err error) {
+// steps takes a step for each batch and returns their metrics. Batches of one size are grouped into
+// runs of Spec.StepsPerRun steps.
+func (t *Trainer) steps(ctx context.Context, batches []Batch) (metrics []Metrics, err error) {
 	for len(batches) > 0 {
-		e, n := t.one, 1
-		if k := t.program.spec.Together; t.many != nil && len(batches) >= k && sameSize(batches[:k]) {
-			e, n = t.many, k
+		e, n := t.single, 1
+		if k := t.program.spec.StepsPerRun; t.multi != nil && len(batches) >= k && sameSize(batches[:k]) {
+			e, n = t.multi, k
 		}
-		found, err := t.run(ctx, e, batches[:n])
+		results, err := t.run(ctx, e, batches[:n])
 		if err != nil {
-			return marks, fmt.Errorf("training, step %d: %w", t.done+1, err)
+			return metrics, fmt.Errorf("training, step %d: %w", t.done+1, err)
 		}
-		marks, batches = append(marks, found...), batches[n:]
+		metrics, batches = append(metrics, results...), batches[n:]
 	}
-	return marks, nil
+	return metrics, nil
 }
 
+// sameSize reports whether all batches have the same number of samples.
 func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
 
-func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Marks, error) {
+// run takes the steps of one run of an engine.
+func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
 		step := -1
-		if e == t.many {
+		if e == t.multi {
 			step = i
 		}
 		if err := t.feed(e, &batches[i], step); err != nil {
@@ -204,20 +194,20 @@ func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Marks,
 			return nil, err
 		}
 	}
-	for i, s := range t.program.slots() {
+	for i, s := range t.program.stateTensors() {
 		e.bind(s.name, t.state[0][i])
 	}
-	width := t.program.marks()
-	out, err := e.value(marksName, onnx.Float, len(batches)*width)
+	width := t.program.metricCount()
+	out, err := e.buffer(metricsName, onnx.Float, len(batches)*width)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.session.Run(ctx, e.in, append([]*ort.Value{out}, t.state[1]...)); err != nil {
 		return nil, err
 	}
-	marks := make([]Marks, len(batches))
-	for i := range marks {
-		m := &marks[i]
+	metrics := make([]Metrics, len(batches))
+	for i := range metrics {
+		m := &metrics[i]
 		values := ort.Data[float32](out)[i*width:]
 		m.Loss, m.Accuracy = float64(values[0]), math.NaN()
 		if width > 1 {
@@ -229,40 +219,26 @@ func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Marks,
 	}
 	t.state[0], t.state[1] = t.state[1], t.state[0]
 	t.done += len(batches)
-	return marks, nil
+	return metrics, nil
 }
 
-// rate is the learning rate of a step.
+// rate returns the learning rate of a step.
 func (t *Trainer) rate(number int) float64 {
-	return t.scale * t.program.spec.Optimiser.base() * t.program.spec.Schedule(number+t.undone, t.total)
+	return t.rateScale * t.program.spec.Optimiser.baseRate() * t.program.spec.Schedule(number+t.rolledBack, t.total)
 }
 
-// finite finds weights that a step has spoilt although its loss, which is of before, was a number.
-func (t *Trainer) finite() error {
-	for i, s := range t.program.slots() {
-		if v := sumOfNothing(ort.Data[float32](t.state[0][i])); v != 0 {
+// checkFinite returns an error if a step has produced NaN or infinity. The loss of that step,
+// computed before the update, may still be finite.
+func (t *Trainer) checkFinite() error {
+	for i, s := range t.program.stateTensors() {
+		if (tensor.Tensor{Data: ort.Data[float32](t.state[0][i])}).Finite() >= 0 {
 			return fmt.Errorf("%q has become NaN or infinite: lower the learning rate, or clip gradients", s.name)
 		}
 	}
 	return nil
 }
 
-// sumOfNothing is 0, or NaN where a number is NaN or infinite. Four sums are under way at a time, as each waits for its last term.
-func sumOfNothing(list []float32) float32 {
-	var a, b, c, d float32
-	for ; len(list) >= 4; list = list[4:] {
-		a += list[0] - list[0]
-		b += list[1] - list[1]
-		c += list[2] - list[2]
-		d += list[3] - list[3]
-	}
-	for _, v := range list {
-		a += v - v
-	}
-	return a + b + c + d
-}
-
-// Weights are what the parameters have become and, in training mode, the running statistics; copied.
+// Weights returns copies of the parameters and, in training mode, of the running statistics.
 func (t *Trainer) Weights() map[string]tensor.Tensor {
 	out := map[string]tensor.Tensor{}
 	for i, s := range t.program.weights() {
@@ -273,7 +249,7 @@ func (t *Trainer) Weights() map[string]tensor.Tensor {
 	return out
 }
 
-// SetWeights gives what Weights returns other values, all or some; what the optimiser remembers stays.
+// SetWeights sets some or all of the tensors that Weights returns. The optimiser's state stays.
 func (t *Trainer) SetWeights(values map[string]tensor.Tensor) error {
 	return t.setParameters(func(name string) (tensor.Tensor, error) {
 		if w, ok := values[name]; ok {
@@ -283,7 +259,7 @@ func (t *Trainer) SetWeights(values map[string]tensor.Tensor) error {
 	})
 }
 
-// Model is the network as trained so far.
+// Model returns the network with its current weights.
 func (t *Trainer) Model() (*onnx.Model, error) {
 	return rewrite.WithWeights(t.program.spec.Model, t.Weights())
 }

@@ -93,7 +93,7 @@ func (f *invertFlags) check() error {
 		}
 		f.start = string(invert.Near)
 	}
-	_, err := f.options().Resolved()
+	_, err := f.options().WithDefaults()
 	switch {
 	case f.data == "":
 		return errors.New("--data is missing")
@@ -103,8 +103,8 @@ func (f *invertFlags) check() error {
 		return err
 	case f.size < 0:
 		return fmt.Errorf("--size is %d; it is the side of the images", f.size)
-	case !slices.Contains(invert.Kinds(), invert.Kind(f.start)):
-		return fmt.Errorf("--start is one of %v, not %q", invert.Kinds(), f.start)
+	case !slices.Contains(invert.StartKinds(), invert.StartKind(f.start)):
+		return fmt.Errorf("--start is one of %v, not %q", invert.StartKinds(), f.start)
 	case f.limit < 1:
 		return fmt.Errorf("--limit is %d; take one image at least", f.limit)
 	case f.normalised && f.against == "":
@@ -224,10 +224,7 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 	if err != nil {
 		return nil, err
 	}
-	places := make([]int, drawn.Len())
-	for i := range places {
-		places[i] = i
-	}
+	places := dataset.Indices(drawn.Len())
 	var samples []dataset.Sample
 	for s, err := range dataset.Read(ctx, drawn, places, frame, dataset.ReadOptions{}) {
 		if err != nil {
@@ -254,8 +251,8 @@ func stack(samples []dataset.Sample) tensor.Tensor {
 	return x
 }
 
-func (f *invertFlags) search(ctx context.Context, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor) (*invert.Found, error) {
-	start, err := invert.Start(invert.Kind(f.start), x, func(i int) *rand.Rand {
+func (f *invertFlags) search(ctx context.Context, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor) (*invert.Result, error) {
+	start, err := invert.Start(invert.StartKind(f.start), x, func(i int) *rand.Rand {
 		if i >= 0 {
 			i = samples[i].Index
 		}

@@ -55,8 +55,8 @@ func (s *inversionSummary) caption() report.ImageText {
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
 }
 
-func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Found) (*inversionSummary, error) {
-	o, err := f.options().Resolved()
+func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
+	o, err := f.options().WithDefaults()
 	if err != nil {
 		return nil, err
 	}

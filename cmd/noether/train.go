@@ -68,7 +68,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	s, err := recipe.Run(c.Context(), f, out, recipe.Options{
 		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
 		Progress: func(p recipe.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Of), Note: marksText(p.Marks)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Epochs), Note: marksText(p.Metrics)})
 		},
 	})
 	done()
@@ -82,7 +82,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 }
 
 // marksText returns a loss and, for classes, an accuracy as text.
-func marksText(m train.Marks) string {
+func marksText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
 	}
@@ -104,7 +104,7 @@ func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 		if part.Accuracy != nil {
 			accuracy = *part.Accuracy
 		}
-		fmt.Fprintf(w, "  %-11s %s on %d samples\n", part.name, marksText(train.Marks{Loss: part.Loss, Accuracy: accuracy}), part.Samples)
+		fmt.Fprintf(w, "  %-11s %s on %d samples\n", part.name, marksText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), part.Samples)
 	}
 	_, err := fmt.Fprintf(w, "the network of epoch %d is %s\n", s.Kept, filepath.Join(out, s.Model))
 	return err

@@ -216,10 +216,7 @@ func (r *run) rateStage(g group) stage {
 }
 
 func (r *run) everyPlace() []int {
-	out := make([]int, r.job.Data.Len())
-	for i := range out {
-		out[i] = i
-	}
+	out := dataset.Indices(r.job.Data.Len())
 	return out
 }
 

@@ -78,6 +78,6 @@ func alone(ctx context.Context, r *run, p *probeSpec) (map[string]tensor.Tensor,
 		return nil, err
 	}
 	defer tr.Close()
-	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation}, train.Fitting{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
+	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation}, train.FitOptions{Epochs: t.Epochs, Patience: t.Patience, Seed: p.seed})
 	return tr.Weights(), err
 }

@@ -109,14 +109,17 @@ func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, p
 	t := r.training
 	tr, err := pool.get(p.form(), net, func() (*train.Trainer, error) {
 		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
-			Together: stepsPerRun, Engine: r.engine()})
+			StepsPerRun: stepsPerRun, Engine: r.engine()})
 	})
 	if err != nil {
 		return nil, err
 	}
 	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation},
-		train.Fitting{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.checkpoint.probe(ctx, p.name),
-			Progress: func(e train.Epoch) { r.setStatus(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation)) }})
+		train.FitOptions{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.checkpoint.probe(ctx, p.name),
+			AfterEpoch: func(e train.Epoch) error {
+				r.setStatus(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation))
+				return nil
+			}})
 	if err != nil {
 		return nil, errors.Join(err, tr.Close())
 	}

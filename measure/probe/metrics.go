@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -90,10 +91,7 @@ type estimate struct {
 // score returns the mean over networks. Its interval combines the spread over samples and over
 // networks.
 func (e estimate) score() measure.Score {
-	all := make([]int, e.n)
-	for i := range all {
-		all[i] = i
-	}
+	all := dataset.Indices(e.n)
 	values := make([]float64, e.seeds)
 	for s := range values {
 		values[s] = e.of(s, all)

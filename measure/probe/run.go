@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
@@ -109,10 +110,7 @@ func (r *run) seed(what, kind string, s int) uint64 {
 // shuffle assigns each sample the target of another sample of the same part.
 func (r *run) shuffle(what string, parts ...[]int) []int {
 	k := r.job.Key
-	partner := make([]int, r.samples.Len())
-	for i := range partner {
-		partner[i] = i
-	}
+	partner := dataset.Indices(r.samples.Len())
 	for n, part := range parts {
 		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, what, n).Perm(len(part)) {
 			partner[part[at]] = part[from]

@@ -63,7 +63,7 @@ func New(s Settings) (procedure.Procedure, error) {
 	case s.Restarts > 1 && !s.Random:
 		return nil, errors.New("restarts are all alike without random-start")
 	}
-	if _, err := s.options().Resolved(); err != nil {
+	if _, err := s.options().WithDefaults(); err != nil {
 		return nil, err
 	}
 	return &robust{s}, nil
@@ -139,10 +139,7 @@ type run struct {
 }
 
 func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	places := make([]int, min(j.Data.Len(), m.settings.Images))
-	for i := range places {
-		places[i] = i
-	}
+	places := dataset.Indices(min(j.Data.Len(), m.settings.Images))
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
@@ -253,7 +250,7 @@ func (r *run) problem(rows []int) invert.Problem {
 		copy(x.At(i).Data, sample.Input.Data)
 		from := sample.Input
 		if r.settings.Random {
-			from = ball.InBall(sample.Input, r.draw(k, sample.Index))
+			from = ball.Draw(sample.Input, r.draw(k, sample.Index))
 		}
 		copy(start.At(i).Data, from.Data)
 		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)

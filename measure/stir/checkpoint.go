@@ -17,8 +17,8 @@ import (
 // one. It is itself the checkpoint of the current search.
 type jobCheckpoint struct {
 	store   train.Checkpoint
-	shape   []int                    // shape of the images
-	done    map[string]*invert.Found // by name of the inversion
+	shape   []int                     // shape of the images
+	done    map[string]*invert.Result // by name of the inversion
 	current []byte
 }
 
@@ -30,7 +30,7 @@ const (
 
 // loadCheckpoint reads what an earlier run of the same job has saved.
 func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) {
-	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Found{}}
+	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Result{}}
 	if from == nil {
 		return k, nil
 	}
@@ -48,7 +48,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 }
 
 // add stores the result of an inversion.
-func (k *jobCheckpoint) add(name string, f *invert.Found) error {
+func (k *jobCheckpoint) add(name string, f *invert.Result) error {
 	k.done[name] = f
 	return k.Save(noState)
 }
@@ -86,8 +86,8 @@ func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
 func noState(io.Writer) error { return nil }
 
 // readFound reads the result of an inversion of images of a shape.
-func readFound(r *state.Reader, shape []int) *invert.Found {
-	f := &invert.Found{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
+func readFound(r *state.Reader, shape []int) *invert.Result {
+	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)
 	r.FloatsInto(f.Loss)
 	for i, v := range f.Loss {
@@ -98,7 +98,7 @@ func readFound(r *state.Reader, shape []int) *invert.Found {
 	return f
 }
 
-func writeFound(w *state.Writer, f *invert.Found) {
+func writeFound(w *state.Writer, f *invert.Result) {
 	w.Float32s(f.Images.Data)
 	w.Floats(f.Loss)
 }
@@ -110,7 +110,7 @@ const (
 
 // loadShared reads an inversion that a job with another second model has saved. It returns nil if
 // there is none.
-func loadShared(from train.Checkpoint, shape []int) (found *invert.Found, err error) {
+func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
 			return false
@@ -124,7 +124,7 @@ func loadShared(from train.Checkpoint, shape []int) (found *invert.Found, err er
 	return found, nil
 }
 
-func saveShared(to train.Checkpoint, f *invert.Found) error {
+func saveShared(to train.Checkpoint, f *invert.Result) error {
 	return to.Save(func(to io.Writer) error {
 		w := state.Stream(to, sharedKind, sharedVersion)
 		w.Ints(f.Images.Shape)

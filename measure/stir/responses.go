@@ -89,7 +89,7 @@ func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, si
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		part, err := invert.Framed(s.Model, images, at, end)
+		part, err := invert.FrameImages(s.Model, images, at, end)
 		if err != nil {
 			return nil, err
 		}

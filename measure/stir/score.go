@@ -49,7 +49,7 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 }
 
 // score runs both models on the images that an inversion has found, and returns the scores.
-func (r *run) score(ctx context.Context, v inversion, found *invert.Found) ([]measure.PairScore, error) {
+func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
 		return nil, fmt.Errorf("%w: the loss of %d of %d images became NaN or infinite", measure.ErrTooFew, len(found.Dropped), len(r.samples))
@@ -107,7 +107,7 @@ func statistic(kind string) string {
 }
 
 // rows returns the samples that were not dropped, and a warning about those that were.
-func (r *run) rows(found *invert.Found) (rows []int, warnings []string) {
+func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	dropped := map[int]bool{}
 	for _, i := range found.Dropped {
 		dropped[i] = true

@@ -67,8 +67,8 @@ func (s Settings) check() error {
 	switch {
 	case s.Images < 2:
 		return fmt.Errorf("%d images: a similarity needs two at least", s.Images)
-	case !slices.Contains(invert.Kinds(), invert.Kind(s.Start)):
-		return fmt.Errorf("start %q: it is one of %v", s.Start, invert.Kinds())
+	case !slices.Contains(invert.StartKinds(), invert.StartKind(s.Start)):
+		return fmt.Errorf("start %q: it is one of %v", s.Start, invert.StartKinds())
 	case !(s.Delta > 0):
 		return fmt.Errorf("delta is %v: it must be above 0", s.Delta)
 	case s.Normalised && !(s.Beta > 0):
@@ -76,7 +76,7 @@ func (s Settings) check() error {
 	case !s.Normalised && s.Beta != 0 && s.Beta != defaultBeta:
 		return fmt.Errorf("beta is %v and has no effect without normalised: true", s.Beta)
 	}
-	_, err := s.options().Resolved()
+	_, err := s.options().WithDefaults()
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 // the key and the image only, so that both directions and all layers of a study start from the same
 // images.
 func (r *run) startImages(kind string) (tensor.Tensor, error) {
-	start := invert.Kind(r.settings.Start)
+	start := invert.StartKind(r.settings.Start)
 	if kind == Controversial {
 		start = invert.Near
 	}

@@ -74,7 +74,7 @@ func contrastProblem(j *procedure.Job) string {
 const gradientWork = 3
 
 func (m *stir) Work(j *procedure.Job) int64 {
-	o, err := m.settings.options().Resolved()
+	o, err := m.settings.options().WithDefaults()
 	if err != nil {
 		return 0
 	}
@@ -170,10 +170,7 @@ type run struct {
 }
 
 func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	places := make([]int, min(j.Data.Len(), m.settings.Images))
-	for i := range places {
-		places[i] = i
-	}
+	places := dataset.Indices(min(j.Data.Len(), m.settings.Images))
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
@@ -227,8 +224,8 @@ func droppedWarning(why string, of, n int, first string) string {
 
 // invert runs an inversion, or loads the result of an earlier run or of another job with the same
 // reference model.
-func (r *run) invert(ctx context.Context, v inversion) (*invert.Found, error) {
-	o, err := r.settings.options().Resolved()
+func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
+	o, err := r.settings.options().WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +270,7 @@ func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	return r.job.Shared(name)
 }
 
-func (r *run) search(ctx context.Context, v inversion, o invert.Options, progress func(invert.Progress)) (*invert.Found, error) {
+func (r *run) search(ctx context.Context, v inversion, o invert.Options, progress func(invert.Progress)) (*invert.Result, error) {
 	start, err := r.startImages(v.kind)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (p plan) curves(model string, c *curves) error {
 	rows := [][]string{{"network", "layer", "decay", "epoch", "validation_error", "objective", "taken_back"}}
 	for _, one := range c.list {
 		for i, p := range one.points {
-			rows = append(rows, []string{one.network, strconv.Itoa(one.layer), fmt.Sprint(one.decay), strconv.Itoa(i + 1), fmt.Sprint(p.Validation), fmt.Sprint(p.Objective), fmt.Sprint(p.TakenBack)})
+			rows = append(rows, []string{one.network, strconv.Itoa(one.layer), fmt.Sprint(one.decay), strconv.Itoa(i + 1), fmt.Sprint(p.Validation), fmt.Sprint(p.Objective), fmt.Sprint(p.RolledBack)})
 		}
 	}
 	f, err := os.Create(filepath.Join(p.out, model+".curves.csv"))
@@ -84,7 +84,7 @@ func (c *curves) print() {
 
 // stands returns the epochs that were not undone.
 func (c *curve) stands() []autoencoder.Point {
-	return slices.DeleteFunc(slices.Clone(c.points), func(p autoencoder.Point) bool { return p.TakenBack })
+	return slices.DeleteFunc(slices.Clone(c.points), func(p autoencoder.Point) bool { return p.RolledBack })
 }
 
 // falling returns how many curves fall in every epoch, and the largest rise of any.

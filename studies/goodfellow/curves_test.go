@@ -9,7 +9,9 @@ import (
 
 // A curve falls where every epoch that stands is below the one that stands before it.
 func TestFalling(t *testing.T) {
-	at := func(v float64, back bool) autoencoder.Point { return autoencoder.Point{Validation: v, TakenBack: back} }
+	at := func(v float64, back bool) autoencoder.Point {
+		return autoencoder.Point{Validation: v, RolledBack: back}
+	}
 	list := []curve{
 		{points: []autoencoder.Point{at(3, false), at(2, false), at(2.5, true), at(1, false)}},
 		{points: []autoencoder.Point{at(3, false), at(2, false), at(2.5, false), at(1, false)}},

@@ -79,7 +79,7 @@ func (p plan) pick(usual, quick int) int {
 }
 
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, Back: p.back, BackByLoss: decay <= mild}
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.back, RollbackByLoss: decay <= mild}
 }
 
 // ridge trains one layer with every target and every decay.
@@ -93,7 +93,7 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 			s := p.settings(decay, 1)
 			s.Target, s.Weight = target, 100
 			if decay > mild {
-				s.Back = 0
+				s.RollbackFactor = 0
 			}
 			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
 			branches[i] = autoencoder.Branch{Name: fmt.Sprintf("target%g/decay%g", target, decay), Layers: []*autoencoder.Layer{l}}

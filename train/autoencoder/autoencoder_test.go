@@ -256,7 +256,7 @@ func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
 	held := tensor.Tensor{Shape: []int{1000, side * side}, Data: x.Data[cut:]}
 	var epochs []train.Epoch
 	l, err := Train(t.Context(), orttest.Load(t), patterns, held, Settings{Units: 25, Decay: 0.03, Target: -0.9, Weight: 100, Epochs: 20,
-		Progress: func(e train.Epoch) { epochs = append(epochs, e) }})
+		AfterEpoch: func(e train.Epoch) error { epochs = append(epochs, e); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
 		}
 	}
 	if len(epochs) != len(l.Curve) {
-		t.Errorf("%d epochs were told of %d", len(epochs), len(l.Curve))
+		t.Errorf("AfterEpoch was called for %d epochs of %d", len(epochs), len(l.Curve))
 	}
 	noise, err := filters.Noise(side, side, 20, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {

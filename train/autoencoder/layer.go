@@ -1,6 +1,7 @@
 package autoencoder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,28 +32,20 @@ type Settings struct {
 	// Best keeps the weights of the epoch with the least reconstruction error rather than the last.
 	// Weight decay trades reconstruction for small weights: if it is large, the best epoch is an
 	// early one, before the decay has taken effect.
-	Best       bool
-	Back       float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
-	BackByLoss bool             // takes them back by |x - y|^2 alone
-	Patience   int              // epochs without a better reconstruction, after which training ends; 0: none
-	Checkpoint train.Checkpoint // optional
-	Identity   string           // of the training, for its checkpoint
-	// Progress is called after each epoch. Optional.
-	Progress func(train.Epoch)
+	Best           bool
+	RollbackFactor float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
+	RollbackByLoss bool             // takes them back by |x - y|^2 alone
+	Patience       int              // epochs without a better reconstruction, after which training ends; 0: none
+	Checkpoint     train.Checkpoint // optional
+	Identity       string           // of the training, for its checkpoint
+	// AfterEpoch is called after each epoch. An error ends the training. Optional.
+	AfterEpoch func(train.Epoch) error
 	// Resumed is called once with the epochs in a checkpoint. Optional.
-	Resumed func([]train.Epoch)
+	Resumed func([]train.Epoch) error
 }
 
 func (s Settings) complete() Settings {
-	if s.Epochs == 0 {
-		s.Epochs = 40
-	}
-	if s.Batch == 0 {
-		s.Batch = 100
-	}
-	if s.Rate == 0 {
-		s.Rate = 0.002
-	}
+	s.Epochs, s.Batch, s.Rate = cmp.Or(s.Epochs, 40), cmp.Or(s.Batch, 100), cmp.Or(s.Rate, 0.002)
 	if s.Optimiser == nil {
 		s.Optimiser = train.Adam{Rate: s.Rate}
 	}
@@ -97,7 +90,7 @@ type Point struct {
 	Training   float64 // J over the epoch's batches before their steps
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
 	Objective  float64 // J over the same
-	TakenBack  bool    // J, or |x - y|^2, had become larger there, and the layer is again what it was before the epoch
+	RolledBack bool    // J, or |x - y|^2, had become larger there, and the layer is again what it was before the epoch
 }
 
 // The names of the tensors of a layer during training.
@@ -130,8 +123,8 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	}
 	defer t.Close()
 	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
-	epochs, err := t.Fit(ctx, source(patterns), source(held), train.Fitting{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
-		Back: s.Back, BackByLoss: s.BackByLoss, Last: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, Progress: s.Progress, Resumed: s.Resumed})
+	epochs, err := t.Fit(ctx, source(patterns), source(held), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
+		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +137,7 @@ func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
 	l := &Layer{W1: transposed(w[w1]), B1: w[b1], W2: transposed(w[w2]), B2: w[b2]}
 	for _, e := range epochs {
 		l.Curve = append(l.Curve, Point{Training: float64(n) * e.Train, Validation: float64(n) * e.Validation,
-			Objective: float64(n) * e.Objective, TakenBack: e.TakenBack})
+			Objective: float64(n) * e.Objective, RolledBack: e.RolledBack})
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 package cdbn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ type Settings struct {
 	Batch    int     // images in a step; 0: 4
 	Seed     uint64
 	Engine   ort.Options
-	// Progress is called after each step. Optional.
-	Progress func(Point)
+	// AfterStep is called after each step. An error ends the training. Optional.
+	AfterStep func(Point) error
 }
 
 // A Point holds what a step measured before its update.
@@ -38,22 +39,10 @@ type Point struct {
 }
 
 func (s Settings) complete() Settings {
-	for _, d := range []struct {
-		v        *float64
-		standard float64
-	}{{&s.Target, 0.005}, {&s.Weight, 5}, {&s.Rate, 0.1}, {&s.Momentum, 0.9}} {
-		if *d.v == 0 {
-			*d.v = d.standard
-		}
-	}
-	for _, d := range []struct {
-		v        *int
-		standard int
-	}{{&s.Filter, 10}, {&s.Block, 2}, {&s.Steps, 1000}, {&s.Batch, 4}} {
-		if *d.v == 0 {
-			*d.v = d.standard
-		}
-	}
+	s.Target, s.Weight = cmp.Or(s.Target, 0.005), cmp.Or(s.Weight, 5)
+	s.Rate, s.Momentum = cmp.Or(s.Rate, 0.1), cmp.Or(s.Momentum, 0.9)
+	s.Filter, s.Block = cmp.Or(s.Filter, 10), cmp.Or(s.Block, 2)
+	s.Steps, s.Batch = cmp.Or(s.Steps, 1000), cmp.Or(s.Batch, 4)
 	return s
 }
 
@@ -131,7 +120,7 @@ func rootMeanSquare(x []float32) float64 {
 func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])
-	e.begin(images)
+	e.initialise(images)
 	for step := range s.Steps {
 		draw := seed.Rand(s.Seed, "cdbn: step", step)
 		v := ort.Data[float32](e.in["v"])
@@ -159,8 +148,10 @@ func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) erro
 			return fmt.Errorf("step %d: the reconstruction error is %g: lower the rate", p.Step, p.Error)
 		}
 		l.Curve = append(l.Curve, p)
-		if s.Progress != nil {
-			s.Progress(p)
+		if s.AfterStep != nil {
+			if err := s.AfterStep(p); err != nil {
+				return err
+			}
 		}
 	}
 	l.W, l.B, l.C = e.value("W"), e.value("b"), e.value("c")

@@ -11,17 +11,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A machine writes the parts of the graph of a layer, for batches of a fixed size.
-type machine struct {
+// A layerGraph writes the parts of the graph of a layer, for batches of a fixed size.
+type layerGraph struct {
 	Settings
 	b             *onnx.Builder
 	channels      int
 	height, width int // of the hidden units
 }
 
-// given returns the probabilities of the hidden units given the visible ones, b x K x h x w: within
+// hiddenGiven returns the probabilities of the hidden units given the visible ones, b x K x h x w: within
 // a block a softmax over its units and the state in which all are off.
-func (m *machine) given(v, w, bias onnx.Value) onnx.Value {
+func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
 	none := b.Full(0, m.Batch, m.Units, m.height/m.Block, m.width/m.Block, 1)
@@ -29,22 +29,22 @@ func (m *machine) given(v, w, bias onnx.Value) onnx.Value {
 }
 
 // blocks reshapes b x K x h x w to b x K x block rows x block columns x units of a block.
-func (m *machine) blocks(h onnx.Value) onnx.Value {
+func (m *layerGraph) blocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Transpose(b.Reshape(h, m.Batch, m.Units, m.height/k, k, m.width/k, k), 0, 1, 2, 4, 3, 5)
 	return b.Reshape(split, m.Batch, m.Units, m.height/k, m.width/k, k*k)
 }
 
 // places is the inverse of blocks.
-func (m *machine) places(h onnx.Value) onnx.Value {
+func (m *layerGraph) places(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Reshape(h, m.Batch, m.Units, m.height/k, m.width/k, k, k)
 	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
 }
 
-// drawn samples hidden units, 0 or 1, from their probabilities by one uniform number u for each
+// sampled samples hidden units, 0 or 1, from their probabilities by one uniform number u for each
 // block.
-func (m *machine) drawn(q, u onnx.Value) onnx.Value {
+func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	b := m.b
 	share := m.blocks(q)
 	upper := b.Op("CumSum", nil, share, b.Int(4))
@@ -54,7 +54,7 @@ func (m *machine) drawn(q, u onnx.Value) onnx.Value {
 }
 
 // visible returns the mean of the visible units given the hidden ones.
-func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
+func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	b := m.b
 	v := b.Op("ConvTranspose", nil, h, w, c)
 	if m.Binary {
@@ -63,8 +63,8 @@ func (m *machine) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// match returns the mean over images and positions of visible times hidden units, K x C x f x f.
-func (m *machine) match(v, q onnx.Value) onnx.Value {
+// correlation returns the mean over images and positions of visible times hidden units, K x C x f x f.
+func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
 	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
@@ -75,21 +75,21 @@ var parameters = []string{"W", "b", "c"}
 
 // graph returns the graph of a step. Inputs are v, u, momentum, the parameters and their
 // velocities. Outputs are the error, the activity, and the updated parameters and velocities.
-func (m *machine) graph(shape []int) (*onnx.Model, error) {
+func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}
 	for _, p := range m.ports(shape) {
 		in[p.name] = b.Input(p.name, onnx.Float, p.shape...)
 	}
 	w, bias, c := in["W"], in["b"], in["c"]
-	q := m.given(in["v"], w, bias)
-	seen := m.visible(m.drawn(q, in["u"]), w, c)
-	again := m.given(seen, w, bias)
+	q := m.hiddenGiven(in["v"], w, bias)
+	seen := m.visible(m.sampled(q, in["u"]), w, c)
+	again := m.hiddenGiven(seen, w, bias)
 
 	activity := b.ReduceMean(q, false, 0, 2, 3)
 	sparsity := b.Mul(b.Sub(b.Scalar(float32(m.Target)), activity), b.Scalar(float32(m.Weight)))
 	change := map[string]onnx.Value{
-		"W": b.Sub(b.Sub(m.match(in["v"], q), m.match(seen, again)), b.Mul(w, b.Scalar(float32(m.Decay)))),
+		"W": b.Sub(b.Sub(m.correlation(in["v"], q), m.correlation(seen, again)), b.Mul(w, b.Scalar(float32(m.Decay)))),
 		"b": b.Add(b.Sub(activity, b.ReduceMean(again, false, 0, 2, 3)), sparsity),
 		"c": b.ReduceMean(b.Sub(in["v"], seen), false, 0, 2, 3),
 	}
@@ -116,7 +116,7 @@ type port struct {
 	shape []int
 }
 
-func (m *machine) ports(shape []int) []port {
+func (m *layerGraph) ports(shape []int) []port {
 	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
 	return []port{
 		{"v", append([]int{m.Batch}, shape...)}, {"u", []int{m.Batch, m.Units, m.height / m.Block, m.width / m.Block, 1}}, {"momentum", nil},
@@ -134,7 +134,7 @@ type engine struct {
 
 // newEngine prepares training on images, channels x height x width.
 func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
-	m := &machine{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
+	m := &layerGraph{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
 	if err != nil {
 		return nil, err
@@ -166,10 +166,10 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	return e, nil
 }
 
-// begin draws small filters. Hidden biases start where units without input have the target
+// initialise draws small filters. Hidden biases start where units without input have the target
 // activation, exp b / (1 + n exp b) = target in a block of n. Visible biases of binary units start
 // at the mean of the images.
-func (e *engine) begin(images tensor.Tensor) {
+func (e *engine) initialise(images tensor.Tensor) {
 	if e.Binary {
 		c := ort.Data[float32](e.in["c"])
 		for i, p := range channelMeans(images) {

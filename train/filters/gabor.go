@@ -60,15 +60,15 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 	return best, nil
 }
 
-// A fitting holds a filter w and what its error is relative to.
-type fitting struct {
+// A target holds a filter w and what its error is relative to.
+type target struct {
 	h, w   int
 	data   []float64
 	energy float64
 }
 
-func newFitting(filter tensor.Tensor) *fitting {
-	f := &fitting{h: filter.Shape[0], w: filter.Shape[1]}
+func newFitting(filter tensor.Tensor) *target {
+	f := &target{h: filter.Shape[0], w: filter.Shape[1]}
 	for _, v := range filter.Data {
 		f.data = append(f.data, float64(v))
 		f.energy += float64(v) * float64(v)
@@ -78,7 +78,7 @@ func newFitting(filter tensor.Tensor) *fitting {
 
 // gabor returns the function of six parameters: the position in pixels, the logarithms of both
 // standard deviations, and the wave vector in cycles per ten pixels.
-func (f *fitting) gabor(p []float64) Gabor {
+func (f *target) gabor(p []float64) Gabor {
 	side := float64(max(f.h, f.w))
 	bounded := func(v float64) float64 { return min(2*side, max(0.4, math.Exp(v))) }
 	return Gabor{X: p[0], Y: p[1], Along: bounded(p[2]), Across: bounded(p[3]),
@@ -86,11 +86,11 @@ func (f *fitting) gabor(p []float64) Gabor {
 }
 
 // error returns the share of the energy that is not explained.
-func (f *fitting) error(p []float64) float64 { return 1 - f.solved(p).Explained }
+func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
 // solved determines amplitude and phase: g = c C + s S, with C and S the window times cosine and
 // sine; c and s solve 2 x 2 normal equations.
-func (f *fitting) solved(p []float64) Gabor {
+func (f *target) solved(p []float64) Gabor {
 	g := f.gabor(p)
 	var cc, cs, ss, cw, sw float64
 	for i, w := range f.data {
@@ -115,14 +115,14 @@ func (f *fitting) solved(p []float64) Gabor {
 
 // starts returns the starts of the search: at the centre of energy of the filter, with the
 // strongest frequencies of its spectrum, in a narrow and a wide window.
-func (f *fitting) starts() [][]float64 {
+func (f *target) starts() [][]float64 {
 	var x, y float64
 	for i, v := range f.data {
 		share := v * v / f.energy
 		x, y = x+share*float64(i%f.w), y+share*float64(i/f.w)
 	}
 	var out [][]float64
-	for _, k := range f.strongest(2) {
+	for _, k := range f.peakFrequencies(2) {
 		for _, width := range []float64{0.12, 0.3} {
 			s := math.Log(width * float64(max(f.h, f.w)))
 			out = append(out, []float64{x, y, s, s, 10 * k[0], 10 * k[1]})
@@ -131,9 +131,9 @@ func (f *fitting) starts() [][]float64 {
 	return out
 }
 
-// strongest returns the frequencies of most power, in cycles per pixel right and down, without
+// peakFrequencies returns the frequencies of most power, in cycles per pixel right and down, without
 // direct neighbours of a stronger one.
-func (f *fitting) strongest(n int) [][2]float64 {
+func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
 	const fine = 2 // waves for each cycle over the side
@@ -163,7 +163,7 @@ func (f *fitting) strongest(n int) [][2]float64 {
 	return out
 }
 
-func (f *fitting) power(fx, fy float64) float64 {
+func (f *target) power(fx, fy float64) float64 {
 	var re, im float64
 	for i, v := range f.data {
 		sin, cos := math.Sincos(2 * math.Pi * (fx*float64(i%f.w) + fy*float64(i/f.w)))

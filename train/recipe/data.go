@@ -15,22 +15,22 @@ import (
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// An opened holds the sources of a training.
-type opened struct {
+// An datasets holds the sources of a training.
+type datasets struct {
 	train, validation, test dataset.Source // the last two may be nil
 	shape                   []int          // of a sample in its frame
 	classes                 []string
 }
 
 // open opens the data.
-func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
-	o := &opened{}
+func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) {
+	o := &datasets{}
 	src, err := spec.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
 	if err != nil {
 		return nil, err
 	}
 	o.train = src
-	if f.Target == "" && src.Classes() == nil && !f.Network.layered() {
+	if f.Target == "" && src.Classes() == nil && !f.Network.layerwise() {
 		return nil, f.node.Get("data").Errorf("the samples have no labels: name one of their factors as target")
 	}
 	o.classes = src.Classes()
@@ -53,11 +53,11 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*opened, error) {
 	if err := f.Augment.check(f.node.Get("augment"), first.Waveform != nil); err != nil {
 		return nil, err
 	}
-	return o, o.agree()
+	return o, o.checkClasses()
 }
 
 // holdOut opens or splits off the validation data.
-func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
+func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 	v, src := f.Validation, o.train
 	switch {
 	case v.Data != nil:
@@ -79,8 +79,8 @@ func (f *File) holdOut(ctx context.Context, o *opened) (err error) {
 	return nil
 }
 
-// agree checks that the parts have the same classes.
-func (o *opened) agree() error {
+// checkClasses checks that the parts have the same classes.
+func (o *datasets) checkClasses() error {
 	for what, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
 		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {
 			return fmt.Errorf("the data for %s have %d classes, and the training data %d", what, len(src.Classes()), len(o.classes))
@@ -90,7 +90,7 @@ func (o *opened) agree() error {
 }
 
 // close closes all sources.
-func (o *opened) close() error {
+func (o *datasets) close() error {
 	var errs []error
 	for _, src := range []dataset.Source{o.train, o.validation, o.test} {
 		if src != nil {
@@ -104,7 +104,7 @@ func (o *opened) close() error {
 func (f *File) stream(src dataset.Source, p model.Preprocess, learning bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
 	if learning {
-		s.Augment = f.Augment.Law
+		s.Augment = f.Augment.Transform
 	}
 	return s
 }

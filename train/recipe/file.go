@@ -25,7 +25,7 @@ type File struct {
 	Batch      int             `key:"batch" default:"64" min:"1" doc:"samples in a step"`
 	Clip       float64         `key:"clip" min:"0" doc:"largest norm of the gradients together; larger ones are scaled down"`
 	Patience   int             `key:"patience" min:"0" doc:"stop after so many epochs in which the validation loss has not become smaller"`
-	Back       *takeBackKeys   `key:"take-back" json:",omitempty" doc:"undo epochs that made the network worse on the validation samples, and reduce the rate"`
+	Rollback   *rollbackKeys   `key:"take-back" json:"Back,omitempty" doc:"undo epochs that made the network worse on the validation samples, and reduce the rate"`
 	Keep       string          `key:"keep" enum:"best|last" default:"best" doc:"the epoch whose network is kept: that of the smallest validation loss, or the last"`
 	Save       int             `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
@@ -62,10 +62,10 @@ func (f *File) check() error {
 	switch {
 	case f.Patience > 0 && !validated:
 		return f.node.Get("patience").Errorf("patience needs validation: a share such as 0.1, or data")
-	case f.Back != nil && !validated:
+	case f.Rollback != nil && !validated:
 		return f.node.Get("take-back").Errorf("take-back needs validation: a share such as 0.1, or data")
-	case f.Back != nil && !(f.Back.Factor > 0 && f.Back.Factor < 1):
-		return f.node.Get("take-back").Errorf("the factor is %g: it multiplies the rate and must lie between 0 and 1", f.Back.Factor)
+	case f.Rollback != nil && !(f.Rollback.Factor > 0 && f.Rollback.Factor < 1):
+		return f.node.Get("take-back").Errorf("the factor is %g: it multiplies the rate and must lie between 0 and 1", f.Rollback.Factor)
 	case f.Loss == "cross-entropy" && f.Target != "":
 		return f.node.Get("loss").Errorf("cross-entropy needs classes, and the target %q is a factor: use squared-error", f.Target)
 	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":

@@ -45,7 +45,7 @@ func TestParseErrors(t *testing.T) {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(plainText, from, to, 1)
 		if text == plainText {
-			t.Fatalf("%s changes nothing", change)
+			t.Fatalf("%s: the text to replace does not occur", change)
 		}
 		_, err := Parse("plain.yaml", []byte(text), nil)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plain.yaml:") {
@@ -54,8 +54,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The training files of the repository are training files.
-func TestShippedFiles(t *testing.T) {
+// All training files of the repository can be parsed.
+func TestRepositoryFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../studies/training/*.yaml")
 	if err != nil || len(files) < 3 {
@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("more than one line: %q", err)
 		}
 		if err == nil && file.Epochs < 1 {
-			t.Error("a training without epochs")
+			t.Error("a parsed training has no epochs")
 		}
 	})
 }

@@ -71,7 +71,7 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back"})
 		for _, e := range epochs {
 			c.Write([]string{strconv.Itoa(e.Number), number(e.Train), number(e.TrainAccuracy), number(e.Validation), number(e.ValidationAccuracy),
-				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), number(e.Objective), mark(e.TakenBack)})
+				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), number(e.Objective), mark(e.RolledBack)})
 		}
 		c.Flush()
 		return c.Error()
@@ -85,7 +85,7 @@ type logRow struct {
 	layer, epoch                      int
 	train, validation, activity, rate float64 // validation or activity is 0 where it is not known
 	objective                         float64 // and so is this
-	takenBack                         bool
+	rolledBack                        bool
 	time                              float64 // seconds
 }
 
@@ -111,15 +111,15 @@ func (d *folder) writeLayerLog(log layerLog) error {
 		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds", "objective", "taken_back"})
 		for _, r := range log {
 			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), number(r.train), some(r.validation), some(r.activity), number(r.rate),
-				strconv.FormatFloat(r.time, 'f', 1, 64), some(r.objective), mark(r.takenBack)})
+				strconv.FormatFloat(r.time, 'f', 1, 64), some(r.objective), mark(r.rolledBack)})
 		}
 		c.Flush()
 		return c.Error()
 	})
 }
 
-// end returns the summary of a finished training; nil without a folder.
-func (d *folder) end() *Summary {
+// summary returns the summary of a finished training; nil without a folder.
+func (d *folder) summary() *Summary {
 	if d == nil {
 		return nil
 	}

@@ -52,10 +52,10 @@ type Network struct {
 }
 
 type autoencoderKeys struct {
-	Layers []codeKeys `key:"layers,required" doc:"layers, the first first"`
+	Layers []autoencoderLayerKeys `key:"layers,required" doc:"layers, the first first"`
 }
 
-type codeKeys struct {
+type autoencoderLayerKeys struct {
 	Units  int     `key:"units,required" min:"1" doc:"number of units"`
 	Decay  float64 `key:"decay" min:"0" doc:"weight decay of encoder and decoder"`
 	Target float64 `key:"target" doc:"target mean activation of units, between -1 and 1"`
@@ -63,12 +63,12 @@ type codeKeys struct {
 }
 
 type cdbnKeys struct {
-	Layers []beliefKeys `key:"layers,required" doc:"layers, the first first"`
-	Filter int          `key:"filter" default:"10" min:"1" doc:"side of a filter"`
-	Block  int          `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
+	Layers []cdbnLayerKeys `key:"layers,required" doc:"layers, the first first"`
+	Filter int             `key:"filter" default:"10" min:"1" doc:"side of a filter"`
+	Block  int             `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
 }
 
-type beliefKeys struct {
+type cdbnLayerKeys struct {
 	Units  int     `key:"units,required" min:"1" doc:"groups of units, each with a filter"`
 	Decay  float64 `key:"decay" min:"0" doc:"weight decay of the filters"`
 	Target float64 `key:"target" default:"0.005" min:"0" doc:"target mean activation of units"`
@@ -76,8 +76,8 @@ type beliefKeys struct {
 	Scale  float64 `key:"rate-scale" default:"1" min:"0" doc:"factor of the learning rate for this layer"`
 }
 
-// layered reports whether the network is trained layer by layer, without labels.
-func (k *Network) layered() bool { return k.Autoencoder != nil || k.CDBN != nil }
+// layerwise reports whether the network is trained layer by layer, without labels.
+func (k *Network) layerwise() bool { return k.Autoencoder != nil || k.CDBN != nil }
 
 type convNetKeys struct {
 	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
@@ -103,8 +103,8 @@ type onnxKeys struct {
 	Training   bool     `key:"training-mode" doc:"training mode: BatchNormalization uses batch statistics and Dropout is active; in the default, evaluation mode, both are frozen"`
 }
 
-// one returns the only one of some keys that is given.
-func one(n *config.Node, known ...string) error {
+// checkSingleKey returns the only one of some keys that is given.
+func checkSingleKey(n *config.Node, known ...string) error {
 	if n == nil || n.Kind != config.Map || len(n.Pairs) != 1 {
 		return n.Errorf("write one of %s", strings.Join(known, ", "))
 	}
@@ -112,14 +112,14 @@ func one(n *config.Node, known ...string) error {
 }
 
 func (k *Network) check(n *config.Node) error {
-	return one(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
+	return checkSingleKey(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
 }
 
 // Augment is the augmentation of training samples.
 type Augment struct {
-	Law   transform.Transform
-	laws  []transform.Transform
-	steps []any
+	Transform  transform.Transform `json:"Law"` // the name in the identity of a training
+	transforms []transform.Transform
+	steps      []any
 }
 
 // DecodeNode implements config.Decoder.
@@ -142,15 +142,15 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		}
 		laws, a.steps = append(laws, t.Cells[0].Transform), append(a.steps, t.Cells[0].Canonical)
 	}
-	if a.laws = laws; len(laws) > 0 {
-		a.Law = laws
+	if a.transforms = laws; len(laws) > 0 {
+		a.Transform = laws
 	}
 	return nil
 }
 
 // check reports augmentations of images on audio, and of audio on images.
 func (a *Augment) check(n *config.Node, sounds bool) error {
-	for i, law := range a.laws {
+	for i, law := range a.transforms {
 		at := n
 		if n.Kind == config.List {
 			at = n.Items[i]
@@ -190,7 +190,7 @@ type adamKeys struct {
 	Decay   float64 `key:"weight-decay" min:"0" doc:"weight decay"`
 }
 
-func (k *Optimiser) check(n *config.Node) error { return one(n, "sgd", "adam", "adamw") }
+func (k *Optimiser) check(n *config.Node) error { return checkSingleKey(n, "sgd", "adam", "adamw") }
 
 func (k *Optimiser) optimiser() train.Optimiser {
 	adam := func(k *adamKeys) train.Adam {
@@ -205,14 +205,14 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
-// takeBackKeys say which epochs are undone.
-type takeBackKeys struct {
+// rollbackKeys say which epochs are undone.
+type rollbackKeys struct {
 	Factor float64 `key:"factor,required" short:"true" doc:"factor of the rate after an epoch was undone, between 0 and 1"`
 	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not increase: the objective with penalties, or the validation loss alone"`
 }
 
-// backing returns the factor, 0 if no epoch is undone, and whether the loss alone counts.
-func (k *takeBackKeys) backing() (factor float64, byLoss bool) {
+// options returns the factor, 0 if no epoch is undone, and whether the loss alone counts.
+func (k *rollbackKeys) options() (factor float64, byLoss bool) {
 	if k == nil {
 		return 0, false
 	}
@@ -270,7 +270,7 @@ func (s *Schedule) check(n *config.Node) error {
 	if n == nil || n.Kind == config.String {
 		return nil
 	}
-	if err := one(n, "constant", "cosine", "steps"); err != nil {
+	if err := checkSingleKey(n, "constant", "cosine", "steps"); err != nil {
 		return err
 	}
 	if s.Steps != nil {
@@ -289,7 +289,7 @@ func (s *Schedule) schedule(perEpoch int) train.Schedule {
 	case s.Cosine != nil:
 		return train.Cosine(int(s.Cosine.Warmup * float64(perEpoch)))
 	case s.Steps != nil:
-		return train.Steps(s.Steps.Factor, s.Steps.At...)
+		return train.MultiStep(s.Steps.Factor, s.Steps.At...)
 	}
 	return train.Constant
 }

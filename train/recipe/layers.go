@@ -34,7 +34,7 @@ type Layer struct {
 
 // checkLayered reports keys that have no effect on a network that is trained without labels.
 func (f *File) checkLayered() error {
-	if !f.Network.layered() {
+	if !f.Network.layerwise() {
 		return nil
 	}
 	for _, key := range []string{"target", "loss", "augment", "test", "save-every"} {
@@ -49,13 +49,13 @@ func (f *File) checkLayered() error {
 	case k.Autoencoder != nil && !f.Validation.given:
 		return at.Errorf("autoencoders need validation samples: write validation: 0.1, for example")
 	case k.CDBN != nil:
-		return f.checkBelief()
+		return f.checkCDBN()
 	}
 	return nil
 }
 
-// A layering is the state of training layer by layer.
-type layering struct {
+// A layerTraining is the state of training layer by layer.
+type layerTraining struct {
 	*File
 	Options
 	dir      *folder
@@ -66,7 +66,7 @@ type layering struct {
 }
 
 // runLayers trains a network layer by layer, and fills the folder.
-func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, path string, o Options) (*Summary, error) {
+func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
 		return nil, f.node.Get("data").Errorf("samples have the shape %v: training without labels needs images", data.shape)
 	}
@@ -76,9 +76,9 @@ func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, 
 	}
 	dir, err := openFolder(path, f, identity)
 	if err != nil || dir.finished != nil {
-		return dir.end(), err
+		return dir.summary(), err
 	}
-	l := &layering{File: f, Options: o, dir: dir, identity: identity, shape: data.shape, samples: data.train.Len()}
+	l := &layerTraining{File: f, Options: o, dir: dir, identity: identity, shape: data.shape, samples: data.train.Len()}
 	x, err := collect(ctx, data.train, p)
 	if err != nil {
 		return nil, err
@@ -89,11 +89,11 @@ func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, 
 			return nil, err
 		}
 	}
-	var out *layered
+	var out *layerResult
 	if f.Network.CDBN != nil {
-		out, err = l.belief(ctx, x)
+		out, err = l.trainCDBN(ctx, x)
 	} else {
-		out, err = l.code(ctx, x, held)
+		out, err = l.trainAutoencoders(ctx, x, held)
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (f *File) runLayers(ctx context.Context, data *opened, p model.Preprocess, 
 	return l.finish(data, p, out)
 }
 
-// layered is a network that was trained layer by layer.
-type layered struct {
+// layerResult is a network that was trained layer by layer.
+type layerResult struct {
 	model  *onnx.Model // of preprocessed images
 	layers []Layer
 	images [][]tensor.Tensor // what the units of each layer see
@@ -111,12 +111,8 @@ type layered struct {
 // collect reads samples into one tensor, n x c x h x w, with mean and deviation applied.
 func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tensor.Tensor, error) {
 	var x tensor.Tensor
-	places := make([]int, src.Len())
-	for i := range places {
-		places[i] = i
-	}
 	at := 0
-	for s, err := range dataset.Read(ctx, src, places, p.Frame, dataset.ReadOptions{}) {
+	for s, err := range dataset.Read(ctx, src, dataset.Indices(src.Len()), p.Frame, dataset.ReadOptions{}) {
 		if err != nil {
 			return x, err
 		}
@@ -136,8 +132,8 @@ func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tenso
 }
 
 // finish writes the network, contact sheets of its filters, and the summary.
-func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summary, error) {
-	m, err := train.BehindLayers(p, l.shape, out.model)
+func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerResult) (*Summary, error) {
+	m, err := train.WithPreprocessing(p, l.shape, out.model)
 	if err != nil {
 		return nil, l.node.Errorf("%w", err)
 	}
@@ -146,14 +142,14 @@ func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summ
 	}
 	last := out.layers[len(out.layers)-1]
 	s := &Summary{Name: l.Name, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
-		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Marks{Loss: last.End, Accuracy: math.NaN()})}
+		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN()})}
 	for _, layer := range out.layers {
 		s.Epochs += layer.Epochs
 	}
 	s.Kept = s.Epochs
 	if data.validation != nil && l.Network.Autoencoder != nil {
 		s.Train.Loss = l.log.last().train
-		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Marks{Loss: last.End, Accuracy: math.NaN()})
+		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Metrics{Loss: last.End, Accuracy: math.NaN()})
 	}
 	seconds := l.log.seconds()
 	s.Seconds, s.Rate = math.Round(seconds*10)/10, math.Round(float64(l.samples)*float64(s.Epochs)/max(seconds, 1e-3))
@@ -165,7 +161,7 @@ func (l *layering) finish(data *opened, p model.Preprocess, out *layered) (*Summ
 
 // draw writes a contact sheet for each layer: model.pictures/layer1.png and so on. Reports show
 // them. It writes none for inputs of other than 1 or 3 channels.
-func (l *layering) draw(images [][]tensor.Tensor) error {
+func (l *layerTraining) draw(images [][]tensor.Tensor) error {
 	if c := l.shape[0]; c != 1 && c != 3 {
 		return nil
 	}
@@ -191,7 +187,7 @@ func (l *layering) draw(images [][]tensor.Tensor) error {
 }
 
 // caption returns the caption of a sheet in a report.
-func (l *layering) caption(layer, units int) map[string]string {
+func (l *layerTraining) caption(layer, units int) map[string]string {
 	text := fmt.Sprintf("What the %d units of layer %d see, each normalised by itself: 0 is grey.", units, layer+1)
 	if layer > 0 {
 		text += " Each is a linear combination of what the layer below sees."
@@ -200,11 +196,11 @@ func (l *layering) caption(layer, units int) map[string]string {
 }
 
 // checkpoint returns the checkpoint of a layer.
-func (l *layering) checkpoint(layer int) checkpoint.File {
+func (l *layerTraining) checkpoint(layer int) checkpoint.File {
 	return checkpoint.File(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
 }
 
-func (l *layering) dropCheckpoints(layers int) error {
+func (l *layerTraining) dropCheckpoints(layers int) error {
 	for i := range layers {
 		if err := os.Remove(string(l.checkpoint(i))); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -213,14 +209,14 @@ func (l *layering) dropCheckpoints(layers int) error {
 	return nil
 }
 
-// tell calls Progress for an epoch of a layer.
-func (l *layering) tell(layer, layers int, row logRow) error {
+// recordEpoch adds an epoch of a layer to the log, writes the log and reports the progress.
+func (l *layerTraining) recordEpoch(layer, layers int, row logRow) error {
 	row.layer = layer + 1
 	l.log = append(l.log, row)
 	if l.Progress != nil {
 		n := int64(l.samples)
-		l.Progress(Progress{Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Of: layers * l.Epochs,
-			Marks: train.Marks{Loss: row.train, Accuracy: math.NaN()}})
+		l.Progress(Progress{Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Epochs: layers * l.Epochs,
+			Metrics: train.Metrics{Loss: row.train, Accuracy: math.NaN()}})
 	}
 	return l.dir.writeLayerLog(l.log)
 }

@@ -44,9 +44,9 @@ epochs: 3
 batch: 4
 `
 
-// Networks that learn without labels fill their folder; the model takes images as they are, and its
-// outputs are its layers.
-func TestLayerByLayer(t *testing.T) {
+// Training without labels writes the output folder. The model takes images without preprocessing,
+// and its outputs are its layers.
+func TestLayerwise(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text   string
@@ -87,10 +87,10 @@ func TestLayerByLayer(t *testing.T) {
 				}
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "checkpoint*")); len(left) > 0 {
-				t.Errorf("checkpoints are left: %v", left)
+				t.Errorf("checkpoints remain: %v", left)
 			}
 			if again := must(t, parse(t, c.text), dir); again.Seconds != s.Seconds || again.Identity != s.Identity {
-				t.Errorf("it was trained again: %+v", again)
+				t.Errorf("the second run trained again: %+v", again)
 			}
 			if _, err := Run(t.Context(), parse(t, c.text, "epochs: 3 -> epochs: 4"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 				t.Errorf("other settings in the same folder: %v", err)
@@ -102,9 +102,9 @@ func TestLayerByLayer(t *testing.T) {
 	}
 }
 
-// With take-back the objective of a layer falls from one epoch that stands to the next, however
-// large the rate, and the log has them all.
-func TestLayersTakeEpochsBack(t *testing.T) {
+// With take-back the objective of a layer never increases, even with a large rate, and the log has
+// all epochs.
+func TestLayersRollback(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := must(t, parse(t, codeText, "adam: 2e-3 -> adam: 0.1", "schedule: cosine -> take-back: 0.5", "epochs: 3 -> epochs: 12"), dir)
@@ -130,23 +130,22 @@ func TestLayersTakeEpochsBack(t *testing.T) {
 			continue
 		}
 		if objective > before {
-			t.Errorf("the objective rises: %v", row)
+			t.Errorf("the objective increases: %v", row)
 		}
 		before = objective
 		ends[layer] = column(row, "validation_error")
 	}
 	if taken == 0 {
-		t.Error("no epoch was taken back at a rate of 0.1")
+		t.Error("no epoch was rolled back at a rate of 0.1")
 	}
 	for i, l := range s.Layers {
 		if end := ends[fmt.Sprint(i+1)]; math.Abs(l.End-end) > 1e-4*end {
-			t.Errorf("layer %d ends with an error of %g, and the log's last epoch that stands has %g", i+1, l.End, end)
+			t.Errorf("layer %d has the error %g, and the last epoch in the log that was not rolled back %g", i+1, l.End, end)
 		}
 	}
 }
 
-// Training that was stopped within a layer goes on there, and ends with the same network to the
-// bit.
+// A training that was interrupted within a layer resumes there and writes an identical network.
 func TestLayersResume(t *testing.T) {
 	t.Parallel()
 	whole, dir := t.TempDir(), t.TempDir()
@@ -160,15 +159,15 @@ func TestLayersResume(t *testing.T) {
 			}
 		}
 		if _, err := Run(ctx, parse(t, codeText), dir, o); !errors.Is(err, context.Canceled) {
-			t.Fatalf("it did not stop at epoch %d: %v", stop, err)
+			t.Fatalf("the training did not stop at epoch %d: %v", stop, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, modelFile)); err == nil {
-			t.Fatal("there is a network already")
+			t.Fatal("a network was written before the end")
 		}
 	}
 	must(t, parse(t, codeText), dir)
 	if !bytes.Equal(read(t, whole, modelFile), read(t, dir, modelFile)) {
-		t.Error("the network is another one")
+		t.Error("the networks differ")
 	}
 	if rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll(); err != nil || len(rows) != 7 {
 		t.Errorf("the log is %v, %v", rows, err)
@@ -192,7 +191,7 @@ func TestLayerErrors(t *testing.T) {
 	} {
 		text := strings.Replace(c.text, strings.Split(c.change, " -> ")[0], strings.Split(c.change, " -> ")[1], 1)
 		if text == c.text {
-			t.Fatalf("%s changes nothing", c.change)
+			t.Fatalf("%s: the text to replace does not occur", c.change)
 		}
 		dir := t.TempDir()
 		f, err := Parse(filepath.Join(dir, "t.yaml"), []byte(text), nil)
@@ -203,7 +202,7 @@ func TestLayerErrors(t *testing.T) {
 			t.Errorf("%s: %v", c.change, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out", modelFile)); err == nil {
-			t.Errorf("%s: a network is left", c.change)
+			t.Errorf("%s: a network was written", c.change)
 		}
 	}
 }

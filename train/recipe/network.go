@@ -16,7 +16,7 @@ import (
 // A network is the graph to train and how samples enter it.
 type network struct {
 	model        *onnx.Model
-	bare         *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
+	exported     *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
 	output       string
 	parameters   []string
 	trainingMode bool
@@ -33,7 +33,7 @@ func (n *network) weights() ([]byte, error) {
 }
 
 // network builds or reads the network.
-func (f *File) network(o *opened, p model.Preprocess) (*network, error) {
+func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if f.Network.ONNX != nil {
 		return f.readNetwork(o, p)
 	}
@@ -51,11 +51,11 @@ func (f *File) network(o *opened, p model.Preprocess) (*network, error) {
 	}
 	n := &network{trainingMode: true, feed: model.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
-		if len(w.Shape) > 0 && !statistic(w.Name) {
+		if len(w.Shape) > 0 && !isStatistic(w.Name) {
 			n.parameters = append(n.parameters, w.Name)
 		}
 	}
-	if n.model, err = train.Behind(p, o.shape, bare); err != nil {
+	if n.model, err = train.WithPreprocessing(p, o.shape, bare, "logits"); err != nil {
 		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%w", err)
 	}
 	return n, nil
@@ -83,8 +83,8 @@ func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	return []int{s.Mels, s.Frames(shape[1])}, nil
 }
 
-// statistic reports whether a weight is a running statistic of a network that is built here.
-func statistic(name string) bool {
+// isStatistic reports whether a weight is a running statistic of a network that is built here.
+func isStatistic(name string) bool {
 	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
 }
 
@@ -97,11 +97,11 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 	case k.ResNet != nil:
 		return train.ResNet{Shape: shape, Classes: outputs, Widths: k.ResNet.Widths, Blocks: k.ResNet.Blocks, Dropout: k.ResNet.Dropout, Seed: f.Seed}.Build()
 	}
-	return train.Flat{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
+	return train.FlattenedMLP{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
 }
 
 // readNetwork reads an ONNX model.
-func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
+func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
 	m, err := rewrite.ReadFloat32(f.resolve(k.File))
 	if err != nil {
@@ -124,34 +124,34 @@ func (f *File) readNetwork(o *opened, p model.Preprocess) (*network, error) {
 		}
 	}
 	if p.Features != nil {
-		if err := n.hear(o.shape, p); err != nil {
+		if err := n.prependFeatures(o.shape, p); err != nil {
 			return nil, f.node.Get("preprocess").Errorf("%w", err)
 		}
 	}
 	return n, nil
 }
 
-// hear prepends the spectrogram to the network for training.
-func (n *network) hear(shape []int, p model.Preprocess) (err error) {
+// prependFeatures prepends the spectrogram to the network for training.
+func (n *network) prependFeatures(shape []int, p model.Preprocess) (err error) {
 	if len(shape) != 2 {
 		return errors.New("features need audio, and the samples are images")
 	}
-	n.bare = n.model
+	n.exported = n.model
 	if len(n.parameters) == 0 {
-		if n.parameters, err = train.Parameters(n.bare, n.output); err != nil { // the spectrogram's own numbers are not among them
+		if n.parameters, err = train.Parameters(n.exported, n.output); err != nil { // the spectrogram's own numbers are not among them
 			return err
 		}
 	}
-	n.model, err = model.WithFeatures(n.bare, p, shape[1])
+	n.model, err = model.WithFeatures(n.exported, p, shape[1])
 	return err
 }
 
-// kept returns the network with trained weights, without the spectrogram.
-func (n *network) kept(t *train.Trainer) (*onnx.Model, error) {
-	if n.bare == nil {
+// trained returns the network with trained weights, without the spectrogram.
+func (n *network) trained(t *train.Trainer) (*onnx.Model, error) {
+	if n.exported == nil {
 		return t.Model()
 	}
-	return rewrite.WithWeights(n.bare, t.Weights())
+	return rewrite.WithWeights(n.exported, t.Weights())
 }
 
 // someOf lists the first weights.

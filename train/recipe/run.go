@@ -29,9 +29,9 @@ type Options struct {
 
 // A Progress is the progress of a training.
 type Progress struct {
-	Done, Total int64 // samples, over all epochs
-	Epoch, Of   int
-	train.Marks // of the epoch so far
+	Done, Total   int64 // samples, over all epochs
+	Epoch, Epochs int
+	train.Metrics // of the epoch so far
 }
 
 // A Summary is the content of summary.json: the results of a training.
@@ -61,7 +61,7 @@ type Result struct {
 	Accuracy *float64 `json:"accuracy,omitempty"`
 }
 
-func resultOf(fingerprint string, n int, m train.Marks) *Result {
+func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
 	if !math.IsNaN(m.Accuracy) {
 		r.Accuracy = &m.Accuracy
@@ -81,7 +81,7 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 		return nil, err
 	}
 	defer data.close()
-	if f.Network.layered() {
+	if f.Network.layerwise() {
 		return f.runLayers(ctx, data, p, folder, o)
 	}
 	n, err := f.network(data, p)
@@ -100,11 +100,11 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 		return done, nil
 	}
 	r := &run{File: f, Options: o, data: data, network: n, dir: dir, identity: identity}
-	return r.do(ctx)
+	return r.train(ctx)
 }
 
 // identity identifies a training by its settings, data and initial weights.
-func (f *File) identity(o *opened, n *network) (string, error) {
+func (f *File) identity(o *datasets, n *network) (string, error) {
 	weights, err := n.weights()
 	if err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (f *File) identity(o *opened, n *network) (string, error) {
 	settings := *f // data are told by their content, not by their place
 	settings.Data, settings.Test, settings.Validation.Data, settings.Save = spec.Data{}, nil, nil, 0
 	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // of the others the weights tell
-	settings.Augment.Law = nil
+	settings.Augment.Transform = nil
 	text, err := json.Marshal(struct {
 		Settings   File
 		Augment    []any
@@ -135,7 +135,7 @@ func (f *File) identity(o *opened, n *network) (string, error) {
 type run struct {
 	*File
 	Options
-	data     *opened
+	data     *datasets
 	network  *network
 	dir      *folder
 	identity string
@@ -143,7 +143,7 @@ type run struct {
 	log      []train.Epoch
 }
 
-func (r *run) do(ctx context.Context) (s *Summary, err error) {
+func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	learn := r.stream(r.data.train, r.network.feed, true)
 	perEpoch := (learn.Len() + r.Batch - 1) / r.Batch
 	r.trainer, err = train.New(r.Runtime, train.Spec{
@@ -159,10 +159,10 @@ func (r *run) do(ctx context.Context) (s *Summary, err error) {
 	if r.data.validation != nil {
 		validation = r.stream(r.data.validation, r.network.feed, false)
 	}
-	back, byLoss := r.Back.backing()
-	epochs, err := r.trainer.Fit(ctx, learn, validation, train.Fitting{
-		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, Back: back, BackByLoss: byLoss, Last: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
-		Identity: r.identity, Resumed: func(e []train.Epoch) { r.log = e }, Stepped: r.stepped, Keep: r.epoch,
+	back, byLoss := r.Rollback.options()
+	epochs, err := r.trainer.Fit(ctx, learn, validation, train.FitOptions{
+		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, RollbackFactor: back, RollbackByLoss: byLoss, KeepLast: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
+		Identity: r.identity, Resumed: func(e []train.Epoch) error { r.log = e; return nil }, AfterStep: r.stepped, AfterEpoch: r.epoch,
 	})
 	if err != nil {
 		return nil, err
@@ -187,10 +187,10 @@ func (r *run) loss() train.Loss {
 	panic("the schema allows a loss that there is not: " + name)
 }
 
-func (r *run) stepped(s train.Step) {
+func (r *run) stepped(s train.StepProgress) {
 	if r.Options.Progress != nil {
-		n := int64(s.Of)
-		r.Options.Progress(Progress{Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Of: r.Epochs, Marks: s.Marks})
+		n := int64(s.Total)
+		r.Options.Progress(Progress{Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Epochs: r.Epochs, Metrics: s.Metrics})
 	}
 }
 
@@ -201,7 +201,7 @@ func (r *run) epoch(e train.Epoch) error {
 		return err
 	}
 	if r.Save > 0 && (e.Number == 1 || e.Number%r.Save == 0) {
-		m, err := r.network.kept(r.trainer)
+		m, err := r.network.trained(r.trainer)
 		if err != nil {
 			return err
 		}
@@ -218,29 +218,29 @@ func (r *run) epoch(e train.Epoch) error {
 // finish tests the network and writes the results.
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
-	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: standing(epochs),
+	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: lastKeptEpoch(epochs),
 		Classes: r.data.classes, CPUSeconds: math.Round(machine.CPUTime().Seconds())}
 	if r.data.validation != nil && r.Keep != "last" {
 		s.Kept = last.Best
 	}
 	kept := epochs[s.Kept-1]
-	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Marks{Loss: kept.Train, Accuracy: kept.TrainAccuracy})
+	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Metrics{Loss: kept.Train, Accuracy: kept.TrainAccuracy})
 	if r.data.validation != nil {
-		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Marks{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy})
+		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy})
 	}
 	if r.data.test != nil {
-		marks, err := r.trainer.Assess(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)
+		metrics, err := r.trainer.Evaluate(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)
 		if err != nil {
 			return nil, fmt.Errorf("testing the network: %w", err)
 		}
-		s.Test = resultOf(r.data.test.Fingerprint(), r.data.test.Len(), marks)
+		s.Test = resultOf(r.data.test.Fingerprint(), r.data.test.Len(), metrics)
 	}
 	for _, e := range epochs {
 		s.Seconds += e.Seconds
 	}
 	s.Rate = math.Round(float64(s.Samples) * float64(last.Number) / s.Seconds)
 	s.Seconds = math.Round(s.Seconds*10) / 10
-	m, err := r.network.kept(r.trainer)
+	m, err := r.network.trained(r.trainer)
 	if err != nil {
 		return nil, err
 	}
@@ -248,10 +248,10 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	return s, r.dir.finish(s, m)
 }
 
-// standing returns the number of the last epoch that was not undone.
-func standing(epochs []train.Epoch) int {
+// lastKeptEpoch returns the number of the last epoch that was not undone.
+func lastKeptEpoch(epochs []train.Epoch) int {
 	n := len(epochs)
-	for n > 1 && epochs[n-1].TakenBack {
+	for n > 1 && epochs[n-1].RolledBack {
 		n--
 	}
 	return n

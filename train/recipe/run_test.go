@@ -20,7 +20,7 @@ func parse(t *testing.T, text string, changes ...string) *File {
 	for _, change := range changes {
 		from, to, _ := strings.Cut(change, " -> ")
 		if !strings.Contains(text, from) {
-			t.Fatalf("%s changes nothing", change)
+			t.Fatalf("%s: the text to replace does not occur", change)
 		}
 		text = strings.Replace(text, from, to, 1)
 	}
@@ -51,7 +51,7 @@ func read(t *testing.T, elem ...string) []byte {
 	return raw
 }
 
-// A training fills its folder, its network takes images as they are, and running it again does
+// A training writes its folder. The network takes images without preprocessing. A second run does
 // nothing.
 func TestRun(t *testing.T) {
 	t.Parallel()
@@ -66,10 +66,10 @@ func TestRun(t *testing.T) {
 	}
 	kept, _ := filepath.Glob(filepath.Join(dir, epochsFolder, "*.onnx"))
 	if len(kept) != 2 {
-		t.Errorf("epochs are kept as %v", kept)
+		t.Errorf("the networks of epochs are %v", kept)
 	}
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the checkpoint is left: %v", err)
+		t.Errorf("the checkpoint remains: %v", err)
 	}
 	m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{}})
 	if err != nil {
@@ -80,14 +80,14 @@ func TestRun(t *testing.T) {
 	}
 	again := must(t, parse(t, plainText), dir)
 	if again.Identity != s.Identity || again.Seconds != s.Seconds {
-		t.Errorf("it was trained again: %+v", again)
+		t.Errorf("the second run trained again: %+v", again)
 	}
 	if _, err := Run(t.Context(), parse(t, plainText, "rate: 0.05 -> rate: 0.06"), dir, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
 		t.Errorf("other settings in the same folder: %v", err)
 	}
 }
 
-// A training that is stopped goes on, and ends with the same network to the bit.
+// An interrupted training resumes and writes an identical network.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	whole, dir := t.TempDir(), t.TempDir()
@@ -100,7 +100,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	if _, err := Run(ctx, parse(t, plainText), dir, o); !errors.Is(err, context.Canceled) {
-		t.Fatalf("it did not stop: %v", err)
+		t.Fatalf("the training did not stop: %v", err)
 	}
 	good := read(t, dir, checkpointFile)
 	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "empty": {}, "turned": append([]byte{good[0] ^ 1}, good[1:]...)} {
@@ -119,13 +119,12 @@ func TestResume(t *testing.T) {
 	}
 	must(t, parse(t, plainText), dir)
 	if !bytes.Equal(read(t, whole, modelFile), read(t, dir, modelFile)) {
-		t.Error("the network is another one")
+		t.Error("the networks differ")
 	}
 }
 
-// A model is trained further, all of it or some of its weights, and its normalisation stays as it
-// was.
-func TestTrainFurther(t *testing.T) {
+// Fine-tuning trains all or some weights of a model. Its running statistics do not change.
+func TestFineTuning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, parse(t, plainText), dir)
@@ -152,7 +151,7 @@ func TestTrainFurther(t *testing.T) {
 			same = same && a.Data[i] == b.Data[i]
 		}
 		if same == strings.HasPrefix(w.Name, "linear.") {
-			t.Errorf("%s: it has stayed is %v", w.Name, same)
+			t.Errorf("%s: unchanged: %v", w.Name, same)
 		}
 	}
 	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights are called conv9") {
@@ -164,7 +163,7 @@ func TestRunErrors(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
 		"batch: 20 -> batch: 500":               "larger than the 96 training samples",
-		"widths: [8, 12] -> widths: [0]":        "one channel",
+		"widths: [8, 12] -> widths: [0]":        "at least one stage",
 		"dropout: 0.2 -> dropout: 1":            "dropout",
 		"mean: 0.5 -> mean: [1, 2]":             "mean has 2 values",
 		"momentum: 0.9 -> momentum: 1.5":        "momentum",
@@ -179,12 +178,12 @@ func TestRunErrors(t *testing.T) {
 			t.Errorf("%s: %v", change, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, modelFile)); err == nil {
-			t.Errorf("%s: a network is left", change)
+			t.Errorf("%s: a network was written", change)
 		}
 	}
 }
 
-// A factor is learnt as a number.
+// A factor of the data is a numeric target.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	s := must(t, parse(t, plainText, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]\n -> target: x\n"), t.TempDir())

@@ -12,29 +12,32 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A norm is a BatchNormalization that normalises by the batch:
+// A batchNorm is a BatchNormalization in training mode, which normalises by the statistics of the
+// batch:
 //
 //	y = scale (x - mean(x)) / sqrt(var(x) + epsilon) + bias
 //	running mean <- m running mean + (1 - m) mean(x)
 //	running variance <- m running variance + (1 - m) n / (n - 1) var(x)
 //
-// with n the number of values of a channel in the batch and m the node's momentum, which is 1 - m in PyTorch's words.
-type norm struct {
+// Here n is the number of values of a channel in the batch and m the momentum of the node.
+// PyTorch's momentum is 1 - m.
+type batchNorm struct {
 	x                        string
-	mean, variance           string // the running ones, weights of the model
+	mean, variance           string // running statistics: weights of the model
 	momentum                 float64
 	batchMean, batchVariance onnx.Value // in the graph of a step
 }
 
-// A mask is what a Dropout multiplies its input by: 1 / (1 - ratio), or 0 with the probability ratio.
+// A mask is the random factor of a Dropout: 1 / (1 - ratio), or 0 with probability ratio.
 type mask struct {
 	name  string
 	ratio float64
-	shape []int // after the batch
+	shape []int // without the batch
 }
 
-// findNorms lists the running statistics of a graph. In training mode each must be a weight of its own.
-func (p *program) findNorms(nodes []*pb.NodeProto, weights []onnx.Port) error {
+// findStatistics lists the running statistics of the BatchNormalization nodes. In training mode
+// each must be a weight that no other node uses.
+func (p *program) findStatistics(nodes []*pb.NodeProto, weights []onnx.Port) error {
 	for _, n := range nodes {
 		if n.GetOpType() != "BatchNormalization" || len(n.Input) < 5 {
 			continue
@@ -42,33 +45,34 @@ func (p *program) findNorms(nodes []*pb.NodeProto, weights []onnx.Port) error {
 		for _, name := range n.Input[3:5] {
 			at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
 			if at < 0 && p.spec.TrainingMode {
-				return fmt.Errorf("%s: its statistics %q are no float32 weights, so they cannot be trained: do without training mode", onnx.Label(n), name)
+				return fmt.Errorf("%s: the running statistics %q are not float32 weights and cannot be updated: leave out training mode", onnx.Label(n), name)
 			}
 			if at < 0 {
 				continue
 			}
-			known := slices.ContainsFunc(p.statistics, func(s slot) bool { return s.name == name })
+			known := slices.ContainsFunc(p.statistics, func(s stateTensor) bool { return s.name == name })
 			if known && p.spec.TrainingMode {
-				return fmt.Errorf("%s: it shares its statistics %q with another node, so they cannot be trained: do without training mode", onnx.Label(n), name)
+				return fmt.Errorf("%s: the running statistics %q are shared with another node and cannot be updated: leave out training mode", onnx.Label(n), name)
 			}
 			if !known {
-				p.statistics = append(p.statistics, slot{name, weights[at].Sizes()})
+				p.statistics = append(p.statistics, stateTensor{name, weights[at].Sizes()})
 			}
 		}
 	}
 	return nil
 }
 
-// trainingMode lets the normalisations of a graph go by the batch, and its dropouts drop.
-func (p *program) trainingMode(b *onnx.Builder) error {
+// applyTrainingMode replaces BatchNormalization by its training mode, and Dropout by a product with
+// a mask.
+func (p *program) applyTrainingMode(b *onnx.Builder) error {
 	p.norms, p.masks = nil, nil
-	b.Replace("BatchNormalization", func(n *pb.NodeProto) []onnx.Value { return p.batchNorm(b, n) })
+	b.Replace("BatchNormalization", func(n *pb.NodeProto) []onnx.Value { return p.writeBatchNorm(b, n) })
 	static := infer.Analyze(b.Snapshot())
-	var wrong error
+	var failed error
 	b.Replace("Dropout", func(n *pb.NodeProto) []onnx.Value {
-		m, err := maskOf(n, static)
+		m, err := newMask(n, static)
 		if err != nil {
-			wrong = fmt.Errorf("%s: %w", onnx.Label(n), err)
+			failed = fmt.Errorf("%s: %w", onnx.Label(n), err)
 			return nil
 		}
 		if m.ratio == 0 {
@@ -77,24 +81,24 @@ func (p *program) trainingMode(b *onnx.Builder) error {
 		p.masks = append(p.masks, m)
 		return []onnx.Value{b.Mul(onnx.Value(n.Input[0]), b.Input(m.name, onnx.Float, append([]int{-1}, m.shape...)...))}
 	})
-	if wrong != nil {
-		return wrong
+	if failed != nil {
+		return failed
 	}
 	return b.Err()
 }
 
-// batchNorm is the operator's own training mode. The statistics that it is given count for nothing, as its momentum is 0,
-// and it writes over them, so they are zeros of its own.
-func (p *program) batchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
+// writeBatchNorm writes the operator's own training mode. With momentum 0 its running statistics
+// have no effect, so they are zeros. updatedStatistics computes the real ones.
+func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
 	in := func(i int) onnx.Value { return onnx.Value(n.Input[i]) }
 	y := b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": 0.0, "epsilon": onnx.AttrFloat(n, "epsilon", 1e-5)},
 		in(0), in(1), in(2), b.Sub(in(3), in(3)), b.Sub(in(4), in(4)))
-	p.norms = append(p.norms, norm{n.Input[0], n.Input[3], n.Input[4], float64(onnx.AttrFloat(n, "momentum", 0.9)), y[1], y[2]})
+	p.norms = append(p.norms, batchNorm{n.Input[0], n.Input[3], n.Input[4], float64(onnx.AttrFloat(n, "momentum", 0.9)), y[1], y[2]})
 	return y[:1]
 }
 
-// becomes writes what the running statistics become.
-func (m *norm) becomes(b *onnx.Builder) (mean, variance onnx.Value) {
+// updatedStatistics writes the running statistics after the step.
+func (m *batchNorm) updatedStatistics(b *onnx.Builder) (mean, variance onnx.Value) {
 	follow := func(running string, batch onnx.Value) onnx.Value {
 		return b.Add(b.Mul(onnx.Value(running), b.Scalar(float32(m.momentum))), b.Mul(batch, b.Scalar(float32(1-m.momentum))))
 	}
@@ -103,33 +107,33 @@ func (m *norm) becomes(b *onnx.Builder) (mean, variance onnx.Value) {
 	return follow(m.mean, m.batchMean), follow(m.variance, b.Mul(m.batchVariance, unbiased))
 }
 
-// maskOf reads a Dropout.
-func maskOf(n *pb.NodeProto, static *infer.Info) (mask, error) {
+// newMask returns the mask of a Dropout node.
+func newMask(n *pb.NodeProto, static *infer.Info) (mask, error) {
 	m := mask{name: prefix + "mask " + n.Output[0], ratio: 0.5}
 	if len(n.Output) > 1 && n.Output[1] != "" {
-		return m, fmt.Errorf("its mask is read by other nodes, so it cannot be trained: do without training mode")
+		return m, fmt.Errorf("the mask is read by other nodes, which is not supported: leave out training mode")
 	}
 	if len(n.Input) > 1 && n.Input[1] != "" {
 		v, ok := static.Values(n.Input[1])
 		if !ok || len(v) != 1 {
-			return m, fmt.Errorf("its ratio is not fixed, so it cannot be trained: do without training mode")
+			return m, fmt.Errorf("the ratio is not constant: leave out training mode")
 		}
 		m.ratio = v[0]
 	} else {
 		m.ratio = float64(onnx.AttrFloat(n, "ratio", 0.5))
 	}
 	if !(m.ratio >= 0 && m.ratio < 1) {
-		return m, fmt.Errorf("its ratio is %g: it is from 0 to below 1", m.ratio)
+		return m, fmt.Errorf("the ratio is %g: it must be at least 0 and below 1", m.ratio)
 	}
 	shape := static.Shape(n.Input[0])
 	if len(shape) < 1 || slices.ContainsFunc(shape[1:], func(d int) bool { return d < 1 }) {
-		return m, fmt.Errorf("the shape %v of what it drops is not fixed, so it cannot be trained: do without training mode", shape)
+		return m, fmt.Errorf("the shape %v of the input is not fixed: leave out training mode", shape)
 	}
 	m.shape = shape[1:]
 	return m, nil
 }
 
-// draw fills a mask for n samples in a step.
+// draw returns the mask of n samples in a step.
 func (m *mask) draw(base uint64, step, n int) tensor.Tensor {
 	t := tensor.New(append([]int{n}, m.shape...)...)
 	r, keep := seed.Rand(base, m.name, step), float32(1/(1-m.ratio))

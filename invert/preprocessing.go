@@ -10,40 +10,40 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Framed are images from one place up to another, each c x h x w, at the size and with the channels that a model takes: they are
+// FrameImages are images from one place up to another, each c x h x w, at the size and with the channels that a model takes: they are
 // resized as a whole, as the model's own preprocessing interpolates.
-func Framed(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
+func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
 	list := make([]tensor.Tensor, to-from)
 	for i := range list {
 		var err error
-		if list[i], err = frameOf(m).Tensor(images.At(from + i)); err != nil {
+		if list[i], err = modelFrame(m).Tensor(images.At(from + i)); err != nil {
 			return nil, fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
 		}
 	}
 	return list, nil
 }
 
-func frameOf(m *model.Model) dataset.Frame {
+func modelFrame(m *model.Model) dataset.Frame {
 	shape := m.ImageShape()
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// framed is x as a model takes it. Resizing is linear, one axis after the other, and so is what becomes of the channels: each is a
+// modelInput is x as a model takes it. Resizing is linear, one axis after the other, and so is what becomes of the channels: each is a
 // product with the matrix that a frame makes of the identity matrix.
-func (s *step) framed(m *model.Model) (onnx.Value, error) {
+func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
 	to := m.ImageShape()
 	if slices.Equal(to, s.image) {
 		return s.x, nil
 	}
-	rows, err := resizing(m, s.image[1], to[1])
+	rows, err := resizeMatrix(m, s.image[1], to[1])
 	if err != nil {
 		return "", err
 	}
-	columns, err := resizing(m, s.image[2], to[2])
+	columns, err := resizeMatrix(m, s.image[2], to[2])
 	if err != nil {
 		return "", err
 	}
-	mix, err := mixing(m, s.image[0])
+	mix, err := channelMatrix(m, s.image[0])
 	if err != nil {
 		return "", err
 	}
@@ -55,20 +55,20 @@ func (s *step) framed(m *model.Model) (onnx.Value, error) {
 	return b.Conv(x, b.Const("", mix), "", nil), nil
 }
 
-// resizing is the matrix, to x from, by which a model's images get another length.
-func resizing(m *model.Model, from, to int) (tensor.Tensor, error) {
+// resizeMatrix is the matrix, to x from, by which a model's images get another length.
+func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 	eye := tensor.New(1, from, from)
 	for i := range from {
 		eye.Data[i*from+i] = 1
 	}
-	f := frameOf(m)
+	f := modelFrame(m)
 	f.Channels, f.Height, f.Width = 1, to, from
 	t, err := f.Tensor(eye)
 	return tensor.Tensor{Shape: []int{to, from}, Data: t.Data}, err
 }
 
-// mixing is the matrix by which images of some channels get those of a model, as the kernel of a convolution.
-func mixing(m *model.Model, from int) (tensor.Tensor, error) {
+// channelMatrix is the matrix by which images of some channels get those of a model, as the kernel of a convolution.
+func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
 	mix := tensor.New(to, from, 1, 1)
 	f := dataset.Frame{Channels: to}

@@ -10,16 +10,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// MLP is a fully connected network: sizes[0] inputs, hidden layers of the sizes between with ReLU after each, and
-// sizes[len-1] outputs; with two sizes it is one linear layer. Weights and biases start uniform in +-1/sqrt(inputs), as PyTorch's
-// Linear does, drawn by the seed. The input is "x", batch x sizes[0], the output "y", the weights "layer1.weight", "layer1.bias", ...
+// MLP returns a fully connected network with sizes[0] inputs, hidden layers of the sizes between
+// with ReLU after each, and sizes[len-1] outputs. With two sizes it is one linear layer. Weights
+// and biases are uniform in ±1/sqrt(inputs), as in PyTorch's Linear, drawn from the seed. The input
+// is "x", batch x sizes[0], and the output "y"; weights are "layer1.weight", "layer1.bias" and so
+// on.
 func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 	if len(sizes) < 2 {
-		return nil, fmt.Errorf("building a network of sizes %v: it wants an input and an output", sizes)
+		return nil, fmt.Errorf("building a network of sizes %v: at least two are needed, of the input and of the output", sizes)
 	}
 	for _, n := range sizes {
 		if n < 1 {
-			return nil, fmt.Errorf("building a network of sizes %v: each is at least 1", sizes)
+			return nil, fmt.Errorf("building a network of sizes %v: each must be at least 1", sizes)
 		}
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -34,7 +36,7 @@ func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// linear is x W + c. The weight lies as inputs x outputs, the way a product reads it fastest.
+// linear returns x W + c. W is inputs x outputs, the layout that a matrix product reads fastest.
 func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int) onnx.Value {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(what string, shape ...int) onnx.Value {
@@ -47,22 +49,23 @@ func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int
 	return b.Gemm(x, uniform("weight", in, out), uniform("bias", out), nil)
 }
 
-// A Flat network is an MLP of samples of any shape, laid out as vectors.
-type Flat struct {
+// A FlattenedMLP is an MLP for samples of any shape, which it flattens.
+type FlattenedMLP struct {
 	Shape   []int
 	Outputs int
 	Hidden  []int
 	Seed    uint64
 }
 
-// Build draws the weights; input, output and names are those of MLP, but the input is batch x Shape.
-func (n Flat) Build() (*onnx.Model, error) {
-	bare, err := MLP(n.Seed, slices.Concat([]int{tensor.Size(n.Shape)}, n.Hidden, []int{n.Outputs})...)
+// Build returns the network with random weights. Input, output and names are those of MLP, except
+// that the input is batch x Shape.
+func (n FlattenedMLP) Build() (*onnx.Model, error) {
+	plain, err := MLP(n.Seed, slices.Concat([]int{tensor.Size(n.Shape)}, n.Hidden, []int{n.Outputs})...)
 	if err != nil {
 		return nil, err
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, append([]int{-1}, n.Shape...)...)
-	b.Output("y", b.Include(bare, map[string]onnx.Value{"x": b.Flatten(x, 1)})[0])
+	b.Output("y", b.Include(plain, map[string]onnx.Value{"x": b.Flatten(x, 1)})[0])
 	return b.Model()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// small is a network with BatchNormalization and Dropout.
+// small returns a network with BatchNormalization and Dropout.
 func small(t *testing.T, ratio float64) *onnx.Model {
 	t.Helper()
 	m, err := ConvNet{Shape: []int{2, 8, 8}, Classes: 3, Widths: []int{4, 6}, Depth: 1, Dropout: ratio, Seed: 5}.Build()
@@ -22,9 +22,10 @@ func small(t *testing.T, ratio float64) *onnx.Model {
 	return m
 }
 
-// images are noise whose class is which channel is the brighter, or neither.
+// images returns n images of noise, 2 x 8 x 8. The class is the channel that is brighter, or 2 if
+// neither is.
 func images(n int, base uint64) *Arrays {
-	r, x := seed.Rand(base, "pictures"), tensor.New(n, 2, 8, 8)
+	r, x := seed.Rand(base, "images"), tensor.New(n, 2, 8, 8)
 	a := &Arrays{Inputs: []tensor.Tensor{x}}
 	for i := range n {
 		class := r.IntN(3)
@@ -39,6 +40,7 @@ func images(n int, base uint64) *Arrays {
 	return a
 }
 
+// trainerOf returns a trainer with cross-entropy, closed at the end of the test.
 func trainerOf(t *testing.T, spec Spec) *Trainer {
 	t.Helper()
 	spec.Loss = CrossEntropy
@@ -53,41 +55,42 @@ func trainerOf(t *testing.T, spec Spec) *Trainer {
 	return tr
 }
 
-// A network with batch statistics and dropout learns, and what it has learnt is in the model that comes out.
-func TestTrainingModeLearns(t *testing.T) {
+// In training mode a network with BatchNormalization and Dropout learns, and the exported model has
+// the metrics of the trainer.
+func TestTrainingMode(t *testing.T) {
 	t.Parallel()
 	tr := trainerOf(t, Spec{Model: small(t, 0.2), TrainingMode: true, Seed: 1})
-	epochs, err := tr.Fit(t.Context(), images(300, 1), images(100, 2), Fitting{Epochs: 12, Batch: 20, Seed: 1})
+	epochs, err := tr.Fit(t.Context(), images(300, 1), images(100, 2), FitOptions{Epochs: 12, Batch: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := epochs[len(epochs)-1]; e.ValidationAccuracy < 0.9 || epochs[0].Validation < 2*e.Validation {
-		t.Errorf("the last epoch is %+v, the first %+v", e, epochs[0])
+		t.Errorf("the last epoch is %+v and the first %+v", e, epochs[0])
 	}
 	m, err := tr.Model()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := trainerOf(t, Spec{Model: m})
-	a, err := tr.Assess(t.Context(), images(50, 3), 20)
+	exported := trainerOf(t, Spec{Model: m})
+	a, err := tr.Evaluate(t.Context(), images(50, 3), 20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := again.Assess(t.Context(), images(50, 3), 7)
+	b, err := exported.Evaluate(t.Context(), images(50, 3), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if math.Abs(a.Loss-b.Loss) > 1e-6 || a.Accuracy != b.Accuracy {
-		t.Errorf("the trainer has %+v and its model %+v", a, b)
+		t.Errorf("the metrics are %+v, and %+v of the exported model", a, b)
 	}
 }
 
-// Frozen statistics stay, and are no parameters.
+// Without training mode running statistics are not parameters and do not change.
 func TestFrozenStatistics(t *testing.T) {
 	t.Parallel()
 	m := small(t, 0.5)
 	tr := trainerOf(t, Spec{Model: m})
-	if _, err := tr.Fit(t.Context(), images(40, 1), nil, Fitting{Epochs: 1}); err != nil {
+	if _, err := tr.Fit(t.Context(), images(40, 1), nil, FitOptions{Epochs: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for name := range tr.Weights() {
@@ -99,11 +102,11 @@ func TestFrozenStatistics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, moves := range map[string]bool{"stage1.norm1.mean": false, "stage2.norm1.variance": false, "stage1.norm1.scale": true, "stage1.conv1.weight": true} {
+	for name, changes := range map[string]bool{"stage1.norm1.mean": false, "stage2.norm1.variance": false, "stage1.norm1.scale": true, "stage1.conv1.weight": true} {
 		a, _ := m.Tensor(name)
 		b, _ := trained.Tensor(name)
-		if slices.Equal(a.Data, b.Data) == moves {
-			t.Errorf("%s: it moves is %v, want %v", name, !moves, moves)
+		if slices.Equal(a.Data, b.Data) == changes {
+			t.Errorf("%s: changed %v, want %v", name, !changes, changes)
 		}
 	}
 	if _, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 1}, Parameters: []string{"stage1.norm1.mean"}}); err == nil {
@@ -111,7 +114,7 @@ func TestFrozenStatistics(t *testing.T) {
 	}
 }
 
-// Masks have zeros in the share that the ratio says, keep the mean, and are those of the seed and step alone.
+// A mask has the share of zeros that the ratio says and mean 1, and depends on seed and step only.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	m := mask{name: "m", ratio: 0.3, shape: []int{50, 40}}
@@ -127,7 +130,7 @@ func TestMask(t *testing.T) {
 	}
 	n := float64(a.Len())
 	if share := float64(zeros) / n; math.Abs(share-0.3) > 4*math.Sqrt(0.21/n) {
-		t.Errorf("%g are dropped", share)
+		t.Errorf("a share of %g is zero", share)
 	}
 	if math.Abs(sum/n-1) > 0.03 {
 		t.Errorf("the mean is %g", sum/n)
@@ -140,49 +143,49 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// Training with dropout that stops and goes on ends with the same weights, statistics among them.
+// A resumed training with dropout gives identical weights and running statistics.
 func TestTrainingModeResumes(t *testing.T) {
 	t.Parallel()
-	fit := func(f Fitting) map[string]tensor.Tensor {
+	fit := func(f FitOptions) map[string]tensor.Tensor {
 		tr := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
 		tr.Fit(t.Context(), images(50, 1), nil, f)
 		return tr.Weights()
 	}
-	whole := fit(Fitting{Epochs: 4, Batch: 16})
-	kept := &stopped{at: 2}
-	fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
-	resumed := fit(Fitting{Epochs: 4, Batch: 16, Checkpoint: kept})
+	whole := fit(FitOptions{Epochs: 4, Batch: 16})
+	saved := &stopped{at: 2}
+	fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
+	resumed := fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	for name, w := range whole {
 		if !slices.Equal(w.Data, resumed[name].Data) {
 			t.Errorf("%s differs", name)
 		}
 	}
-	if kept.Saves != 4 {
-		t.Errorf("%d saves", kept.Saves)
+	if saved.Saves != 4 {
+		t.Errorf("%d saves", saved.Saves)
 	}
 	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
-	if _, err := other.Fit(t.Context(), images(50, 1), nil, Fitting{Epochs: 4, Batch: 16, Checkpoint: kept}); err == nil || !strings.Contains(err.Error(), "another network") {
+	if _, err := other.Fit(t.Context(), images(50, 1), nil, FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved}); err == nil || !strings.Contains(err.Error(), "another network") {
 		t.Errorf("a checkpoint of another optimiser: %v", err)
 	}
 }
 
-func TestWholeNetworkBadInput(t *testing.T) {
+func TestTrainingModeErrors(t *testing.T) {
 	t.Parallel()
 	tr := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true})
 	for _, class := range []int{-1, 3} {
 		data := images(4, 1)
 		data.Classes[2] = class
-		if _, err := tr.Fit(t.Context(), data, nil, Fitting{Epochs: 1}); err == nil || !strings.Contains(err.Error(), "classes 0 to 2") {
+		if _, err := tr.Fit(t.Context(), data, nil, FitOptions{Epochs: 1}); err == nil || !strings.Contains(err.Error(), "classes 0 to 2") {
 			t.Errorf("class %d: %v", class, err)
 		}
 	}
 	before := tr.Weights()
-	wild := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
-	if _, err := wild.Fit(t.Context(), images(200, 1), nil, Fitting{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
-		t.Errorf("a wild rate: %v", err)
+	diverging := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
+	if _, err := diverging.Fit(t.Context(), images(200, 1), nil, FitOptions{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
+		t.Errorf("a rate of 1e30: %v", err)
 	}
 	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {
-		t.Error("a failed step has moved the weights")
+		t.Error("a failed step has changed the weights")
 	}
 	for name, build := range map[string]func() (*onnx.Model, error){
 		"no widths":   ConvNet{Shape: []int{3, 8, 8}, Classes: 2}.Build,
@@ -190,7 +193,7 @@ func TestWholeNetworkBadInput(t *testing.T) {
 		"no classes":  ResNet{Shape: []int{3, 8, 8}}.Build,
 		"dropout 1":   ConvNet{Shape: []int{3, 8, 8}, Classes: 2, Widths: []int{4}, Dropout: 1}.Build,
 		"width 0":     ResNet{Shape: []int{3, 8, 8}, Classes: 2, Widths: []int{4, 0}}.Build,
-		"no features": Flat{Shape: []int{3, 0}, Outputs: 2}.Build,
+		"no features": FlattenedMLP{Shape: []int{3, 0}, Outputs: 2}.Build,
 	} {
 		if _, err := build(); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// code trains a stack of autoencoders on images, n x c x side x side.
-func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, error) {
+// trainAutoencoders trains a stack of autoencoders on images, n x c x side x side.
+func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Tensor) (*layerResult, error) {
 	c, side := l.shape[0], l.shape[1]
 	if l.shape[2] != side {
 		return nil, l.node.Get("data").Errorf("images are %d x %d: autoencoders take square images", side, l.shape[2])
@@ -20,11 +20,11 @@ func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, e
 		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}
 	}
 	x, held = flat(x), flat(held)
-	out := &layered{}
+	out := &layerResult{}
 	var stack []*autoencoder.Layer
 	keys := l.Network.Autoencoder.Layers
 	for i, k := range keys {
-		trained, layer, err := l.codeLayer(ctx, i, k, x, held)
+		trained, layer, err := l.trainAutoencoder(ctx, i, k, x, held)
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i+1, err)
 		}
@@ -45,44 +45,41 @@ func (l *layering) code(ctx context.Context, x, held tensor.Tensor) (*layered, e
 	return out, err
 }
 
-// codeLayer trains one layer on patterns, n x values.
-func (l *layering) codeLayer(ctx context.Context, i int, k codeKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
+// trainAutoencoder trains one layer on patterns, n x values.
+func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best"
-	back, byLoss := l.Back.backing()
-	var writing error
-	tell := func(e train.Epoch) {
-		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, takenBack: e.TakenBack, rate: e.Rate, time: e.Seconds}
-		if err := l.tell(i, layers, row); err != nil && writing == nil {
-			writing = err
-		}
+	back, byLoss := l.Rollback.options()
+	afterEpoch := func(e train.Epoch) error {
+		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, rolledBack: e.RolledBack, rate: e.Rate, time: e.Seconds}
+		return l.recordEpoch(i, layers, row)
 	}
 	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
 		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
 		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
-		Best: best, Back: back, BackByLoss: byLoss, Patience: l.Patience,
+		Best: best, RollbackFactor: back, RollbackByLoss: byLoss, Patience: l.Patience,
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
-		Progress: tell, Resumed: func(epochs []train.Epoch) {
+		AfterEpoch: afterEpoch, Resumed: func(epochs []train.Epoch) error {
 			for _, e := range epochs {
-				tell(e)
+				if err := afterEpoch(e); err != nil {
+					return err
+				}
 			}
+			return nil
 		},
 	})
-	if err == nil {
-		err = writing
-	}
 	if err != nil {
 		return nil, Layer{}, err
 	}
-	return trained, codeResult(k.Units, trained.Curve, best), nil
+	return trained, autoencoderResult(k.Units, trained.Curve, best), nil
 }
 
-// codeResult returns the result of a layer: of its best epoch, or of the last that was not undone.
-func codeResult(units int, curve []autoencoder.Point, best bool) Layer {
+// autoencoderResult returns the result of a layer: of its best epoch, or of the last that was not undone.
+func autoencoderResult(units int, curve []autoencoder.Point, best bool) Layer {
 	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {
 		switch {
-		case p.TakenBack:
+		case p.RolledBack:
 		case best:
 			out.End = min(out.End, p.Validation)
 		default:

@@ -28,7 +28,7 @@ func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images ten
 	}
 	for at := 0; at < n; at += buf.Cap() {
 		end := min(at+buf.Cap(), n)
-		part, err := Framed(m, images, at, end)
+		part, err := FrameImages(m, images, at, end)
 		if err != nil {
 			return z, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/train/cdbn"
 )
 
-// checkBelief reports keys that have no effect on contrastive divergence.
-func (f *File) checkBelief() error {
+// checkCDBN reports keys that have no effect on contrastive divergence.
+func (f *File) checkCDBN() error {
 	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
 		return f.node.Get("optimiser").Errorf("contrastive divergence uses sgd with a rate and a momentum: set the decay in each layer")
 	}
@@ -23,13 +23,13 @@ func (f *File) checkBelief() error {
 	return nil
 }
 
-// belief trains a convolutional deep belief network on images, n x c x h x w.
-func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error) {
-	out := &layered{}
+// trainCDBN trains a convolutional deep belief network on images, n x c x h x w.
+func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerResult, error) {
+	out := &layerResult{}
 	var stack []*cdbn.Layer
 	keys := l.Network.CDBN.Layers
 	for i, k := range keys {
-		trained, layer, err := l.beliefLayer(ctx, i, k, x)
+		trained, layer, err := l.trainCDBNLayer(ctx, i, k, x)
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i+1, err)
 		}
@@ -47,34 +47,29 @@ func (l *layering) belief(ctx context.Context, x tensor.Tensor) (*layered, error
 	return out, err
 }
 
-// beliefLayer trains one layer. In an epoch each image is drawn once on average.
-func (l *layering) beliefLayer(ctx context.Context, i int, k beliefKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
+// trainCDBNLayer trains one layer. In an epoch each image is drawn once on average.
+func (l *layerTraining) trainCDBNLayer(ctx context.Context, i int, k cdbnLayerKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch
 	var row logRow
 	var rows []logRow
-	var writing error
 	started := time.Now()
 	trained, err := cdbn.Train(ctx, l.Runtime, x, cdbn.Settings{
 		Units: k.Units, Filter: l.Network.CDBN.Filter, Block: l.Network.CDBN.Block, Binary: i > 0, Target: k.Target, Weight: k.Weight, Decay: k.Decay,
 		Rate: k.Scale * l.Optimiser.SGD.Rate, Momentum: l.Optimiser.SGD.Momentum, Steps: l.Epochs * perEpoch, Batch: batch, Seed: l.Seed + uint64(i),
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device},
-		Progress: func(p cdbn.Point) {
+		AfterStep: func(p cdbn.Point) error {
 			row.train += p.Error / float64(perEpoch)
 			row.activity += p.Activity / float64(perEpoch)
 			if p.Step%perEpoch != 0 {
-				return
+				return nil
 			}
 			row.epoch, row.rate, row.time = p.Step/perEpoch, k.Scale*l.Optimiser.SGD.Rate, time.Since(started).Seconds()
-			if err := l.tell(i, len(l.Network.CDBN.Layers), row); err != nil && writing == nil {
-				writing = err
-			}
+			done := row
 			rows, row, started = append(rows, row), logRow{}, time.Now()
+			return l.recordEpoch(i, len(l.Network.CDBN.Layers), done)
 		},
 	})
-	if err == nil {
-		err = writing
-	}
 	if err != nil {
 		return nil, Layer{}, err
 	}

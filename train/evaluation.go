@@ -1,0 +1,59 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+)
+
+// A batchResult is the evaluation of a network on a batch.
+type batchResult struct {
+	losses []float64 // of each sample
+	// 1 where the largest output is the class, else 0; nil if targets are not classes
+	correct []float64
+	penalty float64 // Spec.Penalty
+}
+
+// evaluateBatch evaluates the network on a batch, in evaluation mode.
+func (t *Trainer) evaluateBatch(ctx context.Context, b Batch) (result batchResult, err error) {
+	if err := t.feed(t.evaluation, &b, -1); err != nil {
+		return result, fmt.Errorf("evaluating: %w", err)
+	}
+	for i, s := range t.program.weights() {
+		t.evaluation.bind(s.name, t.state[0][i])
+	}
+	buffers := map[string]*ort.Value{}
+	var outputs []*ort.Value
+	for _, name := range t.evaluation.session.Outputs() {
+		n := b.len()
+		if name == penaltyName {
+			n = 1
+		}
+		if buffers[name], err = t.evaluation.buffer(name, onnx.Float, n); err != nil {
+			return result, err
+		}
+		outputs = append(outputs, buffers[name])
+	}
+	if err := t.evaluation.session.Run(ctx, t.evaluation.in, outputs); err != nil {
+		return result, fmt.Errorf("evaluating: %w", err)
+	}
+	result.losses = doubles(ort.Data[float32](buffers[lossName]))
+	if v := buffers[correctName]; v != nil {
+		result.correct = doubles(ort.Data[float32](v))
+	}
+	if v := buffers[penaltyName]; v != nil {
+		result.penalty = float64(ort.Data[float32](v)[0])
+	}
+	return result, nil
+}
+
+// doubles returns the values in float64.
+func doubles(values []float32) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
+)
+
+// prefix separates the tensors of training from the model's: no exporter writes names with spaces.
+const prefix = "train "
+
+const (
+	targetName  = prefix + "target"
+	lossName    = prefix + "loss"
+	correctName = prefix + "correct"
+	metricsName = prefix + "metrics"
+	penaltyName = prefix + "penalty"
+)
+
+func rateName(i int) string         { return fmt.Sprintf("%srate %d", prefix, i) }
+func nextName(tensor string) string { return prefix + "next " + tensor }
+func unrolledName(step int, name string) string {
+	return fmt.Sprintf("%sstep %d %s", prefix, step, name)
+}
+
+// A stateTensor is a tensor that a step updates: a parameter, a running statistic, or the
+// optimiser's state for a parameter.
+type stateTensor struct {
+	name  string
+	shape []int
+}
+
+// A program builds the graphs of a training.
+type program struct {
+	spec       Spec
+	parameters []stateTensor
+	// running means and variances of BatchNormalization; empty unless in training mode
+	statistics     []stateTensor
+	optimiserState []stateTensor
+	norms          []batchNorm // in the graph of a step
+	masks          []mask
+	inputs         []onnx.Port // of the model
+	output         onnx.Value
+	// number of rates of the optimiser
+	rates   int
+	classes int // number of classes of the output; -1 if unknown
+}
+
+// newProgram determines the output and the parameters.
+func newProgram(spec Spec) (*program, error) {
+	p := &program{spec: spec}
+	p.inputs = spec.Model.Inputs()
+	outputs := spec.Model.Outputs()
+	switch {
+	case spec.Output != "":
+		p.output = onnx.Value(spec.Output)
+	case len(outputs) == 1:
+		p.output = onnx.Value(outputs[0].Name)
+	default:
+		return nil, fmt.Errorf("the model has %d outputs: name the one that the loss is computed from", len(outputs))
+	}
+	p.rates = len(spec.Optimiser.rates(1, 1))
+	p.classes = -1
+	if shape := infer.Analyze(spec.Model).Shape(string(p.output)); len(shape) == 2 {
+		p.classes = shape[1]
+	}
+	return p, p.chooseParameters()
+}
+
+// Parameters returns the names of the weights that are trained if a Spec names none: all with at
+// least one axis that the output depends on, except running statistics. output is the name of the
+// output; "": the only one.
+func Parameters(m *onnx.Model, output string) ([]string, error) {
+	p, err := newProgram(Spec{Model: m, Output: output, Optimiser: SGD{Rate: 1}})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(p.parameters))
+	for i, s := range p.parameters {
+		names[i] = s.name
+	}
+	return names, nil
+}
+
+// checkClasses returns an error for a class that the output does not have.
+func (p *program) checkClasses(classes []int) error {
+	for _, k := range classes {
+		if k < 0 || p.classes >= 0 && k >= p.classes {
+			return fmt.Errorf("a sample has class %d, and the output %q has classes 0 to %d", k, p.output, p.classes-1)
+		}
+	}
+	return nil
+}
+
+// chooseParameters sets the parameters: those that the Spec names, or all weights with at least one
+// axis that the output depends on, except running statistics.
+func (p *program) chooseParameters() error {
+	cut, err := rewrite.WithOutputs(p.spec.Model, []string{string(p.output)})
+	if err != nil {
+		return err
+	}
+	weights := cut.Weights()
+	if err := p.findStatistics(onnx.Extend(cut).Nodes(), weights); err != nil {
+		return err
+	}
+	isStatistic := func(name string) bool {
+		return slices.ContainsFunc(p.statistics, func(s stateTensor) bool { return s.name == name })
+	}
+	names := p.spec.Parameters
+	if len(names) == 0 {
+		for _, w := range weights {
+			if len(w.Shape) > 0 && !isStatistic(w.Name) {
+				names = append(names, w.Name)
+			}
+		}
+	}
+	for i, name := range names {
+		at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
+		if at < 0 {
+			return fmt.Errorf("the output depends on no weights %q", name)
+		}
+		if isStatistic(name) {
+			return fmt.Errorf("the weights %q are running statistics, which have no gradient", name)
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("the weights %q are named twice", name)
+		}
+		p.parameters = append(p.parameters, stateTensor{name, weights[at].Sizes()})
+	}
+	if len(p.parameters) == 0 {
+		return fmt.Errorf("the model has no weights to train")
+	}
+	if !p.spec.TrainingMode {
+		p.statistics = nil
+	}
+	return nil
+}
+
+// weights returns the tensors of the model that training changes: parameters and running
+// statistics.
+func (p *program) weights() []stateTensor { return slices.Concat(p.parameters, p.statistics) }
+
+// lossGraph starts a graph: the model with its trained tensors as inputs, the loss of each sample
+// and, if targets are classes, whether the largest output is the class.
+func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onnx.Value, err error) {
+	var names []string
+	for _, s := range p.weights() {
+		names = append(names, s.name)
+	}
+	m, err := rewrite.WeightsAsInputs(p.spec.Model, names...)
+	if err != nil {
+		return nil, "", "", err
+	}
+	b = onnx.Extend(m)
+	if training && p.spec.TrainingMode {
+		if err := p.applyTrainingMode(b); err != nil {
+			return nil, "", "", err
+		}
+	}
+	if p.spec.Loss.Target == onnx.Float {
+		target := infer.InputLike(b, targetName, p.output)
+		return b, p.spec.Loss.write(b, p.output, target), "", b.Err()
+	}
+	target := b.Input(targetName, p.spec.Loss.Target, -1)
+	equal := b.Op("Equal", nil, b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output), target)
+	return b, p.spec.Loss.write(b, p.output, target), b.Cast(equal, onnx.Float), b.Err()
+}
+
+// metricCount returns the number of metrics of a step: the mean loss and, for classes, the
+// accuracy.
+func (p *program) metricCount() int {
+	if p.spec.Loss.Target == onnx.Float {
+		return 1
+	}
+	return 2
+}
+
+// evaluation returns the graph of an evaluation. Its outputs are the losses, b values; for classes,
+// b indicators of correct predictions; and the penalty, if there is one.
+func (p *program) evaluation() (*onnx.Model, error) {
+	b, losses, correct, err := p.lossGraph(false)
+	if err != nil {
+		return nil, err
+	}
+	b.Output(lossName, losses)
+	outputs := []string{lossName}
+	if correct != "" {
+		b.Output(correctName, correct)
+		outputs = append(outputs, correctName)
+	}
+	if p.spec.Penalty != nil {
+		b.Output(penaltyName, b.Reshape(p.spec.Penalty(b), 1))
+		outputs = append(outputs, penaltyName)
+	}
+	m, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return rewrite.WithOutputs(m, outputs)
+}
+
+// step returns the graph of one step. Its outputs are the metrics and the updated state.
+func (p *program) step() (*onnx.Model, error) {
+	b, losses, correct, err := p.lossGraph(true)
+	if err != nil {
+		return nil, err
+	}
+	b = b.Sharing()
+	loss := b.ReduceMean(losses, false)
+	if p.spec.Penalty != nil {
+		loss = b.Add(loss, p.spec.Penalty(b))
+	}
+	var parameters []onnx.Value
+	for _, s := range p.parameters {
+		parameters = append(parameters, onnx.Value(s.name))
+	}
+	gradients, err := grad.Of(b, loss, "", parameters...)
+	if err != nil {
+		return nil, err
+	}
+	if p.spec.Clip > 0 {
+		gradients = clipped(b, gradients, p.spec.Clip)
+	}
+	rates := make([]onnx.Value, p.rates)
+	for i := range rates {
+		rates[i] = b.Input(rateName(i), onnx.Float)
+	}
+	p.optimiserState = nil
+	outputs := []string{metricsName}
+	for i, s := range p.parameters {
+		slots := &updater{b: b, rate: func(i int) onnx.Value { return rates[i] }, state: func(name string) (onnx.Value, func(onnx.Value)) {
+			m := stateTensor{prefix + name + " " + s.name, s.shape}
+			p.optimiserState = append(p.optimiserState, m)
+			now := b.Input(m.name, onnx.Float, m.shape...)
+			return now, func(v onnx.Value) { infer.OutputLike(b, nextName(m.name), v, now) }
+		}}
+		infer.OutputLike(b, nextName(s.name), p.spec.Optimiser.update(slots, parameters[i], gradients[i]), parameters[i])
+	}
+	for _, n := range p.norms {
+		mean, variance := n.updatedStatistics(b)
+		b.Output(nextName(n.mean), mean)
+		b.Output(nextName(n.variance), variance)
+	}
+	metrics := b.Reshape(loss, 1)
+	if correct != "" {
+		metrics = b.Concat(0, metrics, b.Reshape(b.ReduceMean(correct, false), 1))
+	}
+	b.Output(metricsName, metrics)
+	for _, s := range p.stateTensors() {
+		outputs = append(outputs, nextName(s.name))
+	}
+	m, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return rewrite.WithOutputs(m, outputs)
+}
+
+// stateTensors returns all tensors that a step updates.
+func (p *program) stateTensors() []stateTensor {
+	return slices.Concat(p.parameters, p.statistics, p.optimiserState)
+}
+
+// clipped scales all gradients by one factor so that their joint norm is at most maxNorm.
+func clipped(b *onnx.Builder, gradients []onnx.Value, maxNorm float64) []onnx.Value {
+	var sum onnx.Value
+	for _, g := range gradients {
+		square := b.ReduceSum(b.Mul(g, g), false)
+		if sum == "" {
+			sum = square
+		} else {
+			sum = b.Add(sum, square)
+		}
+	}
+	scale := b.Op("Min", nil, b.Scalar(1), b.Div(b.Scalar(float32(maxNorm)), b.Add(b.Sqrt(sum), b.Scalar(1e-6))))
+	out := make([]onnx.Value, len(gradients))
+	for i, g := range gradients {
+		out[i] = b.Mul(g, scale)
+	}
+	return out
+}
+
+// unrolled returns the graph of k steps in sequence, each with its own batch and rates. The metrics
+// of the steps are concatenated.
+func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
+	b := onnx.NewBuilder(step.Opset())
+	current := map[string]onnx.Value{}
+	for _, s := range p.stateTensors() {
+		current[s.name] = b.Input(s.name, onnx.Float, s.shape...)
+	}
+	var metrics []onnx.Value
+	for i := range k {
+		inputs := map[string]onnx.Value{}
+		for _, port := range step.Inputs() {
+			if v, ok := current[port.Name]; ok {
+				inputs[port.Name] = v
+			} else {
+				inputs[port.Name] = b.Input(unrolledName(i, port.Name), port.Type, port.Sizes()...)
+			}
+		}
+		values := b.Scope(fmt.Sprintf("step %d", i)).Include(step, inputs)
+		metrics = append(metrics, values[0])
+		for j, s := range p.stateTensors() {
+			current[s.name] = values[1+j]
+		}
+	}
+	b.Output(metricsName, b.Concat(0, metrics...))
+	for _, s := range p.stateTensors() {
+		infer.OutputLike(b, nextName(s.name), current[s.name], onnx.Value(s.name))
+	}
+	return b.Model()
+}

@@ -1,0 +1,58 @@
+package train
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/ort"
+)
+
+// A snapshot is the state of a training at the start of an epoch.
+type snapshot struct {
+	state [][]float32
+	done  int
+}
+
+// snapshot returns a copy of the current state, or nil if epochs are never rolled back.
+func (r *fitter) snapshot() *snapshot {
+	if r.RollbackFactor == 0 {
+		return nil
+	}
+	s := &snapshot{done: r.t.done}
+	for _, v := range r.t.state[0] {
+		s.state = append(s.state, slices.Clone(ort.Data[float32](v)))
+	}
+	return s
+}
+
+// increased reports whether an epoch must be rolled back: its loss is larger than that of the last
+// epoch that was not.
+func (r *fitter) increased(e Epoch) bool {
+	if r.RollbackFactor == 0 {
+		return false
+	}
+	for i := len(r.epochs) - 1; i >= 0; i-- {
+		if !r.epochs[i].RolledBack {
+			return r.rollbackLoss(e) > r.rollbackLoss(r.epochs[i])
+		}
+	}
+	return false
+}
+
+// rollbackLoss returns the loss that decides whether an epoch is rolled back.
+func (r *fitter) rollbackLoss(e Epoch) float64 {
+	if r.RollbackByLoss {
+		return e.Validation
+	}
+	return e.Objective
+}
+
+// rollBack restores a snapshot and reduces the learning rate. The schedule continues as if the
+// steps had been taken.
+func (r *fitter) rollBack(to *snapshot) {
+	for i, v := range to.state {
+		copy(ort.Data[float32](r.t.state[0][i]), v)
+	}
+	r.t.rolledBack += r.t.done - to.done
+	r.t.done = to.done
+	r.t.rateScale *= r.RollbackFactor
+}
