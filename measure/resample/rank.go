@@ -17,6 +17,27 @@ type Cutoff struct {
 	Total    float64   // the sum of all eigenvalues
 }
 
+// CountLeading returns how many of the values, from the first on, add up to at least sum: all of them
+// where they do not.
+func CountLeading(values []float64, sum float64) int {
+	var part float64
+	for i, v := range values {
+		if part += v; part >= sum {
+			return i + 1
+		}
+	}
+	return len(values)
+}
+
+// SumPositive returns the sum of the values above 0.
+func SumPositive(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += max(v, 0)
+	}
+	return sum
+}
+
 // FractionalRank returns where the fraction is reached if eigenvalues are counted in parts: above K - 1 and at most K.
 // It is K where the fraction is not reached, for what is left is rounding.
 func (c Cutoff) FractionalRank() float64 {

@@ -35,8 +35,8 @@ func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	var total float64
 	values, basis, err := linalg.LeadingEigen(scatter, d, func(values []float64) int {
 		significant := countAbove(values, noiseFloor*values[0])
-		total = sumPositive(values)
-		k = countLeading(values[:significant], fraction*total)
+		total = resample.SumPositive(values)
+		k = resample.CountLeading(values[:significant], fraction*total)
 		if k > 0 {
 			kept = min(k+margin(k), significant)
 		}
@@ -67,26 +67,6 @@ func countAbove(values []float64, floor float64) int {
 		n++
 	}
 	return n
-}
-
-// countLeading returns how many of the values, from the first on, add up to at least the given sum: all of them where
-// they do not.
-func countLeading(values []float64, want float64) int {
-	var sum float64
-	for i, v := range values {
-		if sum += v; sum >= want {
-			return i + 1
-		}
-	}
-	return len(values)
-}
-
-func sumPositive(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += max(v, 0)
-	}
-	return sum
 }
 
 // subspaces finds the leading subspaces of both views.

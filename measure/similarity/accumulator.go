@@ -11,87 +11,81 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator gathers what the statistics of a grid are made of, a block of samples at a time: of every layer its Gram matrix
-// on the block, its moments, or its values, and of every pair what lies between the two.
+// An accumulator gathers what the statistics of a grid are computed from, one block of samples at a time:
+// Gram matrices of minibatches, moments or values of the layers, and moments between the layers of pairs.
 type accumulator struct {
-	family *family
-	grid   measure.Grid
-	units  []unit
-	of     [2][]int // the unit of each layer of either side
-	plans  []plan   // of the pairs
+	comparison *comparison
+	grid       measure.Grid
+	layers     []layer
+	index      [2][]int // of the layers of either side, into layers
+	plans      []plan   // for each pair
 
-	n     int // samples that have been added
-	block block
-	mini  *miniGrid
-	sides []*side // of the units whose moments are gathered, else nil
-	pairs []*pair // of the pairs whose moments are gathered, else nil
-	kept  kept
+	n           int // samples that have been added
+	pending     pendingBlock
+	minibatches *minibatchTotals // nil unless minibatch CKA is selected
+	own         []*ownMoments    // for each layer; nil where its moments are not gathered
+	pairs       []*pairMoments   // for each pair; nil where its moments are not gathered
+	stored      storedRows
 
 	scratch linalg.Scratch
 }
 
-// A block is samples that wait for the rest of their block.
-type block struct {
+// A pendingBlock holds the samples of a block whose other samples have not come yet.
+type pendingBlock struct {
 	places []int
-	rows   [][]float32 // of each unit
+	rows   [][]float32 // for each layer
 }
 
-// kept is the values of the samples of the first places.
-type kept struct {
-	limit  []int // of each unit: places below are kept
-	places []int // of the samples kept for the unit that keeps most
-	rows   [][]float32
+// storedRows holds the values of the first samples of the order.
+type storedRows struct {
+	limit  []int       // for each layer: the samples of places below it are stored
+	places []int       // of all samples that are stored for at least one layer
+	rows   [][]float32 // for each layer
 }
 
-func newAccumulator(f *family, g measure.Grid) *accumulator {
-	a := &accumulator{family: f, grid: g}
-	a.units, a.of = unitsOf(g, f.settings)
-	n := len(a.units)
-	a.block.rows = make([][]float32, n)
-	a.kept = kept{limit: make([]int, n), rows: make([][]float32, n)}
-	a.sides, a.pairs = make([]*side, n), make([]*pair, len(g.Pairs))
-	if len(f.settings.wanted(ofMinibatch)) > 0 {
-		a.mini = newMiniGrid(n, len(g.Pairs), g.Layout.Groups)
+func newAccumulator(f *comparison, g measure.Grid) *accumulator {
+	a := &accumulator{comparison: f, grid: g}
+	a.layers, a.index = layersOf(g, f.settings)
+	n := len(a.layers)
+	a.pending.rows = make([][]float32, n)
+	a.stored = storedRows{limit: make([]int, n), rows: make([][]float32, n)}
+	a.own, a.pairs = make([]*ownMoments, n), make([]*pairMoments, len(g.Pairs))
+	if len(f.settings.selected(minibatchInput)) > 0 {
+		a.minibatches = newMinibatchTotals(n, len(g.Pairs), g.Layout.Groups)
 	}
-	grouped := make([]bool, n)
+	groups := make([]int, n) // whose moments are gathered of a layer
 	for i := range g.Pairs {
 		p := f.planOf(g, i)
 		a.plans = append(a.plans, p)
-		u, v := a.ends(i)
-		a.kept.limit[u], a.kept.limit[v] = max(a.kept.limit[u], p.keep), max(a.kept.limit[v], p.keep)
-		grouped[u], grouped[v] = grouped[u] || p.moments && p.groups, grouped[v] || p.moments && p.groups
+		u, v := a.pairLayers(i)
+		for _, w := range []int{u, v} {
+			a.stored.limit[w] = max(a.stored.limit[w], p.stored)
+			groups[w] = max(groups[w], p.momentGroups())
+		}
 	}
 	for i, p := range a.plans {
-		if p.moments {
-			u, v := a.ends(i)
-			groups, draws := 0, 0
-			if p.groups {
-				groups = g.Layout.Groups
-			}
-			if p.shuffles() {
-				draws = 1
-			}
-			a.pairs[i] = newPair(a.side(u, grouped[u], p), a.side(v, grouped[v], p), groups, draws, p.debiased())
+		if !p.moments {
+			continue
 		}
+		draws := 0
+		if p.drawsNull() {
+			draws = 1
+		}
+		u, v := a.pairLayers(i)
+		for _, w := range []int{u, v} {
+			if a.own[w] == nil {
+				a.own[w] = newOwnMoments(a.layers[w].p, groups[w], p.debiased())
+			}
+		}
+		a.pairs[i] = newPairMoments(a.own[u], a.own[v], p.momentGroups(), draws, p.debiased())
 	}
 	return a
 }
 
-// ends are the units of a pair.
-func (a *accumulator) ends(pair int) (u, v int) {
+// pairLayers returns the layers of a pair.
+func (a *accumulator) pairLayers(pair int) (u, v int) {
 	p := a.grid.Pairs[pair]
-	return a.of[0][p[0]], a.of[1][p[1]]
-}
-
-func (a *accumulator) side(u int, grouped bool, p plan) *side {
-	if a.sides[u] == nil {
-		groups := 0
-		if grouped {
-			groups = p.layout.Groups
-		}
-		a.sides[u] = newSide(a.units[u].p, groups, p.debiased())
-	}
-	return a.sides[u]
+	return a.index[0][p[0]], a.index[1][p[1]]
 }
 
 // Update adds the samples of a batch.
@@ -100,15 +94,15 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 		return err
 	}
 	for i, place := range b.Place {
-		if len(a.block.places) > 0 && place/a.grid.Layout.Block != a.block.places[0]/a.grid.Layout.Block {
-			a.flush() // of a sample that could not be read
+		if len(a.pending.places) > 0 && place/a.grid.Layout.Block != a.pending.places[0]/a.grid.Layout.Block {
+			a.flush() // a sample of the block could not be read
 		}
-		if n := len(a.block.places); n > 0 && place <= a.block.places[n-1] {
-			return outOfOrder(place, a.block.places[n-1])
+		if n := len(a.pending.places); n > 0 && place <= a.pending.places[n-1] {
+			return outOfOrder(place, a.pending.places[n-1])
 		}
-		a.block.places = append(a.block.places, place)
-		for u, unit := range a.units {
-			a.block.rows[u] = unit.rows(a.block.rows[u], a.tensor(b, unit).Slice(i, i+1))
+		a.pending.places = append(a.pending.places, place)
+		for u, layer := range a.layers {
+			a.pending.rows[u] = layer.rows(a.pending.rows[u], a.tensor(b, layer).Slice(i, i+1))
 		}
 		if last := place + 1; last == a.grid.Layout.N || last%a.grid.Layout.Block == 0 {
 			a.flush()
@@ -117,14 +111,14 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 	return nil
 }
 
-func (a *accumulator) tensor(b *measure.PairBatch, u unit) tensor.Tensor {
+func (a *accumulator) tensor(b *measure.PairBatch, u layer) tensor.Tensor {
 	if u.side == measure.SideB {
 		return b.B[u.index]
 	}
 	return b.A[u.index]
 }
 
-// check holds a batch against the grid before any of it is taken.
+// check checks that a batch fits the grid.
 func (a *accumulator) check(b *measure.PairBatch) error {
 	if len(b.A) != len(a.grid.A) || len(b.B) != len(a.grid.B) {
 		return fmt.Errorf("similarity: %d and %d layers for a grid of %d and %d", len(b.A), len(b.B), len(a.grid.A), len(a.grid.B))
@@ -137,13 +131,13 @@ func (a *accumulator) check(b *measure.PairBatch) error {
 			return outOfOrder(place, b.Place[i-1])
 		}
 	}
-	for _, u := range a.units {
+	for _, u := range a.layers {
 		z := a.tensor(b, u)
-		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], u.layer.Shape) {
-			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, u.layer.Name, u.layer.Shape)
+		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], u.Shape) {
+			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, u.Name, u.Shape)
 		}
 		if at := z.Finite(); at >= 0 {
-			return &measure.NonFiniteIn{Side: u.side, Layer: u.index, Index: b.Index[at/tensor.Size(u.layer.Shape)]}
+			return &measure.NonFiniteIn{Side: u.side, Layer: u.index, Index: b.Index[at/tensor.Size(u.Shape)]}
 		}
 	}
 	return nil
@@ -153,48 +147,48 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("similarity: the sample at place %d comes after that at place %d", place, before)
 }
 
-// flush adds the samples of the block to everything that is gathered.
+// flush adds the pending block to everything that is gathered.
 func (a *accumulator) flush() {
-	if len(a.block.places) == 0 {
+	if len(a.pending.places) == 0 {
 		return
 	}
-	a.n += len(a.block.places)
-	a.keep()
-	grams := make([]batchGram, len(a.units))
-	chunks := make([]chunk, len(a.units))
-	wide := len(a.plans) > 0 && a.plans[0].wide()
-	for u, unit := range a.units {
-		rows := a.block.rows[u]
-		if a.mini != nil && len(a.block.places) >= minBatch {
-			grams[u] = newBatchGram(wideChunk(widened(rows), unit.p).wide, unit.p)
+	a.n += len(a.pending.places)
+	a.storeRows()
+	grams := make([]batchGram, len(a.layers))
+	chunks := make([]chunk, len(a.layers))
+	wide := len(a.plans) > 0 && a.plans[0].double()
+	for u, layer := range a.layers {
+		rows := a.pending.rows[u]
+		if a.minibatches != nil && len(a.pending.places) >= minBatch {
+			grams[u] = newBatchGram(widened(rows), layer.p)
 		}
 		switch {
-		case a.sides[u] == nil:
+		case a.own[u] == nil:
 		case wide:
-			chunks[u] = wideChunk(widened(rows), unit.p)
+			chunks[u] = wideChunk(widened(rows), layer.p)
 		default:
-			chunks[u] = narrowChunk(rows, unit.p) // overwrites the rows, whose last use this is
+			chunks[u] = narrowChunk(rows, layer.p) // overwrites the rows, which are not used again
 		}
 	}
-	from := a.block.places[0]
+	from := a.pending.places[0]
 	group := a.grid.Layout.Group(from)
-	if a.mini != nil && len(a.block.places) >= minBatch {
-		a.mini.add(group, grams, a.ends)
+	if a.minibatches != nil && len(a.pending.places) >= minBatch {
+		a.minibatches.add(group, grams, a.pairLayers)
 	}
-	for u, s := range a.sides {
+	for u, s := range a.own {
 		if s != nil {
 			s.add(chunks[u], group, &a.scratch)
 		}
 	}
 	for i, m := range a.pairs {
 		if m != nil {
-			u, v := a.ends(i)
+			u, v := a.pairLayers(i)
 			m.add(chunks[u], chunks[v], group, a.generator(from), &a.scratch)
 		}
 	}
-	a.block.places = a.block.places[:0]
-	for u := range a.block.rows {
-		a.block.rows[u] = a.block.rows[u][:0]
+	a.pending.places = a.pending.places[:0]
+	for u := range a.pending.rows {
+		a.pending.rows[u] = a.pending.rows[u][:0]
 	}
 }
 
@@ -206,30 +200,30 @@ func widened(rows []float32) []float64 {
 	return out
 }
 
-// keep keeps the values of the block's samples that lie below the units' limits.
-func (a *accumulator) keep() {
-	most := slices.Max(a.kept.limit)
-	for i, place := range a.block.places {
+// storeRows stores the values of the pending samples whose places are below the limits of the layers.
+func (a *accumulator) storeRows() {
+	most := slices.Max(a.stored.limit)
+	for i, place := range a.pending.places {
 		if place >= most {
 			continue
 		}
-		a.kept.places = append(a.kept.places, place)
-		for u, unit := range a.units {
-			if place < a.kept.limit[u] {
-				a.kept.rows[u] = append(a.kept.rows[u], a.block.rows[u][i*unit.p:(i+1)*unit.p]...)
+		a.stored.places = append(a.stored.places, place)
+		for u, layer := range a.layers {
+			if place < a.stored.limit[u] {
+				a.stored.rows[u] = append(a.stored.rows[u], a.pending.rows[u][i*layer.p:(i+1)*layer.p]...)
 			}
 		}
 	}
 }
 
-// generator draws the partners of a block for the null.
+// generator returns the generator that shuffles a block for the null. from is the first place of the block.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
 	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A block that other has begun is carried on here, unless this one
-// has begun another: then it will get no further samples, and is added as it is.
+// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is continued
+// here. Where both have a pending block, other's gets no further samples, and is added as it is.
 func (a *accumulator) Merge(other measure.GridAccumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {
@@ -239,43 +233,43 @@ func (a *accumulator) Merge(other measure.GridAccumulator) error {
 		return fmt.Errorf("similarity: merging states of different grids, layouts or settings")
 	}
 	a.n += o.n
-	if a.mini != nil {
-		a.mini.merge(o.mini)
+	if a.minibatches != nil {
+		a.minibatches.merge(o.minibatches)
 	}
 	for i, m := range a.pairs {
 		if m != nil {
 			m.merge(o.pairs[i])
 		}
 	}
-	for u, s := range a.sides {
+	for u, s := range a.own {
 		if s != nil {
-			s.merge(o.sides[u])
+			s.merge(o.own[u])
 		}
 	}
-	a.kept.merge(o.kept, a.units)
-	if len(o.block.places) == 0 {
+	a.stored.merge(o.stored)
+	if len(o.pending.places) == 0 {
 		return nil
 	}
-	mine := a.block
-	a.block = o.block.clone()
-	if len(mine.places) > 0 {
+	own := a.pending
+	a.pending = o.pending.clone()
+	if len(own.places) > 0 {
 		a.flush()
-		a.block = mine
+		a.pending = own
 	}
 	return nil
 }
 
-func (b block) clone() block {
-	out := block{places: slices.Clone(b.places)}
+func (b pendingBlock) clone() pendingBlock {
+	out := pendingBlock{places: slices.Clone(b.places)}
 	for _, rows := range b.rows {
 		out.rows = append(out.rows, slices.Clone(rows))
 	}
 	return out
 }
 
-func (k *kept) merge(o kept, units []unit) {
+func (k *storedRows) merge(o storedRows) {
 	k.places = append(k.places, o.places...)
-	for u := range units {
-		k.rows[u] = append(k.rows[u], o.rows[u]...)
+	for u, rows := range o.rows {
+		k.rows[u] = append(k.rows[u], rows...)
 	}
 }

@@ -5,22 +5,24 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A canonical holds canonical correlations, and the vectors that attain them in the coordinates of a pair's moments.
-type canonical struct {
+// canonicalCorrelations holds canonical correlations and their vectors, in the coordinates of the moments
+// of a pair.
+type canonicalCorrelations struct {
 	rho  []float64
 	w, v *mat.Dense // p x r and q x r
 }
 
-// correlate finds the canonical correlations of whitened variables with the cross moments xy.
-func correlate(x, y whitening, xy []float64) (canonical, error) {
+// correlate returns the canonical correlations of whitened variables with the cross moments xy: p x q.
+func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	if x.rank == 0 || y.rank == 0 {
-		return canonical{}, nil
+		return canonicalCorrelations{}, nil
 	}
 	p, _ := x.t.Dims()
 	q, _ := y.t.Dims()
@@ -29,9 +31,9 @@ func correlate(x, y whitening, xy []float64) (canonical, error) {
 	c.Mul(x.t.T(), &half)
 	u, s, v, err := linalg.Decompose(&c)
 	if err != nil {
-		return canonical{}, err
+		return canonicalCorrelations{}, err
 	}
-	var out canonical
+	var out canonicalCorrelations
 	for _, rho := range s {
 		out.rho = append(out.rho, min(max(rho, 0), 1)) // rounding may carry it a little beyond
 	}
@@ -41,17 +43,17 @@ func correlate(x, y whitening, xy []float64) (canonical, error) {
 	return out, nil
 }
 
-// A weighting says how much each canonical correlation counts: all alike (the zero weighting), or, as in projection weighted CCA, as
-// much as its variate h accounts for of x: sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
+// A weighting is the weights of canonical correlations in a mean. The zero weighting weighs all alike.
+// Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the weight
+// sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
-	projection *mat.Dense // scatter between what w combines (p) and the variables of x (p')
-	// x is the side whose scatter the projection is, and basis what turns w into coefficients of its variables (nil: they are that);
-	// x is nil where the weights are to stay as they are in replicates.
-	x     *side
-	basis *mat.Dense
+	projection *mat.Dense  // scatter between the variables that w combines (p) and those of x (p')
+	x          *ownMoments // has the scatter of the projection; nil: replicates keep the weights of all observations
+	basis      *mat.Dense  // turns w into coefficients of the variables of x; nil: it holds them already
 }
 
-func (t weighting) of(c canonical) []float64 {
+// of returns the weight of each canonical correlation.
+func (t weighting) of(c canonicalCorrelations) []float64 {
 	out := make([]float64, len(c.rho))
 	if t.projection == nil {
 		for i := range out {
@@ -62,14 +64,14 @@ func (t weighting) of(c canonical) []float64 {
 	var hx mat.Dense
 	hx.Mul(c.w.T(), t.projection)
 	for i := range out {
-		out[i] = sumAbs(hx.RawRowView(i))
+		out[i] = floats.Norm(hx.RawRowView(i), 1)
 	}
 	return out
 }
 
-// without returns the weights without a group: of the same combinations of variables, each of unit scatter again. all are the weights
-// of all observations, and lost is how much of a variate's scatter goes.
-func (t weighting) without(g int, c canonical, all, lost []float64) []float64 {
+// without returns the weights without a group, of the same combinations of variables scaled to unit scatter
+// again. all has the weights of all observations, and lost the part of each variate's scatter in the group.
+func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all
 	}
@@ -79,7 +81,7 @@ func (t weighting) without(g int, c canonical, all, lost []float64) []float64 {
 		w.Mul(t.basis, c.w)
 	}
 	r := t.x.removal(g)
-	gone := applied(symmetric(t.x.groups[g]), t.x.all.P, w) // p' x k
+	gone := applied(fullMatrix(t.x.groups[g]), t.x.all.P, w) // p' x k
 	along := project(w, r.x)
 	var hx mat.Dense
 	hx.Mul(t.projection.T(), c.w) // p' x k
@@ -96,16 +98,9 @@ func (t weighting) without(g int, c canonical, all, lost []float64) []float64 {
 	return out
 }
 
-func sumAbs(values []float64) float64 {
-	var s float64
-	for _, v := range values {
-		s += math.Abs(v)
-	}
-	return s
-}
-
-// correlation is a weighted mean of canonical correlations, with its null from shuffled pairs and its replicates.
-func (m *pair) correlation(x, y whitening, weigh weighting) (estimate, error) {
+// correlation returns a weighted mean of canonical correlations, with its null from shuffled pairs and its
+// replicates.
+func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	c, err := correlate(x, y, m.xy.Data)
 	if err != nil {
 		return estimate{}, err
@@ -120,22 +115,25 @@ func (m *pair) correlation(x, y whitening, weigh weighting) (estimate, error) {
 		}
 		nulls = append(nulls, weightedMean(n.rho, weigh.of(n)))
 	}
-	e.null = sum(nulls) / float64(len(nulls)) // NaN of none
+	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN of none
 	e.warnings = canonicalWarnings(m, x, y)
-	m.leaves(func(g, left int) {
+	m.eachGroup(func(g, left int) {
 		rho, lost := m.correlationsWithout(g, c)
 		e.replicates = append(e.replicates, replicate(weightedMean(rho, weigh.without(g, c, weights, lost)), left))
 	})
 	return e, nil
 }
 
-func canonicalWarnings(m *pair, x, y whitening) []string {
+// unreliableWarning is the warning of moments that have lost small directions to rounding.
+const unreliableWarning = "variables depend on each other nearly: directions that moments cannot tell from rounding are left out"
+
+func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 	var out []string
 	if m.xy.N <= x.rank+y.rank {
 		out = append(out, "fewer samples than dimensions: some canonical correlations are 1 by chance, compare the null")
 	}
 	if !x.reliable || !y.reliable {
-		out = append(out, "variables depend on each other nearly: directions that moments cannot tell from rounding are left out")
+		out = append(out, unreliableWarning)
 	}
 	return out
 }
@@ -149,15 +147,15 @@ func weightedMean(values, weights []float64) float64 {
 	return sum / total
 }
 
-// correlationsWithout are the canonical correlations without a group of observations, to first order: with D = Dxx, Dyy, Dxy the
-// moments that go,
+// correlationsWithout returns the canonical correlations without a group of observations, to first order.
+// With Dxx, Dyy and Dxy the changes of the moments when the group is left out,
 //
 //	rho_i' = rho_i - w_iᵀ Dxy v_i + rho_i (w_iᵀ Dxx w_i + v_iᵀ Dyy v_i) / 2.
 //
-// lost is w_iᵀ Dxx w_i, the part of a variate's scatter that goes.
-func (m *pair) correlationsWithout(g int, c canonical) (rho, lost []float64) {
-	lost = quadratic(symmetric(m.x.groups[g]), m.x.removal(g), c.w, c.w)
-	yy := quadratic(symmetric(m.y.groups[g]), m.y.removal(g), c.v, c.v)
+// lost holds w_iᵀ Dxx w_i, the part of each variate's scatter in the group.
+func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, lost []float64) {
+	lost = quadratic(fullMatrix(m.x.groups[g]), m.x.removal(g), c.w, c.w)
+	yy := quadratic(fullMatrix(m.y.groups[g]), m.y.removal(g), c.v, c.v)
 	xy := quadratic(m.groups[g].Data, m.removal(g), c.w, c.v)
 	rho = make([]float64, len(c.rho))
 	for i, r := range c.rho {
@@ -166,7 +164,8 @@ func (m *pair) correlationsWithout(g int, c canonical) (rho, lost []float64) {
 	return rho, lost
 }
 
-// quadratic is w_iᵀ D v_i for the columns of w and v, with D = S + f d eᵀ being what a group takes from a scatter.
+// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is the change of a
+// scatter when a group is left out.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)
@@ -183,7 +182,7 @@ func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	return out
 }
 
-// applied is S v for a matrix of p rows. Replicates need no more digits than float32 has.
+// applied returns S v for a matrix S of p rows, in float32, which is precise enough for replicates.
 func applied(s []float32, p int, v *mat.Dense) []float32 {
 	q, k := v.Dims()
 	out := make([]float32, p*k)
@@ -203,7 +202,7 @@ func toFloat32(m *mat.Dense) []float32 {
 	return out
 }
 
-// project is wᵀ d.
+// project returns wᵀ d for w: p x k.
 func project(w *mat.Dense, d []float64) []float64 {
 	_, k := w.Dims()
 	out := make([]float64, k)
@@ -215,14 +214,15 @@ func project(w *mat.Dense, d []float64) []float64 {
 	return out
 }
 
-// leading is the whitening of a scatter's leading principal components, the fewest that hold a fraction of the variance
-// (Raghu et al. 2017).
+// leading returns the whitening of the fewest leading principal components of a p x p scatter that hold a
+// fraction of the variance (Raghu et al. 2017).
 func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 	values, vectors, err := linalg.Eigen(scatter, p)
 	if err != nil {
 		return whitening{}, err
 	}
-	k := countLeading(values, fraction)
+	total := resample.SumPositive(values)
+	k := resample.CountLeading(values, fraction*total)
 	for k > 0 && values[k-1] <= noise*values[0] {
 		k--
 	}
@@ -230,20 +230,11 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 		return whitening{reliable: true}, nil
 	}
 	all := k
-	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // what resample.NearbyRanks looks at
+	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // for resample.NearbyRanks
 		all++
 	}
-	t := mat.DenseCopyOf(vectors.Slice(0, p, 0, all))
-	for i := range p {
-		row := t.RawRowView(i)
-		for j := range row {
-			row[j] /= math.Sqrt(values[j])
-		}
-	}
-	w := whitening{rank: k, reliable: true, more: t, cut: &resample.Cutoff{K: k, Values: values[:all], Fraction: fraction}}
-	for _, v := range values {
-		w.cut.Total += max(v, 0)
-	}
-	w.t = w.first(k).t
+	t := scaledColumns(vectors, values[:all])
+	w := whitening{rank: k, reliable: true, more: t, cut: &resample.Cutoff{K: k, Values: values[:all], Fraction: fraction, Total: total}}
+	w.t = w.truncated(k).t
 	return w, nil
 }

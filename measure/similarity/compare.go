@@ -9,20 +9,20 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Options are those of Compare.
+// Options are the options of Compare.
 type Options struct {
 	Settings
 	Memory int64     // bytes that may be held, apart from the sources; 0: 1 GiB
 	Seed   uint64    // of the order of the samples and of the shuffles
-	Names  [2]string // what errors call the two; empty: X and Y
+	Names  [2]string // of x and y in errors; empty: X and Y
 }
 
-// defaultMemory is where Options give none.
+// defaultMemory is Options.Memory where none is given, in bytes.
 const defaultMemory = 1 << 30
 
-// Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q, each with an interval and a null.
-// The statistics come in the order of Names. Groups for the interval and partners for the null are drawn at random, so rows may
-// come in any order.
+// Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q, each
+// with an interval and a null. The statistics come in the order of Names. Groups for the interval and
+// pairs for the null are drawn at random, so the rows may be in any order.
 func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -31,46 +31,54 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 	if err != nil {
 		return nil, err
 	}
-	found, warnings := estimates{}, map[form]string{}
-	sizes := sizesOf(x, y)
-	used := map[form]int{}
-	for _, f := range []form{ofMoments, ofPairs, ofMinibatch} {
-		wanted := o.wanted(f)
-		if len(wanted) == 0 {
+	found, warnings := estimates{}, map[input]string{}
+	size := dimensionsOf(x, y)
+	used := map[input]int{}
+	for _, in := range []input{momentInput, pairwiseInput, minibatchInput} {
+		selected := o.selected(in)
+		if len(selected) == 0 {
 			continue
 		}
-		used[f] = n
-		if most := o.most(f, sizes); most < n {
-			used[f] = most
-			warnings[f] = fmt.Sprintf("computed on a random %d of %d samples: n x n values of all do not fit the memory bound", most, n)
-			if f == ofPairs {
-				warnings[f] = fmt.Sprintf("computed on a random %d of %d samples, the bound for statistics of n x n values", most, n)
+		used[in] = o.maxSamples(in, size)
+		if used[in] < n {
+			warnings[in] = fmt.Sprintf("computed on a random %d of %d samples: n x n values of all do not fit the memory bound", used[in], n)
+			if in == pairwiseInput {
+				warnings[in] = fmt.Sprintf("computed on a random %d of %d samples, the bound for statistics of n x n values", used[in], n)
 			}
 		}
-		if err := o.compute(ctx, x, y, shuffled(o.Seed, n, used[f]), wanted, found); err != nil {
+		r := o.calculator(selected, x, y)
+		r.null = true
+		r.cuts = cutEvenly(used[in], o.groups(used[in], size))
+		if err := r.compute(ctx, x, y, shuffled(o.Seed, n, used[in]), o.names(), selected, found); err != nil {
 			return nil, err
 		}
 	}
-	return o.scores(found, used, warnings), nil
+	var out []measure.Score
+	for _, k := range o.selected() {
+		e := found[k.name]
+		if w := warnings[k.input]; w != "" {
+			e.warnings = append(e.warnings, w)
+		}
+		out = append(out, e.score(k.name, used[k.input]))
+	}
+	return out, nil
 }
 
-// Value returns one statistic alone, without interval and null.
-func Value(ctx context.Context, statistic string, x, y Source, s Settings) (float64, error) {
-	s.Statistics = []string{statistic}
+// Value returns a single statistic without interval and null.
+func Value(ctx context.Context, name string, x, y Source, s Settings) (float64, error) {
+	s.Statistics = []string{name}
 	o := Options{Settings: s}
 	n, err := o.check(x, y)
 	if err != nil {
 		return math.NaN(), err
 	}
-	k, _ := kindOf(statistic)
-	r := o.run([]kind{k}, x, y)
-	found := estimates{}
-	if err := r.compute(ctx, x, y, inOrder(n), o.names(), []kind{k}, found); err != nil {
+	selected, found := o.selected(), estimates{}
+	if err := o.calculator(selected, x, y).compute(ctx, x, y, identityOrder(n), o.names(), selected, found); err != nil {
 		return math.NaN(), err
 	}
-	e := found[statistic]
+	e := found[name]
 	if math.IsNaN(e.value) && len(e.warnings) > 0 {
-		return e.value, fmt.Errorf("%s: %s", statistic, e.warnings[0])
+		return e.value, fmt.Errorf("%s: %s", name, e.warnings[0])
 	}
 	return e.value, nil
 }
@@ -82,7 +90,7 @@ func (o Options) names() [2]string {
 	return o.Names
 }
 
-// check holds settings and sources against each other and returns the number of samples.
+// check checks the settings and that they fit the sources, and returns the number of samples.
 func (o Options) check(x, y Source) (int, error) {
 	if err := o.Settings.check(); err != nil {
 		return 0, err
@@ -93,9 +101,9 @@ func (o Options) check(x, y Source) (int, error) {
 	if n != m {
 		return 0, fmt.Errorf("%s has %d rows and %s %d: row i of both must be the same input", names[0], n, names[1], m)
 	}
-	for _, k := range o.wanted(ofMoments, ofPairs, ofMinibatch) {
-		if n < k.least {
-			return 0, fmt.Errorf("%d samples are too few: %s needs %d", n, k.name, k.least)
+	for _, k := range o.selected() {
+		if n < k.minSamples {
+			return 0, fmt.Errorf("%d samples are too few: %s needs %d", n, k.name, k.minSamples)
 		}
 		if k.name == MutualKNN && o.Neighbours > n-1 {
 			return 0, fmt.Errorf("%s: %d samples have at most %d neighbours, not %d", k.name, n, n-1, o.Neighbours)
@@ -104,36 +112,36 @@ func (o Options) check(x, y Source) (int, error) {
 	return n, nil
 }
 
-// extent is the size of a comparison.
-type extent struct{ n, p, q int }
+// dimensions are the numbers of samples and of the variables of x and y.
+type dimensions struct{ n, p, q int }
 
-func sizesOf(x, y Source) extent {
+func dimensionsOf(x, y Source) dimensions {
 	n, p := x.Dims()
 	_, q := y.Dims()
-	return extent{n, p, q}
+	return dimensions{n, p, q}
 }
 
-// moments is the number of values in the moments of the pair.
-func (s extent) moments() int64 {
+// moments returns the number of values in the moments of the pair.
+func (s dimensions) moments() int64 {
 	p, q := int64(s.p), int64(s.q)
 	return p*p/2 + q*q/2 + p*q
 }
 
-// most is how many samples a statistic of a form can be computed on.
-func (o Options) most(f form, s extent) int {
-	room := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
+// maxSamples returns on how many samples a statistic of an input is computed.
+func (o Options) maxSamples(in input, s dimensions) int {
+	bound := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
 	switch {
-	case f == ofPairs:
+	case in == pairwiseInput:
 		return min(s.n, o.Samples)
-	case f == ofMinibatch, max(s.p, s.q) < s.n-1 && 8*s.moments() <= o.Memory/2:
+	case in == minibatchInput, max(s.p, s.q) < s.n-1 && 8*s.moments() <= o.Memory/2:
 		return s.n
 	}
-	return min(s.n, max(o.Samples, room))
+	return min(s.n, max(o.Samples, bound))
 }
 
-// groups is the number of groups for a jackknife of n samples: of five samples at least, and as many as fit a third of the memory
-// in float32.
-func (o Options) groups(n int, s extent) int {
+// groups returns the number of groups for a jackknife of n samples. A group has five samples or more, and
+// the moments of all groups take at most a third of the memory.
+func (o Options) groups(n int, s dimensions) int {
 	g := min(measure.MaxGroups, n/5)
 	if max(s.p, s.q) < n-1 {
 		g = min(g, int(o.Memory/3/(4*s.moments())))
@@ -144,29 +152,22 @@ func (o Options) groups(n int, s extent) int {
 	return g
 }
 
-// fewestGroups is the number of groups below which there is no interval: its width would be little more than chance.
+// fewestGroups is the number of groups below which there is no interval, since its width would vary too
+// much.
 const fewestGroups = 4
 
-// run fits a run to the statistics.
-func (o Options) run(wanted []kind, x, y Source) *run {
-	s := sizesOf(x, y)
-	r := &run{settings: o.Settings, seed: o.Seed, once: true, wide: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
-	for _, k := range wanted {
-		r.wide = r.wide || k.wide
+// calculator returns a calculator without interval and null for some statistics.
+func (o Options) calculator(selected []statistic, x, y Source) *calculator {
+	s := dimensionsOf(x, y)
+	r := &calculator{settings: o.Settings, seed: o.Seed, single: true, double: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
+	for _, k := range selected {
+		r.double = r.double || k.double
 		r.debiased = r.debiased || k.name == DebiasedCKA
 	}
 	return r
 }
 
-// compute adds estimates with interval and null, of the samples in the order given.
-func (o Options) compute(ctx context.Context, x, y Source, order []int, wanted []kind, out estimates) error {
-	r := o.run(wanted, x, y)
-	r.null = true
-	r.cuts = cutEvenly(len(order), o.groups(len(order), sizesOf(x, y)))
-	return r.compute(ctx, x, y, order, o.names(), wanted, out)
-}
-
-// cutEvenly cuts n places into groups; nil for none.
+// cutEvenly returns where the groups of n samples begin, and the end; nil for no groups.
 func cutEvenly(n, groups int) []int {
 	if groups == 0 {
 		return nil
@@ -178,56 +179,39 @@ func cutEvenly(n, groups int) []int {
 	return cuts
 }
 
-func (r *run) compute(ctx context.Context, x, y Source, order []int, names [2]string, wanted []kind, out estimates) error {
-	var a, b *sample
-	err := both(func() (err error) {
-		a, err = newSample(ctx, names[0], x, order)
+// compute adds the estimates of statistics of the same input to out. order lists the rows of the samples.
+func (r *calculator) compute(ctx context.Context, x, y Source, order []int, names [2]string, selected []statistic, out estimates) error {
+	var a, b *centredSample
+	err := inParallel(func() (err error) {
+		a, err = newCentredSample(ctx, names[0], x, order)
 		return err
 	}, func() (err error) {
-		b, err = newSample(ctx, names[1], y, order)
+		b, err = newCentredSample(ctx, names[1], y, order)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	switch wanted[0].form {
-	case ofMoments:
-		return r.fromMoments(ctx, r.newRepresentation(a), r.newRepresentation(b), wanted, out)
-	case ofPairs:
-		return r.fromPairs(ctx, r.newRepresentation(a), r.newRepresentation(b), wanted, out)
+	switch selected[0].input {
+	case momentInput:
+		return r.fromMoments(ctx, r.newRepresentation(a), r.newRepresentation(b), selected, out)
+	case pairwiseInput:
+		return r.fromPairs(ctx, r.newRepresentation(a), r.newRepresentation(b), selected, out)
 	}
-	e, err := batches(ctx, a, b, arrayBatch, r.cuts)
-	out[MinibatchCKA] = e
+	const batchSize = 32 // as the blocks of a study
+	out[MinibatchCKA], err = minibatchCKA(ctx, a, b, batchSize, r.cuts)
 	return err
 }
 
-// arrayBatch is the size of a minibatch of arrays, that of the blocks of a study.
-const arrayBatch = 32
-
-// scores lays the estimates out in the order of Names.
-func (o Options) scores(found estimates, used map[form]int, warnings map[form]string) []measure.Score {
-	var out []measure.Score
-	for _, k := range kinds() {
-		e, ok := found[k.name]
-		if !ok {
-			continue
-		}
-		if w := warnings[k.form]; w != "" {
-			e.warnings = append(e.warnings, w)
-		}
-		out = append(out, e.score(k, used[k.form]))
-	}
-	return out
-}
-
-// score is the estimate as a score of n samples.
-func (e estimate) score(k kind, n int) measure.Score {
-	s := measure.Plain(k.name, e.value, n)
-	s.Null, s.Min, s.Max, s.Warnings = e.null, k.min, k.max, e.warnings
+// score returns the estimate of a statistic as a score of n samples.
+func (e estimate) score(name string, n int) measure.Score {
+	s := measure.Plain(name, e.value, n)
+	d, _ := Descriptor().Statistic(name)
+	s.Null, s.Min, s.Max, s.Warnings = e.null, d.Range.Low, d.Range.High, e.warnings
 	s.Replicates = e.replicates
 	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {
-		s.Low, s.High = max(low, k.min), min(high, k.max)
+		s.Low, s.High = max(low, s.Min), min(high, s.Max)
 	} else if !math.IsNaN(e.value) && e.replicates == nil && !math.IsNaN(e.null) {
 		s.Warnings = append(s.Warnings, "no interval: too few samples, or too little memory, for groups to leave out")
 	}

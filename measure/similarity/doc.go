@@ -1,7 +1,8 @@
-// Package similarity measures how alike two representations of the same inputs are: two layers, two models, two checkpoints, or one
-// layer on x and on T(x).
+// Package similarity measures how alike two representations of the same inputs are. These may be two
+// layers, two models, two checkpoints, or one layer on x and on T(x).
 //
-// Write X (n x p) and Y (n x q) for the activations of the two on the same n samples, with the mean of each column taken out, and
+// Write X (n x p) and Y (n x q) for the activations of both on the same n samples, less the mean of each
+// column, and
 //
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)
@@ -13,38 +14,53 @@
 //	minibatch-cka      the same, summed over minibatches                       Nguyen et al. 2021, equation 2
 //	rbf-cka            <HKH, HLH> / (|HKH| |HLH|), K = exp(-d^2 / (2 s^2))      Kornblith et al. 2019
 //	cca                mean of the canonical correlations rho_i                Hotelling 1936
-//	svcca              the same of the components that hold 99 % of variance   Raghu et al. 2017
+//	svcca              cca of the components that hold 99 % of the variance    Raghu et al. 2017
 //	pwcca              sum a_i rho_i / sum a_i, a_i = sum_j |h_i.x_j|          Morcos et al. 2018
 //	procrustes         |Sxy|_* / (|X| |Y|), |.|_* the sum of singular values   Williams et al. 2021
 //	linear-regression  |Q_yᵀ X|^2 / |X|^2: R^2 of X from Y                     Kornblith et al. 2019
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
-//	mutual-knn         share of k nearest neighbours in common                 Huh et al. 2024
+//	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
 //
-// pwcca and linear-regression depend on which of the two is X; the others do not. All are at most 1, which X has with itself. All
-// but the canonical correlations and linear-regression take X as it lies in space, up to rotation, reflection and scale;
-// canonical correlations and linear-regression (in Y) ignore any invertible linear map. Where both representations are constant
-// the similarity is 1, where one is, 0.
+// All statistics are at most 1, and X with itself gives 1. Where both representations are constant the
+// similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of the two is X.
+// cca ignores invertible linear maps of X and Y, and pwcca and linear-regression those of Y. The other
+// statistics ignore rotations, reflections and a scale only.
 //
-// # How they are computed
+// Value returns one statistic of two matrices, and Compare several with intervals and nulls:
 //
-// From moments of size p x p, streamed, or from n x n Gram matrices where those are smaller. CKA needs no more than norms of them.
-// Canonical correlations whiten by the Cholesky factor of the moments where their variables are well conditioned; else by
-// orthonormal combinations that are found from the observations themselves in some rounds, so that nearly dependent variables cost
-// no digits. Directions below the rounding of float64 are left out. rbf-cka, rsa and mutual-knn need n x n values; beyond
-// Settings.Samples samples they take a random part of them and say so in a warning.
+//	x, err := similarity.Of(a, n, p) // a: n x p values of type float32
+//	y, err := similarity.Of(b, n, q)
+//	cka, err := similarity.Value(ctx, similarity.LinearCKA, x, y, similarity.Defaults())
+//
+// # Computation
+//
+// Most statistics come from p x p moments, which are streamed, or from n x n Gram matrices where those are
+// smaller. Canonical correlations whiten by the Cholesky factor of the moments where the variables are well
+// conditioned. Otherwise they whiten by orthonormal combinations, which a few passes over the observations
+// find, so that nearly dependent variables cost no digits. Directions below the rounding of float64 are left
+// out. rbf-cka, rsa and mutual-knn need n x n values. Beyond Settings.Samples samples they take a random part
+// of them, and a warning says so.
 //
 // # Intervals and nulls
 //
-// Every interval is a delete-a-group jackknife over up to twenty random groups of samples (resample.Jackknife). What a replicate is:
+// Every interval is a delete-a-group jackknife over up to twenty random groups of samples
+// (resample.Jackknife). A replicate is, for
 //
-//   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the group's own moments.
-//   - rbf-cka, rsa: the same, with the bandwidth and the ranks of all samples.
-//   - canonical correlations, procrustes and linear-regression: the statistic without the group to first order in the moments that
-//     go, so that one decomposition serves all replicates. The subspaces of svcca stay, but what its
-//     number of components jumps by is added where there are more samples than variables.
+//   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the
+//     group's own moments.
+//   - rbf-cka, rsa: the same, but with the bandwidth and the ranks of all samples.
+//   - canonical correlations, procrustes and linear-regression: the statistic without the group to first
+//     order in the change of the moments, so that one decomposition serves all replicates. Replicates of svcca
+//     keep the subspaces. Where there are more samples than variables, the effect of another number of
+//     components is added.
 //
-// The null is the mean of the statistic over shuffles of the pairs. It has a closed form for most: tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for
-// linear-cka (and with traces of HKH for rbf-cka), 0 for debiased-cka, minibatch-cka and rsa, rank(Y) / (n-1) for linear-regression,
-// k / (n-1) for mutual-knn. For canonical correlations and procrustes it is the mean over up to ten drawn shuffles. Read
-// a value against it: with p and q near n, linear-cka and canonical correlations are near 1 for any two representations.
+// The null is the mean of the statistic over shuffles of the pairs. It is
+//
+//   - tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for linear-cka, and the same with traces of HKH for rbf-cka;
+//   - 0 for debiased-cka, minibatch-cka and rsa;
+//   - rank(Y) / (n-1) for linear-regression, and k / (n-1) for mutual-knn;
+//   - the mean over up to ten drawn shuffles for canonical correlations and procrustes.
+//
+// Read a value against its null. With p and q near n, linear-cka and canonical correlations are near 1 for
+// any two representations.
 package similarity

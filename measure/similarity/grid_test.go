@@ -149,14 +149,14 @@ func TestGridGivesWhatMatricesGive(t *testing.T) {
 	const n = 400
 	shapes := [][]int{{2, 2, 2}, {5}}
 	a, b := tensors(3, n, shapes...), tensors(4, n, shapes[:1]...)
-	s := everything()
+	s := allStatistics()
 	g := measure.Grid{A: layers("NCHW", "a b", shapes...), B: layers("NCHW", "c", shapes...), Pairs: everyPair(2, 1), Layout: measure.NewLayout(n)}
 	for name, budget := range map[string]int64{"values": 0, "moments": 12000} {
 		got := scoresOf(t, made(t, s), bounded(g, budget), a, b)
 		for pair, scores := range got {
 			x, y := source(t, a[pair[0]].Data, tensor.Size(shapes[pair[0]])), source(t, b[0].Data, 8)
-			for _, k := range kinds() {
-				if k.name == MinibatchCKA || budget > 0 && k.form == ofPairs {
+			for _, k := range statistics() {
+				if k.name == MinibatchCKA || budget > 0 && k.input == pairwiseInput {
 					continue
 				}
 				want, err := Value(context.Background(), k.name, x, y, s)
@@ -185,11 +185,11 @@ func TestMomentsWithGroups(t *testing.T) {
 	const n = 3000
 	shapes := [][]int{{4}}
 	a, b := tensors(5, n, shapes...), tensors(6, n, shapes...)
-	s := everything()
+	s := allStatistics()
 	s.Statistics = []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
-	m := made(t, s).(*family)
-	if p := m.planOf(g, 0); !p.moments || !p.groups || p.keep > 0 {
+	m := made(t, s).(*comparison)
+	if p := m.planOf(g, 0); !p.moments || !p.groups || p.stored > 0 {
 		t.Fatalf("%d samples of 4 variables are planned as %+v", n, p)
 	}
 	scores := scoresOf(t, m, g, a, b)[[2]int{0, 0}]
@@ -244,7 +244,7 @@ func TestBudget(t *testing.T) {
 	shapes := [][]int{{3, 7, 7}}
 	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
-	s := everything()
+	s := allStatistics()
 	for _, budget := range []int64{0, 4 * n * 294, 4*n*294 - 1} {
 		scores := scoresOf(t, made(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
 		for _, name := range Names() {

@@ -12,40 +12,40 @@ import (
 
 // Scores computes the statistics of every pair.
 func (a *accumulator) Scores() ([]measure.PairScore, error) {
-	if len(a.block.places) > 0 {
-		settled, err := a.withPending()
+	if len(a.pending.places) > 0 {
+		flushed, err := a.withPending()
 		if err != nil {
 			return nil, err
 		}
-		a = settled
+		a = flushed
 	}
 	if a.n == 0 {
 		return nil, measure.ErrTooFew
 	}
-	all, part := a.valuesBelow(a.grid.Layout.N), a.valuesBelow(a.family.settings.Samples)
+	all, part := a.rowsBelow(a.grid.Layout.N), a.rowsBelow(a.comparison.settings.Samples)
 	var out []measure.PairScore
-	for i, ends := range a.grid.Pairs {
+	for i, layers := range a.grid.Pairs {
 		found := estimates{}
 		used := map[string]int{}
 		if err := a.estimate(i, all, part, found, used); err != nil {
-			return nil, fmt.Errorf("similarity of %s and %s: %w", a.grid.A[ends[0]].Name, a.grid.B[ends[1]].Name, err)
+			return nil, fmt.Errorf("similarity of %s and %s: %w", a.grid.A[layers[0]].Name, a.grid.B[layers[1]].Name, err)
 		}
-		for _, k := range kinds() {
-			if e, ok := found[k.name]; ok {
-				out = append(out, measure.PairScore{A: ends[0], B: ends[1], Score: e.score(k, used[k.name])})
+		for _, name := range Names() {
+			if e, ok := found[name]; ok {
+				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(name, used[name])})
 			}
 		}
 	}
 	return out, nil
 }
 
-// withPending is a copy to which the pending block has been added.
+// withPending returns a copy to which the pending block has been added.
 func (a *accumulator) withPending() (*accumulator, error) {
 	data, err := a.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	c := newAccumulator(a.family, a.grid)
+	c := newAccumulator(a.comparison, a.grid)
 	if err := c.UnmarshalBinary(data); err != nil {
 		return nil, err
 	}
@@ -53,93 +53,88 @@ func (a *accumulator) withPending() (*accumulator, error) {
 	return c, nil
 }
 
-// estimate computes what is wanted of a pair, and of how many samples.
-func (a *accumulator) estimate(i int, all, part *values, out estimates, used map[string]int) error {
-	plan, settings := a.plans[i], a.family.settings
-	u, v := a.ends(i)
-	for _, f := range []form{ofMinibatch, ofPairs, ofMoments} {
-		wanted := settings.wanted(f)
-		if len(wanted) == 0 {
+// estimate computes the selected statistics of pair i. used gets the number of samples of each. all has
+// all stored samples, and part those that pairwise statistics take.
+func (a *accumulator) estimate(i int, all, part *groupedRows, out estimates, used map[string]int) error {
+	plan, settings := a.plans[i], a.comparison.settings
+	u, v := a.pairLayers(i)
+	for _, in := range []input{minibatchInput, pairwiseInput, momentInput} {
+		selected := settings.selected(in)
+		if len(selected) == 0 {
 			continue
 		}
 		n, err := 0, error(nil)
 		switch {
-		case plan.refused[f] != "":
-			for _, k := range wanted {
-				out[k.name] = undefined(plan.refused[f])
+		case plan.refused[in] != "":
+			for _, k := range selected {
+				out[k.name] = undefinedEstimate(plan.refused[in])
 			}
-		case f == ofMinibatch:
-			out[MinibatchCKA] = a.mini.estimate(i, u, v)
-			for _, g := range a.mini.n {
+		case in == minibatchInput:
+			out[MinibatchCKA] = a.minibatches.estimate(i, u, v)
+			for _, g := range a.minibatches.n {
 				n += g
 			}
-		case f == ofPairs:
+		case in == pairwiseInput:
 			n = len(part.order)
-			err = a.fromValues(part, u, v, wanted, f, out)
+			err = a.fromValues(part, u, v, selected, in, out)
 		case plan.moments:
 			n = a.pairs[i].xy.N
-			err = a.fromMoments(i, enough(wanted, n, out), out)
+			err = a.fromMoments(a.pairs[i], withEnoughSamples(selected, n, out), out)
 		default:
 			n = len(all.order)
-			err = a.fromValues(all, u, v, wanted, f, out)
+			err = a.fromValues(all, u, v, selected, in, out)
 		}
 		if err != nil {
 			return err
 		}
-		for _, k := range wanted {
+		for _, k := range selected {
 			used[k.name] = n
 		}
 	}
 	return nil
 }
 
-// enough drops the statistics for which there are too few samples, and says so.
-func enough(wanted []kind, n int, out estimates) []kind {
-	var kept []kind
-	for _, k := range wanted {
-		if n < k.least {
-			out[k.name] = undefined(tooFewFor(k.name, k.least))
-		} else {
-			kept = append(kept, k)
+// withEnoughSamples returns the statistics for which n samples are enough. The others get an undefined
+// estimate.
+func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
+	return slices.DeleteFunc(slices.Clone(selected), func(k statistic) bool {
+		if n < k.minSamples {
+			out[k.name] = undefinedEstimate(tooFewFor(k.name, k.minSamples))
 		}
-	}
-	return kept
+		return n < k.minSamples
+	})
 }
 
-func (a *accumulator) fromMoments(i int, wanted []kind, out estimates) error {
-	ctx, m := context.Background(), a.pairs[i]
-	m.ckas(wanted, out)
-	var canonical []kind
-	for _, k := range wanted {
-		if k.wide {
-			canonical = append(canonical, k)
-		}
-	}
-	r := a.run(nil)
-	return r.canonicals(ctx, m, r.newRepresentation(nil), r.newRepresentation(nil), canonical, out)
+// fromMoments computes statistics from gathered moments.
+func (a *accumulator) fromMoments(m *pairMoments, selected []statistic, out estimates) error {
+	m.ckas(selected, out)
+	r := a.calculator(nil)
+	x, y := r.newRepresentation(nil), r.newRepresentation(nil)
+	x.moments, y.moments = m.x, m.y
+	return r.canonicals(context.Background(), m, x, y, nil, inDouble(selected), out)
 }
 
-// run fits a run to what the study wants.
-func (a *accumulator) run(cuts []int) *run {
+// calculator returns a calculator for the settings of the study.
+func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
-	return &run{settings: a.family.settings, cuts: cuts, wide: p.wide(), debiased: p.debiased(), null: true, seed: seed}
+	return &calculator{settings: a.comparison.settings, cuts: cuts, double: p.double(), debiased: p.debiased(), null: true, seed: seed}
 }
 
-// values are kept samples in an order in which the groups of the jackknife follow each other.
-type values struct {
-	run   *run
-	order []int   // places
-	rows  [][]int // of each unit: where the samples lie among its values
-	known []*representation
-	tight bool // there is no room to keep what is computed of all units
+// groupedRows are stored samples in an order in which the groups of the jackknife follow each other.
+type groupedRows struct {
+	calculator      *calculator
+	order           []int   // places in the order of the layout
+	rows            [][]int // for each layer, the rows of the samples among its stored values
+	representations []*representation
+	lowMemory       bool // the representations of all layers do not fit into memory together
 }
 
-// valuesBelow lays out the kept samples of places below a limit.
-func (a *accumulator) valuesBelow(limit int) *values {
+// rowsBelow returns the stored samples of places below a limit.
+func (a *accumulator) rowsBelow(limit int) *groupedRows {
 	l := a.grid.Layout
-	out := &values{known: make([]*representation, len(a.units))}
-	for _, place := range a.kept.places {
+	out := &groupedRows{representations: make([]*representation, len(a.layers))}
+	for _, place := range a.stored.places {
 		if place < limit {
 			out.order = append(out.order, place)
 		}
@@ -156,39 +151,32 @@ func (a *accumulator) valuesBelow(limit int) *values {
 	} else {
 		cuts = nil
 	}
-	out.run = a.run(cuts)
+	out.calculator = a.calculator(cuts)
 	n, held := int64(len(out.order)), int64(0)
-	for u, unit := range a.units {
-		at, next := map[int]int{}, 0
-		for _, place := range a.kept.places {
-			if place < a.kept.limit[u] {
-				at[place] = next
-				next++
+	for u, layer := range a.layers {
+		row := map[int]int{}
+		for _, place := range a.stored.places {
+			if place < a.stored.limit[u] {
+				row[place] = len(row)
 			}
 		}
 		var rows []int
 		for _, place := range out.order {
-			rows = append(rows, at[place])
+			rows = append(rows, row[place])
 		}
 		out.rows = append(out.rows, rows)
-		width := min(int64(unit.p), n)
+		width := min(int64(layer.p), n)
 		held += 8*3*width*width + 2*int64(len(cuts))*width*width
 	}
-	out.tight = a.grid.Budget > 0 && held > a.grid.Budget
+	out.lowMemory = a.grid.Budget > 0 && held > a.grid.Budget
 	return out
 }
 
-// fromValues computes statistics of a form from kept values.
-func (a *accumulator) fromValues(from *values, u, v int, wanted []kind, f form, out estimates) error {
+// fromValues computes statistics of one input from the stored values of layers u and v.
+func (a *accumulator) fromValues(from *groupedRows, u, v int, selected []statistic, in input, out estimates) error {
 	ctx, n := context.Background(), len(from.order)
-	if wanted = enough(wanted, n, out); len(wanted) == 0 {
+	if selected = withEnoughSamples(selected, n, out); len(selected) == 0 {
 		return nil
-	}
-	if f == ofPairs && n <= a.family.settings.Neighbours {
-		wanted = slices.DeleteFunc(wanted, func(k kind) bool { return k.name == MutualKNN })
-		if slices.Contains(a.family.settings.Statistics, MutualKNN) {
-			out[MutualKNN] = undefined(fmt.Sprintf("%d neighbours of %d samples: set fewer", a.family.settings.Neighbours, n))
-		}
 	}
 	x, err := a.representation(ctx, from, u)
 	if err != nil {
@@ -198,36 +186,37 @@ func (a *accumulator) fromValues(from *values, u, v int, wanted []kind, f form, 
 	if err != nil {
 		return err
 	}
-	if f == ofPairs {
-		err = from.run.fromPairs(ctx, x, y, wanted, out)
+	if in == pairwiseInput {
+		err = from.calculator.fromPairs(ctx, x, y, selected, out)
 	} else {
-		err = from.run.fromMoments(ctx, x, y, wanted, out)
+		err = from.calculator.fromMoments(ctx, x, y, selected, out)
 	}
-	if n < a.grid.Layout.N && f == ofPairs && n == a.family.settings.Samples {
-		for _, k := range wanted {
+	if n < a.grid.Layout.N && in == pairwiseInput && n == a.comparison.settings.Samples {
+		for _, k := range selected {
 			e := out[k.name]
 			e.warnings = append(e.warnings, fmt.Sprintf("computed on %d of %d samples, the bound for statistics of n x n values", n, a.grid.Layout.N))
 			out[k.name] = e
 		}
 	}
-	if from.tight {
-		clear(from.known)
+	if from.lowMemory {
+		clear(from.representations)
 	}
 	return err
 }
 
-func (a *accumulator) representation(ctx context.Context, from *values, u int) (*representation, error) {
-	if from.known[u] == nil {
-		p := a.units[u].p
-		source, err := Of(a.kept.rows[u], len(a.kept.rows[u])/p, p)
+// representation returns the representation of layer u.
+func (a *accumulator) representation(ctx context.Context, from *groupedRows, u int) (*representation, error) {
+	if from.representations[u] == nil {
+		p := a.layers[u].p
+		source, err := Of(a.stored.rows[u], len(a.stored.rows[u])/p, p)
 		if err != nil {
 			return nil, err
 		}
-		s, err := newSample(ctx, a.units[u].layer.Name, source, from.rows[u])
+		s, err := newCentredSample(ctx, a.layers[u].Name, source, from.rows[u])
 		if err != nil {
 			return nil, err
 		}
-		from.known[u] = from.run.newRepresentation(s)
+		from.representations[u] = from.calculator.newRepresentation(s)
 	}
-	return from.known[u], nil
+	return from.representations[u], nil
 }

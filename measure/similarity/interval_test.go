@@ -13,8 +13,10 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// everything asks for all statistics.
-func everything() Settings {
+func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
+
+// allStatistics returns settings with all statistics.
+func allStatistics() Settings {
 	s := Defaults()
 	s.Statistics, s.Neighbours = Names(), 5
 	return s
@@ -60,7 +62,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	for _, size := range []struct{ n, p, q int }{{60, 6, 4}, {40, 60, 50}} {
 		g := rand.New(rand.NewPCG(21, uint64(size.p)))
 		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
-		s := everything()
+		s := allStatistics()
 		got := compared(t, x, y, s)
 		for _, name := range Names() {
 			if name == MinibatchCKA {
@@ -68,11 +70,11 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 			}
 			var values []float64
 			for range 80 {
-				values = append(values, value5(t, name, x, rowsAt(y, g.Perm(size.n))))
+				values = append(values, valueOfMany(t, name, x, rowsAt(y, g.Perm(size.n))))
 			}
 			mean, sd := stat.MeanStdDev(values, nil)
 			draws := 80.
-			if k, _ := kindOf(name); k.shuffle {
+			if statisticOf(name).drawnNull {
 				draws = 1 / (1./80 + 1./10)
 			}
 			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
@@ -82,10 +84,10 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	}
 }
 
-func value5(t *testing.T, name string, x, y *mat.Dense) float64 {
+func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 	t.Helper()
 	a, b := x.RawMatrix(), y.RawMatrix()
-	v, err := Value(context.Background(), name, source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), everything())
+	v, err := Value(context.Background(), name, source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), allStatistics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestReplicatesLeaveGroupsOut(t *testing.T) {
 	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
 		g := rand.New(rand.NewPCG(22, uint64(size.p)))
 		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
-		got := compared(t, x, y, everything())
+		got := compared(t, x, y, allStatistics())
 		order := shuffled(0, size.n, size.n)
 		for _, name := range Names() {
 			replicates := got[name].Replicates
@@ -114,7 +116,7 @@ func TestReplicatesLeaveGroupsOut(t *testing.T) {
 				if r.Left != size.n-len(rest) {
 					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
 				}
-				exact := value5(t, name, rowsAt(x, rest), rowsAt(y, rest))
+				exact := valueOfMany(t, name, rowsAt(x, rest), rowsAt(y, rest))
 				off = max(off, math.Abs(r.Value-exact))
 				spread = max(spread, math.Abs(exact-got[name].Value))
 			}
@@ -145,7 +147,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	const sets = 50
 	for range sets {
 		x, y := sharing(g, 240, wx, wy)
-		for name, score := range compared(t, x, y, everything()) {
+		for name, score := range compared(t, x, y, allStatistics()) {
 			values[name] = append(values[name], score.Value)
 			low, high := resample.Jackknife(score.Value, score.N, score.Replicates)
 			widths[name] += (high - low) / 2 / sets
@@ -180,7 +182,7 @@ func TestIntervalsOfSVCCAHaveJumpsOfRanks(t *testing.T) {
 				y.Set(i, j, scale*(z.At(i, j)+own*y.At(i, j))/math.Hypot(1, own))
 			}
 		}
-		s := everything()
+		s := allStatistics()
 		s.Statistics = []string{SVCCA}
 		score := compared(t, x, y, s)[SVCCA]
 		low, high := resample.Jackknife(score.Value, score.N, score.Replicates)
@@ -196,12 +198,11 @@ func TestSubsamplesAreStated(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))
 	x, y := sharing(g, 300, normal(g, 3, 5), normal(g, 3, 5))
-	s := everything()
+	s := allStatistics()
 	s.Samples = 100
 	for name, score := range compared(t, x, y, s) {
-		k, _ := kindOf(name)
 		wantN, wantWarnings := 300, 0
-		if k.form == ofPairs {
+		if statisticOf(name).input == pairwiseInput {
 			wantN, wantWarnings = 100, 1
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {

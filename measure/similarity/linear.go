@@ -1,16 +1,17 @@
 package similarity
 
 import (
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/linalg"
-	"github.com/noether-ml/noether/measure"
 )
 
-// procrustes is the nuclear norm of Sxy over sqrt(tr Sxx tr Syy): how alike x and y are once the best orthogonal map has turned
-// one into the other. A replicate takes the norm to first order, |S - D|* = |S|* - <U Vᵀ, D>.
-func (m *pair) procrustes() (estimate, error) {
-	if e, ok := constants(m.x.constant(), m.y.constant()); ok {
+// procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular values.
+// It says how alike x and y are after the best orthogonal map of one to the other. A replicate takes the
+// norm to first order: |S - D|* = |S|* - <U Vᵀ, D> for S = U diag(s) Vᵀ.
+func (m *pairMoments) procrustes() (estimate, error) {
+	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e, nil
 	}
 	p, q := m.xy.P, m.xy.Q
@@ -26,7 +27,7 @@ func (m *pair) procrustes() (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	nuclear := sum(s)
+	nuclear := floats.Sum(s)
 	e := estimate{value: ratio(nuclear, traces[0], traces[1])}
 	var nulls []float64
 	for _, shuffled := range m.shuffles() {
@@ -34,39 +35,31 @@ func (m *pair) procrustes() (estimate, error) {
 		if err != nil {
 			return estimate{}, err
 		}
-		nulls = append(nulls, ratio(sum(s), traces[0], traces[1]))
+		nulls = append(nulls, ratio(floats.Sum(s), traces[0], traces[1]))
 	}
-	e.null = sum(nulls) / float64(len(nulls)) // NaN of none
+	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN of none
 	if len(m.groups) == 0 {
 		return e, nil
 	}
 	var turn mat.Dense
 	turn.Mul(u, v.T())
-	m.leaves(func(g, left int) {
+	m.eachGroup(func(g, left int) {
 		r := m.removal(g)
-		rest := nuclear - r.factor*dot(r.x, timesDense(turn.RawMatrix().Data, p, q, r.y))
+		rest := nuclear - r.factor*floats.Dot(r.x, timesDense(turn.RawMatrix().Data, p, q, r.y))
 		part := m.groups[g].Data
 		for i, t := range turn.RawMatrix().Data {
 			rest -= t * float64(part[i])
 		}
-		e.replicates = append(e.replicates, measure.Replicate{Value: ratio(rest, m.x.traceWithout(g), m.y.traceWithout(g)), Left: left})
+		e.replicates = append(e.replicates, replicate(ratio(rest, m.x.traceWithout(g), m.y.traceWithout(g)), left))
 	})
 	return e, nil
 }
 
-func sum(values []float64) float64 {
-	var s float64
-	for _, v := range values {
-		s += v
-	}
-	return s
-}
-
-// regression is the part of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ x|^2 / |x|^2 (Kornblith et al. 2019,
-// section 3). Its mean over all shuffles is rank(y) / (n - 1). A replicate keeps the map: the residuals of the group go, and its
-// variance.
-func (m *pair) regression(y whitening) estimate {
-	if e, ok := constants(m.x.constant(), m.y.constant()); ok {
+// regression returns the part of the variance of x that a linear map of y explains,
+// R^2 = |Q_yᵀ x|^2 / |x|^2 (Kornblith et al. 2019, section 3). Its mean over all shuffles of the pairs is
+// rank(y) / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of the group.
+func (m *pairMoments) regression(y whitening) estimate {
+	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e
 	}
 	p, q := m.xy.P, m.xy.Q
@@ -74,29 +67,29 @@ func (m *pair) regression(y whitening) estimate {
 	fit.Mul(y.t.T(), mat.NewDense(p, q, m.xy.Data).T()) // r x p
 	b.Mul(y.t, &fit)                                    // q x p: x is near bᵀ y
 	total := trace(m.x.all)
-	explained := sumSquares(fit.RawMatrix().Data)
+	explained := floats.Dot(fit.RawMatrix().Data, fit.RawMatrix().Data)
 	e := estimate{value: min(explained/total, 1), null: min(float64(y.rank)/float64(m.xy.N-1), 1)}
 	if m.xy.N <= y.rank+1 {
 		e.warnings = append(e.warnings, "as many dimensions as samples: a linear map explains everything by chance, compare the null")
 	}
 	if !y.reliable {
-		e.warnings = append(e.warnings, "variables depend on each other nearly: directions that moments cannot tell from rounding are left out")
+		e.warnings = append(e.warnings, unreliableWarning)
 	}
-	m.leaves(func(g, left int) {
-		fits := sum(quadratic(symmetric(m.y.groups[g]), m.y.removal(g), &b, &b))
+	m.eachGroup(func(g, left int) {
+		fits := floats.Sum(quadratic(fullMatrix(m.y.groups[g]), m.y.removal(g), &b, &b))
 		mixed := m.mixed(g, &b)
 		rest := m.x.traceWithout(g)
 		gone := total - rest - 2*mixed + fits
-		e.replicates = append(e.replicates, measure.Replicate{Value: 1 - (total-explained-gone)/rest, Left: left})
+		e.replicates = append(e.replicates, replicate(1-(total-explained-gone)/rest, left))
 	})
 	return e
 }
 
-// mixed is tr(D b), D being what a group takes from the moments between x and y, b: q x p.
-func (m *pair) mixed(g int, b *mat.Dense) float64 {
+// mixed returns tr(D b), with D the change of Sxy when a group is left out, and b: q x p.
+func (m *pairMoments) mixed(g int, b *mat.Dense) float64 {
 	r, part := m.removal(g), m.groups[g].Data
 	by := project(b, r.y) // bᵀ e
-	total := r.factor * dot(r.x, by)
+	total := r.factor * floats.Dot(r.x, by)
 	for j := range m.xy.Q {
 		for i, v := range b.RawRowView(j) {
 			total += v * float64(part[i*m.xy.Q+j])

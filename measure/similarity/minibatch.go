@@ -5,19 +5,23 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/noether-ml/noether/linalg"
 )
 
-// A batchGram is the Gram matrix of a minibatch with what the unbiased estimate of HSIC takes of it.
+// A batchGram is the Gram matrix of a minibatch, prepared for the unbiased estimate of HSIC.
 type batchGram struct {
 	m     int
 	k     []float64 // m x m, symmetric, zero diagonal
-	sums  []float64 // of its rows
+	sums  []float64 // of the rows
 	total float64
 }
 
-// newBatchGram computes the Gram matrix of rows, which must be centred: m x p. The estimate does not depend on the mean, but what a
-// large one would round away it does.
+// newBatchGram returns the Gram matrix of m x p values, which it centres in place. HSIC does not
+// depend on the mean, but the rounding errors of the products do.
 func newBatchGram(rows []float64, p int) batchGram {
+	linalg.CentreWide(rows, p)
 	m := len(rows) / p
 	b := batchGram{m: m, k: make([]float64, m*m), sums: make([]float64, m)}
 	blas64.Syrk(blas.NoTrans, 1, blas64.General{Rows: m, Cols: p, Stride: p, Data: rows}, 0,
@@ -31,80 +35,110 @@ func newBatchGram(rows []float64, p int) batchGram {
 			b.sums[j] += v
 		}
 	}
-	b.total = sum(b.sums)
+	b.total = floats.Sum(b.sums)
 	return b
 }
 
-// hsic is the unbiased estimate of HSIC of two representations of a minibatch of four samples or more (Nguyen et al. 2021, equation 3).
+// hsic returns the unbiased estimate of HSIC of two representations of a minibatch of four samples or
+// more (Nguyen et al. 2021, equation 3).
 func (b batchGram) hsic(o batchGram) float64 {
 	m := float64(b.m)
-	t := dot(b.k, o.k) + b.total*o.total/((m-1)*(m-2)) - 2/(m-2)*dot(b.sums, o.sums)
+	t := floats.Dot(b.k, o.k) + b.total*o.total/((m-1)*(m-2)) - 2/(m-2)*floats.Dot(b.sums, o.sums)
 	return t / (m * (m - 3))
 }
 
-// minBatch is the fewest samples that an unbiased estimate of HSIC can be had of.
+// minBatch is the smallest minibatch that has an unbiased estimate of HSIC.
 const minBatch = 4
 
-// A batchSum adds up HSIC over minibatches, each counting as much as it has samples.
-type batchSum struct {
-	n          int // samples
+// minibatchTotals holds sums of HSIC over minibatches for all pairs of a grid. A minibatch is weighted
+// by its number of samples.
+type minibatchTotals struct {
+	n      []int       // samples, by group
+	self   [][]float64 // HSIC of each layer with itself, by group
+	across [][]float64 // HSIC of each pair, by group
+}
+
+func newMinibatchTotals(layers, pairs, groups int) *minibatchTotals {
+	m := &minibatchTotals{n: make([]int, groups)}
+	for range layers {
+		m.self = append(m.self, make([]float64, groups))
+	}
+	for range pairs {
+		m.across = append(m.across, make([]float64, groups))
+	}
+	return m
+}
+
+// add adds the Gram matrices of all layers on one minibatch. pairLayers returns the layers of a pair.
+func (m *minibatchTotals) add(group int, grams []batchGram, pairLayers func(pair int) (u, v int)) {
+	samples := grams[0].m
+	m.n[group] += samples
+	for u, g := range grams {
+		m.self[u][group] += float64(samples) * g.hsic(g)
+	}
+	for i := range m.across {
+		u, v := pairLayers(i)
+		m.across[i][group] += float64(samples) * grams[u].hsic(grams[v])
+	}
+}
+
+func (m *minibatchTotals) merge(o *minibatchTotals) {
+	for g, n := range o.n {
+		m.n[g] += n
+	}
+	for u, values := range o.self {
+		floats.Add(m.self[u], values)
+	}
+	for i, values := range o.across {
+		floats.Add(m.across[i], values)
+	}
+}
+
+// hsicTotals are the sums of HSIC over the minibatches of n samples.
+type hsicTotals struct {
+	n          int
 	xy, xx, yy float64
 }
 
-func (s *batchSum) add(m int, xy, xx, yy float64) {
-	w := float64(m)
-	s.n, s.xy, s.xx, s.yy = s.n+m, s.xy+w*xy, s.xx+w*xx, s.yy+w*yy
+func (s hsicTotals) plus(o hsicTotals) hsicTotals {
+	return hsicTotals{s.n + o.n, s.xy + o.xy, s.xx + o.xx, s.yy + o.yy}
 }
 
-func (s batchSum) plus(o batchSum) batchSum {
-	return batchSum{s.n + o.n, s.xy + o.xy, s.xx + o.xx, s.yy + o.yy}
-}
+func (s hsicTotals) cka() float64 { return ratio(s.xy, s.xx, s.yy) }
 
-func (s batchSum) less(o batchSum) batchSum {
-	return batchSum{s.n - o.n, s.xy - o.xy, s.xx - o.xx, s.yy - o.yy}
-}
-
-func (s batchSum) cka() float64 { return ratio(s.xy, s.xx, s.yy) }
-
-// minibatchCKA is the ratio of sums of unbiased HSIC over minibatches. Its mean over shuffles is 0.
-func minibatchCKA(groups []batchSum) estimate {
-	var all batchSum
-	for _, g := range groups {
-		all = all.plus(g)
+// estimate returns minibatch CKA of a pair of layers u and v: the ratio of sums of unbiased HSIC. Its
+// mean over all shuffles of the pairs is 0.
+func (m *minibatchTotals) estimate(pair, u, v int) estimate {
+	groups := make([]hsicTotals, len(m.n))
+	var all hsicTotals
+	for g := range groups {
+		groups[g] = hsicTotals{m.n[g], m.across[pair][g], m.self[u][g], m.self[v][g]}
+		all = all.plus(groups[g])
 	}
 	if all.n == 0 {
-		return undefined(tooFewFor(MinibatchCKA, minBatch))
+		return undefinedEstimate(tooFewFor(MinibatchCKA, minBatch))
 	}
-	if e, ok := constants(all.xx <= 0, all.yy <= 0); ok {
+	if e, ok := constantEstimate(all.xx <= 0, all.yy <= 0); ok {
 		return e
 	}
 	e := estimate{value: all.cka()}
 	for _, g := range groups {
 		if g.n > 0 && g.n < all.n {
-			e.replicates = append(e.replicates, replicate(all.less(g).cka(), g.n))
+			rest := all.plus(hsicTotals{-g.n, -g.xy, -g.xx, -g.yy})
+			e.replicates = append(e.replicates, replicate(rest.cka(), g.n))
 		}
 	}
 	return e
 }
 
-// batches computes minibatch CKA of two samples, in minibatches of at most size.
-func batches(ctx context.Context, x, y *sample, size int, cuts []int) (estimate, error) {
-	groups := make([]batchSum, max(1, len(cuts)-1))
-	bx, by := make([]float64, size*x.p), make([]float64, size*y.p)
-	err := walk(ctx, x.n, size, cuts, func(from, to, group int) error {
-		m := to - from
-		if m < minBatch {
-			return nil
+// minibatchCKA computes minibatch CKA of two samples in minibatches of at most size.
+func minibatchCKA(ctx context.Context, x, y *centredSample, size int, cuts []int) (estimate, error) {
+	totals := newMinibatchTotals(2, 1, max(1, len(cuts)-1))
+	err := walkBoth(ctx, x, y, size, cuts, func(n int, rowsX, rowsY []float64, group int) {
+		if n >= minBatch {
+			grams := []batchGram{newBatchGram(rowsX, x.p), newBatchGram(rowsY, y.p)}
+			totals.add(group, grams, func(int) (u, v int) { return 0, 1 })
 		}
-		if err := x.read(from, to, bx[:m*x.p]); err != nil {
-			return err
-		}
-		if err := y.read(from, to, by[:m*y.p]); err != nil {
-			return err
-		}
-		k, l := newBatchGram(wideChunk(bx[:m*x.p], x.p).wide, x.p), newBatchGram(wideChunk(by[:m*y.p], y.p).wide, y.p)
-		groups[group].add(m, k.hsic(l), k.hsic(k), l.hsic(l))
-		return nil
 	})
-	return minibatchCKA(groups), err
+	return totals.estimate(0, 0, 1), err
 }

@@ -4,34 +4,32 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A side holds the second moments of one representation: of all observations, and of each group of a jackknife.
-type side struct {
+// ownMoments holds the second moments of one representation: of all observations, and of each group of
+// a jackknife.
+type ownMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]
-	// norms and groupNorms are what debiased CKA of the side with itself needs beside; nil where nobody wants it.
-	norms      *quartic
-	groupNorms []*quartic
+	fourth []*fourthMoments // of all, then of each group; nil unless debiased CKA is wanted
 }
 
-func newSide(p, groups int, debiased bool) *side {
-	s := &side{all: linalg.NewScatter[float64](p)}
+func newOwnMoments(p, groups int, debiased bool) *ownMoments {
+	s := &ownMoments{all: linalg.NewScatter[float64](p)}
 	for range groups {
 		s.groups = append(s.groups, linalg.NewScatter[float32](p))
 	}
 	if debiased {
-		s.norms = newQuartic(p, p)
-		for range groups {
-			s.groupNorms = append(s.groupNorms, newQuartic(p, p))
-		}
+		s.fourth = newFourthMoments(p, p, groups)
 	}
 	return s
 }
 
-// A chunk is some observations of one representation: centred on their own mean, in float32 or in float64.
+// A chunk holds some observations of one representation, centred on their own mean, in float32 or in
+// float64.
 type chunk struct {
 	p      int
 	narrow []float32
@@ -39,38 +37,33 @@ type chunk struct {
 	block  linalg.Block
 }
 
-// narrowChunk takes over rows, which are overwritten.
+// narrowChunk returns a chunk of rows, which it centres in place.
 func narrowChunk(rows []float32, p int) chunk {
 	return chunk{p: p, narrow: rows, block: linalg.Centre(rows, p)}
 }
 
+// wideChunk is narrowChunk in float64.
 func wideChunk(rows []float64, p int) chunk {
 	return chunk{p: p, wide: rows, block: linalg.CentreWide(rows, p)}
 }
 
-// add adds a chunk, whose observations all belong to one group.
-func (s *side) add(c chunk, group int, scratch *linalg.Scratch) {
-	if s.norms != nil {
-		s.norms.prepare(scatterMoments(s.all), c, c)
-	}
+// add adds a chunk whose observations all belong to one group.
+func (s *ownMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 	var part *linalg.Scatter[float32]
 	if len(s.groups) > 0 {
 		part = s.groups[group]
-		if s.norms != nil {
-			s.groupNorms[group].prepare(scatterMoments(part), c, c)
+	}
+	if s.fourth != nil {
+		s.fourth[0].add(viewOfScatter(s.all), c, c)
+		if part != nil {
+			s.fourth[1+group].add(viewOfScatter(part), c, c)
 		}
 	}
 	s.all.Add(c.block, part, scratch)
-	if s.norms != nil {
-		s.norms.take(c, c, s.all.Mean, s.all.Mean)
-		if part != nil {
-			s.groupNorms[group].take(c, c, part.Mean, part.Mean)
-		}
-	}
 }
 
-// constant reports whether nothing varies.
-func (s *side) constant() bool { return trace(s.all) == 0 }
+// constant reports whether no variable varies.
+func (s *ownMoments) constant() bool { return trace(s.all) == 0 }
 
 func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	var sum float64
@@ -80,19 +73,50 @@ func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	return sum
 }
 
-// A pair holds the second moments between two representations of the same observations.
-type pair struct {
-	x, y       *side
-	xy         *linalg.Joint[float64]
-	groups     []*linalg.Joint[float32]
-	null       []*linalg.Joint[float64] // xy of shuffled pairs, one for each draw
-	norms      *quartic
-	groupNorms []*quartic
+// merge adds the moments of other observations.
+func (s *ownMoments) merge(o *ownMoments) {
+	if s.fourth != nil {
+		s.fourth[0].merge(viewOfScatter(s.all), o.fourth[0], viewOfScatter(o.all))
+	}
+	s.all.Merge(o.all)
+	for g, part := range s.groups {
+		if s.fourth != nil {
+			s.fourth[1+g].merge(viewOfScatter(part), o.fourth[1+g], viewOfScatter(o.groups[g]))
+		}
+		part.Merge(o.groups[g])
+	}
 }
 
-func newPair(x, y *side, groups, draws int, debiased bool) *pair {
+// A table is a part of the moments that a state holds.
+type table interface {
+	Write(*state.Writer)
+	Read(*state.Reader)
+}
+
+func appendTables[T table](dst []table, more []T) []table {
+	for _, t := range more {
+		dst = append(dst, t)
+	}
+	return dst
+}
+
+// tables returns all parts in the order of a state.
+func (s *ownMoments) tables() []table {
+	return appendTables(appendTables([]table{s.all}, s.groups), s.fourth)
+}
+
+// pairMoments holds the second moments between two representations of the same observations.
+type pairMoments struct {
+	x, y   *ownMoments
+	xy     *linalg.Joint[float64]
+	groups []*linalg.Joint[float32]
+	null   []*linalg.Joint[float64] // xy of shuffled pairs, one for each draw
+	fourth []*fourthMoments         // as in ownMoments
+}
+
+func newPairMoments(x, y *ownMoments, groups, draws int, debiased bool) *pairMoments {
 	p, q := x.all.P, y.all.P
-	out := &pair{x: x, y: y, xy: linalg.NewJoint[float64](p, q)}
+	out := &pairMoments{x: x, y: y, xy: linalg.NewJoint[float64](p, q)}
 	for range groups {
 		out.groups = append(out.groups, linalg.NewJoint[float32](p, q))
 	}
@@ -100,33 +124,25 @@ func newPair(x, y *side, groups, draws int, debiased bool) *pair {
 		out.null = append(out.null, linalg.NewJoint[float64](p, q))
 	}
 	if debiased {
-		out.norms = newQuartic(p, q)
-		for range groups {
-			out.groupNorms = append(out.groupNorms, newQuartic(p, q))
-		}
+		out.fourth = newFourthMoments(p, q, groups)
 	}
 	return out
 }
 
-// add adds chunks of the same observations, all of one group. draw is the generator that shuffles them for the null.
-func (m *pair) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
-	if m.norms != nil {
-		m.norms.prepare(jointMoments(m.xy), x, y)
-	}
+// add adds chunks of the same observations, all of one group. draw is the generator that shuffles them
+// for the null.
+func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
 	var part *linalg.Joint[float32]
 	if len(m.groups) > 0 {
 		part = m.groups[group]
-		if m.norms != nil {
-			m.groupNorms[group].prepare(jointMoments(part), x, y)
+	}
+	if m.fourth != nil {
+		m.fourth[0].add(viewOfJoint(m.xy), x, y)
+		if part != nil {
+			m.fourth[1+group].add(viewOfJoint(part), x, y)
 		}
 	}
 	m.xy.Add(x.block, y.block, part, scratch)
-	if m.norms != nil {
-		m.norms.take(x, y, m.xy.MeanX, m.xy.MeanY)
-		if part != nil {
-			m.groupNorms[group].take(x, y, part.MeanX, part.MeanY)
-		}
-	}
 	if n := x.block.N(); n > 1 {
 		for _, null := range m.null {
 			null.Add(x.block, y.block.Permuted(resample.Cycle(draw, n)), nil, scratch)
@@ -134,9 +150,31 @@ func (m *pair) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scrat
 	}
 }
 
-// shuffles are the moments between x and y of pairs that do not belong together, one for each draw. An observation that had no other
-// to be paired with is stood for by the others.
-func (m *pair) shuffles() [][]float64 {
+// merge adds the moments between other observations.
+func (m *pairMoments) merge(o *pairMoments) {
+	if m.fourth != nil {
+		m.fourth[0].merge(viewOfJoint(m.xy), o.fourth[0], viewOfJoint(o.xy))
+	}
+	m.xy.Merge(o.xy)
+	for g, part := range m.groups {
+		if m.fourth != nil {
+			m.fourth[1+g].merge(viewOfJoint(part), o.fourth[1+g], viewOfJoint(o.groups[g]))
+		}
+		part.Merge(o.groups[g])
+	}
+	for i, null := range m.null {
+		null.Merge(o.null[i])
+	}
+}
+
+// tables returns all parts in the order of a state.
+func (m *pairMoments) tables() []table {
+	return appendTables(appendTables(appendTables([]table{m.xy}, m.groups), m.null), m.fourth)
+}
+
+// shuffles returns the moments between x and y of shuffled pairs, for each draw p x q values. Where an
+// observation had no other to be paired with, the sums are scaled up to all observations.
+func (m *pairMoments) shuffles() [][]float64 {
 	var out [][]float64
 	for _, null := range m.null {
 		if null.N == 0 {
@@ -154,49 +192,40 @@ func (m *pair) shuffles() [][]float64 {
 	return out
 }
 
-// needs says what moments are to be gathered for.
-type needs struct {
-	cuts     []int // places at which groups of the jackknife begin, and the end; nil: no groups
-	wide     bool  // products in float64
-	debiased bool
-	draws    int // shuffles for the null
-	draw     *rand.Rand
-}
-
-func (o needs) groups() int { return max(0, len(o.cuts)-1) }
-
-// gather computes the moments of two samples of the same observations. A side that has been gathered before, in the same
-// groups, is given and used again; else it is nil.
-func gather(ctx context.Context, x, y *sample, sx, sy *side, o needs) (*pair, error) {
-	fresh := [2]bool{sx == nil, sy == nil}
-	if fresh[0] {
-		sx = newSide(x.p, o.groups(), o.debiased)
+// gather computes the moments of two samples of the same observations, with so many shuffles for the
+// null. sx and sy are the moments of the samples where they are known already, in the same groups, and
+// nil otherwise.
+func gather(ctx context.Context, x, y *centredSample, sx, sy *ownMoments, r *calculator, draws int) (*pairMoments, error) {
+	groups := max(0, len(r.cuts)-1)
+	newX, newY := sx == nil, sy == nil
+	if newX {
+		sx = newOwnMoments(x.p, groups, r.debiased)
 	}
-	if fresh[1] {
-		sy = newSide(y.p, o.groups(), o.debiased)
+	if newY {
+		sy = newOwnMoments(y.p, groups, r.debiased)
 	}
-	m := newPair(sx, sy, o.groups(), o.draws, o.debiased)
-	scratch := new(linalg.Scratch)
-	readers := [2]reader{newReader(x, y, o), newReader(y, x, o)}
-	err := walk(ctx, x.n, min(chunkOf(x.p), chunkOf(y.p)), o.cuts, func(from, to, group int) error {
+	m := newPairMoments(sx, sy, groups, draws, r.debiased)
+	scratch, draw := new(linalg.Scratch), r.generator()
+	readerX, readerY := newReader(x, y, r.double), newReader(y, x, r.double)
+	err := walk(ctx, x.n, min(chunkOf(x.p), chunkOf(y.p)), r.cuts, func(from, to, group int) error {
 		var cx, cy chunk
-		err := both(func() (err error) {
-			cx, err = readers[0].read(from, to)
+		err := inParallel(func() (err error) {
+			cx, err = readerX.read(from, to)
 			return err
 		}, func() (err error) {
-			cy, err = readers[1].read(from, to)
+			cy, err = readerY.read(from, to)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if fresh[0] {
+		if newX {
 			sx.add(cx, group, scratch)
 		}
-		if fresh[1] {
+		if newY {
 			sy.add(cy, group, scratch)
 		}
-		m.add(cx, cy, group, o.draw, scratch)
+		m.add(cx, cy, group, draw, scratch)
 		return nil
 	})
 	if err != nil {
@@ -205,8 +234,8 @@ func gather(ctx context.Context, x, y *sample, sx, sy *side, o needs) (*pair, er
 	return m, nil
 }
 
-// walk cuts n places into chunks of at most size, each within one group, and of two places at least where the group has
-// as many.
+// walk cuts n observations into chunks of at most size and calls each for them. A chunk lies within one
+// group. It has two observations or more where the group has as many.
 func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, group int) error) error {
 	if cuts == nil {
 		cuts = []int{0, n}
@@ -226,23 +255,41 @@ func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, grou
 	return nil
 }
 
-// A reader turns places of a sample into chunks.
+// walkBoth is walk with the n observations of each chunk, read from x and from y. The rows are valid
+// during the call.
+func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, each func(n int, rowsX, rowsY []float64, group int)) error {
+	bx, by := make([]float64, size*x.p), make([]float64, size*y.p)
+	return walk(ctx, x.n, size, cuts, func(from, to, group int) error {
+		rowsX, rowsY := bx[:(to-from)*x.p], by[:(to-from)*y.p]
+		if err := x.read(from, to, rowsX); err != nil {
+			return err
+		}
+		if err := y.read(from, to, rowsY); err != nil {
+			return err
+		}
+		each(to-from, rowsX, rowsY, group)
+		return nil
+	})
+}
+
+// A reader reads chunks of a sample.
 type reader struct {
-	s      *sample
+	s      *centredSample
 	wide   []float64
 	narrow []float32 // nil: chunks in float64
 }
 
 // newReader returns a reader of s for products with the other sample.
-func newReader(s, other *sample, o needs) reader {
+func newReader(s, other *centredSample, double bool) reader {
 	size := min(chunkOf(s.p), chunkOf(other.p), s.n) * s.p
 	r := reader{s: s, wide: make([]float64, size)}
-	if !o.wide && s.single() && other.single() {
+	if !double && s.source.Single() && other.source.Single() {
 		r.narrow = make([]float32, size)
 	}
 	return r
 }
 
+// read returns the chunk of the observations at positions from to to (exclusive).
 func (r reader) read(from, to int) (chunk, error) {
 	rows := r.wide[:(to-from)*r.s.p]
 	if err := r.s.read(from, to, rows); err != nil {
@@ -256,35 +303,4 @@ func (r reader) read(from, to int) (chunk, error) {
 		narrow[i] = float32(v)
 	}
 	return narrowChunk(narrow, r.s.p), nil
-}
-
-// merge adds the moments of other observations.
-func (s *side) merge(o *side) {
-	if s.norms != nil {
-		s.norms.merge(scatterMoments(s.all), o.norms, scatterMoments(o.all))
-	}
-	s.all.Merge(o.all)
-	for g, part := range s.groups {
-		if s.norms != nil {
-			s.groupNorms[g].merge(scatterMoments(part), o.groupNorms[g], scatterMoments(o.groups[g]))
-		}
-		part.Merge(o.groups[g])
-	}
-}
-
-// merge adds the moments between other observations.
-func (m *pair) merge(o *pair) {
-	if m.norms != nil {
-		m.norms.merge(jointMoments(m.xy), o.norms, jointMoments(o.xy))
-	}
-	m.xy.Merge(o.xy)
-	for g, part := range m.groups {
-		if m.norms != nil {
-			m.groupNorms[g].merge(jointMoments(part), o.groupNorms[g], jointMoments(o.groups[g]))
-		}
-		part.Merge(o.groups[g])
-	}
-	for i, null := range m.null {
-		null.Merge(o.null[i])
-	}
 }

@@ -6,12 +6,12 @@ import (
 )
 
 // fromPairs computes the statistics of n x n values.
-func (r *run) fromPairs(ctx context.Context, x, y *representation, wanted []kind, out estimates) error {
-	for _, k := range wanted {
+func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
+	for _, k := range selected {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e, ok := constants(x.constant, y.constant); ok {
+		if e, ok := constantEstimate(x.constant, y.constant); ok {
 			out[k.name] = e
 			continue
 		}
@@ -20,9 +20,12 @@ func (r *run) fromPairs(ctx context.Context, x, y *representation, wanted []kind
 		case RBFCKA:
 			out[k.name], err = r.rbf(ctx, x, y)
 		case RSA:
-			out[k.name], err = r.rsa(ctx, x, y)
+			var a, b []uint32
+			if a, b, err = ofBoth(ctx, x, y, (*representation).ranks); err == nil {
+				out[k.name] = rsa(a, b, x.n, r.cuts)
+			}
 		case MutualKNN:
-			out[k.name], err = r.mutual(ctx, x, y)
+			out[k.name], err = r.mutualNeighbours(ctx, x, y)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -33,45 +36,25 @@ func (r *run) fromPairs(ctx context.Context, x, y *representation, wanted []kind
 	return nil
 }
 
-func (r *run) rbf(ctx context.Context, x, y *representation) (estimate, error) {
-	k, kk, okx, err := x.radial(ctx)
+func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, error) {
+	a, b, err := ofBoth(ctx, x, y, (*representation).radial)
 	if err != nil {
 		return estimate{}, err
 	}
-	l, ll, oky, err := y.radial(ctx)
-	if err != nil {
-		return estimate{}, err
+	if !a.defined || !b.defined {
+		return undefinedEstimate("more than half of the samples are at the same place: the median distance is 0"), nil
 	}
-	if !okx || !oky {
-		return undefined("more than half of the samples are at the same place: the median distance is 0"), nil
-	}
-	return kernelCKA(k, l, kk, ll, r.cuts, false), nil
+	return kernelCKA(a.k, b.k, a.self, b.self, r.cuts, false), nil
 }
 
-func (r *run) rsa(ctx context.Context, x, y *representation) (estimate, error) {
-	a, err := x.ranks(ctx)
-	if err != nil {
-		return estimate{}, err
-	}
-	b, err := y.ranks(ctx)
-	if err != nil {
-		return estimate{}, err
-	}
-	return rsa(a, b, x.n, r.cuts), nil
-}
-
-func (r *run) mutual(ctx context.Context, x, y *representation) (estimate, error) {
+func (r *calculator) mutualNeighbours(ctx context.Context, x, y *representation) (estimate, error) {
 	k := r.settings.Neighbours
 	if k > x.n-1 {
-		return undefined(fmt.Sprintf("%d neighbours of %d samples: set fewer", k, x.n)), nil
+		return undefinedEstimate(fmt.Sprintf("%d neighbours of %d samples: set fewer", k, x.n)), nil
 	}
-	a, err := x.neighbours(ctx)
+	a, b, err := ofBoth(ctx, x, y, (*representation).neighbours)
 	if err != nil {
 		return estimate{}, err
 	}
-	b, err := y.neighbours(ctx)
-	if err != nil {
-		return estimate{}, err
-	}
-	return mutualNeighbours(a, b, x.n, k, r.cuts), nil
+	return neighbourOverlap(a, b, x.n, k, r.cuts), nil
 }

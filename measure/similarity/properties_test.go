@@ -119,8 +119,8 @@ func TestFarUnits(t *testing.T) {
 				t.Errorf("%s of the second is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
 			}
 		}
-		scores := compared(t, &far, y, everything())
-		for name, want := range compared(t, x, y, everything()) {
+		scores := compared(t, &far, y, allStatistics())
+		for name, want := range compared(t, x, y, allStatistics()) {
 			if got := scores[name]; !(math.Abs(got.Low-want.Low) <= 1e-5 && math.Abs(got.High-want.High) <= 1e-5) {
 				t.Errorf("%s has the interval [%g %g] in units of %g and [%g %g] in units of 1", name, got.Low, got.High, 1/unit, want.Low, want.High)
 			}
@@ -156,10 +156,11 @@ func TestSymmetryAndRangeAndSelf(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		_, x, y := related(t)
-		for _, k := range kinds() {
+		for _, k := range statistics() {
 			xy := value(t, k.name, x, y)
-			if !(xy >= k.min-1e-9 && xy <= k.max+1e-9) {
-				t.Fatalf("%s is %v, which is not in [%v, %v]", k.name, xy, k.min, k.max)
+			d, _ := Descriptor().Statistic(k.name)
+			if !(xy >= d.Range.Low-1e-9 && xy <= d.Range.High+1e-9) {
+				t.Fatalf("%s is %v, which is outside of %v", k.name, xy, d.Range)
 			}
 			if self := value(t, k.name, x, x); !near(self, 1) {
 				t.Fatalf("%s of X with itself is %v", k.name, self)
@@ -360,8 +361,8 @@ func TestFewSamples(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(9, 5))
 	for n := 2; n < 25; n++ {
-		for _, k := range kinds() {
-			if n < k.least {
+		for _, k := range statistics() {
+			if n < k.minSamples {
 				continue
 			}
 			s := Defaults()
@@ -373,7 +374,7 @@ func TestFewSamples(t *testing.T) {
 			}
 			if v := scores[0].Value; math.IsNaN(v) && len(scores[0].Warnings) == 0 {
 				t.Errorf("%s of %d samples: NaN without a reason", k.name, n)
-			} else if v < k.min || v > k.max+1e-9 {
+			} else if d, _ := Descriptor().Statistic(k.name); v < d.Range.Low || v > d.Range.High+1e-9 {
 				t.Errorf("%s of %d samples: %v", k.name, n, v)
 			}
 			if slices.Contains([]string{LinearCKA, Procrustes}, k.name) && n >= 20 && math.IsNaN(scores[0].High) {

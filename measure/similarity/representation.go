@@ -3,265 +3,255 @@ package similarity
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A representation is a sample with all that is computed of it alone, each when it is first asked for: a grid of comparisons
-// computes it once.
+// A representation is a sample with everything that is computed from it alone. Each value is computed
+// when it is first needed, so a grid of comparisons computes it once.
 type representation struct {
-	*sample
-	run *run
+	*centredSample
+	calculator *calculator
+	moments    *ownMoments // nil until they are gathered
+	truncated  bool        // the sample holds leading principal components
 
-	moments    *side
-	white      *whitening
-	lead       *whitening
-	improved   *representation // of the same span, well conditioned
-	basis      *mat.Dense      // what an improved one is made of: coefficients of the original variables
-	products   *square         // centred Gram matrix
-	spanning   *bool
-	principals *components
-	reduced    *representation // by its principal components
-	cut        *representation // by the leading ones
-	biased     *selfAlignment
-	unbiased   *selfAlignment
-	kernel     *square // nil with selves set: undefined
-	kernels    *selfAlignment
-	ranked     []uint32
-	near       *neighbourLists
+	whitened            *whitening
+	leadingWhitened     *whitening
+	orthogonal          **representation // see conditioned
+	basis               *mat.Dense       // of an orthogonal representation: coefficients of the original variables
+	gramMatrix          *pairMatrix
+	fullRank            *bool
+	principalComponents *principalComponents
+	principalForm       **representation
+	leadingForm         **representation
+	biasedSelf          *hsicSums
+	unbiasedSelf        *hsicSums
+	rbf                 *rbfKernel
+	rankList            *[]uint32
+	nearestLists        *neighbourLists
 }
 
-// A run is what the comparisons of some representations share.
-type run struct {
+// An rbfKernel is a radial basis function kernel with its HSIC with itself.
+type rbfKernel struct {
+	k       pairMatrix
+	self    hsicSums
+	defined bool // false where the median distance is 0
+}
+
+// cached returns the value of a cache, and computes it where the cache is empty.
+func cached[T any](cache **T, compute func() (T, error)) (T, error) {
+	if *cache == nil {
+		v, err := compute()
+		if err != nil {
+			return v, err
+		}
+		*cache = &v
+	}
+	return **cache, nil
+}
+
+// ofBoth calls a method of two representations and returns both results.
+func ofBoth[T any](ctx context.Context, x, y *representation, method func(*representation, context.Context) (T, error)) (a, b T, err error) {
+	if a, err = method(x, ctx); err == nil {
+		b, err = method(y, ctx)
+	}
+	return a, b, err
+}
+
+// A calculator computes statistics. It holds what the comparisons of several representations share.
+type calculator struct {
 	settings Settings
-	cuts     []int // places at which the groups of the jackknife begin, and the end; nil: no interval
-	wide     bool  // products in float64
-	debiased bool  // gather what debiased CKA needs
+	cuts     []int // where the groups of the jackknife begin, and the end; nil: no interval
+	double   bool  // products in float64
+	debiased bool  // gather the fourth moments that debiased CKA needs
 	null     bool  // shuffle pairs where the null has no closed form
-	once     bool  // there is but one pair: keep nothing large that one statistic alone needs
+	single   bool  // there is one pair only: free large values that one statistic alone needs
 	seed     uint64
 }
 
-func (r *run) newRepresentation(s *sample) *representation { return &representation{sample: s, run: r} }
-
-// whitening of the representation's moments.
-func (r *representation) whitening(m *side) (whitening, error) {
-	if r.white == nil {
-		w, err := whiten(m.all.Square(0, m.all.P), m.all.P)
-		if err != nil {
-			return w, err
-		}
-		r.white = &w
-	}
-	return *r.white, nil
+func (r *calculator) newRepresentation(s *centredSample) *representation {
+	return &representation{centredSample: s, calculator: r}
 }
 
-// leading is the whitening of its leading principal components.
-func (r *representation) leading(m *side) (whitening, error) {
-	if r.lead == nil {
-		w, err := leading(m.all.Square(0, m.all.P), m.all.P, r.run.settings.Variance)
-		if err != nil {
-			return w, err
-		}
-		r.lead = &w
-	}
-	return *r.lead, nil
+// whitening returns the whitening of the representation's moments.
+func (r *representation) whitening(context.Context) (whitening, error) {
+	return cached(&r.whitened, func() (whitening, error) {
+		return whiten(r.moments.all.Square(0, r.moments.all.P), r.moments.all.P)
+	})
 }
 
-// conditioned is a representation of the same linear span whose moments tell all about it: itself, or where its variables depend
-// on each other too nearly, orthonormal combinations of them.
-func (r *representation) conditioned(ctx context.Context, m *side) (*representation, error) {
-	if r.improved == nil {
-		w, err := r.whitening(m)
+// leadingWhitening returns the whitening of the leading principal components.
+func (r *representation) leadingWhitening(ctx context.Context) (whitening, error) {
+	if r.truncated {
+		return r.whitening(ctx)
+	}
+	return cached(&r.leadingWhitened, func() (whitening, error) {
+		return leading(r.moments.all.Square(0, r.moments.all.P), r.moments.all.P, r.calculator.settings.Variance)
+	})
+}
+
+// conditioned returns a representation of the same linear span whose moments are well conditioned.
+// That is the representation itself, or orthonormal combinations of its variables where these are
+// nearly linearly dependent.
+func (r *representation) conditioned(ctx context.Context) (*representation, error) {
+	return cached(&r.orthogonal, func() (*representation, error) {
+		w, err := r.whitening(ctx)
+		if err != nil || w.reliable || r.centredSample == nil {
+			return r, err
+		}
+		if w, err = orthonormal(ctx, r.centredSample, r.moments.all.Square(0, r.moments.all.P)); err != nil {
+			return nil, err
+		}
+		s, err := newCentredSample(ctx, "", &projected{of: r.centredSample, b: w.t}, identityOrder(r.n))
 		if err != nil {
 			return nil, err
 		}
-		r.improved = r
-		if !w.reliable && r.sample != nil {
-			if w, err = orthonormal(ctx, r.sample, m.all.Square(0, m.all.P)); err != nil {
-				return nil, err
-			}
-			s, err := newSample(ctx, "", &projected{of: r.sample, b: w.t}, inOrder(r.n))
-			if err != nil {
-				return nil, err
-			}
-			r.improved = r.run.newRepresentation(s)
-			r.improved.basis = w.t
-		}
-	}
-	return r.improved, nil
+		out := r.calculator.newRepresentation(s)
+		out.basis = w.t
+		return out, nil
+	})
 }
 
-// principal is the representation by its principal components, where those are fewer than its variables.
+// principal returns the principal components as a representation where they are fewer than the
+// variables, and the representation itself otherwise.
 func (r *representation) principal(ctx context.Context) (*representation, error) {
-	if r.p < r.n-1 {
-		return r, nil
-	}
-	if r.reduced == nil {
-		c, err := r.components(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s, err := c.sample(ctx, len(c.values))
-		if err != nil {
-			return nil, err
-		}
-		r.reduced = r.run.newRepresentation(s)
-	}
-	return r.reduced, nil
+	return r.reduced(ctx, &r.principalForm, func(c principalComponents) int { return len(c.values) })
 }
 
-// leadingPart is the representation by the leading principal components that svcca keeps.
+// leadingPart is principal with only the leading components that svcca keeps.
 func (r *representation) leadingPart(ctx context.Context) (*representation, error) {
+	out, err := r.reduced(ctx, &r.leadingForm, func(c principalComponents) int {
+		return resample.CountLeading(c.values, r.calculator.settings.Variance*resample.SumPositive(c.values))
+	})
+	if err == nil && out != r {
+		out.truncated = true
+	}
+	return out, err
+}
+
+// reduced returns the first count(components) principal components as a representation, or r where
+// it has fewer variables than n - 1.
+func (r *representation) reduced(ctx context.Context, cache ***representation, count func(principalComponents) int) (*representation, error) {
 	if r.p < r.n-1 {
 		return r, nil
 	}
-	if r.cut == nil {
-		c, err := r.components(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s, err := c.sample(ctx, c.holding(r.run.settings.Variance))
-		if err != nil {
-			return nil, err
-		}
-		r.cut = r.run.newRepresentation(s)
-	}
-	return r.cut, nil
-}
-
-// leadingWhitening is that of what foremost has given for a representation.
-func (r *representation) leadingWhitening(of *representation, m *side) (whitening, error) {
-	if r == of {
-		return r.leading(m)
-	}
-	return r.whitening(m) // has left the other components behind
-}
-
-func (r *representation) components(ctx context.Context) (components, error) {
-	if r.principals == nil {
-		k, err := r.gram(ctx)
-		if err != nil {
-			return components{}, err
-		}
-		c, err := componentsOf(k)
-		if err != nil {
-			return c, err
-		}
-		r.principals = &c
-	}
-	return *r.principals, nil
-}
-
-// spans reports whether the representation holds everything that so many samples can.
-func (r *representation) spans(ctx context.Context) (bool, error) {
-	if r.spanning == nil {
-		full := false
-		if r.p >= r.n-1 {
+	return cached(cache, func() (*representation, error) {
+		c, err := cached(&r.principalComponents, func() (principalComponents, error) {
 			k, err := r.gram(ctx)
 			if err != nil {
-				return false, err
+				return principalComponents{}, err
 			}
-			full = k.spans()
-		}
-		r.spanning = &full
-	}
-	return *r.spanning, nil
-}
-
-func (r *representation) gram(ctx context.Context) (square, error) {
-	if r.products == nil {
-		k, err := gram(ctx, r.sample)
+			return newPrincipalComponents(k)
+		})
 		if err != nil {
-			return k, err
+			return nil, err
 		}
-		r.products = &k
-	}
-	return *r.products, nil
+		s, err := c.sample(ctx, count(c))
+		if err != nil {
+			return nil, err
+		}
+		return r.calculator.newRepresentation(s), nil
+	})
 }
 
-// selfAlignment are the alignments of the Gram matrix with itself.
-func (r *representation) selfAlignment(k square, unbiased bool) selfAlignment {
-	kept := &r.biased
-	if unbiased {
-		kept = &r.unbiased
-	}
-	if *kept == nil {
-		all, rest := align(k, k, r.run.cuts, !unbiased)
-		*kept = &selfAlignment{all, rest}
-	}
-	return **kept
-}
-
-// radial is the radial basis function kernel and its alignment with itself; ok is false where the median distance is 0.
-func (r *representation) radial(ctx context.Context) (k square, self selfAlignment, ok bool, err error) {
-	if r.kernels == nil {
+// spans reports whether every representation of the same samples is a linear function of this one.
+func (r *representation) spans(ctx context.Context) (bool, error) {
+	return cached(&r.fullRank, func() (bool, error) {
+		if r.p < r.n-1 {
+			return false, nil
+		}
 		k, err := r.gram(ctx)
-		if err != nil {
-			return square{}, selfAlignment{}, false, err
-		}
-		k.data = append([]float64(nil), k.data...)
-		k.squaredDistances()
-		r.kernels = new(selfAlignment)
-		if k.radial(r.run.settings.Bandwidth) {
-			r.kernels.all, r.kernels.rest = align(k, k, r.run.cuts, true)
-			r.kernel = &k
-		}
-	}
-	if r.kernel == nil {
-		return square{}, selfAlignment{}, false, nil
-	}
-	return *r.kernel, *r.kernels, true, nil
+		return err == nil && k.spans(), err
+	})
 }
 
+// gram returns the centred Gram matrix.
+func (r *representation) gram(ctx context.Context) (pairMatrix, error) {
+	return cached(&r.gramMatrix, func() (pairMatrix, error) { return gram(ctx, r.centredSample) })
+}
+
+// distances returns a new matrix of the squared Euclidean distances between samples.
+func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
+	k, err := r.gram(ctx)
+	if err == nil {
+		k.data = slices.Clone(k.data)
+		k.squaredDistances()
+	}
+	return k, err
+}
+
+// selfHSIC returns the HSIC of the Gram matrix with itself.
+func (r *representation) selfHSIC(k pairMatrix, unbiased bool) hsicSums {
+	cache := &r.biasedSelf
+	if unbiased {
+		cache = &r.unbiasedSelf
+	}
+	self, _ := cached(cache, func() (hsicSums, error) { return newHSICSums(k, k, r.calculator.cuts, !unbiased), nil })
+	return self
+}
+
+// radial returns the radial basis function kernel.
+func (r *representation) radial(ctx context.Context) (rbfKernel, error) {
+	return cached(&r.rbf, func() (rbfKernel, error) {
+		k, err := r.distances(ctx)
+		if err != nil || !k.radial(r.calculator.settings.Bandwidth) {
+			return rbfKernel{}, err
+		}
+		return rbfKernel{k, newHSICSums(k, k, r.calculator.cuts, true), true}, nil
+	})
+}
+
+// ranks returns the ranks of the dissimilarities between samples.
 func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
-	if r.ranked == nil {
+	return cached(&r.rankList, func() ([]uint32, error) {
 		k, err := r.gram(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r.ranked = dissimilarityRanks(k)
-	}
-	return r.ranked, nil
+		return dissimilarityRanks(k), nil
+	})
 }
 
+// neighbours returns the nearest neighbours of every sample.
 func (r *representation) neighbours(ctx context.Context) (neighbourLists, error) {
-	if r.near == nil {
-		k, err := r.gram(ctx)
+	return cached(&r.nearestLists, func() (neighbourLists, error) {
+		d, err := r.distances(ctx)
 		if err != nil {
 			return neighbourLists{}, err
 		}
-		k.data = append([]float64(nil), k.data...)
-		k.squaredDistances()
-		l := nearest(k, r.run.settings.Neighbours)
-		r.near = &l
-	}
-	return *r.near, nil
+		return nearest(d, r.calculator.settings.Neighbours), nil
+	})
 }
 
-// release lets go of what one statistic alone has needed, where no other pair will ask for it.
+// release frees what a single statistic needed where no other pair will ask for it.
 func (r *representation) release() {
-	if r.run.once {
-		r.kernel, r.kernels, r.ranked, r.near = nil, nil, nil, nil
+	if r.calculator.single {
+		r.rbf, r.rankList, r.nearestLists = nil, nil, nil
 	}
 }
 
-// gather computes the moments of two representations; what is of one of them alone is kept with it.
-func (r *run) gather(ctx context.Context, x, y *representation, draws int) (*pair, error) {
-	n := needs{cuts: r.cuts, wide: r.wide, debiased: r.debiased, draws: draws, draw: r.generator()}
-	m, err := gather(ctx, x.sample, y.sample, x.moments, y.moments, n)
+// gather computes the moments of two representations, with so many shuffles for the null.
+func (r *calculator) gather(ctx context.Context, x, y *representation, draws int) (*pairMoments, error) {
+	m, err := gather(ctx, x.centredSample, y.centredSample, x.moments, y.moments, r, draws)
 	if err == nil {
 		x.moments, y.moments = m.x, m.y
 	}
 	return m, err
 }
 
-func (r *run) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
+// generator returns the generator of the shuffles for the null.
+func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// draws is the number of shuffles that a null is the mean of: ten where they are cheap.
-func draws(n, p, q int) int {
-	const room = 4e9 // multiplications
-	return int(min(10, max(1, room/(float64(n)*float64(p)*float64(q)))))
+// drawsFor returns the number of shuffles that the nulls of some statistics need: ten where they are
+// cheap.
+func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
+	const multiplications = 4e9
+	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {
+		return 0
+	}
+	return int(min(10, max(1, multiplications/(float64(x.n)*float64(x.p)*float64(y.p)))))
 }

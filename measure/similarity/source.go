@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Source is a matrix of n observations (rows) of p variables whose rows are read when they are wanted, by one goroutine or two, so that it
-// need not fit into memory.
+// A Source is a matrix of n observations (rows) of p variables. Rows are read when they are needed, so the
+// matrix need not fit into memory. Two goroutines may read at the same time.
 type Source interface {
 	// Dims returns the number of observations and of variables.
 	Dims() (n, p int)
-	// Read copies the rows of the given indices, in that order, into dst: len(index) x p, row-major.
+	// Read copies the rows at index, in that order, into dst: len(index) x p, row-major.
 	Read(index []int, dst []float64) error
-	// Single reports whether all values are float32 numbers, so that float32 loses nothing of them.
+	// Single reports whether all values are exact in float32.
 	Single() bool
 }
 
-// Of returns n x p values in memory, row-major, as a Source. They are not copied.
+// Of returns a Source of n x p values in memory, row-major. They are not copied.
 func Of[T float32 | float64](values []T, n, p int) (Source, error) {
 	if n < 1 || p < 1 {
 		return nil, fmt.Errorf("a matrix of %d x %d: there must be observations and variables", n, p)
@@ -53,29 +55,29 @@ func (d *dense[T]) Read(index []int, dst []float64) error {
 	return nil
 }
 
-// A sample is observations of a Source in the order in which they are walked through, less the mean of each variable.
-type sample struct {
+// A centredSample holds observations of a Source in a given order. read returns them less the mean of each
+// variable.
+type centredSample struct {
 	source   Source
 	order    []int
 	n, p     int
 	mean     []float64
 	constant bool    // no variable varies
 	largest  float64 // the largest deviation from the mean, scaled
-	scale    float64 // by which deviations are multiplied: other than 1 only where they are so large or small that squares in float32 might overflow or vanish
+	// scale multiplies the deviations. It differs from 1 where their squares might overflow or vanish in
+	// float32.
+	scale float64
 }
 
-// chunkRows is how many observations are multiplied at once: enough for products to be fast and for adding them up to
-// be cheap beside.
-const chunkRows = 1024
+// chunkOf returns the number of observations in a chunk of p variables: at most 16 MB of float64. More than
+// 1024 do not make products faster.
+func chunkOf(p int) int { return min(1024, max(32, 1<<21/p)) }
 
-// chunkOf is the number of observations in a chunk of p variables: at most 16 MB of float64.
-func chunkOf(p int) int { return min(chunkRows, max(32, 1<<21/p)) }
-
-// newSample reads the observations once, for their means, and finds NaN, infinities and variables that do not vary. name
-// is what errors call the matrix.
-func newSample(ctx context.Context, name string, source Source, order []int) (*sample, error) {
+// newCentredSample reads the observations once to compute their means. It returns an error for NaN and
+// infinities. name is the name of the matrix in errors.
+func newCentredSample(ctx context.Context, name string, source Source, order []int) (*centredSample, error) {
 	_, p := source.Dims()
-	s := &sample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
+	s := &centredSample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
 	first := make([]float64, p)
 	low, high := make([]float64, p), make([]float64, p)
 	err := s.chunks(ctx, 0, s.n, func(from, to int, rows []float64) error {
@@ -83,7 +85,7 @@ func newSample(ctx context.Context, name string, source Source, order []int) (*s
 			copy(first, rows)
 		}
 		for i := range to - from {
-			// Deviations from the first observation do not lose what a large offset would hide.
+			// Deviations from the first observation keep their precision where there is a large offset.
 			for j, v := range rows[i*p : (i+1)*p] {
 				if v-v != 0 {
 					return fmt.Errorf("%s: NaN or infinity in row %d, column %d", name, order[from+i], j)
@@ -118,8 +120,8 @@ func newSample(ctx context.Context, name string, source Source, order []int) (*s
 	return s, nil
 }
 
-// rescale chooses a power of two as the scale; no statistic depends on it.
-func (s *sample) rescale() {
+// rescale sets the scale to a power of two. No statistic depends on the scale.
+func (s *centredSample) rescale() {
 	s.scale = 1
 	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {
 		s.scale = math.Ldexp(1, min(-math.Ilogb(s.largest), 1000))
@@ -127,8 +129,8 @@ func (s *sample) rescale() {
 	}
 }
 
-// chunks reads the observations from one place of the order to another, some at a time, as they are.
-func (s *sample) chunks(ctx context.Context, from, to int, each func(from, to int, rows []float64) error) error {
+// chunks reads the observations from to to (exclusive) of the order in chunks, without centring them.
+func (s *centredSample) chunks(ctx context.Context, from, to int, each func(from, to int, rows []float64) error) error {
 	size := min(chunkOf(s.p), to-from)
 	buffer := make([]float64, size*s.p)
 	for at := from; at < to; at += size {
@@ -147,8 +149,8 @@ func (s *sample) chunks(ctx context.Context, from, to int, each func(from, to in
 	return nil
 }
 
-// read fills dst with the centred observations at some places of the order.
-func (s *sample) read(from, to int, dst []float64) error {
+// read fills dst with the centred observations from to to (exclusive) of the order.
+func (s *centredSample) read(from, to int, dst []float64) error {
 	if err := s.source.Read(s.order[from:to], dst); err != nil {
 		return err
 	}
@@ -161,11 +163,8 @@ func (s *sample) read(from, to int, dst []float64) error {
 	return nil
 }
 
-// single reports whether products in float32 serve: where nothing is lost in it.
-func (s *sample) single() bool { return s.source.Single() }
-
-// both runs two functions side by side and returns the first error.
-func both(f, g func() error) error {
+// inParallel runs two functions at the same time and returns the error of f, or else that of g.
+func inParallel(f, g func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- g() }()
 	err := f()
@@ -175,8 +174,8 @@ func both(f, g func() error) error {
 	return err
 }
 
-// inOrder is the order of the rows themselves.
-func inOrder(n int) []int {
+// identityOrder returns the indices 0 to n - 1.
+func identityOrder(n int) []int {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
@@ -184,13 +183,14 @@ func inOrder(n int) []int {
 	return order
 }
 
-// shuffled is a random order of n rows, the first m of them. Neighbouring rows of a file are often alike (of one
-// class, one video), and the groups of a jackknife must not be.
+// shuffled returns the first m of n rows in a random order. Neighbouring rows of a file are often alike (of
+// one class, or of one video), but the groups of a jackknife must be independent.
 func shuffled(studySeed uint64, n, m int) []int {
 	return seed.Rand(studySeed, "similarity order", n).Perm(n)[:m]
 }
 
-// Pooled returns a Source of c x ... values, flattened, as one of c variables: the means of each channel over positions.
+// Pooled returns a Source of the mean of each channel over positions: n x channels. s has rows of channels
+// x positions values.
 func Pooled(s Source, channels int) (Source, error) {
 	n, p := s.Dims()
 	if channels < 1 || p%channels != 0 {
@@ -206,7 +206,7 @@ type pooled struct {
 
 func (s *pooled) Dims() (n, p int) { return s.n, s.channels }
 
-// Single is false: means of float32 numbers are no float32 numbers.
+// Single returns false, since means of float32 numbers are not exact in float32.
 func (s *pooled) Single() bool { return false }
 
 func (s *pooled) Read(index []int, dst []float64) error {
@@ -216,7 +216,7 @@ func (s *pooled) Read(index []int, dst []float64) error {
 			return err
 		}
 		for c := range s.channels {
-			dst[i*s.channels+c] = sum(row[c*positions:(c+1)*positions]) / float64(positions)
+			dst[i*s.channels+c] = floats.Sum(row[c*positions:(c+1)*positions]) / float64(positions)
 		}
 	}
 	return nil

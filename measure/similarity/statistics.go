@@ -3,10 +3,11 @@ package similarity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// The statistics, by the names that they have in study files, commands and scores.
+// The names of the statistics in study files, commands and scores.
 const (
 	LinearCKA        = "linear-cka"
 	DebiasedCKA      = "debiased-cka"
@@ -21,61 +22,51 @@ const (
 	MutualKNN        = "mutual-knn"
 )
 
-// A kind describes a statistic.
-type kind struct {
-	name     string
-	min, max float64 // its range
-	least    int     // observations that it needs
-	form     form
-	wide     bool // needs float64 products: small eigenvalues matter
-	shuffle  bool // its null has no closed form
+// A statistic says what the computation of a statistic needs.
+type statistic struct {
+	name       string
+	minSamples int
+	input      input
+	double     bool // products in float64, since small eigenvalues matter
+	drawnNull  bool // the null has no closed form: it is a mean over drawn shuffles
 }
 
-// A form is what a statistic is computed from.
-type form int
+// An input is what a statistic is computed from.
+type input int
 
 const (
-	ofMoments   form = iota // p x p moments, or n x n Gram matrices where those are smaller
-	ofPairs                 // n x n values, one for each pair of observations
-	ofMinibatch             // Gram matrices of a few samples at a time
+	momentInput    input = iota // p x p moments, or n x n Gram matrices where those are smaller
+	pairwiseInput               // n x n values, one for each pair of samples
+	minibatchInput              // Gram matrices of minibatches
 )
 
-// kinds lists the statistics in the order in which they are reported.
-func kinds() []kind {
-	return []kind{
-		{name: LinearCKA, max: 1, least: 2},
-		{name: DebiasedCKA, min: -1, max: 1, least: 4},
-		{name: MinibatchCKA, min: -1, max: 1, least: 4, form: ofMinibatch},
-		{name: RBFCKA, max: 1, least: 2, form: ofPairs},
-		{name: CCA, max: 1, least: 3, wide: true, shuffle: true},
-		{name: SVCCA, max: 1, least: 3, wide: true, shuffle: true},
-		{name: PWCCA, max: 1, least: 3, wide: true, shuffle: true},
-		{name: Procrustes, max: 1, least: 2, wide: true, shuffle: true},
-		{name: LinearRegression, max: 1, least: 3, wide: true},
-		{name: RSA, min: -1, max: 1, least: 3, form: ofPairs},
-		{name: MutualKNN, max: 1, least: 3, form: ofPairs},
+// statistics returns all statistics in the order in which they are reported.
+func statistics() []statistic {
+	return []statistic{
+		{name: LinearCKA, minSamples: 2},
+		{name: DebiasedCKA, minSamples: 4},
+		{name: MinibatchCKA, minSamples: 4, input: minibatchInput},
+		{name: RBFCKA, minSamples: 2, input: pairwiseInput},
+		{name: CCA, minSamples: 3, double: true, drawnNull: true},
+		{name: SVCCA, minSamples: 3, double: true, drawnNull: true},
+		{name: PWCCA, minSamples: 3, double: true, drawnNull: true},
+		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
+		{name: LinearRegression, minSamples: 3, double: true},
+		{name: RSA, minSamples: 3, input: pairwiseInput},
+		{name: MutualKNN, minSamples: 3, input: pairwiseInput},
 	}
 }
 
-// Names lists the statistics in the order in which they are reported.
+// Names returns the names of the statistics in the order in which they are reported.
 func Names() []string {
 	var out []string
-	for _, k := range kinds() {
-		out = append(out, k.name)
+	for _, s := range statistics() {
+		out = append(out, s.name)
 	}
 	return out
 }
 
-func kindOf(name string) (kind, bool) {
-	for _, k := range kinds() {
-		if k.name == name {
-			return k, true
-		}
-	}
-	return kind{}, false
-}
-
-// Settings are those of the measure, and of comparisons of arrays.
+// Settings configure the measure, and comparisons of arrays.
 type Settings struct {
 	Statistics []string `key:"statistics" json:"statistics" default:"[minibatch-cka]" doc:"linear-cka, debiased-cka, minibatch-cka, rbf-cka, cca, svcca, pwcca, procrustes, linear-regression, rsa, mutual-knn"`
 	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"feature maps: none takes every channel at every position as a variable, mean the mean of each channel over positions"`
@@ -85,25 +76,24 @@ type Settings struct {
 	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"samples at most for statistics of n x n matrices: the first of the random order; memory grows with the square"`
 }
 
-// Defaults are the settings where nothing else is said.
+// Defaults returns the default settings.
 func Defaults() Settings {
 	return Settings{Statistics: []string{MinibatchCKA}, Pool: "none", Variance: 0.99, Bandwidth: 0.4, Neighbours: 10, Samples: 4096}
 }
 
-// check returns an error that names the first setting that makes no sense.
+// check returns an error that names the first invalid setting.
 func (s Settings) check() error {
+	names := Names()
 	if len(s.Statistics) == 0 {
-		return fmt.Errorf("no statistics: name some of %s", strings.Join(Names(), ", "))
+		return fmt.Errorf("no statistics: name some of %s", strings.Join(names, ", "))
 	}
-	seen := map[string]bool{}
-	for _, name := range s.Statistics {
-		if _, ok := kindOf(name); !ok {
-			return fmt.Errorf("unknown statistic %q: there are %s", name, strings.Join(Names(), ", "))
+	for i, name := range s.Statistics {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("unknown statistic %q: there are %s", name, strings.Join(names, ", "))
 		}
-		if seen[name] {
+		if slices.Contains(s.Statistics[:i], name) {
 			return fmt.Errorf("the statistic %s is named twice", name)
 		}
-		seen[name] = true
 	}
 	switch {
 	case s.Pool != "none" && s.Pool != "mean":
@@ -120,19 +110,16 @@ func (s Settings) check() error {
 	return nil
 }
 
-// wanted are the kinds of the statistics asked for, in the order in which they are reported.
-func (s Settings) wanted(of ...form) []kind {
-	var out []kind
-	for _, k := range kinds() {
-		named := false
-		for _, name := range s.Statistics {
-			named = named || name == k.name
-		}
-		for _, f := range of {
-			if named && k.form == f {
-				out = append(out, k)
-			}
-		}
-	}
-	return out
+// selected returns the chosen statistics that have one of the given inputs, or any input where none
+// is given, in the order in which they are reported.
+func (s Settings) selected(inputs ...input) []statistic {
+	return slices.DeleteFunc(statistics(), func(k statistic) bool {
+		return !slices.Contains(s.Statistics, k.name) || len(inputs) > 0 && !slices.Contains(inputs, k.input)
+	})
+}
+
+// inDouble returns the statistics that take products in float64: canonical correlations, the
+// Procrustes similarity and linear regression.
+func inDouble(all []statistic) []statistic {
+	return slices.DeleteFunc(slices.Clone(all), func(k statistic) bool { return !k.double })
 }

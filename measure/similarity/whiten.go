@@ -18,36 +18,39 @@ import (
 type whitening struct {
 	t    *mat.Dense // p x r; nil where r is 0
 	rank int
-	// sure is false where variables depend on each other so nearly that moments alone cannot tell how.
+	// reliable is false where variables are so nearly linearly dependent that rounding errors hide
+	// how they depend on each other.
 	reliable bool
-	// Of leading principal components: where they were cut off, and the whitening of these and a few more; nil of others.
+	// cut says where leading principal components are cut off, and more whitens these and a few
+	// further ones. Both are nil for a whitening of all variables.
 	cut  *resample.Cutoff
 	more *mat.Dense
 }
 
-// first is the whitening of so many of the principal components.
-func (w whitening) first(k int) whitening {
+// truncated returns the whitening of the first k principal components.
+func (w whitening) truncated(k int) whitening {
 	p, _ := w.more.Dims()
 	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, reliable: w.reliable}
 }
 
-// wellConditioned is the reciprocal condition number of the variables' correlations above which whitening by their Cholesky
-// factor is right to eight digits or more.
+// wellConditioned is a bound on the reciprocal condition number of the variables' correlations. Above it,
+// whitening by their Cholesky factor is right to eight digits or more.
 const wellConditioned = 1e-8
 
-// whiten finds the whitening of a scatter: p x p, row-major, upper triangle. Variables that do not vary have no part in it.
+// whiten returns the whitening of a scatter: p x p, row-major, upper triangle. Variables that do not vary
+// get coefficients of 0.
 func whiten(scatter []float64, p int) (whitening, error) {
-	scale := scales(scatter, p)
-	kept := scale.kept()
+	scale := deviationsOf(scatter, p)
+	kept := scale.varying()
 	if len(kept) == 0 {
 		return whitening{reliable: true}, nil
 	}
 	r := correlations(scatter, p, scale, kept)
 	upper, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: len(kept), Stride: len(kept), Data: append([]float64(nil), r...)})
 	if ok && reciprocalCondition(upper) > wellConditioned {
-		return whitening{t: expand(inverse(upper), scale, kept), rank: len(kept), reliable: true}, nil
+		return whitening{t: unscale(inverse(upper), scale, kept), rank: len(kept), reliable: true}, nil
 	}
-	// By eigenvectors, without those that are rounding.
+	// By eigenvectors, without those that are rounding errors.
 	values, vectors, err := linalg.Eigen(r, len(kept))
 	if err != nil {
 		return whitening{}, err
@@ -56,33 +59,40 @@ func whiten(scatter []float64, p int) (whitening, error) {
 	for rank < len(values) && values[rank] > noise*values[0] {
 		rank++
 	}
-	t := mat.DenseCopyOf(vectors.Slice(0, len(kept), 0, rank))
-	for i := range len(kept) {
-		row := t.RawRowView(i)
+	return whitening{t: unscale(scaledColumns(vectors, values[:rank]), scale, kept), rank: rank, reliable: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
+}
+
+// scaledColumns returns the first len(values) columns of a matrix, each divided by the square root of its
+// value.
+func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
+	rows, _ := m.Dims()
+	out := mat.DenseCopyOf(m.Slice(0, rows, 0, len(values)))
+	for i := range rows {
+		row := out.RawRowView(i)
 		for j := range row {
 			row[j] /= math.Sqrt(values[j])
 		}
 	}
-	return whitening{t: expand(t, scale, kept), rank: rank, reliable: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
+	return out
 }
 
-// noise is the part of the largest eigenvalue of correlations, as sums of products in float64, below which an eigenvalue is
-// taken for rounding.
+// noise is a part of the largest eigenvalue of a matrix of correlations in float64. Eigenvalues below it
+// are rounding errors.
 const noise = 1e-11
 
-// spread holds the root of each variable's scatter.
-type spread []float64
+// deviations holds the square root of each variable's scatter.
+type deviations []float64
 
-func scales(scatter []float64, p int) spread {
-	s := make(spread, p)
+func deviationsOf(scatter []float64, p int) deviations {
+	s := make(deviations, p)
 	for i := range s {
 		s[i] = sqrt(scatter[i*p+i])
 	}
 	return s
 }
 
-// kept lists the variables that vary.
-func (s spread) kept() []int {
+// varying returns the indices of the variables that vary.
+func (s deviations) varying() []int {
 	var out []int
 	for i, v := range s {
 		if v > 0 {
@@ -92,8 +102,8 @@ func (s spread) kept() []int {
 	return out
 }
 
-// correlations are those of the kept variables, upper triangle.
-func correlations(scatter []float64, p int, s spread, kept []int) []float64 {
+// correlations returns the correlations of the kept variables: square, row-major, upper triangle.
+func correlations(scatter []float64, p int, s deviations, kept []int) []float64 {
 	n := len(kept)
 	out := make([]float64, n*n)
 	for a, i := range kept {
@@ -106,8 +116,8 @@ func correlations(scatter []float64, p int, s spread, kept []int) []float64 {
 	return out
 }
 
-// expand turns coefficients of scaled, kept variables into those of all variables.
-func expand(t *mat.Dense, s spread, kept []int) *mat.Dense {
+// unscale returns the coefficients of all variables from those of the scaled, kept variables.
+func unscale(t *mat.Dense, s deviations, kept []int) *mat.Dense {
 	_, r := t.Dims()
 	out := mat.NewDense(len(s), r, nil)
 	for a, i := range kept {
@@ -119,7 +129,7 @@ func expand(t *mat.Dense, s spread, kept []int) *mat.Dense {
 	return out
 }
 
-// inverse is the inverse of an upper triangular matrix.
+// inverse returns the inverse of an upper triangular matrix.
 func inverse(upper blas64.Triangular) *mat.Dense {
 	out := identity(upper.N)
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, upper, out.RawMatrix())
@@ -134,8 +144,8 @@ func identity(n int) *mat.Dense {
 	return out
 }
 
-// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, of unit diagonal, from the singular values that U's
-// inverse has at most.
+// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, whose diagonal is 1, from the
+// condition number of U.
 func reciprocalCondition(upper blas64.Triangular) float64 {
 	n := upper.N
 	work, iwork := make([]float64, 3*n), make([]int, n)
@@ -143,21 +153,18 @@ func reciprocalCondition(upper blas64.Triangular) float64 {
 	return r * r
 }
 
-// orthonormal finds the whitening of a sample whose variables depend on each other too nearly for their moments to tell,
-// from the observations themselves: coefficients B for which X B has orthonormal columns. Each round decomposes the moments of
-// X B, in which what was lost to rounding before is of the order of 1, so two or three settle all that float64 observations
-// hold (as in Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X itself are left out.
-func orthonormal(ctx context.Context, x *sample, scatter []float64) (whitening, error) {
+// orthonormal returns the whitening of a sample whose variables are too nearly dependent for whiten. It
+// works on the observations themselves, and finds coefficients B for which X B has orthonormal columns.
+// Each round decomposes the moments of X B. In these, directions that an earlier round lost to rounding are
+// of the order of 1, so two or three rounds suffice (as in Cholesky QR, Yamamoto et al. 2015). Directions
+// smaller than the rounding of X itself are left out.
+func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whitening, error) {
 	p := x.p
-	scale := scales(scatter, p)
-	b := mat.NewDense(p, p, nil)
-	for i := range p {
-		b.Set(i, i, 1)
-	}
-	g := scatter
+	scale := deviationsOf(scatter, p)
+	b, g := identity(p), scatter
 	var largest float64
 	for round := range 6 {
-		b, g = normalised(b, g, scale, float64(max(x.n, p))*0x1p-52*largest)
+		b, g = normalise(b, g, scale, float64(max(x.n, p))*0x1p-52*largest)
 		if b == nil {
 			return whitening{reliable: true}, nil
 		}
@@ -173,14 +180,11 @@ func orthonormal(ctx context.Context, x *sample, scatter []float64) (whitening, 
 			largest = math.Sqrt(values[0])
 		}
 		floor := values[0] * 1e-15 * float64(r)
-		for i := range r {
-			row := turn.RawRowView(i)
-			for j := range row {
-				row[j] /= math.Sqrt(max(values[j], floor))
-			}
+		for i, v := range values {
+			values[i] = max(v, floor)
 		}
 		next := new(mat.Dense)
-		next.Mul(b, turn)
+		next.Mul(b, scaledColumns(turn, values))
 		b = next
 		if g, err = gramOf(ctx, x, b); err != nil {
 			return whitening{}, err
@@ -196,12 +200,12 @@ func orthonormal(ctx context.Context, x *sample, scatter []float64) (whitening, 
 	return whitening{t: &t, rank: last.rank, reliable: true}, nil
 }
 
-// normalised scales the columns of b, and with them their scatter g (upper triangle), so that each makes unit scatter; and leaves those
-// out for which that takes coefficients of the scaled variables longer than 1 / floor: what makes unit scatter by huge coefficients
-// is rounding. It is nil where none is left.
-func normalised(b *mat.Dense, g []float64, s spread, floor float64) (*mat.Dense, []float64) {
+// normalise scales the columns of b, and with them their scatter g (upper triangle), to unit scatter. It
+// leaves out the columns whose coefficients of scaled variables would be longer than 1 / floor: such large
+// coefficients amplify rounding errors. It returns nil where no column is left.
+func normalise(b *mat.Dense, g []float64, s deviations, floor float64) (*mat.Dense, []float64) {
 	p, r := b.Dims()
-	size := scales(g, r)
+	size := deviationsOf(g, r)
 	length := make([]float64, r)
 	for i := range p {
 		for j, v := range b.RawRowView(i) {
@@ -227,8 +231,8 @@ func normalised(b *mat.Dense, g []float64, s spread, floor float64) (*mat.Dense,
 	return out, correlations(g, r, size, columns)
 }
 
-// gramOf is (X B)ᵀ (X B), upper triangle.
-func gramOf(ctx context.Context, x *sample, b *mat.Dense) ([]float64, error) {
+// gramOf returns (X B)ᵀ (X B): square, row-major, upper triangle.
+func gramOf(ctx context.Context, x *centredSample, b *mat.Dense) ([]float64, error) {
 	_, r := b.Dims()
 	out := make([]float64, r*r)
 	rows := make([]float64, min(chunkOf(x.p), x.n)*x.p)
@@ -245,7 +249,7 @@ func gramOf(ctx context.Context, x *sample, b *mat.Dense) ([]float64, error) {
 	return out, err
 }
 
-// offIdentity is the largest difference of an upper triangle from that of the identity.
+// offIdentity returns the largest difference between an upper triangle and that of the identity.
 func offIdentity(g []float64, r int) float64 {
 	var worst float64
 	for i := range r {
@@ -260,9 +264,9 @@ func offIdentity(g []float64, r int) float64 {
 	return worst
 }
 
-// A projected sample has X B as its observations.
+// A projected is a Source of the observations X B.
 type projected struct {
-	of *sample
+	of *centredSample
 	b  *mat.Dense
 }
 
@@ -273,7 +277,7 @@ func (s *projected) Dims() (n, p int) {
 
 func (s *projected) Single() bool { return false }
 
-// Read implements Source; index holds places of the sample's order.
+// Read implements Source. index holds positions in the order of the sample.
 func (s *projected) Read(index []int, dst []float64) error {
 	p := s.of.p
 	_, r := s.b.Dims()

@@ -8,18 +8,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unit is a layer as it is compared: its values flattened, or the means of its channels.
-type unit struct {
-	layer onnx.Layer
+// A layer is a layer of a model with the variables that are compared: all its values, or the means of its
+// channels.
+type layer struct {
+	onnx.Layer
 	side  measure.Side
-	index int // of the layer on its side
-	p     int // variables
-	// Values are outer x channels x inner; outer is 0 where they are taken as they are.
+	index int // among the layers of its side
+	p     int // number of variables
+	// The values of a sample are outer x channels x inner. outer is 0 where they are not averaged.
 	outer, channels, inner int
 }
 
-func unitOf(l onnx.Layer, s Settings) unit {
-	u := unit{layer: l, p: tensor.Size(l.Shape)}
+func newLayer(l onnx.Layer, s Settings) layer {
+	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes)
 	c := strings.IndexByte(axes, 'C')
 	if s.Pool != "mean" || c < 1 || strings.Count(axes, "C") != 1 || len(axes) != len(l.Shape)+1 {
@@ -31,7 +32,7 @@ func unitOf(l onnx.Layer, s Settings) unit {
 }
 
 // rows appends the variables of samples to dst.
-func (u unit) rows(dst []float32, z tensor.Tensor) []float32 {
+func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	if u.outer == 0 {
 		return append(dst, z.Data...)
 	}
@@ -50,23 +51,24 @@ func (u unit) rows(dst []float32, z tensor.Tensor) []float32 {
 	return dst
 }
 
-// unitsOf lists the different layers of a grid, and which of them those of either side are: a layer on both sides of one model is one.
-func unitsOf(g measure.Grid, s Settings) (units []unit, of [2][]int) {
-	at := map[string]int{}
+// layersOf returns the distinct layers of a grid. index holds the indices of the layers of either side
+// among them. Where both sides are one model, a layer on both sides is listed once.
+func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
+	known := map[string]int{}
 	for side, list := range [][]onnx.Layer{g.A, g.B} {
 		for i, l := range list {
-			if u, ok := at[l.Name]; ok && g.Self && side == 1 {
-				of[side] = append(of[side], u)
+			if u, ok := known[l.Name]; ok && g.Self && side == 1 {
+				index[side] = append(index[side], u)
 				continue
 			}
 			if side == 0 {
-				at[l.Name] = len(units)
+				known[l.Name] = len(layers)
 			}
-			u := unitOf(l, s)
+			u := newLayer(l, s)
 			u.side, u.index = measure.Side(side), i
-			of[side] = append(of[side], len(units))
-			units = append(units, u)
+			index[side] = append(index[side], len(layers))
+			layers = append(layers, u)
 		}
 	}
-	return units, of
+	return layers, index
 }
