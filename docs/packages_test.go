@@ -92,7 +92,7 @@ var order = strings.Fields(`
 	onnx
 	internal/testgraph
 	onnx/internal/window
-	onnx/infer onnx/internal/recurrence
+	onnx/infer onnx/internal/recurrence onnx/blocks
 	onnx/rewrite
 	onnx/grad onnx/grad/internal/oracle
 

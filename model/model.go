@@ -144,6 +144,9 @@ func (m *Model) Classes() int { return m.scores.classes }
 // Scores is what the output holds: "logits", "probabilities" or "none".
 func (m *Model) Scores() string { return m.scores.kind }
 
+// Output is the name of the output that scores classes, or that would.
+func (m *Model) Output() string { return m.scores.output }
+
 // Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of images, or the rate and length
 // of sounds, that the model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }

@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/study/spec"
 )
 
@@ -96,7 +97,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	labels := data.Classes()
 	g := spec.Guess{
 		Name: spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
-		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: showingDepth(m), Preprocess: presetFor(m),
+		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layersOf(m), Preprocess: presetFor(m),
 		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes()),
 	}
 	for _, l := range m.Layers() {
@@ -141,27 +142,35 @@ func sideFor(ctx context.Context, data dataset.Source) (int, error) {
 	return max(short/32, 1) * 32, nil
 }
 
-// showingDepth are patterns of the layers that show a model's depth, as YAML: of a transformer, the
-// sums that end its blocks.
-func showingDepth(m *model.Model) string {
-	has := func(pattern string) int {
-		layers, err := m.Graph().Select(pattern)
-		if err != nil {
-			return 0
-		}
-		return len(layers)
+// layersOf returns the layers that show a model's depth: the ends of its blocks and what its
+// classifier reads.
+func layersOf(m *model.Model) []spec.GuessedLayer {
+	var out []spec.GuessedLayer
+	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
+		out = append(out, spec.GuessedLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
 	}
-	patterns := "all"
-	switch convolutions := has("op:Conv"); {
-	case convolutions < 4 && has("residual") > 0:
-		patterns = "residual"
-	case convolutions > 0:
-		patterns = `"op:Conv"`
+	if len(out) == 0 {
+		out = append(out, spec.GuessedLayer{Pattern: "all", Comment: "every tensor"})
 	}
-	if has("penultimate") > 0 {
-		patterns += ", penultimate"
+	return out
+}
+
+// extent describes the shape of one sample of a layer: "28 x 28, 512 channels".
+func extent(l onnx.Layer) string {
+	size := func(i int) int { return l.Shape[i-1] }
+	switch l.Axes {
+	case "NCHW":
+		return fmt.Sprintf("%d x %d, %d channels", size(2), size(3), size(1))
+	case "NHWC":
+		return fmt.Sprintf("%d x %d, %d channels", size(1), size(2), size(3))
+	case "NTC":
+		return fmt.Sprintf("%d tokens, %d channels", size(1), size(2))
+	case "NCT":
+		return fmt.Sprintf("length %d, %d channels", size(2), size(1))
+	case "NC":
+		return fmt.Sprintf("%d values", size(1))
 	}
-	return patterns
+	return sizes(l.Shape)
 }
 
 // presetFor is the preset that models of this size are mostly trained with. What takes bytes brings

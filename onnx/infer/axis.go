@@ -166,25 +166,51 @@ func better(a, b axis) bool {
 }
 
 // reshape gives a layout other sizes. It takes the factors in order, and splits one where an axis
-// ends inside it. An axis whose boundaries fit no factor has no meaning, and so have all that
-// follow.
+// ends inside it. Where a boundary fits no factor, the factors of one letter in an axis count as one:
+// 7 blocks of 8 rows can be read as 8 blocks of 7. An axis whose boundaries still fit none has no
+// meaning, and so have all that follow.
 func (l layout) reshape(sizes []int) layout {
-	out := unlabelled(sizes...)
-	rest := slices.Concat(l...)
+	out, ok := regroup(slices.Concat(l...), sizes)
+	if !ok {
+		var joined []factor
+		for _, a := range l {
+			joined = append(joined, a.joined()...)
+		}
+		out, _ = regroup(joined, sizes)
+	}
+	return out
+}
+
+// joined is an axis whose neighbouring factors of one letter are one factor.
+func (a axis) joined() axis {
+	var out axis
+	for _, f := range a {
+		if last := len(out) - 1; last >= 0 && out[last].letter == f.letter && f.letter != blank {
+			out[last].size *= f.size
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// regroup distributes factors over axes of the given sizes; ok is false where one fits none.
+func regroup(rest []factor, sizes []int) (out layout, ok bool) {
+	out = unlabelled(sizes...)
 	if slices.ContainsFunc(rest, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
-		return out
+		return out, true
 	}
 	for i, size := range sizes {
 		taken, left, ok := take(rest, size, i == len(sizes)-1)
 		if !ok {
-			return out
+			return out, false
 		}
 		if len(taken) > 0 {
 			out[i] = taken
 		}
 		rest = left
 	}
-	return out
+	return out, true
 }
 
 // take splits factors that make up an axis of a size off the front of a list. Factors of size 1 go

@@ -88,9 +88,11 @@ func (c *node) einsum() layout {
 		return nil
 	}
 	named := map[rune][]layout{}
+	ofData := map[rune]bool{}
 	for i, term := range terms {
 		for j, index := range term {
 			named[index] = append(named[index], layout{c.arg(i)[j]})
+			ofData[index] = ofData[index] || c.args[i].data
 		}
 	}
 	out := make(layout, 0, len(result))
@@ -99,7 +101,7 @@ func (c *node) einsum() layout {
 			return nil
 		}
 		a := c.broadcast(named[index]...)[0]
-		if a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
+		if !ofData[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = one('C', a.size())
 		}
 		out = append(out, a)

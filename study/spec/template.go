@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
@@ -21,10 +22,10 @@ type Guess struct {
 	DataHere   string // the same from the working directory
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
-	Space      bool   // some layer has positions
-	Rate       int    // of the sounds; 0: the data are images
-	Length     int    // samples of a sound that the model takes
-	Layers     string // patterns of the layers that show depth, as YAML
+	Space      bool // some layer has positions
+	Rate       int  // of the sounds; 0: the data are images
+	Length     int  // samples of a sound that the model takes
+	Layers     []GuessedLayer
 	Preprocess string // the file beside the model, or a preset
 	Config     bool   // Preprocess is a file
 	Side       int    // of the squares to which images of many sizes are brought for a model that takes any size; 0: there is no need
@@ -32,6 +33,29 @@ type Guess struct {
 	Labels   []string // the classes of the data; none: they have no labels
 	Unplaced bool     // which outputs these are is not known
 }
+
+// A GuessedLayer is a layer that shows the depth of a model.
+type GuessedLayer struct {
+	Pattern string
+	Comment string
+}
+
+// Line returns the entry of the study file, with the comments of all entries in one column of the
+// given width.
+func (l GuessedLayer) Line(width int) string {
+	return fmt.Sprintf("%-*s   # %s", width, quote(l.Pattern), l.Comment)
+}
+
+// quote returns a name as YAML, in quotes where YAML would read it as something else.
+func quote(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// plainName matches names that YAML reads as text without quotes.
+var plainName = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 
 // Template returns a commented study file for a model and data, ready to run and to edit.
 func Template(g Guess) (string, error) {
@@ -42,10 +66,20 @@ func Template(g Guess) (string, error) {
 	var b strings.Builder
 	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
+		"Width":   layerWidth(g.Layers),
 		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
 		"Places":  numberedNames(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
 	})
 	return b.String(), err
+}
+
+// layerWidth returns the width of the longest pattern.
+func layerWidth(layers []GuessedLayer) int {
+	width := 0
+	for _, l := range layers {
+		width = max(width, len(quote(l.Pattern)))
+	}
+	return width
 }
 
 // numberedNames returns "0, 1, 2" for n = 3, and the first ten numbers for larger n.
@@ -173,7 +207,10 @@ models:
     preprocess: {{.G.Preprocess}}
 {{- end}}
 {{- end}}
-    layers: [{{.G.Layers}}]   # all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
+    layers:                  # or all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
+{{- range .G.Layers}}
+      - {{.Line $.Width}}
+{{- end}}
     # tags: {family: resnet}           # carried to the report
 
 transforms:
@@ -187,7 +224,7 @@ transforms:
 {{- if ne .G.Channels 1}}
   - {name: gray, grayscale: {}}
 {{- end}}
-  - {name: tilt, rotate: [-15, 15], per: trial}         # one draw for a trial; per: sample draws for each sample
+  - {name: tilt, rotate: {values: [-15, -5, 5, 15]}}    # degrees; rotate: [-15, 15] draws an angle for each sample
   # - {name: jitter, affine: {rotate: [-15, 15], translate: [-0.05, 0.05], scale: [0.9, 1.1]}}
   # - {name: blur, gaussian-blur: {values: [0.5, 1, 2]}}
 {{- end}}

@@ -1,0 +1,373 @@
+package blocks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A Layer is a layer that shows where in its network it is.
+type Layer struct {
+	onnx.Layer
+	Role string // for people: "stage 2, block 1"
+}
+
+// The fewest and the most layers that Choose returns where the network has as many.
+const (
+	fewest = 8
+	most   = 12
+)
+
+// Choose returns eight to twelve layers along the depth of a network: the stem, the ends of blocks, among
+// them the last of each stage, and what the classifier reads. A small network may have fewer. layers are those that can be measured,
+// with their axes and the shape of one sample. input and output are the names of the tensors between
+// which the network lies.
+func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
+	measurable := map[string]onnx.Layer{}
+	for _, l := range layers {
+		measurable[l.Name] = l
+	}
+	c := &chooser{path: findPath(g, input, output), layers: measurable}
+	c.addBlocks()
+	c.markParts()
+	if whole := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(whole) >= fewest-1 {
+		c.found = whole
+	}
+	if len(c.found) < fewest-1 {
+		c.addJoins()
+	}
+	if len(c.found) < fewest-1 {
+		c.addActivations()
+	}
+	c.addStem()
+	c.assignStages()
+	last := penultimate(g, layers)
+	if last.Name != "" {
+		// What lies behind it belongs to the classifier.
+		c.found = slices.DeleteFunc(c.found, func(f candidate) bool { return f.layer.Depth > last.Depth })
+	}
+	repeats := slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == last.Name })
+	var out []Layer
+	for _, f := range thin(c.found, most-1) {
+		role := f.role
+		if f.layer.Name == last.Name {
+			role += ", read by the classifier"
+		}
+		out = append(out, Layer{f.layer, role})
+	}
+	if last.Name != "" && !repeats {
+		out = append(out, Layer{last, "read by the classifier"})
+	}
+	return out
+}
+
+// penultimate returns the layer that the classifier reads, or the zero Layer.
+func penultimate(g *onnx.Model, layers []onnx.Layer) onnx.Layer {
+	found, err := g.Select("penultimate")
+	if err != nil || len(found) != 1 {
+		return onnx.Layer{}
+	}
+	i := slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == found[0].Name })
+	if i < 0 {
+		return onnx.Layer{}
+	}
+	return layers[i]
+}
+
+// A candidate is a layer that may be chosen.
+type candidate struct {
+	layer onnx.Layer
+	node  int  // on the path
+	kind  kind // of the block that it ends
+	part  bool // it does not end a block, but a part of one
+	stage int  // number of its stage, from 1; 0 for the stem
+	role  string
+}
+
+type kind int
+
+const (
+	stem       kind = iota
+	block           // of convolutions, or of anything else
+	attention       // a sum around an attention
+	perceptron      // a sum around products without space, as those that follow an attention
+	activation      // of a network without blocks
+	pooled          // an activation before a pooling
+)
+
+func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
+
+type chooser struct {
+	path   *path
+	layers map[string]onnx.Layer
+	found  []candidate // in the order of computation
+}
+
+// add appends a candidate if it is a layer that is not there yet.
+func (c *chooser) add(tensor string, node int, k kind) {
+	l, ok := c.layers[tensor]
+	if !ok || slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == tensor }) {
+		return
+	}
+	c.found = append(c.found, candidate{layer: l, node: node, kind: k})
+}
+
+// addBlocks adds the cuts that end blocks. A block without a residual connection, as those of
+// MobileNet that change the size, ends where a residual block begins.
+func (c *chooser) addBlocks() {
+	cuts := c.path.cuts
+	end := -1 // index of the last cut that belongs to a block
+	for i, cut := range cuts {
+		if !cut.step.joins() {
+			continue
+		}
+		if i > 0 && i-1 > end {
+			c.addStart(end, i-1, cut.step)
+		}
+		k := block
+		switch {
+		case cut.step.attention:
+			k = attention
+		case !cut.step.conv:
+			k = perceptron
+		}
+		end = c.blockEnd(i)
+		best := c.best(i, end)
+		c.add(cuts[best].tensor, cuts[best].node, k)
+	}
+}
+
+// addStart adds the cut at which a block begins if it ends the stem or another block. A single layer
+// between two blocks, such as one that halves the size, is not a block.
+func (c *chooser) addStart(end, start int, next step) {
+	cut := c.path.cuts[start]
+	products := 0
+	for _, between := range c.path.cuts[end+1 : start+1] {
+		products += between.step.products
+	}
+	switch concat := next.op == "Concat"; {
+	case len(c.found) == 0 && (!concat || pools[cut.step.op]):
+		c.add(cut.tensor, cut.node, stem)
+	case len(c.found) > 0 && !concat && products > 1:
+		c.add(cut.tensor, cut.node, block)
+	}
+}
+
+// blockEnd returns the index of the last cut that follows the join at index i by activation functions
+// and other arrangements of the same values only.
+func (c *chooser) blockEnd(i int) int {
+	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.keeps() {
+		i++
+	}
+	return i
+}
+
+// best returns the index of the cut from first to last that represents a block: after its activation
+// function, and with axes that say where positions and channels are.
+func (c *chooser) best(first, last int) int {
+	best := first
+	for i := first + 1; i <= last; i++ {
+		clear := c.clear(c.path.cuts[i].tensor)
+		if !c.clear(c.path.cuts[best].tensor) && clear || c.path.cuts[i].step.activates() && clear {
+			best = i
+		}
+	}
+	return best
+}
+
+// clear reports whether a tensor can be measured and has one axis of channels beside those of
+// positions.
+func (c *chooser) clear(tensor string) bool {
+	l, ok := c.layers[tensor]
+	return ok && (strings.Contains("NCHW NHWC NTC NCT", string(l.Axes)) && len(l.Axes) > 1)
+}
+
+// markParts marks the sums inside of a block that has several: of a transformer's block the sum
+// around the attention, and of blocks that mix convolutions and attention all but the last.
+func (c *chooser) markParts() {
+	for i := range len(c.found) - 1 {
+		f, next := &c.found[i], c.found[i+1]
+		switch {
+		case positions(next.layer) != positions(f.layer):
+		case c.mixed(*f):
+			f.part = f.kind.ofBlock() && next.kind != block
+		default:
+			f.part = f.kind == attention && next.kind == perceptron
+		}
+	}
+}
+
+// mixed reports whether blocks of a candidate's size have both convolutions and attention.
+func (c *chooser) mixed(f candidate) bool {
+	var with [pooled + 1]bool
+	for _, other := range c.found {
+		if positions(other.layer) == positions(f.layer) {
+			with[other.kind] = true
+		}
+	}
+	return with[block] && with[attention]
+}
+
+// addJoins adds sums and concatenations of branches with weights that are not cuts: of dense blocks,
+// and of networks whose branches run side by side.
+func (c *chooser) addJoins() {
+	cuts := c.cutNames()
+	for _, j := range c.path.joins() {
+		if c.clear(j.tensor) && !cuts[j.tensor] {
+			c.add(j.tensor, j.node, block)
+		}
+	}
+	c.sort()
+}
+
+func (c *chooser) cutNames() map[string]bool {
+	names := map[string]bool{}
+	for _, cut := range c.path.cuts {
+		names[cut.tensor] = true
+	}
+	return names
+}
+
+// addActivations adds what activation functions return; in a network with blocks, only between them.
+func (c *chooser) addActivations() {
+	before := map[string]bool{} // a pooling, or the change from maps to vectors
+	for i, n := range c.path.nodes {
+		if op := n.GetOpType(); pools[op] || op == "Flatten" {
+			for in := range c.path.reads[i] {
+				before[in] = true
+			}
+		}
+	}
+	cuts, chain := c.cutNames(), len(c.found) > 0
+	for i, n := range c.path.nodes {
+		tensor := n.Output[0]
+		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weighs channels
+		if !activations[n.GetOpType()] || !c.clear(tensor) || gate || chain && !cuts[tensor] {
+			continue
+		}
+		k := activation
+		if before[tensor] {
+			k = pooled
+		}
+		c.add(tensor, i, k)
+	}
+	c.sort()
+}
+
+func (c *chooser) sort() {
+	slices.SortStableFunc(c.found, func(a, b candidate) int { return a.node - b.node })
+}
+
+// addStem adds the first activation before the first block, if no layer before that block is found.
+func (c *chooser) addStem() {
+	if len(c.found) == 0 || !c.found[0].kind.ofBlock() {
+		return
+	}
+	for _, cut := range c.path.cuts {
+		if cut.node >= c.found[0].node {
+			return
+		}
+		if cut.step.activates() && c.clear(cut.tensor) {
+			c.found = slices.Insert(c.found, 0, candidate{layer: c.layers[cut.tensor], node: cut.node, kind: stem})
+			return
+		}
+	}
+}
+
+// assignStages numbers stages, which are runs of layers with as many positions, and the layers in
+// each, and writes the roles.
+func (c *chooser) assignStages() {
+	stage, at := 0, -1
+	for i := range c.found {
+		f := &c.found[i]
+		if f.kind == stem {
+			continue
+		}
+		if n := positions(f.layer); n != at {
+			stage, at = stage+1, n
+		}
+		f.stage = stage
+	}
+	for from := 0; from < len(c.found); {
+		to := from + 1
+		for to < len(c.found) && c.found[to].stage == c.found[from].stage {
+			to++
+		}
+		c.writeRoles(c.found[from:to], stage)
+		from = to
+	}
+}
+
+// writeRoles writes the roles of the layers of one stage.
+func (c *chooser) writeRoles(layers []candidate, stages int) {
+	total := map[string]int{}
+	for _, f := range layers {
+		if !f.part {
+			total[f.kind.noun()]++
+		}
+	}
+	number := map[string]int{}
+	for i := range layers {
+		f := &layers[i]
+		noun := f.kind.noun()
+		switch {
+		case f.kind == stem:
+			f.role = "stem"
+			continue
+		case positions(f.layer) <= 1:
+			f.role = noun + " without positions"
+			continue
+		case f.part:
+			f.role = fmt.Sprintf("inside of %s %d of %d", noun, number[noun]+1, total[noun])
+		default:
+			number[noun]++
+			f.role = fmt.Sprintf("%s %d of %d", noun, number[noun], total[noun])
+		}
+		if stages > 1 {
+			f.role = fmt.Sprintf("stage %d, %s", f.stage, f.role)
+		}
+		if f.kind == pooled {
+			f.role += ", before pooling"
+		}
+	}
+}
+
+func (k kind) noun() string {
+	if k.ofBlock() {
+		return "block"
+	}
+	return "activation"
+}
+
+// positions returns the number of positions of a layer's maps, or of its tokens.
+func positions(l onnx.Layer) int {
+	n := 1
+	for i, axis := range l.Axes {
+		if strings.ContainsRune("HWT", axis) && i > 0 && i <= len(l.Shape) {
+			n *= l.Shape[i-1]
+		}
+	}
+	return n
+}
+
+// thin returns the stem and, of each stage, the last layer and every s-th before it, with the
+// smallest s that leaves no more than room layers.
+func thin(found []candidate, room int) []candidate {
+	for s := 1; ; s++ {
+		var out []candidate
+		for i, f := range found {
+			last := i
+			for last+1 < len(found) && found[last+1].stage == f.stage {
+				last++
+			}
+			if (last-i)%s == 0 {
+				out = append(out, f)
+			}
+		}
+		if len(out) <= room || s > len(found) {
+			return out
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package blocks_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/blocks"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A net builds a network layer by layer. Its methods take and return maps of b x c x h x w, or
+// tokens of b x t x c.
+type net struct {
+	*onnx.Builder
+	weights int
+}
+
+func (n *net) weight(shape ...int) onnx.Value {
+	n.weights++
+	return n.Const(fmt.Sprint("w", n.weights), tensor.New(shape...))
+}
+
+func (n *net) conv(x onnx.Value, in, out, kernel, stride int) onnx.Value {
+	return n.Conv(x, n.weight(out, in, kernel, kernel), n.weight(out), onnx.Attrs{"kernel_shape": []int{kernel, kernel},
+		"strides": []int{stride, stride}, "pads": []int{kernel / 2, kernel / 2, kernel / 2, kernel / 2}})
+}
+
+func (n *net) pool(x onnx.Value) onnx.Value {
+	return n.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}, x)
+}
+
+// classify pools maps and ends the network in scores of ten classes.
+func (n *net) classify(x onnx.Value, channels int) {
+	x = n.Scope("head").Flatten(n.Op("GlobalAveragePool", nil, x), 1)
+	n.Output("scores", n.Gemm(x, n.weight(channels, 10), n.weight(10), nil))
+}
+
+// choose builds a network and returns the roles of the chosen layers by their names.
+func choose(t *testing.T, build func(n *net, x onnx.Value), shape ...int) []string {
+	t.Helper()
+	n := &net{Builder: onnx.NewBuilder(onnx.DefaultOpset)}
+	build(n, n.Input("x", onnx.Float, shape...))
+	m, err := n.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	axes, err := infer.Axes(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := infer.Analyze(m)
+	layers := m.Layers()
+	for i := range layers {
+		l := &layers[i]
+		if l.Axes, l.Shape = axes[l.Name], shapes.Shape(l.Name); len(l.Shape) > 0 {
+			l.Shape = l.Shape[1:]
+		}
+	}
+	var found []string
+	for _, l := range blocks.Choose(m, "x", "scores", layers) {
+		found = append(found, l.Name+": "+l.Role)
+	}
+	return found
+}
+
+// residual is a block as in ResNet: the sum is followed by an activation.
+func residual(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Value {
+	b := n.Scope(scope)
+	skip := x
+	if in != out {
+		skip = n.conv(x, in, out, 1, stride)
+	}
+	y := n.conv(b.Relu(n.conv(x, in, out, 3, stride)), out, out, 3, 1)
+	return b.Op("LeakyRelu", nil, b.Add(y, skip))
+}
+
+// inverted is a block as in MobileNet, with weights of the channels, and without a residual
+// connection where it changes the size.
+func inverted(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Value {
+	b := n.Scope(scope)
+	y := b.Relu(n.conv(x, in, 2*in, 3, stride))
+	gate := b.Sigmoid(n.conv(n.Op("GlobalAveragePool", nil, y), 2*in, 2*in, 1, 1))
+	y = b.Identity(n.conv(b.Mul(y, gate), 2*in, out, 1, 1))
+	if in != out {
+		return y
+	}
+	return b.Add(x, y)
+}
+
+// fire squeezes and expands, as in SqueezeNet.
+func fire(n *net, scope string, x onnx.Value, in, out int) onnx.Value {
+	b := n.Scope(scope)
+	x = b.Relu(n.conv(x, in, 2, 1, 1))
+	return b.Concat(1, b.Relu(n.conv(x, 2, out/2, 1, 1)), b.Relu(n.conv(x, 2, out/2, 3, 1)))
+}
+
+// encoder is a transformer's block of tokens of width c.
+func encoder(n *net, scope string, x onnx.Value, c int) onnx.Value {
+	b := n.Scope(scope)
+	normal := b.Op("LayerNormalization", nil, x, n.weight(c))
+	q, k := b.MatMul(normal, n.weight(c, c)), b.MatMul(normal, n.weight(c, c))
+	x = b.Scope("attention").Add(x, b.MatMul(b.Softmax(b.MatMul(q, b.Transpose(k, 0, 2, 1)), -1), b.MatMul(normal, n.weight(c, c))))
+	hidden := b.MatMul(b.Op("LayerNormalization", nil, x, n.weight(c)), n.weight(c, 2*c))
+	return b.Scope("mlp").Add(x, b.MatMul(b.Mul(hidden, b.Sigmoid(hidden)), n.weight(2*c, c)))
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	image := []int{-1, 3, 32, 32}
+	for _, c := range []struct {
+		name  string
+		shape []int
+		build func(n *net, x onnx.Value)
+		want  []string
+	}{
+		{"residual", image, func(n *net, x onnx.Value) {
+			x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1))
+			for i := range 6 {
+				x = residual(n, fmt.Sprint("a", i), x, 4, 4, 1)
+			}
+			x = residual(n, "b0", x, 4, 8, 2)
+			for i := range 5 {
+				x = residual(n, fmt.Sprint("b", i+1), x, 8, 8, 1)
+			}
+			n.classify(x, 8)
+		}, []string{
+			"stem/Relu: stem",
+			"a1/LeakyRelu: stage 1, block 2 of 6", "a3/LeakyRelu: stage 1, block 4 of 6", "a5/LeakyRelu: stage 1, block 6 of 6",
+			"b1/LeakyRelu: stage 2, block 2 of 6", "b3/LeakyRelu: stage 2, block 4 of 6", "b5/LeakyRelu: stage 2, block 6 of 6",
+			"head/Flatten: read by the classifier",
+		}},
+		{"inverted", image, func(n *net, x onnx.Value) {
+			x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 2))
+			for i, out := range []int{4, 4, 4, 6, 6, 6, 8, 8, 8} {
+				in, stride := []int{4, 4, 4, 4, 6, 6, 6, 8, 8}[i], 1
+				if in != out {
+					stride = 2
+				}
+				x = inverted(n, fmt.Sprint("b", i), x, in, out, stride)
+			}
+			n.classify(x, 8)
+		}, []string{
+			"stem/Relu: stem",
+			"b0/Add: stage 1, block 1 of 3", "b1/Add: stage 1, block 2 of 3", "b2/Add: stage 1, block 3 of 3",
+			"b3/Identity: stage 2, block 1 of 3", "b4/Add: stage 2, block 2 of 3", "b5/Add: stage 2, block 3 of 3",
+			"b6/Identity: stage 3, block 1 of 3", "b7/Add: stage 3, block 2 of 3", "b8/Add: stage 3, block 3 of 3",
+			"head/Flatten: read by the classifier",
+		}},
+		{"fire", image, func(n *net, x onnx.Value) {
+			x = n.pool(n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1)))
+			for i := range 8 {
+				if x = fire(n, fmt.Sprint("f", i), x, 4, 4); i == 3 {
+					x = n.pool(x)
+				}
+			}
+			x = n.Relu(n.conv(x, 4, 10, 1, 1)) // the classifier
+			n.Output("scores", n.Flatten(n.Op("GlobalAveragePool", nil, x), 1))
+		}, []string{
+			"stem/Relu: stem",
+			"f0/Concat: stage 1, block 1 of 4", "f1/Concat: stage 1, block 2 of 4", "f2/Concat: stage 1, block 3 of 4", "f3/Concat: stage 1, block 4 of 4",
+			"f4/Concat: stage 2, block 1 of 4", "f5/Concat: stage 2, block 2 of 4", "f6/Concat: stage 2, block 3 of 4", "f7/Concat: stage 2, block 4 of 4, read by the classifier",
+		}},
+		{"dense", image, func(n *net, x onnx.Value) {
+			x = n.conv(x, 3, 4, 3, 1)
+			for i := range 3 {
+				parts := []onnx.Value{x}
+				for j := range 4 {
+					b := n.Scope(fmt.Sprintf("d%d_%d", i, j))
+					if j > 0 {
+						x = b.Concat(1, parts...)
+					}
+					parts = append(parts, n.conv(b.Relu(x), 4+2*j, 2, 3, 1))
+				}
+				x = n.Scope(fmt.Sprint("end", i)).Concat(1, parts...)
+				if i < 2 {
+					x = n.pool(n.conv(x, 12, 4, 1, 1))
+				}
+			}
+			n.classify(x, 12)
+		}, []string{
+			"d0_2/Concat: stage 1, block 2 of 4", "end0/Concat: stage 1, block 4 of 4",
+			"d1_2/Concat: stage 2, block 2 of 4", "end1/Concat: stage 2, block 4 of 4",
+			"d2_2/Concat: stage 3, block 2 of 4", "end2/Concat: stage 3, block 4 of 4",
+			"head/Flatten: read by the classifier",
+		}},
+		{"plain", image, func(n *net, x onnx.Value) {
+			in := 3
+			for i := range 8 {
+				x = n.Scope(fmt.Sprint("c", i)).Relu(n.conv(x, in, 4, 3, 1))
+				if in = 4; i%2 == 1 {
+					x = n.pool(x)
+				}
+			}
+			x = n.Scope("hidden").Relu(n.Gemm(n.Flatten(x, 1), n.weight(16, 12), n.weight(12), nil))
+			n.Output("scores", n.Gemm(x, n.weight(12, 10), n.weight(10), nil))
+		}, []string{
+			"c0/Relu: stage 1, activation 1 of 2", "c1/Relu: stage 1, activation 2 of 2, before pooling",
+			"c2/Relu: stage 2, activation 1 of 2", "c3/Relu: stage 2, activation 2 of 2, before pooling",
+			"c4/Relu: stage 3, activation 1 of 2", "c5/Relu: stage 3, activation 2 of 2, before pooling",
+			"c6/Relu: stage 4, activation 1 of 2", "c7/Relu: stage 4, activation 2 of 2, before pooling",
+			"hidden/Relu: activation without positions, read by the classifier",
+		}},
+		{"transformer", image, func(n *net, x onnx.Value) {
+			x = n.Conv(x, n.weight(6, 3, 8, 8), n.weight(6), onnx.Attrs{"kernel_shape": []int{8, 8}, "strides": []int{8, 8}})
+			x = n.Scope("stem").Transpose(n.Reshape(x, 0, 6, 16), 0, 2, 1)
+			for i := range 12 {
+				x = encoder(n, fmt.Sprint("e", i), x, 6)
+			}
+			x = n.Scope("head").ReduceMean(x, false, 1)
+			n.Output("scores", n.Gemm(x, n.weight(6, 10), n.weight(10), nil))
+		}, []string{
+			"stem/Transpose: stem",
+			"e1/mlp/Add: block 2 of 12", "e3/mlp/Add: block 4 of 12", "e5/mlp/Add: block 6 of 12",
+			"e7/mlp/Add: block 8 of 12", "e9/mlp/Add: block 10 of 12", "e11/mlp/Add: block 12 of 12",
+			"head/ReduceMean: read by the classifier",
+		}},
+		{"transformer of two blocks", []int{-1, 16, 6}, func(n *net, x onnx.Value) {
+			x = n.Scope("stem").MatMul(x, n.weight(6, 6))
+			x = encoder(n, "e1", encoder(n, "e0", x, 6), 6)
+			x = n.Scope("head").ReduceMean(x, false, 1)
+			n.Output("scores", n.Gemm(x, n.weight(6, 10), n.weight(10), nil))
+		}, []string{
+			"stem/MatMul: stem",
+			"e0/attention/Add: inside of block 1 of 2", "e0/mlp/Add: block 1 of 2",
+			"e1/attention/Add: inside of block 2 of 2", "e1/mlp/Add: block 2 of 2",
+			"head/ReduceMean: read by the classifier",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, choose(t, c.build, c.shape...)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

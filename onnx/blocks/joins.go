@@ -1,0 +1,49 @@
+package blocks
+
+import "maps"
+
+// A join is a tensor in which branches with weights come together.
+type join struct {
+	tensor string
+	node   int
+}
+
+// joins lists the sums and concatenations on the path whose branches come from different layers with
+// weights. Neither the sum with a bias is one, nor a sum inside of an activation function.
+func (p *path) joins() []join {
+	origins := map[string]map[string]bool{} // of a tensor, the layers with weights and joins right before it
+	var out []join
+	for i, n := range p.nodes {
+		before := map[string]bool{}
+		var branches []map[string]bool
+		for in := range p.reads[i] {
+			branches = append(branches, origins[in])
+			maps.Copy(before, origins[in])
+		}
+		op := n.GetOpType()
+		joins := (op == "Add" || op == "Sum" || op == "Concat") && apart(branches)
+		for _, name := range n.Output {
+			origins[name] = before
+			if joins || products[op] {
+				origins[name] = map[string]bool{name: true}
+			}
+		}
+		if joins {
+			out = append(out, join{n.Output[0], i})
+		}
+	}
+	return out
+}
+
+// apart reports whether there are several branches, none without weights, and not all from the same
+// layers.
+func apart(branches []map[string]bool) bool {
+	differ := false
+	for _, b := range branches {
+		if len(b) == 0 {
+			return false
+		}
+		differ = differ || !maps.Equal(b, branches[0])
+	}
+	return differ
+}

@@ -1,0 +1,151 @@
+package blocks
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A path is the part of a graph that lies between an input and an output: the nodes on any path of
+// data from the one to the other, in the order of computation.
+type path struct {
+	nodes []*pb.NodeProto
+	reads []map[string]bool // for each node, its inputs on the path
+	cuts  []cut
+}
+
+// A cut is a tensor that every path from the input to the output goes through.
+type cut struct {
+	tensor string
+	node   int // index of the node that computes it
+	step   step
+}
+
+// findPath follows the values of the input forwards and the output backwards. What depends only on
+// the shape of the input is not on the path.
+func findPath(g *onnx.Model, input, output string) *path {
+	nodes := g.Nodes()
+	forward := map[string]bool{input: true}
+	for _, n := range nodes {
+		if onnx.ReadsShapeOnly(n) {
+			continue
+		}
+		for _, in := range onnx.Reads(n) {
+			if forward[in] {
+				for _, out := range n.Output {
+					forward[out] = out != ""
+				}
+				break
+			}
+		}
+	}
+	needed := map[string]bool{output: true}
+	on := make([]bool, len(nodes))
+	for i := len(nodes) - 1; i >= 0; i-- {
+		for _, out := range nodes[i].Output {
+			on[i] = on[i] || forward[out] && needed[out]
+		}
+		if on[i] {
+			for _, in := range onnx.Reads(nodes[i]) {
+				needed[in] = needed[in] || forward[in]
+			}
+		}
+	}
+	p := &path{}
+	for i, n := range nodes {
+		if !on[i] {
+			continue
+		}
+		reads := map[string]bool{}
+		for _, in := range onnx.Reads(n) {
+			if forward[in] {
+				reads[in] = true
+			}
+		}
+		p.nodes, p.reads = append(p.nodes, n), append(p.reads, reads)
+	}
+	p.findCuts(input, needed)
+	return p
+}
+
+// findCuts lists the cuts in the order of computation. In a list of nodes in this order, a tensor is
+// a cut if it is its node's only output on the path and no later node reads an earlier tensor.
+func (p *path) findCuts(input string, needed map[string]bool) {
+	last := map[string]int{} // index of the last node that reads a tensor
+	for i, reads := range p.reads {
+		for name := range reads {
+			last[name] = i
+		}
+	}
+	reach, from := last[input], -1 // the last reader of the tensors so far; the node of the cut before
+	for i, n := range p.nodes {
+		outputs := slices.DeleteFunc(slices.Clone(n.Output), func(out string) bool { return !needed[out] })
+		if reach <= i && len(outputs) == 1 {
+			p.cuts = append(p.cuts, cut{outputs[0], i, p.stepBetween(from, i)})
+			from = i
+		}
+		for _, out := range outputs {
+			reach = max(reach, last[out])
+		}
+	}
+}
+
+// A step is what lies between a cut and the one before it.
+type step struct {
+	op        string // operator of the last node
+	products  int    // nodes that multiply by weights, or two tensors
+	parallel  bool   // there are several nodes
+	attention bool   // there is a softmax between products
+	conv      bool   // there is a convolution whose kernel has more than one position
+	reduces   bool   // some node pools or sums over positions or channels
+}
+
+// stepBetween describes the nodes after index from, up to index to.
+func (p *path) stepBetween(from, to int) step {
+	s := step{op: p.nodes[to].GetOpType(), parallel: to-from > 1}
+	for _, n := range p.nodes[from+1 : to+1] {
+		op := n.GetOpType()
+		if products[op] {
+			s.products++
+		}
+		for _, size := range onnx.AttrInts(n, "kernel_shape") {
+			s.conv = s.conv || products[op] && size > 1
+		}
+		s.attention = s.attention || op == "Softmax" || op == "Attention" || op == "MultiHeadAttention"
+		s.reduces = s.reduces || pools[op] || normalises[op]
+	}
+	return s
+}
+
+// joins reports whether the step ends a block: it joins branches, of which one or more have weights.
+func (s step) joins() bool {
+	return s.parallel && s.products > 0 && (s.op == "Add" || s.op == "Sum" || s.op == "Concat")
+}
+
+// activates reports whether the step is an activation function.
+func (s step) activates() bool {
+	if s.parallel { // such as x * sigmoid(x)
+		return s.products == 0 && !s.reduces && !s.attention && s.op == "Mul"
+	}
+	return activations[s.op]
+}
+
+// keeps reports whether the step only arranges values in another way, or is an activation function.
+func (s step) keeps() bool { return s.activates() || !s.parallel && arranges[s.op] }
+
+var (
+	products    = set("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Gemm", "MatMul", "Einsum", "MatMulInteger", "QLinearMatMul", "LSTM", "GRU", "RNN")
+	pools       = set("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "ReduceSum", "ReduceL2", "Resize", "Upsample")
+	normalises  = set("BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "LpNormalization", "LRN")
+	activations = set("Relu", "LeakyRelu", "PRelu", "Clip", "HardSwish", "Elu", "Selu", "Celu", "Gelu", "Mish", "Swish", "Tanh", "Sigmoid", "HardSigmoid", "Softplus", "Softsign", "ThresholdedRelu", "QuickGelu", "FastGelu")
+	arranges    = set("Identity", "Cast", "Dropout", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "QuantizeLinear", "DequantizeLinear")
+)
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}
