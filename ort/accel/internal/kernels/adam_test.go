@@ -1,4 +1,4 @@
-//go:build !noaccel
+//go:build !noaccel && amd64
 
 package kernels_test
 

@@ -1,78 +1,127 @@
-// Convolutions as sums over channels and taps: the package comment has the formulas. Each function of a part does a part of the work, and parts of
-// one kind do not depend on one another.
+// Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's algorithm (winograd.c). The package
+// comment has the formulas. Functions whose names end in part, row or panel compute one of several independent parts, on any
+// thread. Weights are float32, out x in x kernel.
 #ifndef NOETHER_KERNELS_CONVOLUTION_H
 #define NOETHER_KERNELS_CONVOLUTION_H
 
-#include <stddef.h>
+#include "microkernel.h"
+#include "problem.h"
 
-#include "tile.h"
+// A Grid is the pixels or tiles of one sample, and a Position one of them.
+typedef struct Grid {
+	size_t rows, columns;
+} Grid;
 
-// A map is an image of some channels for each sample, with what lies around it: place (y, x) of a plane is at row y + top and column x + left of
-// rows x columns. What is outside of the image is 0; top and left may be below 0, and what is outside of the plane is left out.
-typedef struct Map {
-	const float *data; // samples x channels x height x width
+typedef struct Position {
+	size_t sample, y, x;
+} Position;
+
+static inline Position position_of(const Grid *g, size_t i) {
+	return (Position){i / (g->rows * g->columns), i / g->columns % g->rows, i % g->columns};
+}
+
+// advance moves to the next column, row or sample.
+static inline void advance(Position *p, const Grid *g) {
+	if (++p->x < g->columns)
+		return;
+	p->x = 0;
+	if (++p->y < g->rows)
+		return;
+	p->y = 0;
+	p->sample++;
+}
+
+// An Input is a batch of feature maps and a copy of it with padding of 0. Pixel (y, x) is at row y + top and column x + left of the
+// copy, which has rows x columns. Where top and left are negative, rows and columns are cropped.
+typedef struct Input {
+	const float *data; // samples x channels x height x width or, with nhwc, samples x height x width x channels
 	size_t samples, channels, height, width;
 	ptrdiff_t top, left;
 	size_t rows, columns;
-	float *plane; // samples x channels x rows x columns; data itself where they are the same
-	int last;     // channels are the last axis of data and plane
-} Map;
+	int nhwc;
+	int to_nhwc;   // data is NCHW, and the copy NHWC
+	size_t pitch;  // floats from pixel to pixel of an NHWC copy; those after the channels are 0
+	float *padded; // in the layout of data or, with to_nhwc, samples x rows x columns x pitch
+} Input;
 
-// map_whole reports whether nothing is around an image, and nothing left out.
-int map_whole(const Map *m);
+// pad_part copies one of the pad_parts of an input.
+size_t pad_parts(const Input *in);
+void pad_part(void *input, size_t part);
 
-// map_part fills one plane of samples x channels, or that of a sample where its channels are last.
-size_t map_parts(const Map *m);
-void map_part(void *map, size_t part);
+// A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w x), or of the gradient by the input
+// where it is transposed.
+typedef struct Convolution {
+	const MicroKernels *mk;
+	Input input;
+	const float *w, *bias; // w is in x out x kernel where transposed; bias may be NULL
+	int transposed;
+	size_t kernel_size;    // height x width
+	float *panels;         // of w, packed or transformed
+	int packed;            // panels are filled
+	Epilogue epilogue;
+	size_t out, height, width; // of the result
+	// Of sums over kernel offsets. For i in grid, with channel c:
+	//
+	//	y[first + i step] = bias + sum over c, k of w[c, offset[k]] padded[i stride + displacement[c, k]]
+	Grid grid;
+	size_t first[2], step[2], stride[2], offsets;
+	size_t *offset;          // indices into the kernel; NULL: all
+	ptrdiff_t *displacement; // channels x offsets, or offsets x channels in NHWC
+	// Of Winograd's algorithm.
+	size_t side; // of output tiles: 2 or 4
+	Scratch *scratch;
+} Convolution;
 
-// A gather gives each place of a target a sum over the channels and some places of a source:
-//
-//	y[n, c, first + i step] = bias[c] + sum over s, k < taps of w[c, s, tap[k]] plane[n, s, i stride + at[k]]
-//
-// with w out x channels x size, or channels x out x size where it is backward; i and stride count along two axes.
-typedef struct Gather {
-	const Tile *tile;
-	Map source;
-	const float *w, *bias; // no bias: NULL
-	size_t size, taps;
-	int backward;
-	const size_t *tap;
-	ptrdiff_t *at;    // of channels x taps: those of the first channel, then of the next; of taps x channels where these are last
-	float *panels;    // of w: panel x channels x taps x rows; taps x channels where the source has its channels last
-	int prepared;     // panels are filled
-	Ending ending;    // of a result samples x out x height x width without an end, or samples x height x width x out where the source has its channels last
-	size_t out, height, width;
-	size_t first[2], step[2], places[2], stride[2];
-	size_t group;     // so many samples are done at once
-} Gather;
+size_t panel_count(const Convolution *c);
 
-size_t gather_panels(const Gather *g);
-size_t gather_panel_floats(const Gather *g);
+// Panels of indirect.c: panel x channels x offsets x MR, or panel x offsets x channels x MR in NHWC.
+size_t indirect_panel_floats(const Convolution *c);
+void indirect_pack_panel(void *convolution, size_t panel);
+size_t indirect_parts(const Convolution *c);
+void indirect_part(void *convolution, size_t part);
 
-// gather_pack does one panel, and gather_part as many samples as are a group by one panel.
-void gather_pack(void *gather, size_t panel);
-size_t gather_parts(const Gather *g);
-void gather_part(void *gather, size_t part);
+// Panels of winograd.c: element x panel x channels x MR. The input is NHWC; without its own padding where that is its layout.
+size_t winograd_panel_floats(const Convolution *c);
+void winograd_pack_panel(void *convolution, size_t panel);
+size_t winograd_parts(const Convolution *c);
+void winograd_part(void *convolution, size_t part);
 
-// The gradient of a convolution by its kernel:
-//
-//	dw[o, c, k] = sum over n, i of dy[n, o, i] plane[n, c, i stride + at[k]]
-typedef struct KernelSum {
-	const Tile *tile;
-	Map source;
-	const float *dy; // samples x out x places
-	size_t out, places[2], stride[2], taps;
-	const ptrdiff_t *at;
-	float *panels; // of dy: panel x samples x places x rows
-	float *dw;     // out x channels x taps
-} KernelSum;
+// A WeightGradient computes dw[o, c, k] = sum over samples and pixels i of dy[o, i] padded[c, i stride + displacement[k]], for inputs and
+// gradients in NCHW.
+typedef struct WeightGradient {
+	const MicroKernels *mk;
+	Input input, dy; // dy is copied for Winograd's algorithm alone
+	float *dw;
+	size_t stride[2], offsets;
+	ptrdiff_t *displacement;
+	float *panels; // of dy: panel x samples x pixels x MR
+	float *sums;   // of winograd.c
+	Scratch *scratch;
+} WeightGradient;
 
-size_t kernel_panels(const KernelSum *k);
+// weight_gradient_pack_part packs one sample of one panel; weight_gradient_part computes some columns, channels x offsets, of one.
+size_t weight_gradient_pack_parts(const WeightGradient *g);
+void weight_gradient_pack_part(void *gradient, size_t part);
+size_t weight_gradient_parts(const WeightGradient *g);
+void weight_gradient_part(void *gradient, size_t part);
 
-// kernel_pack does one sample of one panel, and kernel_part some columns, channels x taps, by one panel.
-size_t kernel_packs(const KernelSum *k);
-void kernel_pack(void *kernel, size_t part);
-size_t kernel_parts(const KernelSum *k);
-void kernel_part(void *kernel, size_t part);
+// winograd_gradient_part sums over some tiles for a block of channels; winograd_gradient_end_part adds up and transforms the sums.
+size_t winograd_gradient_floats(const WeightGradient *g);
+size_t winograd_gradient_parts(const WeightGradient *g);
+void winograd_gradient_part(void *gradient, size_t part);
+size_t winograd_gradient_end_parts(const WeightGradient *g);
+void winograd_gradient_end_part(void *gradient, size_t part);
+
+// A Run is consecutive pixels of one image.
+typedef struct Run {
+	size_t sample, pixel, count;
+} Run;
+
+// writes_nchw reports whether a result is wanted in NCHW.
+int writes_nchw(const Epilogue *e);
+
+// finish_run applies an epilogue that writes NCHW, without its bias, to sums, count x MR, of the n channels from one on. It overwrites
+// sums.
+void finish_run(const MicroKernels *mk, const Epilogue *e, const Run *run, size_t channel, size_t n, float *sums);
 
 #endif

@@ -1,4 +1,4 @@
-//go:build !noaccel
+//go:build !noaccel && amd64
 
 package kernels_test
 
@@ -198,19 +198,19 @@ func TestConvolutionWrong(t *testing.T) {
 		in    []tensor.Tensor
 		want  string
 	}{
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "other channels"},
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different axes"},
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the image"},
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "another number of channels"},
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different numbers of axes"},
+		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the padded input"},
 		{"Conv", plain, []tensor.Tensor{x, w, filled(3, 5)}, "bias"},
-		{"Conv", nil, []tensor.Tensor{x, w}, "different axes"},
+		{"Conv", nil, []tensor.Tensor{x, w}, "different numbers of axes"},
 		{"Conv", attrs([]int{1, 0}, []int{1, 1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "at least 1"},
 		{"Conv", attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, -1, 0}), []tensor.Tensor{x, w}, "at least 0"},
 		{"Conv", attrs([]int{1, 1}, []int{1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "differ in number"},
 		{"Conv", attrs([]int{1, 1, 1}, []int{1, 1, 1}, make([]int, 6)), []tensor.Tensor{x, w}, "more than two axes"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{x, w}, "other channels"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "not as large"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "not as large"},
-		{"ConvTranspose", plain, []tensor.Tensor{filled(3, 2, 4, 5), w}, "different axes"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{x, w}, "another number of channels"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "differs in size"},
+		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "differs in size"},
+		{"ConvTranspose", plain, []tensor.Tensor{filled(3, 2, 4, 5), w}, "different numbers of axes"},
 		{"ConvTranspose", attrs([]int{1, 1}, []int{1, 1}, []int{9, 9, 9, 9}), []tensor.Tensor{filled(3, 2, 4, 5, 5), w}, "negative size"},
 		{"ConvKernelGradient", plain, []tensor.Tensor{x, filled(3, 2, 4, 3, 4)}, "kernel"},
 	} {

@@ -1,3 +1,5 @@
+//go:build amd64
+
 // Package kernels implements ONNX operators that replace slow parts of graphs on the processor. They are of the domain
 // "noether", take and return float32, and give the same result for any number of threads.
 //
@@ -65,7 +67,7 @@ package kernels
 // #cgo !windows LDFLAGS: -lm
 // #include <stdlib.h>
 // #include "operators.h"
-// #include "tile.h"
+// #include "microkernel.h"
 import "C"
 
 import (
@@ -76,7 +78,7 @@ import (
 
 // Width is how many float32 a vector of this processor holds: 16 with AVX-512, 8 with AVX2, and 0 on other processors, where
 // the operators are slower than the engine's own.
-func Width() int { return int(C.tile_width()) }
+func Width() int { return int(C.vector_width()) }
 
 // Load prepares the operators for a library, given its OrtApi (version 24 or later). It is called once.
 func Load(api unsafe.Pointer) error {

@@ -1,30 +1,30 @@
-// A node of a graph as the engine creates it, and access to its attributes and tensors.
+// Nodes of a graph, and access to their attributes and tensors.
 #ifndef NOETHER_KERNELS_NODE_H
 #define NOETHER_KERNELS_NODE_H
 
 #include "adam.h"
 #include "onnxruntime_c_api.h"
 
-enum { AXES = 16 };
+enum { MAX_AXES = 16 };
 
 struct Kernel;
 
 // A Kind describes an operator.
 typedef struct Kind {
-	OrtCustomOp op; // first: the engine's pointer to it is one to the Kind
+	OrtCustomOp op; // first, so that a pointer to it is a pointer to the Kind
 	const char *name;
-	int inputs, needed, outputs;
-	int optional; // outputs may be left out
-	int last;     // images have their channels last
+	int inputs, required, outputs;
+	int optional_outputs;
+	int nhwc; // images have their channels last
 	// prepare computes once what depends on constant inputs alone.
 	OrtStatus *(*prepare)(const OrtKernelInfo *info, struct Kernel *kernel);
 } Kind;
 
-// A Window says how a kernel slides over the height and width of an image.
+// A Window is the geometry of a convolution along height and width.
 typedef struct Window {
-	size_t stride[2], dilation[2], before[2], after[2], output_padding[2];
-	size_t kernel[2]; // of a kernel gradient
-	int axes;         // that the attributes have; 0: there are no attributes
+	size_t stride[2], dilation[2], before[2], after[2], output_padding[2]; // before and after: padding
+	size_t kernel[2];                                                      // of ConvKernelGradient
+	int axes;                                                              // of the attributes; 0: there are none
 	int lanes;
 } Window;
 
@@ -34,15 +34,15 @@ typedef struct Kernel {
 	AdamConstants adam;
 	Window window;
 	int relu, side;
-	OrtAllocator *memory;
-	void *prepared; // memory of panels
-	float *panels;  // transformed constant weights, or NULL
+	OrtAllocator *allocator;
+	void *prepared; // the allocation of panels
+	float *panels;  // packed or transformed constant weights, or NULL
 } Kernel;
 
 // A Tensor is an input; data is NULL where it is left out.
 typedef struct Tensor {
 	const float *data;
-	int64_t dims[AXES];
+	int64_t dims[MAX_AXES];
 	size_t axes, count;
 } Tensor;
 
@@ -57,32 +57,35 @@ extern const OrtApi *api;
 
 OrtStatus *invalid_argument(const char *what);
 
+// release_status reports whether a status is an error, and frees it.
+int release_status(OrtStatus *s);
+
 // tensor_of returns the elements and the shape of a value.
 OrtStatus *tensor_of(const OrtValue *value, Tensor *t);
 
 // read_tensor returns the i-th input.
 OrtStatus *read_tensor(OrtKernelContext *context, size_t i, Tensor *t);
 
-// read_image is read_tensor for an image. Its channels are moved to the second axis of dims where they are last.
+// read_image is read_tensor for images. Channels are axis 1 of dims, whatever the layout.
 OrtStatus *read_image(const Kernel *k, OrtKernelContext *context, size_t i, Tensor *t);
 
 // output returns the memory of the i-th output, NULL where it is left out.
 OrtStatus *output(OrtKernelContext *context, size_t i, const int64_t *dims, size_t axes, float **data);
 
-// image_output is output 0 for an image, with the channels in the second axis of dims.
-OrtStatus *image_output(const Kernel *k, OrtKernelContext *context, const int64_t *dims, size_t axes, float **data);
-
-// parallel executes the parts of some work on the engine's threads.
+// parallel executes the parts of some work on the threads of ONNX Runtime.
 OrtStatus *parallel(const OrtKernelContext *context, void (*part)(void *, size_t), size_t parts, void *work);
+
+// read_int returns an integer attribute, 0 where it is absent.
+int64_t read_int(const OrtKernelInfo *info, const char *name);
 
 // read_window reads the attributes of a convolution.
 OrtStatus *read_window(const OrtKernelInfo *info, Window *w);
 
-// The operators of convolve.c, and the preparation of those with constant weights.
-OrtStatus *prepare_convolution(const OrtKernelInfo *info, Kernel *kernel);
-OrtStatus *prepare_input_gradient(const OrtKernelInfo *info, Kernel *kernel);
-OrtStatus *ORT_API_CALL compute_convolution(void *kernel, OrtKernelContext *context);
-OrtStatus *ORT_API_CALL compute_input_gradient(void *kernel, OrtKernelContext *context);
+// The operators of conv_operators.c, and the preparation of constant weights.
+OrtStatus *prepare_conv(const OrtKernelInfo *info, Kernel *kernel);
+OrtStatus *prepare_conv_transpose(const OrtKernelInfo *info, Kernel *kernel);
+OrtStatus *ORT_API_CALL compute_conv(void *kernel, OrtKernelContext *context);
+OrtStatus *ORT_API_CALL compute_conv_transpose(void *kernel, OrtKernelContext *context);
 OrtStatus *ORT_API_CALL compute_kernel_gradient(void *kernel, OrtKernelContext *context);
 
 #endif

@@ -1,19 +1,20 @@
+//go:build amd64
+
 #include "operators.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "channels.h"
-#include "problem.h"
+#include "microkernel.h"
+#include "node.h"
 
 static OrtCustomOpDomain *domain;
 
-// Elements of an update in one block. Blocks do not depend on the number of threads, so neither do the results.
+// A part of an update is BLOCK elements. It does not depend on the number of threads, so neither do the results.
 enum { BLOCK = 1 << 14 };
 
 typedef struct AdamWork {
-	AdamUpdate update;
 	const AdamConstants *constants;
 	AdamArrays arrays;
 	size_t count;
@@ -21,12 +22,11 @@ typedef struct AdamWork {
 
 static void adam_block(void *data, size_t block) {
 	const AdamWork *w = data;
-	const size_t from = block * BLOCK, to = from + BLOCK;
-	w->update(w->constants, &w->arrays, from, to < w->count ? to : w->count);
+	adam_update(w->constants, &w->arrays, block * BLOCK, min_size((block + 1) * BLOCK, w->count));
 }
 
 static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *context) {
-	AdamWork w = {.update = adam_update(), .constants = &((const Kernel *)kernel)->adam};
+	AdamWork w = {.constants = &((const Kernel *)kernel)->adam};
 	Tensor p, other;
 	TRY(read_tensor(context, 0, &p));
 	w.arrays.p = p.data;
@@ -35,68 +35,75 @@ static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *cont
 	for (int i = 0; i < 3; i++) {
 		TRY(read_tensor(context, 1 + i, &other));
 		if (other.count != w.count)
-			return invalid_argument("a gradient or a moment differs in size from its parameter");
+			return invalid_argument("a gradient or a moment of an update differs in size from its parameter");
 		*arrays[i] = other.data;
 	}
 	for (int i = 0; i < 3; i++) {
 		TRY(read_tensor(context, 4 + i, &other));
 		if (other.count != 1)
-			return invalid_argument("a rate has more than one element");
+			return invalid_argument("the step size, epsilon or decay factor of an update has more than one element");
 		w.arrays.rates[i] = *other.data;
 	}
 	float **results[] = {&w.arrays.next_p, &w.arrays.next_m, &w.arrays.next_v};
 	for (int i = 0; i < 3; i++)
 		TRY(output(context, i, p.dims, p.axes, results[i]));
-	return parallel(context, adam_block, (w.count + BLOCK - 1) / BLOCK, &w);
+	return parallel(context, adam_block, ceil_div(w.count, BLOCK), &w);
 }
 
-static OrtStatus *ORT_API_CALL compute_transpose(void *kernel, OrtKernelContext *context) {
-	const int last = ((const Kernel *)kernel)->kind->last;
+// A LayoutChange transposes samples x rows x columns to samples x columns x rows.
+typedef struct LayoutChange {
+	const float *x;
+	float *y;
+	size_t rows, columns;
+} LayoutChange;
+
+// A part transposes PART_ROWS rows, a cache line of columns at a time.
+enum { PART_ROWS = 64, PART_COLUMNS = 16 };
+
+static void layout_part(void *work, size_t part) {
+	const LayoutChange *t = work;
+	const size_t parts = ceil_div(t->rows, PART_ROWS), sample = part / parts * t->rows * t->columns, row = part % parts * PART_ROWS;
+	const float *src = t->x + sample + row * t->columns;
+	for (size_t c = 0; c < t->columns; c += PART_COLUMNS)
+		transpose(src + c, t->columns, t->y + sample + row + c * t->rows, t->rows, min_size(PART_ROWS, t->rows - row),
+			min_size(PART_COLUMNS, t->columns - c));
+}
+
+static OrtStatus *ORT_API_CALL compute_layout(void *kernel, OrtKernelContext *context) {
+	const int to_nhwc = ((const Kernel *)kernel)->kind->nhwc;
 	Tensor x;
 	TRY(read_tensor(context, 0, &x));
 	if (x.axes < 2)
 		return invalid_argument("a tensor with channels has fewer than two axes");
-	int64_t dims[AXES];
-	ChannelTranspose t = {.x = x.data, .rows = 1, .columns = 1};
-	for (size_t i = 0; i < x.axes; i++)
-		dims[i] = i == 0 ? x.dims[0] : x.dims[last ? i % (x.axes - 1) + 1 : (i + x.axes - 3) % (x.axes - 1) + 1];
-	for (size_t i = 1; i < x.axes; i++)
-		*((last ? i == 1 : i < x.axes - 1) ? &t.rows : &t.columns) *= x.dims[i];
+	int64_t dims[MAX_AXES] = {x.dims[0]};
+	LayoutChange t = {.x = x.data, .rows = 1, .columns = 1};
+	for (size_t i = 1; i < x.axes; i++) {
+		dims[i] = x.dims[to_nhwc ? i % (x.axes - 1) + 1 : (i + x.axes - 3) % (x.axes - 1) + 1];
+		*((to_nhwc ? i == 1 : i < x.axes - 1) ? &t.rows : &t.columns) *= x.dims[i];
+	}
 	TRY(output(context, 0, dims, x.axes, &t.y));
-	return x.count == 0 ? NULL : parallel(context, transpose_part, x.dims[0] * transpose_parts(&t), &t);
+	return x.count == 0 ? NULL : parallel(context, layout_part, x.dims[0] * ceil_div(t.rows, PART_ROWS), &t);
 }
 
 static void ORT_API_CALL destroy(void *kernel) {
 	Kernel *k = kernel;
-	if (k->prepared != NULL) {
-		OrtStatus *s = api->AllocatorFree(k->memory, k->prepared);
-		if (s != NULL)
-			api->ReleaseStatus(s);
-	}
-	api->ReleaseAllocator(k->memory);
+	if (k->prepared != NULL)
+		release_status(api->AllocatorFree(k->allocator, k->prepared));
+	api->ReleaseAllocator(k->allocator);
 	free(k);
-}
-
-// read_int returns an integer attribute, 0 where it is absent.
-static int64_t read_int(const OrtKernelInfo *info, const char *name) {
-	int64_t value = 0;
-	OrtStatus *s = api->KernelInfoGetAttribute_int64(info, name, &value);
-	if (s != NULL)
-		api->ReleaseStatus(s);
-	return value;
 }
 
 // read_float returns an attribute, 0 where it is absent.
 static float read_float(const OrtKernelInfo *info, const char *name) {
 	float value = 0;
-	OrtStatus *s = api->KernelInfoGetAttribute_float(info, name, &value);
-	if (s != NULL)
-		api->ReleaseStatus(s);
+	release_status(api->KernelInfoGetAttribute_float(info, name, &value));
 	return value;
 }
 
 static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, const OrtKernelInfo *info, void **kernel) {
 	(void)a;
+	if (vector_width() == 0)
+		return invalid_argument("the native operators need AVX2, which this processor lacks");
 	Kernel *k = calloc(1, sizeof *k);
 	if (k == NULL)
 		return invalid_argument("out of memory for an operator");
@@ -104,9 +111,9 @@ static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, co
 	k->adam = (AdamConstants){read_float(info, "beta1"), read_float(info, "beta2")};
 	OrtStatus *s = read_window(info, &k->window);
 	k->relu = read_int(info, "relu") != 0;
-	k->side = k->kind->last && read_int(info, "side") == 4 ? 4 : 2;
+	k->side = k->kind->nhwc && read_int(info, "side") == 4 ? 4 : 2;
 	if (s == NULL)
-		s = api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &k->memory);
+		s = api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &k->allocator);
 	if (s != NULL) {
 		free(k);
 		return s;
@@ -138,18 +145,18 @@ static const char *ORT_API_CALL provider(const OrtCustomOp *op) {
 	(void)op;
 	return "CPUExecutionProvider";
 }
-static ONNXTensorElementDataType ORT_API_CALL element(const OrtCustomOp *op, size_t i) {
+static ONNXTensorElementDataType ORT_API_CALL element_type(const OrtCustomOp *op, size_t i) {
 	(void)op, (void)i;
 	return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
 }
-static size_t ORT_API_CALL inputs(const OrtCustomOp *op) { return ((const Kind *)op)->inputs; }
-static size_t ORT_API_CALL outputs(const OrtCustomOp *op) { return ((const Kind *)op)->outputs; }
-static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_need(const OrtCustomOp *op, size_t i) {
-	return i < (size_t)((const Kind *)op)->needed ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+static size_t ORT_API_CALL input_count(const OrtCustomOp *op) { return ((const Kind *)op)->inputs; }
+static size_t ORT_API_CALL output_count(const OrtCustomOp *op) { return ((const Kind *)op)->outputs; }
+static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_characteristic(const OrtCustomOp *op, size_t i) {
+	return i < (size_t)((const Kind *)op)->required ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
 }
-static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_need(const OrtCustomOp *op, size_t i) {
+static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_characteristic(const OrtCustomOp *op, size_t i) {
 	(void)i;
-	return ((const Kind *)op)->optional ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+	return ((const Kind *)op)->optional_outputs ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
 }
 static OrtMemType ORT_API_CALL memory_type(const OrtCustomOp *op, size_t i) {
 	(void)op, (void)i;
@@ -182,25 +189,25 @@ static void ORT_API_CALL release(int *from, int *to) {
 }
 
 #define OPERATOR                                                                                                                \
-	.version = ORT_API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element,          \
-	.GetInputTypeCount = inputs, .GetOutputType = element, .GetOutputTypeCount = outputs, .KernelDestroy = destroy,         \
-	.GetInputCharacteristic = input_need, .GetOutputCharacteristic = output_need, .GetInputMemoryType = memory_type,        \
+	.version = ORT_API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element_type,          \
+	.GetInputTypeCount = input_count, .GetOutputType = element_type, .GetOutputTypeCount = output_count, .KernelDestroy = destroy,         \
+	.GetInputCharacteristic = input_characteristic, .GetOutputCharacteristic = output_characteristic, .GetInputMemoryType = memory_type,        \
 	.GetVariadicInputMinArity = one, .GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one,                  \
 	.GetVariadicOutputHomogeneity = one, .CreateKernelV2 = create, .GetStartVersion = one, .GetEndVersion = latest
 
-// Each operator with its name, its inputs, of which so many are needed, and its outputs.
+// The operators: name, numbers of inputs, of required inputs and of outputs.
 static const Kind kinds[] = {
 	{{OPERATOR, .KernelComputeV2 = compute_adam, .InferOutputShapeFn = infer_adam, .GetMayInplace = adam_in_place,
 		.ReleaseMayInplace = release}, "Adam", 7, 7, 3},
-	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "Conv", 3, 2, 1, .prepare = prepare_convolution},
-	{{OPERATOR, .KernelComputeV2 = compute_input_gradient}, "ConvTranspose", 2, 2, 1, .prepare = prepare_input_gradient},
+	{{OPERATOR, .KernelComputeV2 = compute_conv}, "Conv", 3, 2, 1, .prepare = prepare_conv},
+	{{OPERATOR, .KernelComputeV2 = compute_conv_transpose}, "ConvTranspose", 2, 2, 1, .prepare = prepare_conv_transpose},
 	{{OPERATOR, .KernelComputeV2 = compute_kernel_gradient}, "ConvKernelGradient", 2, 2, 1},
-	{{OPERATOR, .KernelComputeV2 = compute_convolution}, "ConvChannelsLast", 5, 2, 4, .last = 1, .optional = 1,
-		.prepare = prepare_convolution},
-	{{OPERATOR, .KernelComputeV2 = compute_input_gradient}, "ConvTransposeChannelsLast", 5, 2, 1, .last = 1,
-		.prepare = prepare_input_gradient},
-	{{OPERATOR, .KernelComputeV2 = compute_transpose}, "ChannelsLast", 1, 1, 1, .last = 1},
-	{{OPERATOR, .KernelComputeV2 = compute_transpose}, "ChannelsFirst", 1, 1, 1},
+	{{OPERATOR, .KernelComputeV2 = compute_conv}, "ConvChannelsLast", 5, 2, 4, .nhwc = 1, .optional_outputs = 1,
+		.prepare = prepare_conv},
+	{{OPERATOR, .KernelComputeV2 = compute_conv_transpose}, "ConvTransposeChannelsLast", 5, 2, 1, .nhwc = 1,
+		.prepare = prepare_conv_transpose},
+	{{OPERATOR, .KernelComputeV2 = compute_layout}, "ChannelsLast", 1, 1, 1, .nhwc = 1},
+	{{OPERATOR, .KernelComputeV2 = compute_layout}, "ChannelsFirst", 1, 1, 1},
 };
 
 // message returns the text of an error, NULL for none, and releases the error.

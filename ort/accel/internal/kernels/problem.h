@@ -1,36 +1,44 @@
-// What the operators of convolve.c have in common: sizes, and memory.
+// The sizes of a convolution, and memory for the time of a run.
 #ifndef NOETHER_KERNELS_PROBLEM_H
 #define NOETHER_KERNELS_PROBLEM_H
 
 #include "node.h"
-#include "tile.h"
 
-// A problem is a convolution with all its sizes: an image, samples x in x size, with weights, out x in x kernel, has so many places. Along a single
-// axis an image is one high.
+// A Problem is the sizes of a convolution: x is samples x in x input, the weights out x in x kernel, and the result samples x out x
+// output. With one spatial axis, heights are 1.
 typedef struct Problem {
 	const Window *window;
 	const OrtKernelContext *context;
-	OrtAllocator *memory;
-	const Tile *tile;
-	size_t samples, in, out, size[2], kernel[2], places[2];
-	int last; // channels are the last axis of images
+	OrtAllocator *allocator;
+	size_t samples, in, out, input[2], kernel[2], output[2];
 } Problem;
 
-// make_problem checks that an image and weights fit together.
+// make_problem checks that an input and weights fit together.
 OrtStatus *make_problem(const Kernel *k, const OrtKernelContext *context, const Tensor *x, const Tensor *w, Problem *p);
 
-// is_result reports whether a tensor is a gradient by the result of a convolution.
-int is_result(const Problem *p, const Tensor *dy);
+// check_output_gradient checks the shape of the gradient by a convolution's result.
+OrtStatus *check_output_gradient(const Problem *p, const Tensor *dy);
 
-// Memory for a while is one piece, of which parts are taken one after the other, each on cache lines of its own; it is first counted, with no start.
+// An Arena is one allocation that is divided in order, each piece aligned to a cache line. With start NULL it only counts.
 typedef struct Arena {
 	char *start;
 	size_t used;
 } Arena;
 
-void *arena_take(Arena *p, size_t count, size_t size);
+void *arena_alloc(Arena *a, size_t count, size_t size);
 
-// with_memory counts the memory that some work takes, gives it and does the work.
-OrtStatus *with_memory(const Problem *p, void (*layout)(void *, Arena *), OrtStatus *(*run)(const Problem *, void *), void *work);
+// with_arena calls layout to count what it takes from an arena, allocates this, calls layout again and then run.
+OrtStatus *with_arena(const Problem *p, void (*layout)(void *, Arena *), OrtStatus *(*run)(const Problem *, void *), void *work);
+
+// Scratch allocates memory within a part of some work. Threads share it.
+typedef struct Scratch {
+	OrtAllocator *allocator;
+	int failed;
+} Scratch;
+
+// scratch_alloc returns NULL and sets failed where there is no memory.
+void *scratch_alloc(Scratch *s, size_t bytes);
+void scratch_free(Scratch *s, void *p);
+OrtStatus *scratch_status(const Scratch *s);
 
 #endif

@@ -1,368 +1,271 @@
-#include "winograd.h"
+//go:build amd64
+
+#include "convolution.h"
 
 #include <string.h>
 
-#include "channelslast.h"
+// TILES tiles are transformed at a time and, for the gradient by the weights, GRADIENT_CHANNELS channels. PAD floats between the
+// elements of transformed tiles keep these from falling on the same cache lines.
+enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
+static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
 
-// SQUARES are transformed at once, of channels that are CHANNELS at a time in a gradient; LINE keeps what belongs to the 16 numbers of a square from falling on
-// the same lines of a cache.
-enum { SQUARES = 8 * COLUMNS, CHANNELS = 64, CHANNEL_COLUMNS = 11 * COLUMNS, LINE = 16, NUMBERS = 16, MOST_NUMBERS = 36 };
+// elements is the number of elements of a transformed tile.
+static size_t elements(const Convolution *c) { return (c->side + 2) * (c->side + 2); }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t over(size_t a, size_t b) { return (a + b - 1) / b; }
+static const WinogradKernels *transforms(const Convolution *c) { return c->side == 4 ? &c->mk->f4 : &c->mk->f2; }
 
-void field_part(void *field, size_t part) {
-	const Field *f = field;
-	const size_t sample = part / f->rows;
-	const ptrdiff_t y = (ptrdiff_t)(part % f->rows) - f->top, before = f->left > 0 ? f->left : 0, cut = before - f->left;
-	const ptrdiff_t width = f->width, columns = f->columns, inside = width - cut < columns - before ? width - cut : columns - before;
-	float *to = f->places + part * f->columns * f->wide;
-	if (y < 0 || y >= (ptrdiff_t)f->height || inside <= 0) {
-		memset(to, 0, f->columns * f->wide * sizeof *to);
-		return;
-	}
-	memset(to, 0, before * f->wide * sizeof *to);
-	memset(to + (before + inside) * f->wide, 0, (columns - before - inside) * f->wide * sizeof *to);
-	to += before * f->wide;
-	transpose(f->data + sample * f->channels * f->height * f->width + y * width + cut, f->height * f->width, to, f->wide, f->channels, inside);
-	if (f->wide > f->channels)
-		for (ptrdiff_t x = 0; x < inside; x++)
-			memset(to + x * f->wide + f->channels, 0, (f->wide - f->channels) * sizeof *to);
-}
+// element_stride is the distance of the panels of an element from those of the next.
+static size_t element_stride(const Convolution *c) { return panel_count(c) * c->input.channels * c->mk->mr + PAD; }
 
-// Squares of 2 x 2 or 4 x 4 places of a result, counted over samples, rows and columns.
-typedef struct Squares {
-	size_t down, right, all;
-} Squares;
+size_t winograd_panel_floats(const Convolution *c) { return elements(c) * element_stride(c); }
 
-static Squares squares_of(size_t side, size_t samples, size_t height, size_t width) {
-	const size_t down = over(height, side), right = over(width, side);
-	return (Squares){down, right, samples * down * right};
-}
-
-// A spot is a square as it is counted on.
-typedef struct Spot {
-	size_t sample, y, x;
-} Spot;
-
-static Spot spot_of(const Squares *s, size_t i) { return (Spot){i / (s->down * s->right), i / s->right % s->down, i % s->right}; }
-
-static void go_on(Spot *p, const Squares *s) {
-	if (++p->x < s->right)
-		return;
-	p->x = 0;
-	if (++p->y < s->down)
-		return;
-	p->y = 0;
-	p->sample++;
-}
-
-// corner_of is where a square begins in a field.
-static const float *corner_of(const Field *f, const Squares *s, size_t i) {
-	const size_t sample = i / (s->down * s->right), y = i / s->right % s->down, x = i % s->right;
-	return f->places + ((sample * f->rows + 2 * y) * f->columns + 2 * x) * f->wide;
-}
-
-size_t winograd_panels(const Winograd *g) { return over(g->out, g->tile->rows); }
-
-// From number to number of the panels.
-static size_t panels_apart(const Winograd *g) { return winograd_panels(g) * g->source.channels * g->tile->rows + LINE; }
-
-// Numbers that a square is transformed to.
-static size_t numbers(const Winograd *g) { return (g->side + 2) * (g->side + 2); }
-
-static const Squaring *squaring(const Winograd *g) { return g->side == 4 ? &g->tile->four : &g->tile->two; }
-
-size_t winograd_panel_floats(const Winograd *g) { return numbers(g) * panels_apart(g); }
-
-void winograd_pack(void *winograd, size_t panel) {
-	const Winograd *g = winograd;
-	const size_t rows = g->tile->rows, channels = g->source.channels, first = panel * rows, some = least(rows, g->out - first), apart = panels_apart(g);
-	const ptrdiff_t next = g->backward ? -(ptrdiff_t)rows : (ptrdiff_t)rows; // backward the taps are in the opposite order
-	float taps[9 * MOST_ROWS] = {0}, *to = g->panels + panel * channels * rows;
-	for (size_t c = 0; c < channels; c++, to += rows) {
-		if (g->backward)
-			transpose(g->w + (c * g->out + first) * 9, 9, taps, rows, some, 9);
-		else
-			transpose(g->w + (first * channels + c) * 9, channels * 9, taps, rows, some, 9);
-		squaring(g)->weights(taps + (g->backward ? 8 * rows : 0), 3 * next, next, to, (g->side + 2) * apart, apart, rows);
+void winograd_pack_panel(void *convolution, size_t panel) {
+	const Convolution *c = convolution;
+	const size_t mr = c->mk->mr, channels = c->input.channels, first = panel * mr, rows = min_size(mr, c->out - first), stride = element_stride(c);
+	const ptrdiff_t next = c->transposed ? -(ptrdiff_t)mr : (ptrdiff_t)mr; // a transposed convolution reverses the kernel
+	float kernel[9 * MAX_MR] = {0}, *dst = c->panels + panel * channels * mr;
+	for (size_t k = 0; k < channels; k++, dst += mr) {
+		transpose(c->w + (c->transposed ? k * c->out + first : first * channels + k) * 9, c->transposed ? 9 : channels * 9, kernel, mr, rows, 9);
+		transforms(c)->weights(kernel + (c->transposed ? 8 * mr : 0), 3 * next, next, dst, (c->side + 2) * stride, stride, mr);
 	}
 }
 
-// Where there are few squares, parts share out the panels too.
-static size_t shares(const Winograd *g, const Squares *s) {
-	const size_t chunks = over(s->all, SQUARES), most = over(winograd_panels(g), 4);
-	return chunks >= 16 ? 1 : least(16 / chunks, most);
+static size_t tile_chunks(const Convolution *c, const Grid *tiles) { return ceil_div(c->input.samples * tiles->rows * tiles->columns, TILES); }
+
+// panel_shares is into how many parts the panels of a chunk of tiles are divided, where there are few chunks.
+static size_t panel_shares(const Convolution *c, size_t chunks) { return chunks >= 16 ? 1 : min_size(16 / chunks, ceil_div(panel_count(c), 4)); }
+
+size_t winograd_parts(const Convolution *c) {
+	const Grid tiles = tiles_of(c->side, c->height, c->width);
+	return tile_chunks(c, &tiles) * panel_shares(c, tile_chunks(c, &tiles));
 }
 
-static Squares results_of(const Winograd *g) { return squares_of(g->side, g->source.samples, g->height, g->width); }
+// A Chunk is some tiles and panels, and their sums of products: element x panel x TILES x MR.
+typedef struct Chunk {
+	Grid tiles;
+	size_t first, count, panel, panels; // of tiles and panels
+	size_t width;                       // of a transformed pixel: the channels, rounded up
+	float *transformed, *sums;          // transformed: element x TILES x width
+	size_t transformed_stride, sums_stride;
+	float *border; // a pixel of zeros, and the pixels of one tile
+} Chunk;
 
-size_t winograd_parts(const Winograd *g) {
-	const Squares s = results_of(g);
-	return over(s.all, SQUARES) * shares(g, &s);
+// multiply computes the sums.
+static void multiply(const Convolution *c, const Chunk *k) {
+	const size_t mr = c->mk->mr, channels = c->input.channels, columns = ceil_div(k->count, NR) * NR;
+	for (size_t e = 0; e < elements(c); e++)
+		for (size_t q = 0; q < k->panels; q++)
+			c->mk->gemm(c->panels + e * element_stride(c) + (k->panel + q) * mr * channels, channels, k->transformed + e * k->transformed_stride,
+				k->width, columns, k->sums + e * k->sums_stride + q * TILES * mr);
 }
 
-// Some squares and panels, with the products of both: numbers x panel x SQUARES x rows.
-typedef struct Piece {
-	size_t first, count, panel, panels;
-	float *places, *sums; // transformed: numbers x SQUARES x wide
-	size_t places_apart, sums_apart;
-	float *around; // zeros for a place, and the places of a square
-} Piece;
+// write_tiles transforms the sums of one panel and writes them in NHWC.
+static void write_tiles(const Convolution *c, const Chunk *k, size_t q) {
+	const size_t mr = c->mk->mr, channel = (k->panel + q) * mr, n = min_size(mr, c->out - channel), side = c->side;
+	const size_t stride[2] = {c->width * c->out, c->out};
+	Position p = position_of(&k->tiles, k->first);
+	for (size_t i = 0; i < k->count; i++, advance(&p, &k->tiles)) {
+		const size_t shape[2] = {min_size(side, c->height - side * p.y), min_size(side, c->width - side * p.x)};
+		const size_t at = (p.sample * c->height + side * p.y) * stride[0] + side * p.x * stride[1] + channel;
+		transforms(c)->output(k->sums + (q * TILES + i) * mr, k->sums_stride, &c->epilogue, channel, at, shape, stride, n);
+	}
+}
 
-static void multiply(const Winograd *g, const Piece *p) {
-	const size_t rows = g->tile->rows, channels = g->source.channels;
-	float start[MOST_ROWS] = {0};
-	for (size_t f = 0; f < NUMBERS; f++)
-		for (size_t q = 0; q < p->panels; q++) {
-			const size_t first = (p->panel + q) * rows;
-			const float *a = g->panels + f * panels_apart(g) + first * channels;
-			float *sums = p->sums + f * p->sums_apart + q * SQUARES * rows;
-			memset(start, 0, sizeof start);
-			if (g->bias != NULL && f == 5) // the number that every place of a result takes once
-				memcpy(start, g->bias + first, least(rows, g->out - first) * sizeof *start);
-			for (size_t j = 0; j < p->count; j += COLUMNS) {
-				const float *x[COLUMNS];
-				for (size_t i = 0; i < COLUMNS; i++)
-					x[i] = p->places + f * p->places_apart + least(j + i, p->count - 1) * g->source.wide;
-				g->tile->multiply(a, channels, x, g->at, start, sums + j * rows);
-			}
+// RUN_PIXELS consecutive pixels of a row are written together in NCHW.
+enum { RUN_PIXELS = 32 };
+
+// write_runs transforms the sums of one panel and writes them by runs of pixels, in NCHW too.
+static void write_runs(const Convolution *c, const Chunk *k, size_t q) {
+	const size_t mr = c->mk->mr, channel = (k->panel + q) * mr, n = min_size(mr, c->out - channel), side = c->side;
+	float row[4][RUN_PIXELS * MAX_MR];
+	const size_t stride[2] = {sizeof row[0] / sizeof row[0][0], mr};
+	const Epilogue convolved = {.bias = c->epilogue.bias, .y = row[0]};
+	Position p = position_of(&k->tiles, k->first);
+	for (size_t i = 0, tiles; i < k->count; i += tiles) {
+		const Position from = p;
+		const size_t height = min_size(side, c->height - side * p.y), width = c->width - side * p.x;
+		tiles = min_size(min_size(RUN_PIXELS / side, k->tiles.columns - p.x), k->count - i);
+		for (size_t j = 0; j < tiles; j++, advance(&p, &k->tiles)) {
+			const size_t shape[2] = {height, min_size(side, width - side * j)};
+			transforms(c)->output(k->sums + (q * TILES + i + j) * mr, k->sums_stride, &convolved, channel, side * j * mr, shape, stride, n);
 		}
-}
-
-// multiply_last is multiply where the channels are last, without the bias.
-static void multiply_last(const Winograd *g, const Piece *p) {
-	const size_t rows = g->tile->rows, channels = g->source.channels, all = numbers(g), columns = over(p->count, COLUMNS) * COLUMNS;
-	for (size_t f = 0; f < all; f++)
-		for (size_t q = 0; q < p->panels; q++)
-			g->tile->product(g->panels + f * panels_apart(g) + (p->panel + q) * rows * channels, channels, p->places + f * p->places_apart, g->source.wide, columns,
-				p->sums + f * p->sums_apart + q * SQUARES * rows);
-}
-
-// put writes the results of one panel, squares of a row of them together.
-static void put(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
-	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), plane = g->height * g->width;
-	float row[2][2 * SQUARES * MOST_ROWS];
-	for (size_t i = 0, run; i < p->count; i += run) {
-		const size_t at = p->first + i, sample = at / (s->down * s->right), y = 2 * (at / s->right % s->down), x = at % s->right;
-		run = least(s->right - x, p->count - i);
-		for (size_t k = 0; k < run; k++)
-			g->tile->result(p->sums + (q * SQUARES + i + k) * rows, 4 * p->sums_apart, p->sums_apart, row[0] + 2 * k * rows, 2 * SQUARES * MOST_ROWS, rows, rows);
-		for (size_t k = 0; k < 2 && y + k < g->height; k++)
-			transpose(row[k], rows, g->ending.y + (sample * g->out + first) * plane + (y + k) * g->width + 2 * x, plane, least(2 * run, g->width - 2 * x), some);
-	}
-}
-
-// put_last is put where the channels are last.
-static void put_last(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
-	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), side = g->side;
-	const size_t apart[2] = {g->width * g->out, g->out};
-	const Squaring *by = squaring(g);
-	Spot at = spot_of(s, p->first);
-	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
-		const size_t places[2] = {least(side, g->height - side * at.y), least(side, g->width - side * at.x)};
-		const size_t to = (at.sample * g->height + side * at.y) * apart[0] + side * at.x * apart[1] + first;
-		by->result(p->sums + (q * SQUARES + i) * rows, p->sums_apart, &g->ending, first, to, places, apart, some);
-	}
-}
-
-// So many squares of a row are put together.
-enum { RUN = 8 };
-
-// put_apart is put_last where the channels are wanted first too: by rows of places, which have to be of one length in memory.
-static void put_apart(const Winograd *g, const Piece *p, size_t q, const Squares *s) {
-	const size_t rows = g->tile->rows, first = (p->panel + q) * rows, some = least(rows, g->out - first), side = g->side;
-	float row[4][4 * RUN * MOST_ROWS];
-	const size_t apart[2] = {sizeof row[0] / sizeof row[0][0], rows};
-	const Ending raw = {.bias = g->ending.bias, .y = row[0]};
-	Spot at = spot_of(s, p->first);
-	for (size_t i = 0, run; i < p->count; i += run) {
-		const size_t y = side * at.y, x = side * at.x, down = least(side, g->height - y);
-		run = least(least(RUN, s->right - at.x), p->count - i);
-		for (size_t k = 0; k < run; k++, go_on(&at, s)) {
-			const size_t places[2] = {down, least(side, g->width - x - side * k)};
-			squaring(g)->result(p->sums + (q * SQUARES + i + k) * rows, p->sums_apart, &raw, first, side * k * rows, places, apart, some);
-		}
-		for (size_t k = 0; k < down; k++) {
-			const Places of = {(p->first + i) / (s->down * s->right), (y + k) * g->width + x, least(side * run, g->width - x), first, some};
-			end_places(g->tile, &g->ending, &of, row[k]);
+		for (size_t y = 0; y < height; y++) {
+			const Run run = {from.sample, (side * from.y + y) * c->width + side * from.x, min_size(side * tiles, width)};
+			finish_run(c->mk, &c->epilogue, &run, channel, n, row[y]);
 		}
 	}
 }
 
-static void read_squares(const Winograd *g, const Piece *p, const Squares *s) {
-	const size_t wide = g->source.wide;
-	for (size_t i = 0; i < p->count; i++)
-		g->tile->patch(corner_of(&g->source, s, p->first + i), g->source.columns * wide, wide, p->places + i * wide, 4 * p->places_apart, p->places_apart, wide);
-}
-
-// surround lists size x size places of an image with its channels last, from place (y, x) of a sample on, and zeros for what is outside.
-static void surround(const Field *f, size_t sample, ptrdiff_t y, ptrdiff_t x, ptrdiff_t size, const float *zeros, const float **from) {
-	const float *image = f->data + sample * f->height * f->width * f->channels;
+// list_tile lists the pixels of an input tile whose first one is (y, x), with zeros for those outside the image.
+static void list_tile(const Input *in, const float *image, ptrdiff_t y, ptrdiff_t x, ptrdiff_t size, const float *zeros, const float **pixels) {
 	for (ptrdiff_t i = y; i < y + size; i++)
 		for (ptrdiff_t j = x; j < x + size; j++) {
-			const int inside = i >= 0 && j >= 0 && i < (ptrdiff_t)f->height && j < (ptrdiff_t)f->width;
-			*from++ = inside ? image + (i * f->width + j) * f->channels : zeros;
+			const int inside = i >= 0 && j >= 0 && i < (ptrdiff_t)in->height && j < (ptrdiff_t)in->width;
+			*pixels++ = inside ? image + (i * in->width + j) * in->pitch : zeros;
 		}
 }
 
-// read_last is read_squares where the channels are last: straight from the image, as far as squares lie inside of it.
-static void read_last(const Winograd *g, const Piece *p, const Squares *s) {
-	const Field *f = &g->source;
-	const Squaring *by = squaring(g);
-	const ptrdiff_t side = g->side, size = side + 2;
-	const float *from[MOST_NUMBERS];
-	Spot at = spot_of(s, p->first);
-	memset(p->around, 0, f->wide * sizeof *p->around);
-	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
-		const ptrdiff_t y = side * (ptrdiff_t)at.y - f->top, x = side * (ptrdiff_t)at.x - f->left;
-		float *to = p->places + i * f->wide;
-		if (f->wide == f->channels && y >= 0 && x >= 0 && y + size <= (ptrdiff_t)f->height && x + size <= (ptrdiff_t)f->width) {
-			const float *corner = f->data + ((at.sample * f->height + y) * f->width + x) * f->channels;
-			by->patch(NULL, corner, f->width * f->channels, f->wide, to, p->places_apart, f->wide);
+// read_tiles transforms input tiles. Tiles inside the image are read in place.
+static void read_tiles(const Convolution *c, const Chunk *k) {
+	const Input *in = &c->input;
+	const ptrdiff_t side = c->side, size = side + 2;
+	const float *pixels[MAX_ELEMENTS];
+	Position p = position_of(&k->tiles, k->first);
+	memset(k->border, 0, k->width * sizeof *k->border);
+	for (size_t i = 0; i < k->count; i++, advance(&p, &k->tiles)) {
+		const ptrdiff_t y = side * (ptrdiff_t)p.y - in->top, x = side * (ptrdiff_t)p.x - in->left;
+		const float *image = in->data + p.sample * in->height * in->width * in->pitch;
+		float *dst = k->transformed + i * k->width;
+		if (in->pitch == k->width && y >= 0 && x >= 0 && y + size <= (ptrdiff_t)in->height && x + size <= (ptrdiff_t)in->width) {
+			transforms(c)->input(NULL, image + (y * in->width + x) * in->pitch, in->width * in->pitch, in->pitch, dst, k->transformed_stride, k->width);
 			continue;
 		}
-		surround(f, at.sample, y, x, size, p->around, from);
-		for (ptrdiff_t k = 0; f->wide != f->channels && k < size * size; k++) { // vectors would reach beyond
-			float *copy = p->around + (k + 1) * f->wide;
-			memcpy(copy, from[k], f->channels * sizeof *copy);
-			memset(copy + f->channels, 0, (f->wide - f->channels) * sizeof *copy);
-			from[k] = copy;
+		list_tile(in, image, y, x, size, k->border, pixels);
+		for (ptrdiff_t j = 0; in->pitch != k->width && j < size * size; j++) { // vectors would read beyond the channels
+			float *copy = k->border + (j + 1) * k->width;
+			memcpy(copy, pixels[j], in->channels * sizeof *copy);
+			memset(copy + in->channels, 0, (k->width - in->channels) * sizeof *copy);
+			pixels[j] = copy;
 		}
-		by->patch(from, NULL, 0, 0, to, p->places_apart, f->wide);
+		transforms(c)->input(pixels, NULL, 0, 0, dst, k->transformed_stride, k->width);
 	}
 }
 
-// expect has what follows the sums on its way into the cache.
-static void expect(const Winograd *g, const Piece *p, const Squares *s) {
-	const size_t side = g->side, row = g->width * g->out;
-	Spot at = spot_of(s, p->first);
-	for (size_t i = 0; i < p->count; i++, go_on(&at, s)) {
-		const size_t down = least(side, g->height - side * at.y), some = least(side, g->width - side * at.x) * g->out;
-		const size_t from = (at.sample * g->height + side * at.y) * row + side * at.x * g->out;
-		for (size_t k = 0; k < down; k++)
-			for (size_t j = 0; j < some; j += 16) {
-				if (g->ending.more != NULL)
-					__builtin_prefetch(g->ending.more + from + k * row + j);
-				if (g->ending.mask != NULL)
-					__builtin_prefetch(g->ending.mask + from + k * row + j);
+// prefetch fetches what the epilogue reads, while the sums are computed.
+static void prefetch(const Convolution *c, const Chunk *k) {
+	const size_t side = c->side, row = c->width * c->out;
+	Position p = position_of(&k->tiles, k->first);
+	for (size_t i = 0; i < k->count; i++, advance(&p, &k->tiles)) {
+		const size_t height = min_size(side, c->height - side * p.y), floats = min_size(side, c->width - side * p.x) * c->out;
+		const size_t from = (p.sample * c->height + side * p.y) * row + side * p.x * c->out;
+		for (size_t y = 0; y < height; y++)
+			for (size_t j = 0; j < floats; j += 16) {
+				if (c->epilogue.addend != NULL)
+					__builtin_prefetch(c->epilogue.addend + from + y * row + j);
+				if (c->epilogue.mask != NULL)
+					__builtin_prefetch(c->epilogue.mask + from + y * row + j);
 			}
 	}
 }
 
-void winograd_part(void *winograd, size_t part) {
-	const Winograd *g = winograd;
-	const Squares s = results_of(g);
-	const size_t parts = shares(g, &s), rows = g->tile->rows, each = over(winograd_panels(g), parts), wide = g->source.wide;
-	Piece p = {.first = part / parts * SQUARES, .panel = part % parts * each, .places_apart = SQUARES * wide + LINE, .sums_apart = each * SQUARES * rows + LINE};
-	if (p.panel >= winograd_panels(g))
+void winograd_part(void *convolution, size_t part) {
+	const Convolution *c = convolution;
+	Chunk k = {.tiles = tiles_of(c->side, c->height, c->width), .width = ceil_div(c->input.channels, c->mk->mr / 2) * (c->mk->mr / 2)};
+	const size_t shares = panel_shares(c, tile_chunks(c, &k.tiles)), each = ceil_div(panel_count(c), shares);
+	k.first = part / shares * TILES;
+	k.panel = part % shares * each;
+	if (k.panel >= panel_count(c))
 		return;
-	p.count = least(SQUARES, s.all - p.first);
-	p.panels = least(each, winograd_panels(g) - p.panel);
-	p.places = g->memory->take(g->memory, (numbers(g) * (p.places_apart + p.sums_apart) + (1 + numbers(g)) * wide) * sizeof *p.places);
-	if (p.places == NULL)
+	k.count = min_size(TILES, c->input.samples * k.tiles.rows * k.tiles.columns - k.first);
+	k.panels = min_size(each, panel_count(c) - k.panel);
+	k.transformed_stride = TILES * k.width + PAD;
+	k.sums_stride = each * TILES * c->mk->mr + PAD;
+	k.transformed = scratch_alloc(c->scratch, (elements(c) * (k.transformed_stride + k.sums_stride) + (1 + elements(c)) * k.width) * sizeof(float));
+	if (k.transformed == NULL)
 		return;
-	p.sums = p.places + numbers(g) * p.places_apart;
-	p.around = p.sums + numbers(g) * p.sums_apart;
-	if (g->ending.more != NULL || g->ending.mask != NULL)
-		expect(g, &p, &s);
-	(g->source.last ? read_last : read_squares)(g, &p, &s);
-	(g->source.last ? multiply_last : multiply)(g, &p);
-	for (size_t q = 0; q < p.panels; q++)
-		(!g->source.last ? put : ends_apart(&g->ending) ? put_apart : put_last)(g, &p, q, &s);
-	g->memory->give(g->memory, p.places);
+	k.sums = k.transformed + elements(c) * k.transformed_stride;
+	k.border = k.sums + elements(c) * k.sums_stride;
+	if (c->epilogue.addend != NULL || c->epilogue.mask != NULL)
+		prefetch(c, &k);
+	read_tiles(c, &k);
+	multiply(c, &k);
+	for (size_t q = 0; q < k.panels; q++)
+		(writes_nchw(&c->epilogue) ? write_runs : write_tiles)(c, &k, q);
+	scratch_free(c->scratch, k.transformed);
 }
 
-// A gradient by the weights is summed in blocks of BLOCK x CHANNELS channels, over some shares of the squares: share x block x 16 x panel x CHANNEL_COLUMNS x rows.
+// The gradient by the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS channels, over shares of the tiles: share x block x
+// element x panel x GRADIENT_COLUMNS x MR.
 enum { BLOCK = 64 };
 
 typedef struct Blocks {
-	Squares squares;
-	size_t across, all, shares, each; // blocks; squares of a share
-	size_t panels, apart, size;       // of a block
+	Grid tiles;
+	size_t across, count, shares, tiles_each; // blocks along the input's channels and in all; shares, and tiles of a share
+	size_t tile_count;
+	size_t panels, stride, size; // of a block
 } Blocks;
 
-static Blocks blocks_of(const WinogradKernel *g) {
-	Blocks b = {.squares = squares_of(2, g->dy.samples, g->dy.height, g->dy.width), .across = over(g->source.channels, CHANNELS), .panels = BLOCK / g->tile->rows};
-	b.all = b.across * over(g->dy.channels, BLOCK);
-	const size_t chunks = over(b.squares.all, SQUARES);
-	b.shares = least(chunks, b.all >= 16 ? 1 : 16 / b.all);
-	b.each = over(chunks, b.shares) * SQUARES;
-	b.apart = b.panels * CHANNEL_COLUMNS * g->tile->rows + LINE;
-	b.size = NUMBERS * b.apart;
+static Blocks blocks_of(const WeightGradient *g) {
+	Blocks b = {.tiles = tiles_of(2, g->dy.height, g->dy.width), .across = ceil_div(g->input.channels, GRADIENT_CHANNELS), .panels = BLOCK / g->mk->mr};
+	b.tile_count = g->dy.samples * b.tiles.rows * b.tiles.columns;
+	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
+	const size_t chunks = ceil_div(b.tile_count, TILES);
+	b.shares = min_size(chunks, b.count >= 16 ? 1 : 16 / b.count);
+	b.tiles_each = ceil_div(chunks, b.shares) * TILES;
+	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
+	b.size = ELEMENTS2 * b.stride;
 	return b;
 }
 
-size_t winograd_kernel_floats(const WinogradKernel *g) {
+size_t winograd_gradient_parts(const WeightGradient *g) {
 	const Blocks b = blocks_of(g);
-	return b.shares * b.all * b.size;
+	return b.shares * b.count;
 }
 
-size_t winograd_kernel_parts(const WinogradKernel *g) {
-	const Blocks b = blocks_of(g);
-	return b.shares * b.all;
+size_t winograd_gradient_floats(const WeightGradient *g) { return winograd_gradient_parts(g) * blocks_of(g).size; }
+
+// corner_of is the first pixel of tile i of a padded input.
+static const float *corner_of(const Input *in, const Grid *tiles, size_t i) {
+	const Position p = position_of(tiles, i);
+	return in->padded + ((p.sample * in->rows + 2 * p.y) * in->columns + 2 * p.x) * in->pitch;
 }
 
-void winograd_kernel_part(void *winograd, size_t part) {
-	const WinogradKernel *g = winograd;
+void winograd_gradient_part(void *gradient, size_t part) {
+	const WeightGradient *g = gradient;
 	const Blocks b = blocks_of(g);
-	const size_t rows = g->tile->rows, block = part % b.all, from = part / b.all * b.each, to = least(from + b.each, b.squares.all);
-	const size_t channel = block % b.across * CHANNELS, some = least(CHANNELS, g->source.wide - channel), columns = least(CHANNELS, g->source.channels - channel);
-	const size_t first = block / b.across * BLOCK, panels = least(b.panels, over(g->dy.channels - first, rows));
-	const size_t places_apart = SQUARES * CHANNELS + LINE, dy_apart = SQUARES * rows + LINE;
-	float *sums = g->sums + part * b.size, *places = g->memory->take(g->memory, NUMBERS * (places_apart + dy_apart) * sizeof *places);
-	if (places == NULL)
+	const size_t mr = g->mk->mr, block = part % b.count, from = part / b.count * b.tiles_each, to = min_size(from + b.tiles_each, b.tile_count);
+	const size_t channel = block % b.across * GRADIENT_CHANNELS, columns = min_size(GRADIENT_CHANNELS, g->input.channels - channel);
+	const size_t first = block / b.across * BLOCK, panels = min_size(b.panels, ceil_div(g->dy.channels - first, mr));
+	const size_t x_stride = TILES * GRADIENT_CHANNELS + PAD, dy_stride = TILES * mr + PAD;
+	float *sums = g->sums + part * b.size, *x = scratch_alloc(g->scratch, ELEMENTS2 * (x_stride + dy_stride) * sizeof *x);
+	if (x == NULL)
 		return;
-	float *dy = places + NUMBERS * places_apart;
-	ptrdiff_t at[SQUARES];
-	for (size_t i = 0; i < SQUARES; i++)
-		at[i] = i * CHANNELS;
-	const float zeros[MOST_ROWS] = {0};
-	for (size_t start = from; start < to; start += SQUARES) {
-		const size_t count = least(SQUARES, to - start);
+	float *dy = x + ELEMENTS2 * x_stride;
+	ptrdiff_t displacement[TILES];
+	for (size_t i = 0; i < TILES; i++)
+		displacement[i] = i * GRADIENT_CHANNELS;
+	const float zeros[MAX_MR] = {0};
+	for (size_t start = from; start < to; start += TILES) {
+		const size_t count = min_size(TILES, to - start);
 		for (size_t i = 0; i < count; i++)
-			g->tile->patch(corner_of(&g->source, &b.squares, start + i) + channel, g->source.columns * g->source.wide, g->source.wide,
-				places + i * CHANNELS, 4 * places_apart, places_apart, some);
+			g->mk->f2.input(NULL, corner_of(&g->input, &b.tiles, start + i) + channel, g->input.columns * g->input.pitch, g->input.pitch,
+				x + i * GRADIENT_CHANNELS, x_stride, min_size(GRADIENT_CHANNELS, g->input.pitch - channel));
 		for (size_t q = 0; q < panels; q++) {
 			for (size_t i = 0; i < count; i++)
-				g->tile->spread(corner_of(&g->dy, &b.squares, start + i) + first + q * rows, g->dy.columns * g->dy.wide, g->dy.wide,
-					dy + i * rows, 4 * dy_apart, dy_apart, rows);
-			for (size_t f = 0; f < NUMBERS; f++)
-				for (size_t j = 0; j < columns; j += COLUMNS) {
-					const float *x[COLUMNS];
-					for (size_t i = 0; i < COLUMNS; i++)
-						x[i] = places + f * places_apart + least(j + i, columns - 1);
-					g->tile->multiply(dy + f * dy_apart, count, x, at, start == from ? zeros : NULL, sums + f * b.apart + (q * CHANNEL_COLUMNS + j) * rows);
+				g->mk->output_gradient(corner_of(&g->dy, &b.tiles, start + i) + first + q * mr, g->dy.columns * g->dy.pitch, g->dy.pitch,
+					dy + i * mr, 4 * dy_stride, dy_stride, mr);
+			for (size_t e = 0; e < ELEMENTS2; e++)
+				for (size_t j = 0; j < columns; j += NR) {
+					const float *column[NR];
+					for (size_t i = 0; i < NR; i++)
+						column[i] = x + e * x_stride + min_size(j + i, columns - 1);
+					g->mk->gemm_indirect(dy + e * dy_stride, count, column, displacement, start == from ? zeros : NULL,
+						sums + e * b.stride + (q * GRADIENT_COLUMNS + j) * mr);
 				}
 		}
 	}
-	g->memory->give(g->memory, places);
+	scratch_free(g->scratch, x);
 }
 
-size_t winograd_kernel_ends(const WinogradKernel *g) {
+size_t winograd_gradient_end_parts(const WeightGradient *g) {
 	const Blocks b = blocks_of(g);
-	return b.all * b.panels;
+	return b.count * b.panels;
 }
 
-void winograd_kernel_end(void *winograd, size_t part) {
-	const WinogradKernel *g = winograd;
+void winograd_gradient_end_part(void *gradient, size_t part) {
+	const WeightGradient *g = gradient;
 	const Blocks b = blocks_of(g);
-	const size_t rows = g->tile->rows, block = part / b.panels, q = part % b.panels, channels = g->source.channels;
-	const size_t channel = block % b.across * CHANNELS, columns = least(CHANNELS, channels - channel), first = block / b.across * BLOCK + q * rows;
+	const size_t mr = g->mk->mr, block = part / b.panels, q = part % b.panels, channels = g->input.channels;
+	const size_t channel = block % b.across * GRADIENT_CHANNELS, columns = min_size(GRADIENT_CHANNELS, channels - channel);
+	const size_t first = block / b.across * BLOCK + q * mr;
 	if (first >= g->dy.channels)
 		return;
-	float *sums = g->sums + block * b.size + q * CHANNEL_COLUMNS * rows, taps[CHANNELS * 9 * MOST_ROWS];
+	float *sums = g->sums + block * b.size + q * GRADIENT_COLUMNS * mr, kernels[GRADIENT_CHANNELS * 9 * MAX_MR];
 	for (size_t s = 1; s < b.shares; s++)
-		for (size_t f = 0; f < NUMBERS; f++) {
-			const float *more = sums + s * b.all * b.size + f * b.apart;
-			for (size_t i = 0; i < columns * rows; i++)
-				sums[f * b.apart + i] += more[i];
-		}
+		for (size_t e = 0; e < ELEMENTS2; e++)
+			g->mk->add(sums + e * b.stride, sums + s * b.count * b.size + e * b.stride, columns * mr);
 	for (size_t c = 0; c < columns; c++)
-		g->tile->taps(sums + c * rows, 4 * b.apart, b.apart, taps + c * 9 * rows, 3 * rows, rows, rows);
-	transpose(taps, rows, g->dw + (first * channels + channel) * 9, channels * 9, columns * 9, least(rows, g->dy.channels - first));
+		g->mk->weight_gradient(sums + c * mr, 4 * b.stride, b.stride, kernels + c * 9 * mr, 3 * mr, mr, mr);
+	transpose(kernels, mr, g->dw + (first * channels + channel) * 9, channels * 9, columns * 9, min_size(mr, g->dy.channels - first));
 }

@@ -1,0 +1,29 @@
+//go:build amd64
+
+#include "convolution.h"
+
+int writes_nchw(const Epilogue *e) { return e->nchw[CONVOLVED] != NULL || e->nchw[ADDED] != NULL || e->nchw[FINAL] != NULL; }
+
+// write_nchw transposes pixels x channels, pixels being stride apart, to the NCHW result of a stage.
+static void write_nchw(const float *src, size_t stride, const Epilogue *e, const Run *run, size_t channel, size_t n, int stage) {
+	if (e->nchw[stage] != NULL)
+		transpose(src, stride, e->nchw[stage] + (run->sample * e->channels + channel) * e->pixels + run->pixel, e->pixels, run->count, n);
+}
+
+void finish_run(const MicroKernels *mk, const Epilogue *e, const Run *run, size_t channel, size_t n, float *sums) {
+	const size_t at = (run->sample * e->pixels + run->pixel) * e->channels + channel;
+	Epilogue rest = *e;
+	write_nchw(sums, mk->mr, e, run, channel, n, CONVOLVED);
+	if (e->addend != NULL) {
+		for (size_t j = 0; j < run->count; j++)
+			mk->add(sums + j * mk->mr, e->addend + at + j * e->channels, n);
+		rest.addend = NULL;
+	}
+	write_nchw(sums, mk->mr, e, run, channel, n, ADDED);
+	if (e->y == NULL)
+		rest.y = sums;
+	if (e->y != NULL || e->relu || e->mask != NULL)
+		for (size_t j = 0; j < run->count; j++)
+			mk->finish(sums + j * mk->mr, &rest, e->y == NULL ? j * mk->mr : at + j * e->channels, n);
+	write_nchw(e->y == NULL ? sums : e->y + at, e->y == NULL ? mk->mr : e->channels, e, run, channel, n, FINAL);
+}
