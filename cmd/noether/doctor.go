@@ -93,7 +93,7 @@ func examineAcceleration(engine *engineFlags) finding {
 	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
 	switch {
 	case !accel.Included:
-		state = "not in this program (built with the tag noaccel)"
+		state = "not in this program (built with the tag noaccel, or not for amd64)"
 	case accel.Width() == 0:
 		state = "off: this processor lacks AVX2"
 	case !engine.accelerate:
