@@ -224,7 +224,7 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		o.Part = Part{Index: i, Of: 2}
-		o.Every = time.Nanosecond
+		o.Every, o.SaveShare = time.Nanosecond, 1e9
 		failures(t, parseIn(t, dir, twoModels), out, o)
 	}
 	o.Part = Part{}
@@ -233,7 +233,7 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	if !errors.As(err, &f) || len(f.Failed) != 6 || f.Done != 6 || len(r.Rows) == 0 {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{"lacks the shards", "shard 1/2 failed", "NaN"} {
+	for _, want := range []string{"lacks every shard", "shard 1/2 failed", "NaN"} {
 		if !strings.Contains(f.Failed[0].Error, want) {
 			t.Errorf("%q does not say %q", f.Failed[0].Error, want)
 		}

@@ -25,7 +25,7 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
 		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
 		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every = time.Nanosecond },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every, o.SaveShare = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +208,7 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
-	o.Every = time.Nanosecond
+	o.Every, o.SaveShare = time.Nanosecond, 1e9
 	// The second run begins in the middle of the first, adopts what it has saved, and both go on.
 	second := make(chan error, 1)
 	started := false

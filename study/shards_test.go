@@ -65,7 +65,7 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 			out := filepath.Join(dir, "shared")
-			o.Every = time.Nanosecond
+			o.Every, o.SaveShare = time.Nanosecond, 1e9
 			var group errgroup.Group
 			for _, part := range []Part{{Index: 1, Of: 2}, {Index: 2, Of: 2}, {Index: 1, Of: 2}, {Index: 2, Of: 2}} {
 				group.Go(func() error {
@@ -108,7 +108,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	o := options(t)
 	text := studyText + "batch: 14\n"
 	out := filepath.Join(dir, "shared")
-	o.Part, o.Every = Part{Index: 1, Of: 2}, time.Nanosecond
+	o.Part, o.Every, o.SaveShare = Part{Index: 1, Of: 2}, time.Nanosecond, 1e9
 	slow := o
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())

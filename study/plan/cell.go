@@ -83,6 +83,9 @@ type Cell struct {
 	Failed bool // it failed in this run
 }
 
+// HasUnsaved reports whether the run folder lacks something that the cell's tasks have gathered.
+func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }
+
 // A View is one way of transforming the input: a transformation with one value of its parameter, in
 // one trial. The zero View is the clean input.
 type View struct {

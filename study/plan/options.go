@@ -22,7 +22,8 @@ type Options struct {
 	Part            Part                // the share of the samples to run; zero: all
 	Only            []string            // models whose cells to run; nil: all. A pair belongs to its first model. Such a run writes study.yaml, cells and states; Merge writes the rest
 	Complete        bool                // with a Part: finish the cells whose other parts are already in the folder
-	Every           time.Duration       // between saves of unfinished work; 0: a minute
+	Every           time.Duration       // least time between saves of unfinished work; 0: a minute
+	SaveShare       float64             // largest share of the time that saving may take; 0: a twentieth
 	Progress        func(Progress)      // called after each batch; may be nil
 	FailFast        bool                // stop at the first failure
 	Representations *features.Store     // cache of activations, kept between runs; nil: the user's

@@ -20,9 +20,15 @@ type Task struct {
 	Borrowed int64 // further bytes that it uses while it is fed
 	FullCost int64 // bytes that the accumulator may hold without a store
 
-	Seen   int         // number of places, from 0, that have been fed
-	Saved  int         // value of Seen in the state saved in the run folder; 0 if there is none
-	Scored *TaskScores // set when the task is finished
+	Seen        int         // number of places, from 0, that have been fed
+	Saved       int         // value of Seen in the state saved in the run folder; 0 if there is none
+	Scored      *TaskScores // set when the task is finished
+	SavedScores bool        // the state saved in the run folder holds Scored
+}
+
+// hasUnsaved reports whether the run folder lacks something that the task has gathered.
+func (t *Task) hasUnsaved() bool {
+	return t.Scored == nil && t.Seen != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
 // A target is what a task measures. The differences between measures and comparisons are in its

@@ -2,8 +2,6 @@ package run
 
 import (
 	"context"
-	"time"
-
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/noether-ml/noether/study/internal/guard"
@@ -15,7 +13,7 @@ import (
 
 // Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
 // and run.json. If it is interrupted (a cancelled context, a full disk, a kill), finished work
-// stays, at most a minute of work is lost, and the next Run continues from there. With a part of
+// stays, what was done since the last save is lost, and the next Run continues from there. With a part of
 // the samples it writes states for Merge, and no scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
@@ -41,7 +39,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.Every, o.SaveShare)}
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
@@ -128,9 +126,6 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 		return nil, err
 	}
 	r.shareCores(p)
-	if r.saved.IsZero() {
-		r.saved = time.Now()
-	}
 	r.progress.Model, r.progress.Data = p.Title(), p.Data().Entry.Name
 	err = f.run(ctx, func(forwards int) error {
 		r.progress.Done += int64(forwards)

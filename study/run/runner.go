@@ -1,8 +1,6 @@
 package run
 
 import (
-	"time"
-
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/rundir"
 )
@@ -13,7 +11,7 @@ type runner struct {
 	progress plan.Progress
 	accs     map[*plan.Task]plan.Accumulator // of the current pass
 	store    *rundir.Store                   // of the current pass
-	saved    time.Time                       // when states were last saved
+	timer    *saveTimer
 }
 
 // giveUp fails a cell and frees its accumulators.

@@ -10,11 +10,18 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
+// longSave is the time of a last save from which the user is told to wait.
+const longSave = 2 * time.Second
+
 // saveAfter saves a pass that ended early with err, unless err is a failure to save. If saving
 // fails now, it returns that error instead of err.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
+	}
+	if wait := r.timer.cost(r.unsavedBytes(p)); wait >= longSave {
+		r.Options.Warnf("saving unfinished work, which takes about %s; if the program is killed meanwhile, what was done since %s is lost",
+			wait.Round(time.Second), r.timer.last.Format(time.TimeOnly))
 	}
 	if saving := r.save(p); saving != nil {
 		return saving
@@ -38,23 +45,31 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 	return nil
 }
 
+// saveIfDue saves the pass if the timer says so.
 func (r *runner) saveIfDue(p *plan.Pass) error {
-	every := r.Options.Every
-	if every == 0 {
-		every = time.Minute
-	}
-	if time.Since(r.saved) < every {
+	if !r.timer.due(r.unsavedBytes(p)) {
 		return nil
 	}
 	return r.save(p)
 }
 
-// save writes the state of every unfinished cell of the pass.
+// unsavedBytes returns an upper bound on the bytes that save would write for a pass.
+func (r *runner) unsavedBytes(p *plan.Pass) (sum int64) {
+	for _, t := range p.AllTasks() {
+		if !t.Cell.Done && !t.Cell.Failed && t.Scored == nil && t.Cell.HasUnsaved() {
+			sum += t.FullCost
+		}
+	}
+	return sum
+}
+
+// save writes the state of every unfinished cell of the pass that has changed since it was saved.
 func (r *runner) save(p *plan.Pass) error {
 	defer r.Stats.During(telemetry.Saving)()
+	start, bytes := r.timer.now(), r.unsavedBytes(p)
 	saved := map[*plan.Cell]bool{}
 	for _, t := range p.AllTasks() {
-		if saved[t.Cell] || t.Cell.Done || t.Cell.Failed {
+		if saved[t.Cell] || t.Cell.Done || t.Cell.Failed || !t.Cell.HasUnsaved() {
 			continue
 		}
 		saved[t.Cell] = true
@@ -62,9 +77,9 @@ func (r *runner) save(p *plan.Pass) error {
 			return rundir.SaveError(err)
 		}
 	}
-	r.saved = time.Now()
 	if err := r.WriteProgress(); err != nil {
 		return rundir.SaveError(err)
 	}
+	r.timer.saved(start, bytes)
 	return nil
 }

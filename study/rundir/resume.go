@@ -14,7 +14,7 @@ import (
 // resetCell discards the progress of a cell.
 func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
-		t.Seen, t.Scored, t.Saved = 0, nil, 0
+		t.Seen, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
 	}
 }
 
@@ -81,7 +81,7 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 				return fmt.Errorf("%w: %w", errDamaged, err)
 			}
 		}
-		t.Seen, t.Saved = e.Seen, e.Seen
+		t.Seen, t.Saved, t.SavedScores = e.Seen, e.Seen, e.Scored
 	}
 	c.Data.Unreadable.Add(f.Unreadable...)
 	return nil

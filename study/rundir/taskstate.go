@@ -39,10 +39,13 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 		i++
 		return writeTask(w, t, accs[t], old)
 	})
-	for i, t := range kept {
-		t.Saved = index.Entries[i].Seen
+	if err != nil {
+		return err
 	}
-	return err
+	for i, t := range kept {
+		t.Saved, t.SavedScores = index.Entries[i].Seen, index.Entries[i].Scored
+	}
+	return nil
 }
 
 // entryOf returns the entry of a task for a state file, and reports whether there is one. A task

@@ -1,0 +1,54 @@
+package run
+
+import "time"
+
+// A saveTimer decides when states are saved: not more often than an interval, and so seldom that
+// saving takes at most a share of the time. Time is lost twice otherwise: states of some gigabytes
+// take longer to write than the work that they protect.
+type saveTimer struct {
+	every time.Duration // least time between saves
+	share float64       // largest share of the time that saving may take
+	now   func() time.Time
+	last  time.Time     // end of the last save, or start of the run
+	took  time.Duration // of the last save
+	bytes int64         // of the last save; 0: none yet
+}
+
+const (
+	saveShare    = 1. / 20
+	saveInterval = time.Minute
+	saveSpeed    = 100 << 20 // bytes per second, until a save has been timed
+)
+
+// newSaveTimer returns a timer that starts now. A zero interval or share is the default.
+func newSaveTimer(every time.Duration, share float64) *saveTimer {
+	if every == 0 {
+		every = saveInterval
+	}
+	if share == 0 {
+		share = saveShare
+	}
+	return &saveTimer{every: every, share: share, now: time.Now, last: time.Now()}
+}
+
+// cost returns the expected duration of a save, from the speed of the last one.
+func (t *saveTimer) cost(bytes int64) time.Duration {
+	if t.bytes > 0 {
+		return time.Duration(float64(t.took) * float64(bytes) / float64(t.bytes))
+	}
+	return time.Duration(float64(bytes) / saveSpeed * float64(time.Second))
+}
+
+// due reports whether a save of so many bytes is due.
+func (t *saveTimer) due(bytes int64) bool {
+	wait := max(t.every, time.Duration(float64(t.cost(bytes))/t.share))
+	return t.now().Sub(t.last) >= wait
+}
+
+// saved records a save of so many bytes that began at start and ends now.
+func (t *saveTimer) saved(start time.Time, bytes int64) {
+	t.last = t.now()
+	if bytes > 0 {
+		t.took, t.bytes = t.last.Sub(start), bytes
+	}
+}
