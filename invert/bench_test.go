@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchSearch times steps of an inversion of a model's penultimate layer; an operation is a step.
+// benchSearch measures steps of an inversion of a model's penultimate layer. An operation is a
+// step.
 func benchSearch(b *testing.B, path string, side, batch int) {
 	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}})
 	if err != nil {
@@ -43,7 +44,8 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	b.ReportMetric(float64(spent.Microseconds())/float64(b.N*batch)/1000, "cpu-ms/image")
 }
 
-// processorTime is what the process has used of all cores: on a machine that is shared, a better measure than the clock.
+// processorTime returns the CPU time of the process on all cores. On a shared machine it is a
+// better measure than wall time.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -52,8 +54,9 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStep takes a model that NOETHER_BENCH_MODEL names, NOETHER_BENCH_SIZE its side and NOETHER_BENCH_BATCH the
-// images of a step; by default the ResNet-20 of the test data, 25 images.
+// BenchmarkStep measures the model named by NOETHER_BENCH_MODEL, with images of side
+// NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH. The default is the ResNet-20 of the test
+// data with 25 images.
 func BenchmarkStep(b *testing.B) {
 	number := func(name string, otherwise int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

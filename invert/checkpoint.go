@@ -17,7 +17,8 @@ const (
 	stateVersion = 1
 )
 
-// save writes down what is done: the batches before the one in hand, and its state before step r.at.
+// save saves the results of the finished batches, and the state of the current batch before step
+// r.iteration.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.p.Checkpoint == nil {
@@ -29,6 +30,7 @@ func (r *run) save() error {
 	return nil
 }
 
+// write writes the state to a checkpoint.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
@@ -44,7 +46,7 @@ func (r *run) write(to io.Writer) error {
 	return w.Close()
 }
 
-// restore goes to where an earlier run of the same search has stopped, and reports whether there was one.
+// restore continues from the checkpoint of the same search, and reports whether there was one.
 func (r *run) restore() (bool, error) {
 	if r.p.Checkpoint == nil {
 		return false, nil
@@ -72,7 +74,7 @@ func (r *run) restore() (bool, error) {
 	return found, err
 }
 
-// fingerprint is a hash over all that decides what a search finds.
+// fingerprint returns a hash of everything that the results depend on.
 func (r *run) fingerprint() string {
 	h := sha256.New()
 	o := r.s.options
@@ -82,12 +84,12 @@ func (r *run) fingerprint() string {
 	}
 	for _, t := range append([]tensor.Tensor{r.p.Images, r.p.Start}, r.targets...) {
 		fmt.Fprintln(h, t.Shape)
-		_ = binary.Write(h, binary.LittleEndian, t.Data) // a hash takes everything
+		_ = binary.Write(h, binary.LittleEndian, t.Data) // writing to a hash does not fail
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// describe tells objectives apart that have the same models.
+// describe returns a text that distinguishes objectives of the same models.
 func describe(objective Objective) string {
 	switch o := objective.(type) {
 	case Distances:

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A model that sees only the mean of an image takes noise of that mean for the image.
+// This example inverts a model that computes the mean of an image, starting from noise.
 func Example() {
 	dir, err := os.MkdirTemp("", "invert")
 	if err != nil {
@@ -49,10 +49,10 @@ func Example() {
 		return sum
 	}
 	fmt.Printf("mean of x %.2f, of the start %.2f, of x' %.2f\n", mean(x.Data), mean(start.Data), mean(found.Images.Data))
-	fmt.Println("the start is left where the model does not look:", found.Images.Data[0] != 0.25)
+	fmt.Println("differences between pixels are those of the start:", found.Images.Data[0] != 0.25)
 	// Output:
 	// mean of x 0.25, of the start 0.45, of x' 0.25
-	// the start is left where the model does not look: true
+	// differences between pixels are those of the start: true
 }
 
 // openMean writes and opens a model whose layer "z" is the mean of an image.

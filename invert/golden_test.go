@@ -26,7 +26,7 @@ func cifarModel(t testing.TB, name string) *model.Model {
 	return m
 }
 
-// cifar are the first n images of the test set, with labels.
+// cifar returns the first n images of the test set, with labels.
 func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	t.Helper()
 	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
@@ -46,7 +46,7 @@ func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	return x, labels
 }
 
-// formula is the start of the golden searches.
+// formula returns the starting images of the golden searches.
 func formula(shape []int) tensor.Tensor {
 	t := tensor.New(shape...)
 	for i := range t.Data {
@@ -60,8 +60,8 @@ type goldenCase struct {
 	Best []float64
 }
 
-// Searches go the way that PyTorch's autograd goes in float64.
-func TestSearchesAgreeWithPyTorch(t *testing.T) {
+// Searches agree with PyTorch's autograd in float64.
+func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
 		t.Fatal(err)
@@ -93,18 +93,18 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.options.Steps = golden.Steps
-			c.options.Batch = 3 // two batches, the second filled up
+			c.options.Batch = 3 // two batches, the second padded
 			keys := map[int64]float64{}
 			p := invert.Problem{Images: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { keys[p.Done] = p.Loss }}
 			found := search(t, c.objective, c.options, p)
 			for step, want := range c.want.Keys {
-				mean := (want[0] + want[1]) / 2 // batches are of one size: two of two
+				mean := (want[0] + want[1]) / 2 // both batches have two samples
 				if got := keys[int64(2*(step+1))]; !near(got, mean, 2e-5) {
 					t.Errorf("after step %d the mean loss is %v, PyTorch's %v", step, got, mean)
 				}
 			}
-			// In contrasts the steps are the longest by far in what they change: a unit at its kink that other kernels, off by 1e-6 on the
-			// way there, put on the other side shows, in the fourth digit.
+			// A contrast takes steps that change the representation most. A ReLU unit near 0 that
+			// rounding puts on the other side shows in the fourth digit.
 			last, pixel := 2e-5, 1e-4
 			if name == "contrast" || name == "normalised" {
 				last, pixel = 3e-4, 2e-3
@@ -119,11 +119,12 @@ func TestSearchesAgreeWithPyTorch(t *testing.T) {
 				off = max(off, math.Abs(float64(found.Images.Data[i*golden.Stride])-want))
 			}
 			if off > pixel {
-				t.Errorf("a pixel of the best images is off by %v", off)
+				t.Errorf("a pixel of the best images differs by %v", off)
 			}
 			t.Logf("pixels are off by at most %.2g", off)
 		})
 	}
 }
 
+// near reports whether a and b agree within a relative tolerance.
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*math.Max(1, math.Abs(b)) }

@@ -22,7 +22,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of images 1 x 2 x 2 whose layer and output are "z".
+// build opens a model with images 1 x 2 x 2 whose layer and output are "z".
 func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
 	t.Helper()
 	return buildOf(t, onnx.DefaultOpset, -1, make)
@@ -72,7 +72,7 @@ var (
 	grey   = images(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
 )
 
-// A representation that loses nothing is inverted to the image itself.
+// The inversion of an injective representation is the image itself.
 func TestInvertibleLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -88,8 +88,8 @@ func TestInvertibleLayer(t *testing.T) {
 	}
 }
 
-// What a layer does not see stays as it was at the start, to the bit.
-func TestNullSpaceKeepsTheStart(t *testing.T) {
+// Pixels that a layer does not depend on keep the values of the start exactly.
+func TestNullSpace(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 1, 1, 1, -1, 0, 0, 0, 0))
@@ -101,13 +101,13 @@ func TestNullSpaceKeepsTheStart(t *testing.T) {
 			if seen := i%4 < 2; seen && math.Abs(float64(v-inside.Data[i])) > 0.01 {
 				t.Errorf("%s: pixel %d is %v, not %v", optimiser, i, v, inside.Data[i])
 			} else if !seen && v != grey.Data[i] {
-				t.Errorf("%s: pixel %d, which the layer does not see, went from %v to %v", optimiser, i, grey.Data[i], v)
+				t.Errorf("%s: pixel %d, which the layer does not depend on, changed from %v to %v", optimiser, i, grey.Data[i], v)
 			}
 		}
 	}
 }
 
-// A constant layer is the same for every picture: the start serves, and there is nothing to complain about.
+// For a constant layer the start is a solution. The missing gradient is no error.
 func TestConstantLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
@@ -117,8 +117,8 @@ func TestConstantLayer(t *testing.T) {
 	}
 }
 
-// At the solution the gradient is 0/0: the search stays there.
-func TestStartAtTheSolution(t *testing.T) {
+// At the solution the gradient is 0/0, and the search stays there.
+func TestStartAtSolution(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
@@ -129,8 +129,8 @@ func TestStartAtTheSolution(t *testing.T) {
 	}
 }
 
-// A sample that runs into NaN is dropped, and the others go on.
-func TestNonFiniteSampleIsDropped(t *testing.T) {
+// A sample whose loss becomes NaN is dropped. The others are not affected.
+func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Sqrt(b.Sub(b.Flatten(x, 1), b.Scalar(0.25)))
@@ -146,9 +146,9 @@ func TestNonFiniteSampleIsDropped(t *testing.T) {
 	}
 }
 
-// Of a linear classifier with two classes the margin falls by radius times |w0 - w1| in an l2 ball, and by radius times
-// |w0 - w1|_1 in an linf ball.
-func TestLinearClassifierInBalls(t *testing.T) {
+// For a linear classifier with two classes the margin decreases by radius times |w0 - w1|_2 in an
+// l2 ball, and by radius times |w0 - w1|_1 in an linf ball.
+func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 3, 0, 0, 1, 1, 0, 0, -2))
@@ -159,13 +159,13 @@ func TestLinearClassifierInBalls(t *testing.T) {
 		o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: norm, Radius: 0.125}}
 		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
 		if want := clean - 0.125*fall; math.Abs(found.Loss[0]-want) > 1e-5 {
-			t.Errorf("%s: the margin falls to %v, want %v", norm, found.Loss[0], want)
+			t.Errorf("%s: the margin is %v, want %v", norm, found.Loss[0], want)
 		}
 	}
 }
 
-// Classes that are left out take no part in an attack.
-func TestOutputsThatCount(t *testing.T) {
+// An attack ignores the classes that Outputs leaves out.
+func TestOutputs(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 3, 3, 9, 0, 0, 9, 1, 1, 9, 0, 0, 9, -2))
@@ -174,12 +174,12 @@ func TestOutputsThatCount(t *testing.T) {
 	o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: invert.L2, Radius: 0.125}}
 	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
 	if want := 2.5 - 0.125*math.Sqrt(15); math.Abs(found.Loss[0]-want) > 1e-5 {
-		t.Errorf("the margin falls to %v, want %v", found.Loss[0], want)
+		t.Errorf("the margin is %v, want %v", found.Loss[0], want)
 	}
 }
 
-// No search leaves its ball or [0, 1], whatever the optimiser and wherever it starts.
-func TestBallsAreRespected(t *testing.T) {
+// Results lie in the ball and in [0, 1], for any optimiser and start.
+func TestProjection(t *testing.T) {
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "logits")
 	rapid.Check(t, func(r *rapid.T) {
 		ball := invert.Ball{Norm: rapid.SampledFrom([]invert.Norm{invert.L2, invert.Linf}).Draw(r, "norm"), Radius: rapid.Float64Range(1e-3, 3).Draw(r, "radius")}
@@ -217,7 +217,7 @@ func random(r *rand.Rand, shape ...int) tensor.Tensor {
 	return t
 }
 
-// A search that is stopped anywhere and goes on gives the bits of one that was not.
+// A resumed search gives identical results, wherever it was interrupted.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "conv")
@@ -249,17 +249,17 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(found.Images.Data, want.Images.Data) || !slices.Equal(found.Loss, want.Loss) {
-				t.Errorf("%s: stopped at %d and resumed, it finds other images", optimiser, stop)
+				t.Errorf("%s: stopped at %d: other images after resuming", optimiser, stop)
 			}
 			if ticks != 33 {
-				t.Errorf("%s: stopped at %d, it took %d runs of the engine in all, not 33", optimiser, stop, ticks)
+				t.Errorf("%s: stopped at %d: %d runs of the engine in all, want 33", optimiser, stop, ticks)
 			}
 		}
 	}
 }
 
-// A checkpoint of another search is left alone, and one that is damaged is an error.
-func TestCheckpointOfAnotherSearch(t *testing.T) {
+// The checkpoint of another search is ignored. A damaged checkpoint is an error.
+func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
 	stopped := func(start tensor.Tensor) *checkpoint.Memory {
@@ -284,7 +284,7 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 		t.Fatal("nothing was saved")
 	}
 	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
-		t.Errorf("the checkpoint of another search was taken")
+		t.Errorf("the checkpoint of another search was used")
 	}
 	s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
 	if err != nil {
@@ -298,7 +298,7 @@ func TestCheckpointOfAnotherSearch(t *testing.T) {
 	}
 }
 
-// A model that takes a fixed number of images searches as one that takes any.
+// A model with a fixed batch size gives the results of one without.
 func TestFixedBatch(t *testing.T) {
 	t.Parallel()
 	linear := func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -332,14 +332,14 @@ func TestErrors(t *testing.T) {
 	}{
 		"no gradient":    {invert.Match(steps, steps.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "has no gradient by the image"},
 		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "a search needs 9 or later"},
-		"optimiser":      {invert.Match(plain, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `optimiser "sgd": it is paper or adam`},
+		"optimiser":      {invert.Match(plain, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `optimiser "sgd": it must be paper or adam`},
 		"steps":          {invert.Match(plain, layer), invert.Options{Steps: -1}, invert.Problem{}, "-1 steps"},
 		"step size":      {invert.Match(plain, layer), invert.Options{StepSize: math.NaN()}, invert.Problem{}, "step size NaN"},
 		"ball":           {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: "l1", Radius: 1}}, invert.Problem{}, `norm "l1"`},
 		"radius":         {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: invert.L2}}, invert.Problem{}, "radius 0"},
-		"no terms":       {invert.Distances{}, invert.Options{}, invert.Problem{}, "without terms"},
+		"no terms":       {invert.Distances{}, invert.Options{}, invert.Problem{}, "no terms"},
 		"shape":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(2, 1, 3, 3), Start: grey}, "takes n x [1 2 2]"},
-		"no images":      {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "images of shape"},
+		"no images":      {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "images have shape"},
 		"start":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
 		"NaN":            {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: images(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b holds NaN"},
 		"labels missing": {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "0 labels for 2 images"},

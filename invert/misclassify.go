@@ -10,22 +10,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Misclassification is the loss log softmax(m(x'))_y, which is smallest where the model is surest of another class than y.
-// The image that is kept is the one whose margin, log p_y - max over others of log p_k, is smallest: a negative
-// margin is a wrong prediction. That is also what Found.Loss holds.
+// A Misclassification is the objective of an attack on a classifier. Its loss is log
+// softmax(m(x'))_y. The best image is the one with the smallest margin, log p_y - max over k != y
+// of log p_k. A negative margin is a wrong prediction. Result.Loss holds the margins.
 type Misclassification struct {
 	Model *model.Model
-	// Outputs are the outputs of the model that count, in order; labels are places among them. Nil: all.
+	// Outputs are the outputs of the model that are classes, in order; labels are indices into
+	// them. Nil: all.
 	Outputs []int
 }
 
-// Misclassify is the objective of an attack on a classifier. Problem.Labels says what is right.
+// Misclassify returns the objective of an attack on a classifier. Problem.Labels holds the correct
+// classes.
 func Misclassify(m *model.Model, outputs []int) Misclassification {
 	return Misclassification{m, outputs}
 }
 
 func (o Misclassification) models() []*model.Model { return []*model.Model{o.Model} }
 
+// classes returns the number of classes.
 func (o Misclassification) classes() int {
 	if o.Outputs != nil {
 		return len(o.Outputs)
@@ -39,9 +42,9 @@ func (o Misclassification) check() error {
 	case o.Model.Classes() == 0:
 		return fmt.Errorf("model %s has no output that scores classes", path)
 	case o.classes() < 2:
-		return errors.New("with fewer than two classes nothing can be misclassified")
+		return errors.New("an attack needs at least two classes")
 	case o.Model.Input().Type == onnx.Uint8:
-		return fmt.Errorf("model %s takes bytes, and rounding to them has no gradient: export it with a float input", path)
+		return fmt.Errorf("model %s has a uint8 input, which has no gradient: export it with a float input", path)
 	}
 	for _, c := range o.Outputs {
 		if c < 0 || c >= o.Model.Classes() {
@@ -51,7 +54,7 @@ func (o Misclassification) check() error {
 	return nil
 }
 
-// targets are the labels, one-hot.
+// targets returns the one-hot labels.
 func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tensor, error) {
 	n := p.Images.Shape[0]
 	if len(p.Labels) != n {
@@ -67,11 +70,12 @@ func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tenso
 	return []tensor.Tensor{hot}, nil
 }
 
-// checkGradient is no error: a classifier without gradients is right or wrong whatever it is shown.
+// checkGradient returns nil: a classifier without a gradient withstands the attack.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
-// The gradient of log p_y by the logits is (1 - p_y) (hot - r), with r the softmax over the other classes. Each sample's
-// gradient is normalised afterwards, so hot - r serves, which does not vanish in float32 where the model is sure.
+// write adds the margin and the loss. The gradient of log p_y with respect to the logits is (1 -
+// p_y) (hot - r), where r is the softmax over the other classes. The gradient is normalised later,
+// so write uses hot - r, which does not vanish in float32 if p_y is close to 1.
 func (o Misclassification) write(s *step) (losses, error) {
 	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {
@@ -90,7 +94,7 @@ func (o Misclassification) write(s *step) (losses, error) {
 	}
 	own := b.ReduceSum(b.Mul(logs, hot), true, 1)
 	others := b.Sub(logs, b.Mul(hot, b.Scalar(excluded)))
-	cotangent := hot // of probabilities: 1 / p_y for the class, up to the factor
+	cotangent := hot // for probabilities: 1 / p_y for the class, up to a factor
 	if o.Model.Scores() != "probabilities" {
 		cotangent = b.Sub(hot, b.Softmax(others, 1))
 	}
@@ -104,10 +108,10 @@ func (o Misclassification) write(s *step) (losses, error) {
 	}, nil
 }
 
-// excluded takes a class out of a softmax.
+// excluded is subtracted from a log probability to exclude a class.
 const excluded = 1e30
 
-// selection puts each class that counts in its place among the model's outputs: len(Outputs) x classes.
+// selection returns the matrix that maps classes to outputs of the model: len(Outputs) x outputs.
 func (o Misclassification) selection() tensor.Tensor {
 	t := tensor.New(len(o.Outputs), o.Model.Classes())
 	for i, c := range o.Outputs {

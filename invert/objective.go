@@ -11,52 +11,57 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Objective is the loss that a search minimises: Match, Contrast or Misclassify.
+// An Objective is a loss that a search minimises. Match, Contrast and Misclassify return one.
 type Objective interface {
-	// models are those whose gradients are taken; the first decides the frame of the images.
+	// models returns the models whose gradients are computed. The size of the images is that of the
+	// first model's input.
 	models() []*model.Model
-	// check complains about an objective that cannot be searched for.
+	// check returns an error for an objective that cannot be minimised.
 	check() error
-	// targets are what the loss of each sample depends on besides x', an array for each input that write declares.
+	// targets returns the values that the loss of each sample depends on besides x', one array for
+	// each input that write declares.
 	targets(ctx context.Context, p Problem) ([]tensor.Tensor, error)
-	// idle complains where the gradient of no sample tells where to go, though it should. loss is that of the first samples.
+	// checkGradient returns an error if the gradients of all samples are 0 and the loss says that
+	// they should not be. loss holds the losses of the first samples.
 	checkGradient(loss []float32, targets []tensor.Tensor) error
 	// write adds the loss to the graph of a step.
 	write(s *step) (losses, error)
 }
 
-// losses are what an objective adds to a graph, for n samples.
+// losses are the tensors that an objective adds to a graph, for n samples.
 type losses struct {
-	loss       onnx.Value   // n x 1: what the gradient is of
-	key        onnx.Value   // n x 1: what decides which image is the best, the smaller the better
-	tensors    []onnx.Value // tensors through which the gradient flows
-	cotangents []onnx.Value // d loss / d of, up to a positive factor for each sample
+	loss       onnx.Value   // n x 1: the loss whose gradient is computed
+	key        onnx.Value   // n x 1: the best image is the one with the smallest key
+	tensors    []onnx.Value // tensors of the models that the loss depends on
+	cotangents []onnx.Value // d loss / d tensors, up to a positive factor for each sample
 }
 
-// A Term is a distance in the representation of one model, |m(x') - m(x)|_2.
+// A Term is a distance between representations by one model, |m(x') - m(x)|_2.
 type Term struct {
 	Model  *model.Model
 	Layer  onnx.Layer // one of Model.Layers()
-	Weight float64    // positive draws x' towards the representation of x, negative drives it away
+	Weight float64    // positive: minimised; negative: maximised
 	// Relative divides the distance by |m(x)|_2.
 	Relative bool
 }
 
-// Distances is a weighted sum of terms. Images are at the frame of the first one's model; models of another size see them resized.
+// Distances is an objective: a weighted sum of terms. Images have the size of the first term's
+// model and are resized for the others.
 type Distances []Term
 
-// Match is the loss |m(x') - m(x)|_2 at a layer.
+// Match returns the loss |m(x') - m(x)|_2 at a layer.
 func Match(m *model.Model, layer onnx.Layer) Distances {
 	return Distances{{Model: m, Layer: layer, Weight: 1}}
 }
 
-// Contrast is the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2: images that are the same to a and different to b.
+// Contrast returns the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2. It is minimised by images that are
+// alike to a and different to b.
 func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer) Distances {
 	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
 }
 
-// NormalisedContrast is the loss of the paper's authors' code, each distance relative to the representation of x and the
-// second weighted by beta (0.1 there).
+// NormalisedContrast returns the loss of the authors' code: each distance is divided by the norm of
+// the representation of x, and the second is weighted by beta (0.1 there).
 func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
 	return Distances{
 		{Model: a, Layer: layerA, Weight: 1, Relative: true},
@@ -74,20 +79,21 @@ func (d Distances) models() []*model.Model {
 
 func (d Distances) check() error {
 	if len(d) == 0 {
-		return errors.New("a loss without terms")
+		return errors.New("the loss has no terms")
 	}
 	for _, t := range d {
 		if t.Weight == 0 || math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) {
 			return fmt.Errorf("layer %q has weight %v in the loss", t.Layer.Name, t.Weight)
 		}
 		if t.Model.Input().Type == onnx.Uint8 {
-			return fmt.Errorf("model %s takes bytes, and rounding to them has no gradient: export it with a float input", t.Model.Graph().Path())
+			return fmt.Errorf("model %s has a uint8 input, which has no gradient: export it with a float input", t.Model.Graph().Path())
 		}
 	}
 	return nil
 }
 
-// targets are the representations of the images, n x d, and for a relative term its weight over their norm, n x 1.
+// targets returns the representations of the images, n x d, and for a relative term its weight
+// divided by their norm, n x 1.
 func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	var list []tensor.Tensor
 	for _, t := range d {
@@ -101,26 +107,28 @@ func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, err
 		}
 		scale := tensor.New(z.Shape[0], 1)
 		for i := range scale.Data {
-			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a representation of zero: that sample is dropped
+			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a zero representation: the sample is dropped
 		}
 		list = append(list, scale)
 	}
 	return list, nil
 }
 
-// checkGradient finds a layer that no gradient reaches: x' is away from x and no pixel matters.
+// checkGradient returns an error if the layer has no gradient although the representations of x'
+// and x differ.
 func (d Distances) checkGradient(loss []float32, targets []tensor.Tensor) error {
 	if len(d) > 1 || d[0].Relative {
 		return nil
 	}
 	for i, v := range loss {
 		if float64(v) > 1e-3*norm(targets[0].At(i).Data) {
-			return fmt.Errorf("layer %q of model %s has no gradient by the image: what leads to it rounds, compares or is dead", d[0].Layer.Name, d[0].Model.Graph().Path())
+			return fmt.Errorf("layer %q of model %s has no gradient by the image: the operators before it round or compare, or units are inactive", d[0].Layer.Name, d[0].Model.Graph().Path())
 		}
 	}
 	return nil
 }
 
+// norm returns the Euclidean norm.
 func norm(v []float32) float64 {
 	var sum float64
 	for _, x := range v {
@@ -150,7 +158,7 @@ func (d Distances) write(s *step) (losses, error) {
 		} else {
 			out.loss = s.b.Add(out.loss, term)
 		}
-		// The gradient of |delta| is delta / |delta|, and 0 where delta is: such a sample is where it should be.
+		// The gradient of |delta| is delta / |delta|, and 0 where delta is 0.
 		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(minLength))))
 		out.tensors = append(out.tensors, z)
 		out.cotangents = append(out.cotangents, s.castLike(cotangent, z))
@@ -159,5 +167,5 @@ func (d Distances) write(s *step) (losses, error) {
 	return out, nil
 }
 
-// minLength is a length that counts as none: its square underflows.
+// minLength is the smallest length that a distance is divided by: smaller squares underflow.
 const minLength = 1e-30

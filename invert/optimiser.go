@@ -12,7 +12,7 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// update takes a step from x against a direction, which is the gradient with norm 1 or 0.
+// update returns x after a step against a direction, which is the gradient with norm 1 or 0.
 func (s *step) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {
@@ -24,7 +24,7 @@ func (s *step) update(direction onnx.Value, o Options) onnx.Value {
 	return b.Sub(s.x, b.Mul(direction, s.addRate("length")))
 }
 
-// updateAdam is Adam (Kingma and Ba 2015, algorithm 1).
+// updateAdam is update for Adam (Kingma and Ba 2015, algorithm 1).
 func (s *step) updateAdam(g onnx.Value) onnx.Value {
 	b := s.b
 	m, v := s.addState("mean", s.image...), s.addState("variance", s.image...)
@@ -38,7 +38,7 @@ func (s *step) updateAdam(g onnx.Value) onnx.Value {
 	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addRate("length")))
 }
 
-// rateAt is the value of a rate in a step, counted from 0.
+// rateAt returns the value of a rate in a step, counted from 0.
 func (o Options) rateAt(name string, step int) float32 {
 	t := float64(step + 1)
 	switch {

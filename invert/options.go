@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
-// An Optimiser says how a gradient becomes a step.
+// An Optimiser determines the step for a gradient.
 type Optimiser string
 
 const (
-	// Paper moves each sample by StepSize, a length in the image's l2 norm, against its gradient (Nanda et al. 2022,
-	// equation 5). In an linf ball the step is StepSize times the sign of the gradient.
+	// Paper moves each sample against its gradient by StepSize, a length in the l2 norm of images
+	// (Nanda et al. 2022, equation 5). In an linf ball the step is StepSize times the sign of the
+	// gradient.
 	Paper Optimiser = "paper"
-	// Adam is Kingma and Ba's, on the gradient divided by its norm, with StepSize the change of one pixel in one step.
+	// Adam is the optimiser of Kingma and Ba on the normalised gradient. StepSize is the largest
+	// change of a pixel in a step.
 	Adam Optimiser = "adam"
 )
 
-// What the optimisers do where nothing is said.
+// Default steps and step sizes of the optimisers.
 const (
 	paperSteps    = 1000
 	paperStepSize = 0.5
@@ -24,7 +26,7 @@ const (
 	adamStepSize  = 0.01
 )
 
-// A Norm measures the distance between images.
+// A Norm is a norm of the distance between images.
 type Norm string
 
 const (
@@ -32,26 +34,27 @@ const (
 	Linf Norm = "linf"
 )
 
-// A Ball bounds how far an image may go from the one that the search is about. The zero Ball is no bound.
+// A Ball bounds the distance of an image from x. The zero Ball is no bound.
 type Ball struct {
 	Norm   Norm
-	Radius float64 // in units of an image whose values go from 0 to 1
+	Radius float64 // for images with values from 0 to 1
 }
 
-// Options say how to search. The zero Options are the paper's.
+// Options are the options of a search. The zero Options are the paper's.
 type Options struct {
-	Optimiser Optimiser // Paper
-	Steps     int       // 1,000, or 150 with Adam
-	StepSize  float64   // 0.5, or 0.01 with Adam
+	Optimiser Optimiser // "": Paper
+	Steps     int       // 0: 1,000, or 150 with Adam
+	StepSize  float64   // 0: 0.5, or 0.01 with Adam
 	Ball      Ball
-	// Batch is the number of samples of one run of the engine, of which as many go side by side as there are cores; 0: as many as keep its activations within 512
-	// MiB, at most 32. Samples do not depend on each other, but the engine may round differently for another size.
+	// Batch is the number of samples in one run of the engine. There are as many concurrent runs as
+	// cores. 0: as many samples as keep the activations within 512 MiB, at most 32. Samples do not
+	// depend on each other, but rounding may differ with the batch size.
 	Batch int
-	// SaveEvery is how often a search with a checkpoint saves it; 0: every 15 seconds.
+	// SaveEvery is the interval between checkpoints; 0: 15 seconds.
 	SaveEvery time.Duration
 }
 
-// WithDefaults fills in what is left out, and complains about what makes no sense.
+// WithDefaults returns the options with defaults filled in, or an error if they are not valid.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Optimiser == "" {
 		o.Optimiser = Paper
@@ -62,7 +65,7 @@ func (o Options) WithDefaults() (Options, error) {
 	case Adam:
 		steps, size = adamSteps, adamStepSize
 	default:
-		return o, fmt.Errorf("optimiser %q: it is %s or %s", o.Optimiser, Paper, Adam)
+		return o, fmt.Errorf("optimiser %q: it must be %s or %s", o.Optimiser, Paper, Adam)
 	}
 	if o.Steps == 0 {
 		o.Steps = steps
@@ -75,11 +78,11 @@ func (o Options) WithDefaults() (Options, error) {
 	}
 	switch {
 	case o.Steps < 1:
-		return o, fmt.Errorf("%d steps: take at least one", o.Steps)
+		return o, fmt.Errorf("%d steps: at least one is needed", o.Steps)
 	case !(o.StepSize > 0) || o.StepSize > maxStep:
-		return o, fmt.Errorf("step size %v: it is above 0 and at most %v", o.StepSize, float64(maxStep))
+		return o, fmt.Errorf("step size %v: it must be above 0 and at most %v", o.StepSize, float64(maxStep))
 	case o.Batch < 0:
-		return o, fmt.Errorf("batch %d: it is a number of samples, or 0", o.Batch)
+		return o, fmt.Errorf("batch %d: it must be a number of samples, or 0", o.Batch)
 	}
 	return o, o.Ball.check()
 }
@@ -90,9 +93,9 @@ func (b Ball) check() error {
 	switch {
 	case b == Ball{}:
 	case b.Norm != L2 && b.Norm != Linf:
-		return fmt.Errorf("ball in norm %q: it is %s or %s", b.Norm, L2, Linf)
+		return fmt.Errorf("ball in norm %q: it must be %s or %s", b.Norm, L2, Linf)
 	case !(b.Radius > 0) || b.Radius > maxStep:
-		return fmt.Errorf("ball of radius %v: it is above 0 and at most %v", b.Radius, float64(maxStep))
+		return fmt.Errorf("ball of radius %v: it must be above 0 and at most %v", b.Radius, float64(maxStep))
 	}
 	return nil
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// FrameImages are images from one place up to another, each c x h x w, at the size and with the channels that a model takes: they are
-// resized as a whole, as the model's own preprocessing interpolates.
+// FrameImages returns the images from up to, but not including, to, each c x h x w, with the size
+// and channels that a model takes. It resizes whole images with the interpolation of the model's
+// preprocessing. images is n x c x h x w.
 func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
 	list := make([]tensor.Tensor, to-from)
 	for i := range list {
@@ -23,13 +24,15 @@ func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.T
 	return list, nil
 }
 
+// modelFrame returns the frame of a model's input.
 func modelFrame(m *model.Model) dataset.Frame {
 	shape := m.ImageShape()
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// modelInput is x as a model takes it. Resizing is linear, one axis after the other, and so is what becomes of the channels: each is a
-// product with the matrix that a frame makes of the identity matrix.
+// modelInput returns x with the size and channels that a model takes. Resizing is linear along each
+// axis, and so is the conversion of channels: each is a product with the matrix that results from
+// framing the identity matrix.
 func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
 	to := m.ImageShape()
 	if slices.Equal(to, s.image) {
@@ -55,27 +58,27 @@ func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
 	return b.Conv(x, b.Const("", mix), "", nil), nil
 }
 
-// resizeMatrix is the matrix, to x from, by which a model's images get another length.
+// resizeMatrix returns the matrix, to x from, that resizes an axis.
 func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
-	eye := tensor.New(1, from, from)
+	identity := tensor.New(1, from, from)
 	for i := range from {
-		eye.Data[i*from+i] = 1
+		identity.Data[i*from+i] = 1
 	}
 	f := modelFrame(m)
 	f.Channels, f.Height, f.Width = 1, to, from
-	t, err := f.Tensor(eye)
+	t, err := f.Tensor(identity)
 	return tensor.Tensor{Shape: []int{to, from}, Data: t.Data}, err
 }
 
-// channelMatrix is the matrix by which images of some channels get those of a model, as the kernel of a convolution.
+// channelMatrix returns the matrix that converts channels, as the kernel of a convolution.
 func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
 	mix := tensor.New(to, from, 1, 1)
 	f := dataset.Frame{Channels: to}
 	for i := range from {
-		one := tensor.New(from, 1, 1)
-		one.Data[i] = 1
-		t, err := f.Tensor(one)
+		unit := tensor.New(from, 1, 1)
+		unit.Data[i] = 1
+		t, err := f.Tensor(unit)
 		if err != nil {
 			return mix, err
 		}

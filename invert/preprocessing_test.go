@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// flat is a model of images of some shape, resized as it is told, whose layer is the image itself.
+// flat returns a model of images of a shape, resized with an interpolation, whose layer is the
+// image itself.
 func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -28,13 +29,13 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	return opened
 }
 
-// What the graph of a search makes of an image for a model of another size, other channels or another operator set is what a frame makes of it, and its
-// gradient leads x' to x.
-func TestModelsOfOtherSizes(t *testing.T) {
+// The graph of a search resizes images like a frame does, for models of different sizes, channels
+// and operator sets. With its gradient x' approaches x.
+func TestModelInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name          string
-		opset         int // of b
+		opset         int // of the second model
 		interpolation string
 		a, b          [3]int
 	}{
@@ -80,10 +81,10 @@ func TestModelsOfOtherSizes(t *testing.T) {
 			found := search(t, distances, invert.Options{Steps: 40, StepSize: 0.1}, invert.Problem{Images: x, Start: start})
 			for i, got := range found.Loss {
 				if want := loss(found.Images, i); math.Abs(got-want) > 1e-4*(1+want) {
-					t.Errorf("sample %d: the loss is %v in the graph and %v in its models", i, got, want)
+					t.Errorf("sample %d: the loss is %v, and %v as computed by the models", i, got, want)
 				}
 				if first := loss(start, i); got > 0.5*first {
-					t.Errorf("sample %d: the loss went from %v to %v only", i, first, got)
+					t.Errorf("sample %d: the loss decreased only from %v to %v", i, first, got)
 				}
 			}
 		})

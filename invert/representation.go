@@ -12,8 +12,8 @@ import (
 // forwardBatch is the number of images of a forward pass.
 const forwardBatch = 32
 
-// Represent is a layer of the model on images, n x c x h x w with values in [0, 1]: n x d. Images of another size than the model's are
-// resized.
+// Represent returns the activations of a layer for images, n x c x h x w with values in [0, 1], as
+// n x d. Images are resized to the model's size.
 func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))

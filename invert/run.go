@@ -12,24 +12,27 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one search in progress: batch after batch, and within a batch step after step.
+// A run is one search in progress. It processes batch after batch, each with all steps.
 type run struct {
 	s       *Search
 	p       Problem
 	targets []tensor.Tensor // n x ...
-	images  tensor.Tensor   // the best of the batches that are done
-	loss    []float32       // of those
+	images  tensor.Tensor   // best images of the finished batches
+	loss    []float32       // their losses
 
-	batch, iteration int // the batch in hand and its step
+	batch, iteration int // current batch and step
 	saved            time.Time
 
-	// The tensors of the batch in hand; those of the state twice, read from one place and written to the other in turn.
-	state                            [2][][]float32
+	// the state of the current batch, twice: a step reads one and writes the other
+	state [2][][]float32
+	// other inputs, and outputs loss and slope, of the current batch
 	rateValues, targetRows, measured [][]float32
-	lanes                            []lane
+	// concurrent runs of the engine
+	lanes []lane
 }
 
-// A lane is what one of the runs side by side reads and writes: its rows of the tensors, on either side.
+// A lane holds the inputs and outputs of one concurrent run: its rows of the tensors, for steps
+// that read the first or the second copy of the state.
 type lane struct{ in, out [2][]*ort.Value }
 
 func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
@@ -41,7 +44,8 @@ func (r *run) samples() int { return r.p.Images.Shape[0] }
 
 func (r *run) batches() int { return (r.samples() + r.s.batch() - 1) / r.s.batch() }
 
-// rows are the samples of the batch in hand; the last one stands in for those that are missing to a full batch.
+// rows returns the range of the samples of the current batch. A batch that is not full is padded
+// with its last sample.
 func (r *run) rows() (from, to int) {
 	return r.batch * r.s.batch(), min((r.batch+1)*r.s.batch(), r.samples())
 }
@@ -68,7 +72,7 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// bind makes the tensors and presents each lane's rows to the engine.
+// bind allocates the tensors and wraps each lane's rows for the engine.
 func (r *run) bind() error {
 	step, lanes := r.s.step, r.s.lanes
 	rows := func(ports []port) [][]float32 {
@@ -81,30 +85,30 @@ func (r *run) bind() error {
 	r.state = [2][][]float32{rows(step.state), rows(step.state)}
 	r.targetRows = rows(step.targets)
 	for _, p := range step.rates {
-		r.rateValues = append(r.rateValues, make([]float32, tensor.Size(p.shape))) // all lanes share them
+		r.rateValues = append(r.rateValues, make([]float32, tensor.Size(p.shape))) // shared by all lanes
 	}
-	looks := []port{{"loss", []int{r.s.n, 1}}, {"slope", []int{r.s.n, 1}}}
-	r.measured = rows(looks)
+	observed := []port{{"loss", []int{r.s.n, 1}}, {"slope", []int{r.s.n, 1}}}
+	r.measured = rows(observed)
 	r.lanes = make([]lane, lanes)
 	for k := range r.lanes {
 		for side := range 2 {
 			tensors := map[string][]float32{}
-			note := func(ports []port, data [][]float32) {
+			add := func(ports []port, data [][]float32) {
 				for i, p := range ports {
 					tensors[p.name] = data[i]
 				}
 			}
-			note(step.state, r.state[side])
-			note(step.targets, r.targetRows)
-			note(step.rates, r.rateValues)
+			add(step.state, r.state[side])
+			add(step.targets, r.targetRows)
+			add(step.rates, r.rateValues)
 			for _, p := range r.s.inputs {
 				if err := r.wrapRows(&r.lanes[k].in[side], k, p, tensors[p.name]); err != nil {
 					return err
 				}
 			}
-			note(step.state, r.state[1-side])
-			note(looks, r.measured)
-			for _, p := range slices.Concat(step.state, looks) {
+			add(step.state, r.state[1-side])
+			add(observed, r.measured)
+			for _, p := range slices.Concat(step.state, observed) {
 				if err := r.wrapRows(&r.lanes[k].out[side], k, p, tensors[p.name]); err != nil {
 					return err
 				}
@@ -114,7 +118,7 @@ func (r *run) bind() error {
 	return nil
 }
 
-// wrapRows adds a lane's rows of a tensor to a list of what the engine reads or writes.
+// wrapRows wraps a lane's rows of a tensor and appends them to a list.
 func (r *run) wrapRows(list *[]*ort.Value, lane int, p port, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[lane*size : (lane+1)*size]
@@ -124,6 +128,7 @@ func (r *run) wrapRows(list *[]*ort.Value, lane int, p port, data []float32) err
 	return err
 }
 
+// free releases the engine's values.
 func (r *run) free() {
 	for _, l := range r.lanes {
 		for _, v := range slices.Concat(l.in[0], l.in[1], l.out[0], l.out[1]) {
@@ -132,7 +137,7 @@ func (r *run) free() {
 	}
 }
 
-// initialise puts the batch in hand at its start.
+// initialise sets the state of the current batch to its start.
 func (r *run) initialise() {
 	r.iteration = 0
 	for i, p := range r.s.step.state {
@@ -150,14 +155,14 @@ func (r *run) initialise() {
 	}
 }
 
-// copyTargets gives the engine the targets of the batch in hand.
+// copyTargets copies the targets of the current batch.
 func (r *run) copyTargets() {
 	for i, t := range r.targets {
 		r.copyRows(r.targetRows[i], t)
 	}
 }
 
-// copyRows copies the rows of the batch in hand, and the last of them into what is left.
+// copyRows copies the rows of the current batch, and pads with the last one.
 func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	from, to := r.rows()
 	n := copy(dst, src.Slice(from, to).Data)
@@ -166,7 +171,8 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// optimise takes the steps that are left, and looks at the image that the last one led to.
+// optimise takes the remaining steps of the current batch, and evaluates the image after the last
+// one.
 func (r *run) optimise(ctx context.Context) error {
 	o := r.s.options
 	from, to := r.rows()
@@ -196,7 +202,7 @@ func (r *run) optimise(ctx context.Context) error {
 	return nil
 }
 
-// runLanes runs the lanes side by side.
+// runLanes runs one step of all lanes concurrently.
 func (r *run) runLanes(ctx context.Context, side int) error {
 	errs := make([]error, len(r.lanes))
 	var wait sync.WaitGroup
@@ -213,7 +219,7 @@ func (r *run) runLanes(ctx context.Context, side int) error {
 	return nil
 }
 
-// checkGradient complains where not one of the first samples has a gradient.
+// checkGradient returns an error if no sample of the first batch has a gradient.
 func (r *run) checkGradient(n int) error {
 	for _, v := range r.measured[1][:n] {
 		if v != 0 {
@@ -230,7 +236,7 @@ func (r *run) checkGradient(n int) error {
 	return r.s.objective.checkGradient(r.measured[0][:n], targets)
 }
 
-// report tells how far the search has come; side is where the engine wrote.
+// report reports the progress. side is the copy of the state that was written last.
 func (r *run) report(side int) {
 	if r.p.Progress == nil {
 		return
@@ -249,7 +255,7 @@ func (r *run) report(side int) {
 	r.p.Progress(p)
 }
 
-// stateTensor is a tensor of the state.
+// stateTensor returns a tensor of the state.
 func (r *run) stateTensor(name string, side int) []float32 {
 	for i, p := range r.s.step.state {
 		if p.name == name {
@@ -259,8 +265,8 @@ func (r *run) stateTensor(name string, side int) []float32 {
 	return nil
 }
 
-// storeBatch takes over what a batch has found. The last loss and slope tell the samples that ran into NaN or infinity: there
-// they stay as they are.
+// storeBatch stores the results of the current batch. A sample whose last loss or slope is NaN or
+// infinite is marked by a loss of NaN.
 func (r *run) storeBatch() {
 	from, to := r.rows()
 	side := (r.s.options.Steps + 1) % 2
@@ -275,6 +281,7 @@ func (r *run) storeBatch() {
 	r.iteration = 0
 }
 
+// result returns the result of the search.
 func (r *run) result() *Result {
 	f := &Result{Images: r.images, Loss: make([]float64, len(r.loss))}
 	for i, v := range r.loss {

@@ -12,41 +12,43 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A Search looks for images. One goroutine at a time uses it.
+// A Search searches for images. It must not be used by several goroutines at a time.
 type Search struct {
 	objective Objective
 	options   Options
-	model     *model.Model // that decides the frame
+	model     *model.Model // the first model of the objective
 
-	n       int // samples of a run of the engine
-	lanes   int // runs side by side
+	n       int // samples in a run of the engine
+	lanes   int // concurrent runs
 	step    *step
 	inputs  []port // of the graph, in order
 	session *ort.Session
 }
 
-// A Problem is what to look for.
+// A Problem is the input of a search.
 type Problem struct {
-	Images tensor.Tensor // x: n x c x h x w, values in [0, 1], at the frame of the objective's first model
-	Start  tensor.Tensor // where x' begins, of the same shape
-	Labels []int         // what is right, for Misclassify
-	Names  []string      // of samples, for errors; optional
+	// x: n x c x h x w, values in [0, 1], with the size of the objective's first model
+	Images tensor.Tensor
+	Start  tensor.Tensor // initial x', of the same shape
+	Labels []int         // correct classes, for Misclassify
+	Names  []string      // of samples, for error messages; optional
 
-	Checkpoint train.Checkpoint // optional; a state that belongs to another search is ignored
+	Checkpoint train.Checkpoint // optional; the state of another search is ignored
 	Progress   func(Progress)   // optional
 }
 
-// Progress is how far a search has come.
+// A Progress is the progress of a search.
 type Progress struct {
 	Done, Total int64   // steps times samples
-	Loss        float64 // mean over the samples in hand of the best so far
+	Loss        float64 // best loss so far, the mean over the samples of the current batch
 }
 
-// Result is what a search has found.
+// A Result is the result of a search.
 type Result struct {
-	Images  tensor.Tensor // n x c x h x w: the best image of each sample
-	Loss    []float64     // of that image; NaN for samples that were dropped
-	Dropped []int         // samples whose loss or gradient became NaN or infinite: their images mean nothing
+	Images tensor.Tensor // n x c x h x w: the best image of each sample
+	Loss   []float64     // of that image; NaN for samples that were dropped
+	// samples whose loss or gradient became NaN or infinite: their images have no meaning
+	Dropped []int
 }
 
 // New prepares a search.
@@ -69,16 +71,16 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	s := &Search{objective: objective, options: o, model: objective.models()[0]}
 	for _, m := range objective.models() {
 		if m.Batch() > 0 && s.n > 0 && m.Batch() != s.n {
-			return nil, fmt.Errorf("models that take %d and %d images at a time cannot share a loss", s.n, m.Batch())
+			return nil, fmt.Errorf("models with fixed batch sizes %d and %d cannot share a loss", s.n, m.Batch())
 		}
 		s.n = max(s.n, m.Batch())
 	}
-	// The graph is built once here for its errors; the session waits for the number of samples.
+	// Build the graph once to return its errors early. The session needs the number of samples.
 	_, _, err = buildStep(objective, o, max(1, s.n))
 	return s, err
 }
 
-// Close frees the engine's session.
+// Close releases the engine's session.
 func (s *Search) Close() error {
 	if s.session == nil {
 		return nil
@@ -93,9 +95,9 @@ const (
 	maxBatch           = 32
 )
 
-// batchSize are the samples of a run of the engine, and the runs side by side, where there are samples in all. A run on one
-// core beside another wastes less of the cores than one run on all: operators are short. The rows that fill up the last
-// runs are kept few.
+// batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
+// Concurrent runs on one core each use the cores better than one run on all, since operators are
+// short. It keeps the number of padding rows small.
 func (s *Search) batchSize(samples int) (n, lanes int) {
 	lanes = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
@@ -112,7 +114,7 @@ func (s *Search) batchSize(samples int) (n, lanes int) {
 		most = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*each))))
 	}
 	lanes = min(lanes, most)
-	least := (samples + most - 1) / most // rounds of runs
+	least := (samples + most - 1) / most // minimal number of rounds
 	waste := samples * lanes
 	for rounds := least; rounds < least+4; rounds++ {
 		each := (samples + rounds*lanes - 1) / (rounds * lanes)
@@ -123,7 +125,7 @@ func (s *Search) batchSize(samples int) (n, lanes int) {
 	return n, lanes
 }
 
-// open makes a session for runs of n samples.
+// open creates a session for runs of n samples.
 func (s *Search) open(n, lanes int) error {
 	if s.session != nil && s.n == n && s.lanes == lanes {
 		return nil
@@ -150,10 +152,11 @@ func (s *Search) open(n, lanes int) error {
 	return nil
 }
 
-// batch is the number of samples that are in hand together.
+// batch returns the number of samples that are processed together.
 func (s *Search) batch() int { return s.n * s.lanes }
 
-// Run searches. It returns within a second of the context's end, with the context's error, having saved the checkpoint.
+// Run runs the search. When the context ends, it saves the checkpoint and returns the context's
+// error within a second.
 func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	if err := s.check(p); err != nil {
 		return nil, fmt.Errorf("searching: %w", err)
@@ -173,6 +176,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	return r.result(), nil
 }
 
+// wrapError returns the context's error if that is the cause.
 func (s *Search) wrapError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ctx.Err()
@@ -183,12 +187,12 @@ func (s *Search) wrapError(ctx context.Context, err error) error {
 func (s *Search) check(p Problem) error {
 	x := p.Images
 	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.ImageShape()) {
-		return fmt.Errorf("images of shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
+		return fmt.Errorf("images have shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
 	}
 	if !slices.Equal(p.Start.Shape, x.Shape) {
 		return fmt.Errorf("the start has shape %v and the images %v", p.Start.Shape, x.Shape)
 	}
-	for what, t := range map[string]tensor.Tensor{"picture": x, "start": p.Start} {
+	for what, t := range map[string]tensor.Tensor{"image": x, "start": p.Start} {
 		if i := t.Finite(); i >= 0 {
 			return fmt.Errorf("the %s of %s holds NaN or infinity", what, p.name(i/tensor.Size(x.Shape[1:])))
 		}
@@ -196,7 +200,7 @@ func (s *Search) check(p Problem) error {
 	return nil
 }
 
-// name is how an error calls a sample.
+// name returns the name of a sample for error messages.
 func (p Problem) name(i int) string {
 	if i < len(p.Names) && p.Names[i] != "" {
 		return p.Names[i]
@@ -204,7 +208,7 @@ func (p Problem) name(i int) string {
 	return fmt.Sprintf("sample %d", i)
 }
 
-// targets are in the order of the graph's: the centre of the ball first.
+// targets returns the targets in the order of the graph: the centre of the ball first.
 func (s *Search) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	list, err := s.objective.targets(ctx, p)
 	if s.options.Ball != (Ball{}) {

@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sheet lays images out for the eye: each of x beside its partner of y, as many pairs side by side as make the whole about
-// square. Both are n x c x h x w with values in [0, 1]; small images are enlarged, pixel by pixel.
+// Sheet draws each image of x beside the image of y with the same index, as pairs on a grid that is
+// about square. Both are n x c x h x w with values in [0, 1]. Small images are enlarged.
 func Sheet(x, y tensor.Tensor) *image.NRGBA {
 	n, h, w := x.Shape[0], x.Shape[2], x.Shape[3]
 	const (
-		least = 96 // pixels that a side should have
-		gap   = 2
-		space = 10 // between pairs
+		minSide = 96 // pixels
+		gap     = 2
+		space   = 10 // between pairs
 	)
-	zoom := contactsheet.Zoom(h, w, least)
+	zoom := contactsheet.Zoom(h, w, minSide)
 	tileW, tileH := 2*w*zoom+gap+space, h*zoom+space
 	columns := max(1, min(n, int(math.Round(math.Sqrt(float64(n*tileH)/float64(tileW))))))
 	rows := (n + columns - 1) / columns

@@ -11,14 +11,14 @@ import (
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	x, y := tensor.New(3, 3, 2, 2), tensor.New(3, 3, 2, 2)
-	for i := range 4 { // of the second picture: red, and its partner blue
+	for i := range 4 { // the second pair: red and blue
 		x.At(1).Data[i] = 1
-		y.At(1).Data[8+i] = 2 // beyond white
+		y.At(1).Data[8+i] = 2 // above 1: clipped
 	}
 	s := invert.Sheet(x, y)
-	// 2 x 2 pixels are enlarged to 96 x 96; a pair is 2 * 96 + 2 wide, with 10 around it.
+	// Images of 2 x 2 are enlarged to 96 x 96. A pair is 2 * 96 + 2 wide, with a margin of 10.
 	if b := s.Bounds(); b.Dx() != 10+204 || b.Dy() != 10+3*106 {
-		t.Fatalf("the sheet is %v", b)
+		t.Fatalf("the bounds are %v", b)
 	}
 	red, blue := color.NRGBA{255, 0, 0, 255}, color.NRGBA{0, 0, 255, 255}
 	for _, p := range []struct {
@@ -30,6 +30,6 @@ func TestSheet(t *testing.T) {
 		}
 	}
 	if b := invert.Sheet(tensor.New(9, 1, 224, 224), tensor.New(9, 1, 224, 224)).Bounds(); b.Dx() != 10+2*460 || b.Dy() != 10+5*234 {
-		t.Errorf("nine images of 224 make %v", b)
+		t.Errorf("the bounds for nine images of side 224 are %v", b)
 	}
 }

@@ -9,17 +9,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A stridedShortcut takes every so manieth place of a feature map and puts channels of zeros around its own: the shortcut without
-// weights of He et al. (2016), option A. It is also a convolution with one tap, whose kernel is an identity matrix among zeros.
+// A stridedShortcut takes every stride-th position of a feature map and pads its channels with
+// zeros: the parameter-free shortcut of He et al. (2016), option A. It equals a 1 x 1 convolution
+// whose kernel is an identity matrix padded with zeros.
 type stridedShortcut struct {
 	x             onnx.Value
 	strides       []int // height, width
-	before, after int   // channels of zeros
+	before, after int   // channels of zeros before and after
 	channels      int
 }
 
-// writeShortcuts writes shortcuts as convolutions. Cutting and padding have the engine change the layout of its feature maps
-// before and after, forwards and backwards, and in every sum that follows; a convolution does not.
+// writeShortcuts replaces such shortcuts by convolutions. Slice and Pad make the engine convert the
+// layout of its feature maps before and after them, in the forward and the backward pass. A
+// convolution does not.
 func (s *step) writeShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
@@ -41,13 +43,14 @@ func (s *step) writeShortcuts() {
 	})
 }
 
-// A graphInfo is what can be told of tensors before it runs.
+// A graphInfo holds what is known about the tensors of a graph.
 type graphInfo struct {
-	static    *infer.Info
+	static *infer.Info
+	// the node that computes each tensor
 	producers map[string]*pb.NodeProto
 }
 
-// shortcutOf recognises a Pad of channels after one Slice or more.
+// shortcutOf recognises a Pad of channels after at least one Slice.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	c := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1)
@@ -74,10 +77,12 @@ func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	return c, c.channels > 0 && c.channels+c.before+c.after <= maxShortcutChannels
 }
 
-// maxShortcutChannels bounds the channels of a shortcut: the product with its kernel costs their square.
+// maxShortcutChannels bounds the channels of a shortcut: the cost of the convolution grows with
+// their square.
 const maxShortcutChannels = 1024
 
-// strideOf reports whether a Slice takes every so manieth place of height or width, and multiplies the strides by it.
+// strideOf reports whether a Slice takes every k-th position of height or width, and multiplies the
+// strides by k.
 func (g *graphInfo) strideOf(n *pb.NodeProto, strides []int) bool {
 	starts, okStarts := g.ints(n, 1)
 	ends, okEnds := g.ints(n, 2)
@@ -99,7 +104,7 @@ func (g *graphInfo) strideOf(n *pb.NodeProto, strides []int) bool {
 	return true
 }
 
-// ints are the integers of a node's i-th input, where they are known.
+// ints returns the integers of a node's i-th input, if they are known.
 func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	if !hasInput(n, i) {
 		return nil, false
@@ -108,9 +113,11 @@ func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	return slices.Clone(list), ok
 }
 
+// zero reports whether a tensor is a constant 0.
 func (g *graphInfo) zero(name string) bool {
 	v, ok := g.static.Values(name)
 	return ok && len(v) == 1 && v[0] == 0
 }
 
+// hasInput reports whether a node has an i-th input.
 func hasInput(n *pb.NodeProto, i int) bool { return i < len(n.Input) && n.Input[i] != "" }

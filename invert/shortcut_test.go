@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// Shortcuts without weights are found, and as convolutions give the same numbers; what is not one stays as it is.
+// Parameter-free shortcuts are replaced by convolutions with the same results. Other nodes are
+// kept.
 func TestShortcuts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -70,10 +71,10 @@ func TestShortcuts(t *testing.T) {
 			s.writeShortcuts()
 			padded := slices.ContainsFunc(s.b.Nodes(), func(n *pb.NodeProto) bool { return n.GetOpType() == "Pad" })
 			if padded == c.found {
-				t.Errorf("a Pad stays: %v, want %v", padded, !c.found)
+				t.Errorf("a Pad remains: %v, want %v", padded, !c.found)
 			}
 			if after := outputOf(t, rt, s.b, x); !slices.Equal(after, before) {
-				t.Error("the numbers differ")
+				t.Error("the results differ")
 			}
 		})
 	}

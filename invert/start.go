@@ -9,30 +9,30 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A StartKind of start is where a search begins.
+// A StartKind is the kind of image that a search starts from.
 type StartKind string
 
 const (
-	Noise    StartKind = "noise"    // uniform integers 0 to 255, divided by 255, for each pixel: the paper's footnote 1
-	Normal   StartKind = "normal"   // N(0, 1): the authors' code. Values outside [0, 1] are clipped by the first step
+	Noise    StartKind = "noise"    // integers 0 to 255, uniform, divided by 255: the paper's footnote 1
+	Normal   StartKind = "normal"   // N(0, 1): the authors' code. The first step clips to [0, 1]
 	White    StartKind = "white"    // all 1
 	Black    StartKind = "black"    // all 0
 	OneNoise StartKind = "one"      // one image of Noise for all samples
-	Shuffled StartKind = "shuffled" // the images themselves, each where another was
-	Near     StartKind = "near"     // the image plus N(0, 1/255): for controversial stimuli. At the image itself the gradient is 0/0
+	Shuffled StartKind = "shuffled" // the images themselves, permuted so that none stays
+	Near     StartKind = "near"     // the image plus N(0, 1/255): at the image itself the gradient is 0/0
 )
 
-// StartKinds are all kinds of start.
+// StartKinds returns all kinds.
 func StartKinds() []StartKind {
 	return []StartKind{Noise, Normal, White, Black, OneNoise, Shuffled, Near}
 }
 
-// Start returns where to begin for images x, n x c x h x w. draw gives the generator of a sample, by its place; it is called
-// with -1 for what concerns all of them.
+// Start returns the starting images for images x, n x c x h x w. draw returns the random generator
+// of sample i; i is -1 for draws that all samples share.
 func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
 	start := tensor.New(x.Shape...)
 	if len(x.Shape) != 4 {
-		return start, fmt.Errorf("starting: images have the shape n x c x h x w, not %v", x.Shape)
+		return start, fmt.Errorf("starting: images have shape %v, not n x c x h x w", x.Shape)
 	}
 	n := x.Shape[0]
 	each := func(f func(r *rand.Rand, i int) float32) {
@@ -72,11 +72,12 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 			copy(start.At(k).Data, x.At(from).Data)
 		}
 	default:
-		return start, fmt.Errorf("start %q: it is one of %v", kind, StartKinds())
+		return start, fmt.Errorf("start %q: it must be one of %v", kind, StartKinds())
 	}
 	return start, nil
 }
 
+// grey returns a random integer from 0 to 255, divided by 255.
 func grey(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }
 
 // Draw returns an image drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].

@@ -27,7 +27,7 @@ func TestStarts(t *testing.T) {
 	x := random(seed.Rand(1), 6, 3, 20, 20)
 	for _, v := range start(t, invert.Noise, x).Data {
 		if k := float64(v) * 255; math.Abs(k-math.Round(k)) > 1e-4 || v < 0 || v > 1 {
-			t.Fatalf("noise of %v is no integer over 255", v)
+			t.Fatalf("noise of %v is not a multiple of 1/255", v)
 		}
 	}
 	var sum, squares float64
@@ -41,19 +41,19 @@ func TestStarts(t *testing.T) {
 	near := start(t, invert.Near, x)
 	for i, v := range near.Data {
 		if d := math.Abs(float64(v - x.Data[i])); d > 6.0/255 || v < 0 || v > 1 {
-			t.Fatalf("near a pixel of %v comes %v", x.Data[i], v)
+			t.Fatalf("a pixel of %v starts at %v", x.Data[i], v)
 		}
 	}
 	if slices.Equal(near.Data, x.Data) {
-		t.Error("near is at the image itself")
+		t.Error("near does not change the image")
 	}
 	if white, black := start(t, invert.White, x).Data, start(t, invert.Black, x).Data; slices.Min(white) != 1 || slices.Max(black) != 0 {
-		t.Error("white or black is not")
+		t.Error("white is not 1 or black is not 0")
 	}
 	one := start(t, invert.OneNoise, x)
 	for i := range 6 {
 		if !slices.Equal(one.At(i).Data, one.At(0).Data) {
-			t.Error("one noise is several")
+			t.Error("the images of one noise differ")
 		}
 	}
 	shuffled, from := start(t, invert.Shuffled, x), map[int]bool{}
@@ -62,33 +62,33 @@ func TestStarts(t *testing.T) {
 			if slices.Equal(shuffled.At(i).Data, x.At(k).Data) {
 				from[k] = true
 				if i == k {
-					t.Errorf("image %d stays in place", i)
+					t.Errorf("image %d is not moved", i)
 				}
 			}
 		}
 	}
 	if len(from) != 6 {
-		t.Errorf("%d of 6 images are in the shuffled ones", len(from))
+		t.Errorf("%d of 6 images occur among the shuffled ones", len(from))
 	}
 	if _, err := invert.Start("dream", x, draw); err == nil {
-		t.Error("an unknown kind is no error")
+		t.Error("an unknown kind: no error")
 	}
 	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
-		t.Error("a matrix of images is no error")
+		t.Error("images of rank 2: no error")
 	}
 	for _, kind := range invert.StartKinds() {
 		start(t, kind, tensor.New(0, 1, 2, 2))
 	}
 }
 
-// A sample's noise depends on the sample, not on what else is started.
-func TestStartOfASampleStandsAlone(t *testing.T) {
+// The noise of a sample does not depend on the other samples.
+func TestStartIndependence(t *testing.T) {
 	t.Parallel()
 	x := random(seed.Rand(1), 3, 1, 4, 4)
 	for _, kind := range []invert.StartKind{invert.Noise, invert.Normal, invert.Near} {
 		all, first := start(t, kind, x), start(t, kind, x.Slice(0, 1))
 		if !slices.Equal(all.At(0).Data, first.At(0).Data) || slices.Equal(all.At(0).Data, all.At(1).Data) {
-			t.Errorf("%s: the first start depends on the others, or equals them", kind)
+			t.Errorf("%s: the first start depends on the others or equals one of them", kind)
 		}
 	}
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A step is the graph of one step of a search while it is built, for n samples.
+// A step builds the graph of one step of a search, for n samples.
 //
-// It reads and writes the state of the search, each tensor "t" as "search t" and "search next t": x, the images as they are;
-// best, the best so far, and key, how good they are; and what the optimiser remembers. Besides, it reads rates, which change
-// from step to step, and targets, which do not; and writes loss and slope, the norm of the gradient at x. (No exporter writes
-// names with spaces, so these are free.)
+// The graph reads and writes the state of the search: tensor t is the input "search t" and the
+// output "search next t". The state is x, the current images; best, the best images so far; key,
+// the value that they are chosen by; and the state of the optimiser. Further inputs are rates,
+// which change from step to step, and targets, which do not. Further outputs are loss and slope,
+// the norm of the gradient at x. No exporter writes names with spaces, so these names are free.
 type step struct {
 	b      *onnx.Builder
 	n      int
 	image  []int // c x h x w
 	x      onnx.Value
-	models []*model.Model // those that have been grafted
+	models []*model.Model // models that have been included
 
 	state   []port // also outputs
 	rates   []port
@@ -35,13 +36,13 @@ type port struct {
 	shape []int
 }
 
-// prefix keeps the tensors of a search apart from a model's.
+// prefix separates the tensors of a search from the model's.
 const prefix = "search "
 
-// centre is the target that holds the middle of the ball; it comes before those of the objective.
+// centre is the target that holds the centre of the ball. It precedes those of the objective.
 const centre = "centre"
 
-// buildStep writes the graph of a step.
+// buildStep returns the graph of a step.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error) {
 	m := objective.models()[0]
 	opset := m.Opset()
@@ -86,7 +87,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	return graph, s, err
 }
 
-// minOpset is the operator set that brought Where.
+// minOpset is the first operator set with Where.
 const minOpset = 9
 
 // addState declares a tensor of the state, n x shape.
@@ -96,24 +97,24 @@ func (s *step) addState(name string, shape ...int) onnx.Value {
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// setNext says what a tensor of the state becomes.
+// setNext sets the next value of a tensor of the state.
 func (s *step) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
 
-// addTarget declares an input that stays the same, n x shape.
+// addTarget declares an input that is constant over steps, n x shape.
 func (s *step) addTarget(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.targets = append(s.targets, port{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// addRate declares a number that changes from step to step.
+// addRate declares a scalar that changes from step to step.
 func (s *step) addRate(name string) onnx.Value {
 	s.rates = append(s.rates, port{name, []int{1}})
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// include adds a model as far as one of its tensors. The first model keeps its names, which errors may speak of; the others see
-// images of the first one's size resized to theirs.
+// include adds a model up to one of its tensors. The first model keeps its tensor names, for error
+// messages. Images are resized for the others.
 func (s *step) include(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
@@ -131,7 +132,7 @@ func (s *step) include(m *model.Model, tensor string) (onnx.Value, error) {
 	return values[0], nil
 }
 
-// castLike gives v the type and the shape of z, of which it is the cotangent.
+// castLike returns v with the type and shape of z.
 func (s *step) castLike(v, z onnx.Value) onnx.Value {
 	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
@@ -142,11 +143,11 @@ func (s *step) castLike(v, z onnx.Value) onnx.Value {
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }
 
-// perImage broadcasts n x 1 over n x c x h x w.
+// perImage reshapes n x 1 for broadcasting over n x c x h x w.
 func (s *step) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
 
-// normalise divides the gradient of each sample by its norm; a gradient of zero stays so. Dividing by the largest value first keeps
-// the squares of small gradients from underflowing.
+// normalise divides the gradient of each sample by its norm; a zero gradient stays. It first
+// divides by the largest magnitude, so that squares of small gradients do not underflow.
 func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	b := s.b
 	flat := b.Reshape(g, s.n, -1)
@@ -157,16 +158,16 @@ func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	return b.Reshape(unit, append([]int{s.n}, s.image...)...), b.Mul(length, largest)
 }
 
-// minNormal is the smallest normal float32, about.
+// minNormal is about the smallest normal float32.
 const minNormal = 2e-38
 
-// finite tells numbers from NaN and infinities.
+// finite reports which values are neither NaN nor infinite.
 func (s *step) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// project projects images to the ball around the centre and to [0, 1]. The centre being an image, clipping does not lead
-// out of the ball.
+// project projects images onto the ball around the centre and clips them to [0, 1]. Since the
+// centre is an image, clipping does not leave the ball.
 func (s *step) project(x onnx.Value, ball Ball) onnx.Value {
 	b := s.b
 	around, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
@@ -183,14 +184,14 @@ func (s *step) project(x onnx.Value, ball Ball) onnx.Value {
 	return b.Op("Max", nil, b.Op("Min", nil, x, b.Scalar(1)), b.Scalar(0))
 }
 
-// inputs are the ports in the order in which a run takes them: as the graph declares them.
+// inputs returns the ports in the order in which the graph declares them.
 func (s *step) inputs(declared []onnx.Port) ([]port, error) {
 	var list []port
 	all := slices.Concat(s.state, s.rates, s.targets)
 	for _, d := range declared {
 		i := slices.IndexFunc(all, func(p port) bool { return prefix+p.name == d.Name })
 		if i < 0 {
-			return nil, fmt.Errorf("the graph of a step has an input %q that nobody feeds", d.Name)
+			return nil, fmt.Errorf("the graph of a step has an unknown input %q", d.Name)
 		}
 		list = append(list, all[i])
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP of
-// sizes 768, 512, 256 and 1 in batches of 32.
+// BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP
+// of sizes 768, 512, 256 and 1 in batches of 32.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		for _, perRun := range []int{1, 8} {

@@ -36,8 +36,8 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 	return g, batches
 }
 
-// Training a network gives the losses, weights, running statistics and evaluation losses of PyTorch,
-// with one or several steps in a run, and with or without native operators.
+// Training a network gives the losses, weights, running statistics and evaluation losses of
+// PyTorch, with one or several steps in a run, and with or without native operators.
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
 	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // wide: uses Winograd convolutions

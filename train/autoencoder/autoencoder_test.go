@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// golden is testdata/layer.json.
+// golden holds testdata/layer.json.
 type golden struct {
 	N, M, Steps                 int
 	Decay, Target, Weight, Rate float64
@@ -50,8 +50,8 @@ func near(t *testing.T, what string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Five steps end at the weights that numpy finds with gradients written out by hand.
-func TestStepsMatchNumpy(t *testing.T) {
+// Five steps agree with numpy, whose gradients are written by hand.
+func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/layer.json")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestStepsMatchNumpy(t *testing.T) {
 	}
 }
 
-// random is a layer with weights of some size.
+// random returns a layer with weights of a given size.
 func random(m, n int, size float64, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(shape ...int) tensor.Tensor {
@@ -97,7 +97,7 @@ func random(m, n int, size float64, seed uint64) *Layer {
 	return &Layer{W1: fill(m, n), B1: fill(m), W2: fill(n, m), B2: fill(n)}
 }
 
-// applied is tanh(W1 x + b1).
+// applied returns tanh(W1 x + b1).
 func applied(l *Layer, x []float32) []float32 {
 	out := make([]float32, l.W1.Shape[0])
 	for i := range out {
@@ -110,7 +110,7 @@ func applied(l *Layer, x []float32) []float32 {
 	return out
 }
 
-func TestModelOfBranches(t *testing.T) {
+func TestModelBranches(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	bottom, a, b := random(5, 9, 0.5, 1), random(4, 5, 0.5, 2), random(3, 5, 0.5, 3)
@@ -154,8 +154,8 @@ func TestModelOfBranches(t *testing.T) {
 	}
 }
 
-// What a layer says can be described by the next, however near to 1 it is.
-func TestCodesLieWithinOne(t *testing.T) {
+// Activations never exceed 1, so that the next layer accepts them as patterns.
+func TestEncodeRange(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
 	x := tensor.New(n, 1)
@@ -174,8 +174,7 @@ func TestCodesLieWithinOne(t *testing.T) {
 	}
 }
 
-// For small weights tanh is its argument, and the image of a deep unit is the derivative of what it
-// does.
+// With small weights tanh is linear, and the image of a unit is the derivative of its activation.
 func TestImagesAreDerivatives(t *testing.T) {
 	t.Parallel()
 	first, second, third := random(6, 4, 1e-2, 1), random(5, 6, 1e-2, 2), random(3, 5, 1e-2, 3)
@@ -196,7 +195,7 @@ func TestImagesAreDerivatives(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestTrainErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	x := tensor.New(4, 3)
@@ -223,10 +222,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// On whitened natural patches the validation curve falls to its end, and units become localised and
-// oriented: a Gabor function explains nearly all of them better than it explains the best of twenty
-// noises.
-func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
+// On whitened natural patches the validation error decreases in every epoch. Units become localised
+// and oriented: Gabor functions explain nearly all of them better than the best of twenty noise
+// filters.
+func TestTrainNaturalPatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains on natural images")
 	}
@@ -262,7 +261,7 @@ func TestLearnsEdgesFromNaturalPatches(t *testing.T) {
 	}
 	for i := 1; i < len(l.Curve); i++ {
 		if l.Curve[i].Validation > l.Curve[i-1].Validation {
-			t.Errorf("after epoch %d the reconstruction is off by %g, before it by %g", i+1, l.Curve[i].Validation, l.Curve[i-1].Validation)
+			t.Errorf("after epoch %d the error is %g, before it %g", i+1, l.Curve[i].Validation, l.Curve[i-1].Validation)
 		}
 	}
 	if len(epochs) != len(l.Curve) {

@@ -17,33 +17,34 @@ import (
 // Settings are the settings of training a layer.
 type Settings struct {
 	Units  int     // m
-	Decay  float64 // of the weights, not of the biases
-	Target float64 // mean activation that units are drawn to, within (-1, 1)
-	Weight float64 // of the sparsity; 0: none
+	Decay  float64 // of the weights, without the biases
+	Target float64 // target mean activation of units, within (-1, 1)
+	Weight float64 // of the sparsity penalty; 0: none
 	Epochs int     // 0: 40
 	Batch  int     // 0: 100
 	Rate   float64 // Adam's, falling along half a cosine; 0: 0.002
-	Seed   uint64  // of the first weights, and of the order of patterns
+	Seed   uint64  // of the initial weights and the order of patterns
 	Engine ort.Options
 
 	Optimiser train.Optimiser // nil: Adam with Rate
 	Schedule  train.Schedule  // nil: half a cosine
 	Clip      float64         // largest norm of the gradients together; 0: none
-	// Best keeps the weights of the epoch with the least reconstruction error rather than the last.
-	// Weight decay trades reconstruction for small weights: if it is large, the best epoch is an
-	// early one, before the decay has taken effect.
+	// Best keeps the weights of the epoch with the smallest reconstruction error instead of the
+	// last. With a large weight decay, which increases the reconstruction error, that is an early
+	// epoch.
 	Best           bool
-	RollbackFactor float64          // takes epochs back after which J is larger on the validation patterns, see train.Fitting; 0: none
-	RollbackByLoss bool             // takes them back by |x - y|^2 alone
+	RollbackFactor float64          // of train.FitOptions: rolls back epochs that increase J; 0: none
+	RollbackByLoss bool             // rolls back by |x - y|^2 alone
 	Patience       int              // epochs without a better reconstruction, after which training ends; 0: none
 	Checkpoint     train.Checkpoint // optional
-	Identity       string           // of the training, for its checkpoint
+	Identity       string           // of the training, see train.FitOptions
 	// AfterEpoch is called after each epoch. An error ends the training. Optional.
 	AfterEpoch func(train.Epoch) error
 	// Resumed is called once with the epochs in a checkpoint. Optional.
 	Resumed func([]train.Epoch) error
 }
 
+// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Epochs, s.Batch, s.Rate = cmp.Or(s.Epochs, 40), cmp.Or(s.Batch, 100), cmp.Or(s.Rate, 0.002)
 	if s.Optimiser == nil {
@@ -55,6 +56,7 @@ func (s Settings) complete() Settings {
 	return s
 }
 
+// check checks settings and patterns.
 func (s Settings) check(x, held tensor.Tensor) error {
 	switch {
 	case x.Rank() != 2 || held.Rank() != 2 || x.Shape[1] != held.Shape[1]:
@@ -82,15 +84,15 @@ func (s Settings) check(x, held tensor.Tensor) error {
 type Layer struct {
 	W1, B1 tensor.Tensor // m x n, m
 	W2, B2 tensor.Tensor // n x m, n
-	Curve  []Point       // reconstruction by epochs
+	Curve  []Point       // results of the epochs
 }
 
 // A Point holds the results of an epoch.
 type Point struct {
 	Training   float64 // J over the epoch's batches before their steps
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
-	Objective  float64 // J over the same
-	RolledBack bool    // J, or |x - y|^2, had become larger there, and the layer is again what it was before the epoch
+	Objective  float64 // J over the validation patterns
+	RolledBack bool    // the epoch was rolled back
 }
 
 // The names of the tensors of a layer during training.
@@ -187,6 +189,7 @@ func (s Settings) penalty(n int) func(*onnx.Builder) onnx.Value {
 	}
 }
 
+// transposed returns the transpose of a matrix.
 func transposed(w tensor.Tensor) tensor.Tensor {
 	out := tensor.New(w.Shape[1], w.Shape[0])
 	for i := range w.Shape[0] {

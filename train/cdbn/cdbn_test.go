@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden is testdata/step.json.
+// golden holds testdata/step.json.
 type golden struct {
 	B, C, K, F, H, W            int
 	Target, Weight, Decay, Rate float64
@@ -39,8 +39,8 @@ func near(t *testing.T, what string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Two steps with given draws end where numpy ends, which computes them place by place.
-func TestStepsMatchNumpy(t *testing.T) {
+// Two steps with given draws agree with numpy, which loops over positions.
+func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/step.json")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestStepsMatchNumpy(t *testing.T) {
 	}
 }
 
-// random is a layer with small weights.
+// random returns a layer with small weights.
 func random(k, c, f int, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(size float64, shape ...int) tensor.Tensor {
@@ -116,9 +116,9 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return tensors
 }
 
-// A pooling unit is on as often as any unit of its block, and the network pools twice down to its
-// receptive field.
-func TestModelPools(t *testing.T) {
+// The probability of a pooling unit is that of any unit of its block being on. Two layers pool
+// twice.
+func TestModel(t *testing.T) {
 	t.Parallel()
 	l := random(3, 2, 3, 1)
 	l.Scale = 0.5
@@ -175,7 +175,7 @@ func TestModelPools(t *testing.T) {
 	}
 }
 
-func TestImagesLieWhereFiltersLook(t *testing.T) {
+func TestImagesArePositioned(t *testing.T) {
 	t.Parallel()
 	first, second := random(2, 1, 3, 1), random(1, 2, 2, 2)
 	image := Images(first, second)[0]
@@ -196,9 +196,9 @@ func TestImagesLieWhereFiltersLook(t *testing.T) {
 	}
 }
 
-// Bars at random places: the error falls, activity comes to its target, and training again gives
-// the same.
-func TestLearnsBars(t *testing.T) {
+// On images of bars the error decreases and the mean activation reaches its target. A second
+// training gives the same results.
+func TestTrainBars(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
 	x := tensor.New(200, 1, 15, 15)
@@ -247,7 +247,7 @@ func TestLearnsBars(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestTrainErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	x := tensor.New(3, 1, 11, 11)

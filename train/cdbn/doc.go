@@ -1,26 +1,26 @@
-// Package cdbn trains convolutional deep belief networks: layers of filters that are slid over an
-// image, each followed by units that say whether their filter matched anywhere within a small
-// block.
+// Package cdbn trains convolutional deep belief networks. Each layer is a set of filters that are
+// convolved with an image, followed by pooling units that are on if the filter matched anywhere
+// within a small block.
 //
 // It is the network of Lee, Grosse, Ranganath and Ng (2009) that section 3.2 of Goodfellow et al.
-// (2009) tests. A layer is a restricted Boltzmann machine whose hidden units of group k share the
-// filter W_k and the bias b_k. Of image v the unit at place x of group k is told
+// (2009) tests. A layer is a restricted Boltzmann machine. The hidden units of group k share the
+// filter W_k and the bias b_k. For an image v the input of the unit at position x of group k is
 //
-//	I_k(x) = b_k + sum over c, y of W_k,c(y) v_c(x + y),
+//	I_k(x) = b_k + sum over c, y of W_k,c(y) v_c(x + y).
 //
-// and of the units of a block B, 2 x 2 of a group, at most one is on (probabilistic max-pooling):
+// At most one unit of a block B, 2 x 2 positions of a group, is on (probabilistic max-pooling):
 //
 //	P(h_x = 1 | v) = exp I(x) / (1 + sum over B of exp I),    P(p_B = 1 | v) = 1 - 1 / (1 + sum over B of exp I).
 //
-// Visible units are Gaussian of deviation 1 with the mean c + sum over k of the filters where their
-// units are on; above the first layer they are binary, with the probability that the logistic
-// function makes of it. Train follows contrastive divergence of one step (CD-1): from images v to
-// units h drawn given v, to the mean v' given h, to the units given v',
+// Visible units are Gaussian with standard deviation 1; their mean is c plus the sum of the filters
+// at the positions of units that are on. Above the first layer they are binary, with the logistic
+// function of that sum as probability. Train uses contrastive divergence with one step (CD-1): it
+// draws units h given images v, computes the mean v' given h, and updates by
 //
-//	dW = mean over places of (v P(h|v) - v' P(h|v')) - decay W,   db = mean of (P(h|v) - P(h|v')) + weight (target - mean of P(h|v)),
+//	dW = mean over positions of (v P(h|v) - v' P(h|v')) - decay W,   db = mean of (P(h|v) - P(h|v')) + weight (target - mean of P(h|v)).
 //
-// the last term being the sparsity that Lee et al. put on the bias. A step is one ONNX graph:
-// convolutions, drawing and update. The second layer learns from the pooling units' probabilities
-// in the first, and Model exports the network as the probabilities of its pooling units, layer by
-// layer, for images of any size.
+// The last term is the sparsity penalty of Lee et al. on the bias. A step is one ONNX graph:
+// convolutions, sampling and update. The second layer is trained on the probabilities of the
+// pooling units of the first. Model returns the network as an ONNX model for images of any size,
+// with the probabilities of the pooling units of each layer as outputs.
 package cdbn

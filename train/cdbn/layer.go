@@ -14,15 +14,15 @@ import (
 
 // Settings are the settings of training a layer.
 type Settings struct {
-	Units    int     // groups, K
-	Filter   int     // side of a filter; 0: 10
+	Units    int     // number of groups, K
+	Filter   int     // side of a filter in pixels; 0: 10
 	Block    int     // side of a block; 0: 2
-	Binary   bool    // visible units are probabilities; else Gaussian
-	Target   float64 // mean activation that units are drawn to; 0: 0.005
-	Weight   float64 // of the sparsity; 0: 5
+	Binary   bool    // visible units are probabilities, else Gaussian
+	Target   float64 // target mean activation; 0: 0.005
+	Weight   float64 // of the sparsity penalty; 0: 5
 	Decay    float64 // of the filters
 	Rate     float64 // 0: 0.1
-	Momentum float64 // 0: 0.9; it is 0.5 in the first tenth of the steps
+	Momentum float64 // 0: 0.9; at most 0.5 in the first tenth of the steps
 	Steps    int     // 0: 1000
 	Batch    int     // images in a step; 0: 4
 	Seed     uint64
@@ -33,11 +33,13 @@ type Settings struct {
 
 // A Point holds what a step measured before its update.
 type Point struct {
-	Step     int     // from 1
-	Error    float64 // mean squared difference between visible units and what the hidden ones make of them
+	Step int // from 1
+	// mean squared difference between visible units and their reconstruction
+	Error    float64
 	Activity float64 // mean of P(h|v)
 }
 
+// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Target, s.Weight = cmp.Or(s.Target, 0.005), cmp.Or(s.Weight, 5)
 	s.Rate, s.Momentum = cmp.Or(s.Rate, 0.1), cmp.Or(s.Momentum, 0.9)
@@ -46,6 +48,7 @@ func (s Settings) complete() Settings {
 	return s
 }
 
+// check checks settings and images.
 func (s Settings) check(x tensor.Tensor) error {
 	switch {
 	case x.Rank() != 4 || x.Len() == 0:
@@ -76,7 +79,7 @@ type Layer struct {
 	W      tensor.Tensor // K x C x f x f
 	B      tensor.Tensor // K
 	C      tensor.Tensor // C
-	Scale  float64       // images were multiplied by this, to the deviation 1
+	Scale  float64       // factor of images, which gives them standard deviation 1
 	Block  int
 	Binary bool
 	Curve  []Point
@@ -108,6 +111,7 @@ func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Setting
 	return l, nil
 }
 
+// rootMeanSquare returns the root of the mean square.
 func rootMeanSquare(x []float32) float64 {
 	var sum float64
 	for _, v := range x {

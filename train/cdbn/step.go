@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layerGraph writes the parts of the graph of a layer, for batches of a fixed size.
+// A layerGraph writes the parts of the graph of a step, for batches of a fixed size.
 type layerGraph struct {
 	Settings
 	b             *onnx.Builder
@@ -19,8 +19,8 @@ type layerGraph struct {
 	height, width int // of the hidden units
 }
 
-// hiddenGiven returns the probabilities of the hidden units given the visible ones, b x K x h x w: within
-// a block a softmax over its units and the state in which all are off.
+// hiddenGiven returns the probabilities of the hidden units given the visible ones, b x K x h x w:
+// within a block a softmax over its units and the state in which all are off.
 func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
@@ -63,7 +63,8 @@ func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// correlation returns the mean over images and positions of visible times hidden units, K x C x f x f.
+// correlation returns the mean over images and positions of visible times hidden units, K x C x f x
+// f.
 func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
@@ -116,6 +117,7 @@ type port struct {
 	shape []int
 }
 
+// ports returns the inputs of the graph for images of a shape.
 func (m *layerGraph) ports(shape []int) []port {
 	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
 	return []port{
@@ -199,6 +201,7 @@ func channelMeans(images tensor.Tensor) []float64 {
 	return means
 }
 
+// step runs one step on the values of the inputs.
 func (e *engine) step(ctx context.Context) (Point, error) {
 	in, out := make([]*ort.Value, 0, len(e.in)), make([]*ort.Value, 0, len(e.out))
 	for _, name := range e.session.Inputs() {

@@ -1,12 +1,13 @@
-// Package filters shows learned filters, and says how well a Gabor function describes one.
+// Package filters draws learned filters, and measures how well a Gabor function describes one.
 //
-// A Gabor function is a plane wave under a Gaussian,
+// A Gabor function is a plane wave under a Gaussian window,
 //
 //	g(x, y) = a exp(-u^2 / (2 s^2) - v^2 / (2 t^2)) cos(2 pi f u + phi),
-//	u =  (x - x0) cos(theta) + (y - y0) sin(theta),   v = -(x - x0) sin(theta) + (y - y0) cos(theta):
+//	u =  (x - x0) cos(theta) + (y - y0) sin(theta),   v = -(x - x0) sin(theta) + (y - y0) cos(theta).
 //
-// localised, oriented and of one frequency, as simple cells of the visual cortex are (Daugman 1985)
-// and as units that learned from natural images are found to be. Fit finds the closest one by least
-// squares and tells what share of the filter it explains. Since seven parameters explain a part of
-// anything, Noise tells what they explain of noise of the same size.
+// It is localised, oriented and of one frequency, like the receptive fields of simple cells in the
+// visual cortex (Daugman 1985) and of many units that are trained on natural images. Fit finds the
+// closest Gabor function by least squares, with the share of the filter's energy that it explains.
+// Since a function of eight parameters explains a part of any filter, Noise returns what is
+// explained of noise of the same size.
 package filters

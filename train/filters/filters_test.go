@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// drawn returns a Gabor function with noise as a filter, side x side.
 func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	t := tensor.New(side, side)
 	for i := range t.Data {
@@ -17,9 +18,8 @@ func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	return t
 }
 
-// A Gabor function is found again, parameter by parameter, and with noise on it, its share of the
-// energy.
-func TestFitFindsTheFunction(t *testing.T) {
+// Fit recovers the parameters of a Gabor function, and with noise its share of the energy.
+func TestFit(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 6 {
@@ -61,7 +61,7 @@ func TestFitFindsTheFunction(t *testing.T) {
 	}
 }
 
-func TestNoiseIsHardlyExplained(t *testing.T) {
+func TestNoise(t *testing.T) {
 	t.Parallel()
 	shares, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
@@ -74,7 +74,7 @@ func TestNoiseIsHardlyExplained(t *testing.T) {
 	}
 }
 
-func TestFitRefuses(t *testing.T) {
+func TestFitErrors(t *testing.T) {
 	t.Parallel()
 	nan := tensor.New(5, 5)
 	nan.Data[3] = float32(math.NaN())

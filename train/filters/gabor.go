@@ -14,13 +14,13 @@ import (
 // the upper left pixel.
 type Gabor struct {
 	X, Y        float64 // x0, y0
-	Along       float64 // s, the Gaussian's deviation along the wave
-	Across      float64 // t
-	Frequency   float64 // f in cycles a pixel
-	Orientation float64 // theta in radians: where the wave travels to
+	Along       float64 // s, the standard deviation of the window along the wave
+	Across      float64 // t, the standard deviation across the wave
+	Frequency   float64 // f in cycles per pixel
+	Orientation float64 // theta in radians: the direction of the wave
 	Amplitude   float64 // a
 	Phase       float64 // phi in radians
-	// Explained is 1 - |w - g|^2 / |w|^2 for the filter w that it was fitted to.
+	// Explained is 1 - |w - g|^2 / |w|^2, where w is the fitted filter.
 	Explained float64
 }
 
@@ -30,6 +30,7 @@ func (g Gabor) At(x, y float64) float64 {
 	return g.Amplitude * window * math.Cos(angle+g.Phase)
 }
 
+// wave returns the window at (x, y), and the angle of the wave without its phase.
 func (g Gabor) wave(x, y float64) (window, angle float64) {
 	sin, cos := math.Sincos(g.Orientation)
 	u, v := (x-g.X)*cos+(y-g.Y)*sin, (y-g.Y)*cos-(x-g.X)*sin
@@ -42,7 +43,7 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 	if filter.Rank() != 2 || filter.Len() < 8 {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the shape %v: it must be h x w with at least 8 values", filter.Shape)
 	}
-	f := newFitting(filter)
+	f := newTarget(filter)
 	if f.energy == 0 || math.IsNaN(f.energy) || math.IsInf(f.energy, 0) {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the energy %g", f.energy)
 	}
@@ -60,14 +61,15 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 	return best, nil
 }
 
-// A target holds a filter w and what its error is relative to.
+// A target is a filter w that is fitted, with its energy |w|^2.
 type target struct {
 	h, w   int
 	data   []float64
 	energy float64
 }
 
-func newFitting(filter tensor.Tensor) *target {
+// newTarget returns the target of a filter, h x w.
+func newTarget(filter tensor.Tensor) *target {
 	f := &target{h: filter.Shape[0], w: filter.Shape[1]}
 	for _, v := range filter.Data {
 		f.data = append(f.data, float64(v))
@@ -88,8 +90,8 @@ func (f *target) gabor(p []float64) Gabor {
 // error returns the share of the energy that is not explained.
 func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
-// solved determines amplitude and phase: g = c C + s S, with C and S the window times cosine and
-// sine; c and s solve 2 x 2 normal equations.
+// solved returns the function with the best amplitude and phase: g = c C + s S, where C and S are
+// the window times cosine and sine, and c and s solve 2 x 2 normal equations.
 func (f *target) solved(p []float64) Gabor {
 	g := f.gabor(p)
 	var cc, cs, ss, cw, sw float64
@@ -131,8 +133,8 @@ func (f *target) starts() [][]float64 {
 	return out
 }
 
-// peakFrequencies returns the frequencies of most power, in cycles per pixel right and down, without
-// direct neighbours of a stronger one.
+// peakFrequencies returns the frequencies of most power, in cycles per pixel right and down,
+// without direct neighbours of a stronger one.
 func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
@@ -163,6 +165,7 @@ func (f *target) peakFrequencies(n int) [][2]float64 {
 	return out
 }
 
+// power returns the power of the filter at a frequency, in cycles per pixel.
 func (f *target) power(fx, fy float64) float64 {
 	var re, im float64
 	for i, v := range f.data {

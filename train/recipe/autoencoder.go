@@ -74,7 +74,8 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 	return trained, autoencoderResult(k.Units, trained.Curve, best), nil
 }
 
-// autoencoderResult returns the result of a layer: of its best epoch, or of the last that was not undone.
+// autoencoderResult returns the result of a layer: of its best epoch, or of the last that was not
+// undone.
 func autoencoderResult(units int, curve []autoencoder.Point, best bool) Layer {
 	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {

@@ -15,9 +15,9 @@ import (
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// An datasets holds the sources of a training.
+// datasets holds the sources of a training.
 type datasets struct {
-	train, validation, test dataset.Source // the last two may be nil
+	train, validation, test dataset.Source // validation and test may be nil
 	shape                   []int          // of a sample in its frame
 	classes                 []string
 }
@@ -79,7 +79,7 @@ func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 	return nil
 }
 
-// checkClasses checks that the parts have the same classes.
+// checkClasses checks that validation and test data have no more classes than the training data.
 func (o *datasets) checkClasses() error {
 	for what, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
 		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {

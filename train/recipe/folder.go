@@ -31,7 +31,7 @@ const (
 // A folder is the output folder of a training.
 type folder struct {
 	path     string
-	finished *Summary // of the same training, where it has ended
+	finished *Summary // summary of the same training, if it has finished
 }
 
 // openFolder creates the folder, or opens that of the same training.
@@ -83,8 +83,8 @@ type layerLog []logRow
 
 type logRow struct {
 	layer, epoch                      int
-	train, validation, activity, rate float64 // validation or activity is 0 where it is not known
-	objective                         float64 // and so is this
+	train, validation, activity, rate float64 // validation and activity are 0 if unknown
+	objective                         float64 // 0 if unknown
 	rolledBack                        bool
 	time                              float64 // seconds
 }
@@ -118,7 +118,7 @@ func (d *folder) writeLayerLog(log layerLog) error {
 	})
 }
 
-// summary returns the summary of a finished training; nil without a folder.
+// summary returns the summary of a finished training, or nil.
 func (d *folder) summary() *Summary {
 	if d == nil {
 		return nil

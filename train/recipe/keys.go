@@ -128,7 +128,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	if err := config.Decode(n, &list); err != nil {
 		return err
 	}
-	var laws transform.Sequence
+	var sequence transform.Sequence
 	for i, t := range list {
 		at := n
 		if n.Kind == config.List {
@@ -140,25 +140,25 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		case t.On != "input" || t.Per != "sample":
 			return at.Errorf("an augmentation is drawn for each sample of the input: leave out per and on")
 		}
-		laws, a.steps = append(laws, t.Cells[0].Transform), append(a.steps, t.Cells[0].Canonical)
+		sequence, a.steps = append(sequence, t.Cells[0].Transform), append(a.steps, t.Cells[0].Canonical)
 	}
-	if a.transforms = laws; len(laws) > 0 {
-		a.Transform = laws
+	if a.transforms = sequence; len(sequence) > 0 {
+		a.Transform = sequence
 	}
 	return nil
 }
 
 // check reports augmentations of images on audio, and of audio on images.
-func (a *Augment) check(n *config.Node, sounds bool) error {
-	for i, law := range a.transforms {
+func (a *Augment) check(n *config.Node, audio bool) error {
+	for i, t := range a.transforms {
 		at := n
 		if n.Kind == config.List {
 			at = n.Items[i]
 		}
 		switch {
-		case sounds && !transform.OnAudio(law):
+		case audio && !transform.OnAudio(t):
 			return at.Errorf("this transforms images, and the samples are audio")
-		case !sounds && !transform.OnImages(law):
+		case !audio && !transform.OnImages(t):
 			return at.Errorf("this transforms audio, and the samples are images")
 		}
 	}

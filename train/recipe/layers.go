@@ -27,8 +27,8 @@ import (
 type Layer struct {
 	Units      int      `json:"units"`
 	Epochs     int      `json:"epochs"`
-	Start      float64  `json:"start"` // error of the reconstruction after the first epoch, as in log.csv
-	End        float64  `json:"end"`   // and of the network that is kept
+	Start      float64  `json:"start"` // reconstruction error after the first epoch, as in log.csv
+	End        float64  `json:"end"`   // the same of the network that is kept
 	Activation *float64 `json:"activation,omitempty"`
 }
 
@@ -61,7 +61,7 @@ type layerTraining struct {
 	dir      *folder
 	identity string
 	shape    []int // of a sample
-	samples  int   // that are learnt from
+	samples  int   // training samples
 	log      layerLog
 }
 
@@ -101,11 +101,11 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	return l.finish(data, p, out)
 }
 
-// layerResult is a network that was trained layer by layer.
+// A layerResult is a network that was trained layer by layer.
 type layerResult struct {
-	model  *onnx.Model // of preprocessed images
+	model  *onnx.Model // takes preprocessed images
 	layers []Layer
-	images [][]tensor.Tensor // what the units of each layer see
+	images [][]tensor.Tensor // filters of the units of each layer
 }
 
 // collect reads samples into one tensor, n x c x h x w, with mean and deviation applied.

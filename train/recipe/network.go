@@ -15,12 +15,13 @@ import (
 
 // A network is the graph to train and how samples enter it.
 type network struct {
-	model        *onnx.Model
-	exported     *onnx.Model // what is kept in the end, where a spectrogram stands before it in model; nil: model itself
+	model *onnx.Model
+	// the network to write at the end, if model has a spectrogram prepended; nil: model
+	exported     *onnx.Model
 	output       string
 	parameters   []string
 	trainingMode bool
-	feed         model.Preprocess // what samples are brought to outside of the network
+	feed         model.Preprocess // preprocessing of samples outside of the network
 }
 
 // weights returns the initial weights as bytes. For training layer by layer it is empty: settings
@@ -138,7 +139,7 @@ func (n *network) prependFeatures(shape []int, p model.Preprocess) (err error) {
 	}
 	n.exported = n.model
 	if len(n.parameters) == 0 {
-		if n.parameters, err = train.Parameters(n.exported, n.output); err != nil { // the spectrogram's own numbers are not among them
+		if n.parameters, err = train.Parameters(n.exported, n.output); err != nil { // without the constants of the spectrogram
 			return err
 		}
 	}

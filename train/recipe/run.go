@@ -37,17 +37,17 @@ type Progress struct {
 // A Summary is the content of summary.json: the results of a training.
 type Summary struct {
 	Name       string   `json:"name"`
-	Identity   string   `json:"identity"` // a hash of settings, data and starting weights
-	Model      string   `json:"model"`    // its file
+	Identity   string   `json:"identity"` // hash of settings, data and initial weights
+	Model      string   `json:"model"`    // name of the file
 	Parameters int64    `json:"parameters"`
-	Samples    int      `json:"samples"` // that were learnt from
+	Samples    int      `json:"samples"` // training samples
 	Epochs     int      `json:"epochs"`
-	Kept       int      `json:"kept"` // the epoch whose network it is
+	Kept       int      `json:"kept"` // epoch of the network that was kept
 	Train      Result   `json:"train"`
 	Validation *Result  `json:"validation,omitempty"`
 	Test       *Result  `json:"test,omitempty"`
-	Layers     []Layer  `json:"layers,omitempty"` // of a network that was trained layer by layer
-	Seconds    float64  `json:"seconds"`          // of all epochs
+	Layers     []Layer  `json:"layers,omitempty"` // of a network that is trained layer by layer
+	Seconds    float64  `json:"seconds"`          // duration of all epochs
 	CPUSeconds float64  `json:"cpu_seconds"`      // of the process that ended the training
 	Rate       float64  `json:"samples_per_second"`
 	Classes    []string `json:"classes,omitempty"`
@@ -55,12 +55,13 @@ type Summary struct {
 
 // A Result is the performance of a network on data.
 type Result struct {
-	Data     string   `json:"data,omitempty"` // its fingerprint
+	Data     string   `json:"data,omitempty"` // fingerprint of the data
 	Samples  int      `json:"samples"`
 	Loss     float64  `json:"loss"`
 	Accuracy *float64 `json:"accuracy,omitempty"`
 }
 
+// resultOf returns metrics as a Result.
 func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
 	if !math.IsNaN(m.Accuracy) {
@@ -109,9 +110,9 @@ func (f *File) identity(o *datasets, n *network) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	settings := *f // data are told by their content, not by their place
+	settings := *f // fingerprints identify the data, not their paths
 	settings.Data, settings.Test, settings.Validation.Data, settings.Save = spec.Data{}, nil, nil, 0
-	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // of the others the weights tell
+	settings.Network = Network{Autoencoder: f.Network.Autoencoder, CDBN: f.Network.CDBN} // the weights identify the others
 	settings.Augment.Transform = nil
 	text, err := json.Marshal(struct {
 		Settings   File
@@ -143,6 +144,7 @@ type run struct {
 	log      []train.Epoch
 }
 
+// train trains the network and writes the results.
 func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	learn := r.stream(r.data.train, r.network.feed, true)
 	perEpoch := (learn.Len() + r.Batch - 1) / r.Batch
@@ -187,6 +189,7 @@ func (r *run) loss() train.Loss {
 	panic("the schema allows a loss that there is not: " + name)
 }
 
+// stepped reports the progress.
 func (r *run) stepped(s train.StepProgress) {
 	if r.Options.Progress != nil {
 		n := int64(s.Total)

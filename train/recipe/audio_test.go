@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-const soundText = `name: sounds
+const audioText = `name: sounds
 data: {name: tones, tones: {n: 60, rate: 8000, length: 0.25, pitch: [200, 800]}}
 validation: {name: held-out, tones: {n: 20, rate: 8000, length: 0.25, pitch: [200, 800], seed: 2}}
 target: loudness
@@ -27,29 +27,28 @@ keep: last
 
 const augmentations = "augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]\n"
 
-// Sounds are moved while a network learns from them, by the seed alone, and seen as they are when
-// it is judged.
-func TestSoundsAreMoved(t *testing.T) {
+// Training waveforms are augmented, depending on the seed only; validation waveforms are not.
+func TestAudioAugmentation(t *testing.T) {
 	t.Parallel()
 	first, again, plain := t.TempDir(), t.TempDir(), t.TempDir()
-	moved := must(t, parse(t, soundText), first)
-	must(t, parse(t, soundText), again)
+	augmented := must(t, parse(t, audioText), first)
+	must(t, parse(t, audioText), again)
 	if !bytes.Equal(read(t, first, modelFile), read(t, again, modelFile)) {
-		t.Error("the same training file makes another network")
+		t.Error("a second training gives another network")
 	}
-	still := must(t, parse(t, soundText, augmentations+" -> "), plain)
-	if moved.Identity == still.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
-		t.Error("moving the sounds changes nothing")
+	unchanged := must(t, parse(t, audioText, augmentations+" -> "), plain)
+	if augmented.Identity == unchanged.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
+		t.Error("augmentation has no effect")
 	}
-	if moved.Validation.Data != still.Validation.Data {
-		t.Error("the sounds that judge are moved")
+	if augmented.Validation.Data != unchanged.Validation.Data {
+		t.Error("the validation data differ")
 	}
 }
 
-func TestAugmentationsOfTheOtherKind(t *testing.T) {
+func TestAugmentationKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		strings.Replace(soundText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this transforms images",
+		strings.Replace(audioText, "{gain: [-6, 6]}", "{flip: {}}", 1):                            "t.yaml:7:12: this transforms images",
 		strings.Replace(plainText, "{flip: {}}", "{gain: 3}", 1):                                  "t.yaml:7:12: this transforms audio",
 		strings.Replace(plainText, "{flip: {}}", "{sequence: [{flip: {}}, {low-pass: 1000}]}", 1): "this transforms audio",
 	} {
@@ -63,12 +62,12 @@ func TestAugmentationsOfTheOtherKind(t *testing.T) {
 	}
 }
 
-// A model that takes spectrograms is trained behind one, to the same weights as a network that has
-// it inside, and is kept without it.
+// A model of spectrograms is trained on waveforms, with the weights of a network that computes the
+// spectrogram itself. It is written without the spectrogram.
 func TestModelOfFeatures(t *testing.T) {
 	t.Parallel()
 	whole, bare := t.TempDir(), t.TempDir()
-	must(t, parse(t, soundText), whole)
+	must(t, parse(t, audioText), whole)
 	const frames = 2000/80 + 1
 	net, err := train.ConvNet{Shape: []int{20, frames}, Classes: 1, Widths: []int{8, 8}, Depth: 1, Seed: 1}.Build()
 	if err != nil {
@@ -82,7 +81,7 @@ func TestModelOfFeatures(t *testing.T) {
 	if err := os.WriteFile(file, raw, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(soundText, "{convnet: {widths: [8, 8], depth: 1}}", "{onnx: {file: "+file+", training-mode: true}}", 1)
+	text := strings.Replace(audioText, "{convnet: {widths: [8, 8], depth: 1}}", "{onnx: {file: "+file+", training-mode: true}}", 1)
 	must(t, parse(t, text), bare)
 	a, b := models(t, whole), models(t, bare)
 	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
