@@ -17,7 +17,7 @@ type ArraysOptions struct {
 	ImagesKey string  // of an npz file; "": its only array, or "images", "x", "data", "test_images", "x_test"
 	Labels    string  // an .npy or .npz file of N integers; "": the array that goes with ImagesKey, none if there is none
 	LabelsKey string  // of an npz file
-	Layout    string  // "NHWC", "NCHW" or "NHW"; "": by which axis has 1 or 3 entries
+	Layout    string  // "NHWC", "NCHW" or "NHW"; "": by which axis has 1 or 3 entries. An array of H x W x 3 is one image
 	Max       float64 // the value that stands for white; 0: 255 for uint8, 1 for other types
 	Raw       bool    // values are passed on whatever their range is; else values outside 0..Max are an error
 }
@@ -103,6 +103,10 @@ func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 // arrange works out the channels, height and width of an image.
 func (a *Arrays) arrange(layout string) error {
 	s := a.images.shape
+	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one colour image, rather than images 3 pixels wide
+		s = append([]int{1}, s...)
+		a.images.shape = s
+	}
 	if layout == "" {
 		var err error
 		if layout, err = layoutOf(s); err != nil {

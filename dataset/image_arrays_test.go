@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
@@ -86,6 +88,36 @@ func TestArrays(t *testing.T) {
 				t.Errorf("labels %v of classes %v, want %v", labels, src.Classes(), want)
 			}
 		})
+	}
+}
+
+// TestOneImageAsArray checks that an array of H x W x 3 is one colour image.
+func TestOneImageAsArray(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "image.npy")
+	data, err := tensor.From(make([]float32, 5*4*3), 5, 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.Data[1] = 0.5 // the green of the first pixel
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(WriteNPY(f, data), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	src, err := OpenArrays(t.Context(), ArraysOptions{Images: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	s, err := src.At(t.Context(), 0, Frame{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src.Len() != 1 || !slices.Equal(s.Input.Shape, []int{3, 5, 4}) || s.Input.Data[20] != 0.5 {
+		t.Errorf("%d images, the first of shape %v", src.Len(), s.Input.Shape)
 	}
 }
 

@@ -36,8 +36,11 @@ type StatisticDescriptor struct {
 	Null string `json:"null,omitempty"`
 	// Directional says that the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
-	PerSample   bool `json:"per_sample,omitempty"` // a mean over samples whose terms samples: true keeps
-	PerUnit     bool `json:"per_unit,omitempty"`   // units.parquet holds its value for each unit of a layer
+	// Untransformed says that the score is of the untransformed data: it is the same under every
+	// transformation.
+	Untransformed bool `json:"untransformed,omitempty"`
+	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples whose terms samples: true keeps
+	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet holds its value for each unit of a layer
 }
 
 // A Level is what one score of a measure is of.

@@ -44,6 +44,25 @@ func ExpectedByChance(differences []Difference) float64 {
 	return 0.05 * float64(n)
 }
 
+// Distinct returns the differences with one for each score: of a statistic that is the same under
+// every transformation, such as clean accuracy, only the first of a model and data set stays.
+func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
+	seen := map[Row]bool{}
+	var out []Difference
+	for _, d := range all {
+		if untransformed(d.A.Measure, d.A.Statistic) {
+			of := Row{Model: d.A.Model, OtherModel: d.A.OtherModel, Layer: d.A.Layer, Data: d.A.Data,
+				Measure: d.A.Measure, Statistic: d.A.Statistic, Variant: d.A.Variant, Factor: d.A.Factor}
+			if seen[of] {
+				continue
+			}
+			seen[of] = true
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
 // A Comparison specifies how the scores of two runs are matched.
 type Comparison struct {
 	// Models maps names of models in the first run to names in the second. Other models are matched

@@ -75,6 +75,21 @@ func TestDiffMatches(t *testing.T) {
 	}
 }
 
+func TestDistinct(t *testing.T) {
+	t.Parallel()
+	var all []Difference
+	for _, transform := range []string{"quarter", "gray"} {
+		for _, statistic := range []string{"clean", "moved"} {
+			all = append(all, Difference{A: Row{Model: "m", Data: "d", Transform: transform, Measure: "accuracy", Statistic: statistic}})
+		}
+	}
+	all = append(all, Difference{A: Row{Model: "k", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean"}})
+	got := Distinct(all, func(_, statistic string) bool { return statistic == "clean" })
+	if len(got) != 4 || got[2].A.Statistic != "moved" || got[3].A.Model != "k" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestCondition(t *testing.T) {
 	t.Parallel()
 	sure := func(v float64) Difference {

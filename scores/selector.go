@@ -67,6 +67,9 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 		switch {
 		case i < 0:
 			out = append(out, r)
+		case !ApproxEqual(out[i].Value, r.Value) && selectorOf(out[i]) == selectorOf(r):
+			return nil, fmt.Errorf("model %s on %s has two values of %s: %.4g in study %q and %.4g in study %q; leave one run out, "+
+				"or measure the models under different names", r.Model, r.Data, s, out[i].Value, out[i].Study, r.Value, r.Study)
 		case !ApproxEqual(out[i].Value, r.Value): // equal values do not conflict: the clean accuracy is repeated for every transformation
 			return nil, fmt.Errorf("%s matches several scores of model %s on %s: %s and %s; add what distinguishes them",
 				s, r.Model, r.Data, selectorOf(out[i]), selectorOf(r))

@@ -77,6 +77,18 @@ func FuzzSelector(f *testing.F) {
 	})
 }
 
+// TestSelectModelOfTwoRuns checks the message for a model that several runs have measured.
+func TestSelectModelOfTwoRuns(t *testing.T) {
+	t.Parallel()
+	a, b := ei("m", "d", "gray", "", 0, .7), ei("m", "d", "gray", "", 0, .6)
+	a.Study, b.Study = "first", "second"
+	s := Selector{Measure: "effective-invariance", Statistic: "ei"}
+	want := `model m on d has two values of effective-invariance.ei: 0.7 in study "first" and 0.6 in study "second"; leave one run out, or measure the models under different names`
+	if _, err := s.Select([]Row{a, b}); err == nil || err.Error() != want {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestSelectorRoundTrip(t *testing.T) {
 	t.Parallel()
 	word := rapid.StringMatching(`[a-z][a-z-]{0,8}`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 func diffCommand(engine *engineFlags) *cobra.Command {
@@ -123,6 +124,17 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
+// untransformed reports whether a statistic is the same under every transformation.
+func untransformed(measure, statistic string) bool {
+	for _, d := range spec.Descriptors() {
+		if d.Name == measure {
+			s, _ := d.Statistic(statistic)
+			return s.Untransformed
+		}
+	}
+	return false
+}
+
 // comparedModels maps the models of one run to those of the other that they are compared with.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	var pairs [][2]string
@@ -184,6 +196,7 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 }
 
 func (d runsDifference) print(all, asJSON bool) error {
+	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {
 		return d.printJSON(all)
 	}

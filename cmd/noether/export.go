@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -48,7 +50,7 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 	f.BoolVar(&e.markdown, "markdown", false, "write a Markdown table")
 	f.BoolVar(&e.wide, "wide", false, "with --csv: a table as of --markdown")
 	f.BoolVar(&e.table.Plain, "plain", false, "tables without intervals")
-	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output)")
+	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output); its extension sets the format if no flag does")
 	f.StringVar(&e.mlflow, "mlflow", "", "log to the MLflow tracking server at this address, such as http://localhost:5000")
 	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
 	addFilter(f, &e.filter)
@@ -56,6 +58,7 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 }
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
+	e.formatOfFile()
 	formats := 0
 	for _, asked := range []bool{e.csv, e.parquet, e.json, e.latex, e.markdown, e.mlflow != ""} {
 		if asked {
@@ -63,7 +66,7 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 		}
 	}
 	if formats != 1 {
-		return usagef(c, "say one thing to write: --csv, --parquet, --json, --latex, --markdown or --mlflow ADDRESS")
+		return usagef(c, "give one format: --csv, --parquet, --json, --latex, --markdown or --mlflow ADDRESS, or -o with the extension .csv, .parquet, .json, .tex or .md")
 	}
 	if e.mlflow != "" {
 		for _, dir := range dirs {
@@ -74,7 +77,7 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 		return nil
 	}
 	if e.parquet && e.out == "" && term.IsTerminal(int(os.Stdout.Fd())) {
-		return usagef(c, "Parquet is nothing for a terminal: name a file by -o")
+		return usagef(c, "Parquet is binary and cannot be shown on a terminal: name a file by -o")
 	}
 	rows, err := e.rows(dirs)
 	if err != nil {
@@ -84,7 +87,30 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	if e.out == "" {
 		return write(os.Stdout)
 	}
-	return atomicfile.WriteFunc(e.out, write)
+	if err := atomicfile.WriteFunc(e.out, write); err != nil {
+		return err
+	}
+	note("wrote " + e.out)
+	return nil
+}
+
+// formatOfFile sets the format by the extension of the output file, unless a flag sets it.
+func (e *exportFlags) formatOfFile() {
+	if e.csv || e.parquet || e.json || e.latex || e.markdown || e.mlflow != "" {
+		return
+	}
+	switch strings.ToLower(filepath.Ext(e.out)) {
+	case ".csv":
+		e.csv = true
+	case ".parquet":
+		e.parquet = true
+	case ".json":
+		e.json = true
+	case ".tex":
+		e.latex = true
+	case ".md":
+		e.markdown = true
+	}
 }
 
 func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {

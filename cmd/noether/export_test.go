@@ -70,8 +70,8 @@ func TestExport(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{run}, 2, "say one thing to write"},
-		{[]string{run, "--csv", "--json"}, 2, "say one thing"},
+		{[]string{run}, 2, "give one format"},
+		{[]string{run, "--csv", "--json"}, 2, "give one format"},
 		{[]string{run, "--csv", "--statistic", "eii"}, 1, `no score has the statistic "eii"`},
 		{[]string{run, "--mlflow", "somewhere"}, 2, "no address"},
 		{[]string{filepath.Dir(run), "--csv"}, 1, "no run folder"},

@@ -102,7 +102,11 @@ func (p *plotFlags) run(c *cobra.Command, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFunc(p.out, func(w io.Writer) error { return f.Write(w, format) })
+	if err := atomicfile.WriteFunc(p.out, func(w io.Writer) error { return f.Write(w, format) }); err != nil {
+		return err
+	}
+	note("wrote " + p.out)
+	return nil
 }
 
 func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error) {

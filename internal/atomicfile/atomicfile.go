@@ -25,8 +25,15 @@ func Write(path string, data []byte) error {
 }
 
 // WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is
-// unchanged.
+// unchanged. A symbolic link stays, and its target is replaced. Devices and FIFOs are written to
+// directly, as cp does.
 func WriteFunc(path string, f func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return writeDirectly(path, f)
+	}
 	dir, name := filepath.Split(path)
 	// os.CreateTemp would create a file that only the user can read.
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", name, rand.Uint64()))
@@ -52,6 +59,23 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	}
 	syncDir(dir)
 	return nil
+}
+
+// writeDirectly writes to a device or a FIFO.
+func writeDirectly(path string, f func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffered := bufio.NewWriterSize(file, 1<<16)
+	if err := f(buffered); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := buffered.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // cause returns the error without the name of the temporary file.

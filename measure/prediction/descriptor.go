@@ -15,7 +15,7 @@ func AccuracyDescriptor() measure.Descriptor {
 		Statistics: []measure.StatisticDescriptor{
 			{Name: "moved", Title: "accuracy on transformed data", About: "The share of transformed samples classified as labelled.", Range: measure.ZeroToOne, Direction: measure.Higher, PerSample: true},
 			{Name: "drop", Title: "drop in accuracy", About: "Accuracy on the data as they are, minus accuracy on the transformed data.", Range: measure.MinusOneToOne, Direction: measure.Lower},
-			{Name: "clean", Title: "accuracy", About: "The share of samples classified as labelled, untransformed.", Range: measure.ZeroToOne, PerSample: true},
+			{Name: "clean", Title: "accuracy", About: "The share of samples classified as labelled, untransformed.", Range: measure.ZeroToOne, Untransformed: true, PerSample: true},
 		},
 	}
 }
