@@ -81,6 +81,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.watching.logged(err)
 	}
+	o.Free = machine.FreeMemory()
 	o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, r.only, r.complete, r.every, r.failFast
 	out := cmp.Or(r.out, defaultFolder(s.Name))
 	if r.dry {
@@ -147,9 +148,11 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 	}
 	s, err := study.Load(path, values)
 	if err == nil && memory != "" {
-		if s.Memory, err = spec.ParseSize(memory); err != nil {
+		bytes, err := spec.ParseSize(memory)
+		if err != nil {
 			return nil, &usageError{c, err}
 		}
+		s.SetMemory(bytes)
 	}
 	return s, err
 }

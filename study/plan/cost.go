@@ -27,7 +27,7 @@ type Cost struct {
 // Finished cells are left out.
 func (p *Plan) Cost(ctx context.Context, o Options) ([]Cost, error) {
 	b := &costTally{plan: p, lines: map[string]int{}, cells: map[*Cell]bool{}, speed: map[passOwner]time.Duration{}}
-	for _, pass := range Passes(p.Cells, Limits{ShareMemory(p.Study, o.Memory).Accumulators, o.Cores()}, o.Part) {
+	for _, pass := range Passes(p.Cells, LimitsOf(p.Study, &o), o.Part) {
 		if err := b.addPass(ctx, pass); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (b *costTally) addPass(ctx context.Context, p *Pass) error {
 		b.count(c, t.Cell)
 	}
 	layers := 0
-	batch := BatchSize(b.plan.Study, p, ShareMemory(b.plan.Study, 0))
+	batch := BatchSize(b.plan.Study, p, ShareMemory(b.plan.Study, &Options{}))
 	for _, m := range p.Models {
 		read, prediction := p.Layers(m)
 		layers += len(read)

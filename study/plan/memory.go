@@ -27,14 +27,17 @@ const (
 	minBuffer  = 4 << 20   // bytes; a smaller batch costs more than it saves
 )
 
-// ShareMemory divides the memory of a pass between accumulators, activations and images. The limit
-// is that of the process in bytes, 0 if it is not known. Under a limit accumulators get at most
-// half of the available memory, and each kind of buffer a quarter.
-func ShareMemory(s *spec.Study, limit int64) memoryShares {
+// ShareMemory divides the memory of a pass between accumulators, activations and images. Under a
+// limit of the process accumulators get at most half of the available memory, and each kind of
+// buffer a quarter. Where the study sets no bound, accumulators get a quarter of the free memory.
+func ShareMemory(s *spec.Study, o *Options) memoryShares {
 	memory := int64(s.Memory)
 	out := memoryShares{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}
-	if limit > 0 {
-		free := available(limit)
+	if !s.BoundsMemory() {
+		out.Accumulators = max(memory, o.Free/4)
+	}
+	if o.Memory > 0 {
+		free := available(o.Memory)
 		out.Accumulators = min(out.Accumulators, free/2)
 		out.activations = min(out.activations, max(free/8, minBuffer))
 		out.images = min(out.images, max(free/8, minBuffer))

@@ -9,7 +9,7 @@ import (
 func TestMemoryIsSharedOut(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
-	wide, narrow := ShareMemory(s, 0), ShareMemory(s, 64<<20)
+	wide, narrow := ShareMemory(s, &Options{}), ShareMemory(s, &Options{Memory: 64 << 20})
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the room is %+v", wide)
 	}
@@ -18,5 +18,27 @@ func TestMemoryIsSharedOut(t *testing.T) {
 	}
 	if MemoryWarning(s, 64<<20) == "" || MemoryWarning(s, 4<<30) != "" || MemoryWarning(s, 0) != "" {
 		t.Error("the warning comes at the wrong time")
+	}
+}
+
+func TestStudyWithoutBoundTakesFreeMemory(t *testing.T) {
+	t.Parallel()
+	free := &Options{Free: 16 << 30}
+	unbounded, bounded := &spec.Study{Memory: spec.DefaultMemory}, &spec.Study{}
+	bounded.SetMemory(spec.DefaultMemory)
+	for _, c := range []struct {
+		study *spec.Study
+		o     *Options
+		want  int64
+	}{
+		{unbounded, free, 4 << 30},
+		{bounded, free, spec.DefaultMemory},
+		{unbounded, &Options{}, spec.DefaultMemory},
+		{unbounded, &Options{Free: 100 << 20}, spec.DefaultMemory},
+		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, 8 << 20},
+	} {
+		if got := ShareMemory(c.study, c.o).Accumulators; got != c.want {
+			t.Errorf("free %d, limit %d: %d bytes, want %d", c.o.Free, c.o.Memory, got, c.want)
+		}
 	}
 }

@@ -31,6 +31,7 @@ type Options struct {
 	Log             *slog.Logger        // receives the log of the run; may be nil
 	Stats           *telemetry.Stats    // updated during the run; may be nil
 	Memory          int64               // memory limit of the process in bytes; 0: not known. Passes and batches are sized to fit
+	Free            int64               // memory that the machine has free, in bytes; 0: not known. A study that sets no bound may hold a quarter of it
 	Record          scores.EngineRecord // description of the engine, for run.json
 	Version         string              // of this program, for run.json
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/transform"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A Pass is one sweep over the samples of a data set that feeds several tasks. Each batch runs
@@ -26,6 +26,11 @@ type Pass struct {
 type Limits struct {
 	Memory int64
 	Cores  int
+}
+
+// LimitsOf returns the limits of the passes of a run.
+func LimitsOf(s *spec.Study, o *Options) Limits {
+	return Limits{ShareMemory(s, o).Accumulators, o.Cores()}
 }
 
 // A passOwner is what the tasks of a pass share: data as a model sees them. For comparisons of two
@@ -55,85 +60,6 @@ func (p *Pass) DropFailed() {
 			p.Models = addModels(p.Models, t)
 		}
 	}
-}
-
-// Passes groups unfinished tasks into passes whose accumulators fit the limits. It keeps the tasks
-// of a view together where possible: each view of a pass costs one forward pass per sample, and
-// each pass one more for the clean input.
-func Passes(cells []*Cell, b Limits, part Part) []*Pass {
-	var out []*Pass
-	for _, group := range groupByView(cells) {
-		out = pack(out, group, b, part)
-	}
-	return out
-}
-
-// viewTasks are the unfinished tasks of one owner and view.
-type viewTasks struct {
-	owner passOwner
-	view  View
-	tasks []*Task
-}
-
-func groupByView(cells []*Cell) []*viewTasks {
-	type key struct {
-		owner            passOwner
-		name, value, per string
-		draw             int
-	}
-	index := map[key]*viewTasks{}
-	var order []*viewTasks
-	for _, c := range cells {
-		k := key{c.owner(), c.View.Name, c.View.Parameter, c.View.Per, c.View.draw()}
-		g := index[k]
-		if g == nil {
-			g = &viewTasks{owner: c.owner(), view: c.View}
-			index[k] = g
-			order = append(order, g)
-		}
-		for _, t := range c.Tasks {
-			if !c.Done && !c.Failed && t.Scored == nil {
-				g.tasks = append(g.tasks, t)
-			}
-		}
-	}
-	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
-}
-
-// draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
-// and for pairs, so that all their trials share one forward pass.
-func (v View) draw() int {
-	if v.Transform == nil || !transform.Random(v.Transform) {
-		return 0
-	}
-	return v.Trial
-}
-
-// pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
-// large for one pass is split by layers.
-func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
-	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
-	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
-	var p *Pass
-	if n := len(out); n > 0 && out[n-1].owner == g.owner && weigh(append(out[n-1].AllTasks(), g.tasks...)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
-		p = out[n-1]
-	}
-	var used memoryDemand
-	for _, t := range g.tasks {
-		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
-			p = &Pass{owner: g.owner, cores: b.Cores}
-			p.lo, p.Hi = part.Places(g.owner.data.Layout)
-			out = append(out, p)
-			used = memoryDemand{}
-		}
-		if used.tasks == 0 {
-			p.Views = append(p.Views, g.view)
-			p.Tasks = append(p.Tasks, nil)
-		}
-		p.add(t)
-		used = used.with(t)
-	}
-	return out
 }
 
 // canRun reports whether the pass with further tasks keeps to maxSessions.

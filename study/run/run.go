@@ -49,7 +49,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	todo := plan.Passes(p.Cells, plan.Limits{Memory: plan.ShareMemory(p.Study, o.Memory).Accumulators, Cores: o.Cores()}, o.Part)
+	todo := plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Part)
 	procedures := p.PendingProcedures(o.Part)
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
@@ -178,7 +178,7 @@ func (r *runner) shareCores(p *plan.Pass) {
 // newFeeder opens the sessions of a pass, and makes or restores its accumulators.
 func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
-	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, r.Options.Memory))
+	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
 	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)

@@ -24,10 +24,11 @@ type Study struct {
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
 	Images     int           `key:"pictures" min:"0" max:"24" doc:"contact sheets for the report: so many samples as they are and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
-	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB (the default is 256MiB); more means fewer passes over the data"`
+	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. Where it is not given, intervals may take 256MiB a layer, and a pass a quarter of the memory that is free"`
 
-	path string       // of the study file; relative paths are relative to its folder
-	node *config.Node // the file as it was read
+	bounded bool         // the memory has been set
+	path    string       // of the study file; relative paths are relative to its folder
+	node    *config.Node // the file as it was read
 
 	cache   *fetch.Cache // of what the study names by URL
 	noCache error        // why there is none
@@ -69,11 +70,19 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	for i := range s.Models {
 		s.Models[i].node = item(node.Get("models"), i)
 	}
+	s.bounded = s.Memory != 0
 	if s.Memory == 0 {
 		s.Memory = DefaultMemory
 	}
 	return s, s.check(node)
 }
+
+// SetMemory sets the bound on accumulators.
+func (s *Study) SetMemory(bytes Size) { s.Memory, s.bounded = bytes, true }
+
+// BoundsMemory reports whether the study sets a bound on accumulators. If not, Memory is the
+// default, which decides which intervals are computed, and a pass may hold more.
+func (s *Study) BoundsMemory() bool { return s.bounded || s.Memory != DefaultMemory }
 
 // check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {

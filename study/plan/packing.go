@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/transform"
+)
+
+// Passes groups unfinished tasks into passes whose accumulators fit the limits. Each view of a pass
+// costs one forward pass per sample, and each pass one more for the clean input; a forward pass ends
+// at the deepest layer that is read. Of several ways to divide the tasks, Passes takes the one with
+// the least estimated engine time.
+func Passes(cells []*Cell, b Limits, part Part) []*Pass {
+	var out []*Pass
+	groups := groupByView(cells)
+	for len(groups) > 0 {
+		owner := groups[0].owner
+		var own, rest []*viewTasks
+		for _, g := range groups {
+			if g.owner == owner {
+				own = append(own, g)
+			} else {
+				rest = append(rest, g)
+			}
+		}
+		out = append(out, cheapest(own, b, part)...)
+		groups = rest
+	}
+	return out
+}
+
+// cheapest returns the division of an owner's tasks into passes with the least estimated time: all
+// layers of a view together, or the early layers in passes of their own. Early layers have the
+// largest accumulators, and need only the beginning of the graph.
+func cheapest(groups []*viewTasks, b Limits, part Part) []*Pass {
+	best := packAll(groups, b, part)
+	if len(best) == 1 {
+		return best
+	}
+	least := engineWork(best)
+	for _, depth := range depths(groups) {
+		early, late := splitByDepth(groups, depth)
+		passes := append(packAll(late, b, part), packAll(early, b, part)...)
+		if work := engineWork(passes); work < least*0.99 {
+			best, least = passes, work
+		}
+	}
+	return best
+}
+
+func packAll(groups []*viewTasks, b Limits, part Part) (out []*Pass) {
+	for _, g := range groups {
+		out = pack(out, g, b, part)
+	}
+	return out
+}
+
+// depths returns the distinct depths of the layers that are read, without the deepest.
+func depths(groups []*viewTasks) []int {
+	var out []int
+	for _, g := range groups {
+		for _, t := range g.tasks {
+			if t.Depth() >= 0 {
+				out = append(out, t.Depth())
+			}
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:max(0, len(out)-1)]
+}
+
+// splitByDepth divides tasks into those of layers up to a depth, and the others.
+func splitByDepth(groups []*viewTasks, depth int) (early, late []*viewTasks) {
+	for _, g := range groups {
+		a, b := &viewTasks{owner: g.owner, view: g.view}, &viewTasks{owner: g.owner, view: g.view}
+		for _, t := range g.tasks {
+			if t.Depth() >= 0 && t.Depth() <= depth {
+				a.tasks = append(a.tasks, t)
+			} else {
+				b.tasks = append(b.tasks, t)
+			}
+		}
+		if len(a.tasks) > 0 {
+			early = append(early, a)
+		}
+		if len(b.tasks) > 0 {
+			late = append(late, b)
+		}
+	}
+	return early, late
+}
+
+// engineWork returns the estimated engine time of passes, in forward passes of whole graphs.
+func engineWork(passes []*Pass) (sum float64) {
+	for _, p := range passes {
+		for _, m := range p.Models {
+			sum += float64(p.forwardsOf(m)) * p.graphShare(m)
+		}
+	}
+	return sum
+}
+
+// graphShare returns the share of a model's graph that a pass runs, by the depth of the deepest
+// layer that it reads.
+func (p *Pass) graphShare(m *Model) float64 {
+	layers, prediction := p.Layers(m)
+	if prediction {
+		return 1
+	}
+	deepest := 0
+	for _, l := range layers {
+		deepest = max(deepest, l.Depth)
+	}
+	total := deepest
+	for _, l := range m.Net.Graph().Layers() {
+		total = max(total, l.Depth)
+	}
+	return float64(1+deepest) / float64(1+total)
+}
+
+// viewTasks are the unfinished tasks of one owner and view.
+type viewTasks struct {
+	owner passOwner
+	view  View
+	tasks []*Task
+}
+
+func groupByView(cells []*Cell) []*viewTasks {
+	type key struct {
+		owner            passOwner
+		name, value, per string
+		draw             int
+	}
+	index := map[key]*viewTasks{}
+	var order []*viewTasks
+	for _, c := range cells {
+		k := key{c.owner(), c.View.Name, c.View.Parameter, c.View.Per, c.View.draw()}
+		g := index[k]
+		if g == nil {
+			g = &viewTasks{owner: c.owner(), view: c.View}
+			index[k] = g
+			order = append(order, g)
+		}
+		for _, t := range c.Tasks {
+			if !c.Done && !c.Failed && t.Scored == nil {
+				g.tasks = append(g.tasks, t)
+			}
+		}
+	}
+	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
+}
+
+// draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
+// and for pairs, so that all their trials share one forward pass.
+func (v View) draw() int {
+	if v.Transform == nil || !transform.Random(v.Transform) {
+		return 0
+	}
+	return v.Trial
+}
+
+// pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
+// large for one pass is split by layers.
+func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
+	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
+	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
+	var p *Pass
+	if n := len(out); n > 0 && out[n-1].owner == g.owner && weigh(append(out[n-1].AllTasks(), g.tasks...)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
+		p = out[n-1]
+	}
+	var used memoryDemand
+	for _, t := range g.tasks {
+		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
+			p = &Pass{owner: g.owner, cores: b.Cores}
+			p.lo, p.Hi = part.Places(g.owner.data.Layout)
+			out = append(out, p)
+			used = memoryDemand{}
+		}
+		if used.tasks == 0 {
+			p.Views = append(p.Views, g.view)
+			p.Tasks = append(p.Tasks, nil)
+		}
+		p.add(t)
+		used = used.with(t)
+	}
+	return out
+}
