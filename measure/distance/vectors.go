@@ -2,15 +2,15 @@ package distance
 
 import "math"
 
-// moments are the sums over the components of two vectors that every distance is made of.
+// moments are the sums over the components of two vectors a and b that distances are computed from.
 type moments struct {
 	dot      float64 // sum a b
 	aa, bb   float64 // sum a^2, sum b^2
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// momentsOf walks over both vectors once. All sums are in float64, since a distance near zero is a small difference
-// of large numbers. They are plain variables in two lanes, which fit the processor's registers and keep its adders busy.
+// momentsOf returns the sums of two vectors. All sums are in float64, since a distance near zero is a small
+// difference of large numbers. Two sums of each kind make use of the processor's parallel adders.
 func momentsOf(a, b []float32) moments {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64
@@ -41,16 +41,16 @@ func momentsOf(a, b []float32) moments {
 	return moments{dot + dot1, aa + aa1, bb + bb1, abs + abs1, sqr + sqr1}
 }
 
-// Distances tell how far two vectors z and z' lie apart.
+// Distances are the distances between two vectors z and z'.
 type Distances struct {
 	Cosine     float64 // 1 - z.z' / (|z| |z'|): 0 for the same direction, 1 at right angles, 2 for opposite ones
 	L1         float64 // sum |z_i - z'_i|
 	L2         float64 // sqrt(sum (z_i - z'_i)^2)
-	RelativeL2 float64 // l2 over the root mean square of both lengths, sqrt((|z|^2 + |z'|^2) / 2): 0 to 2
+	RelativeL2 float64 // L2 / sqrt((|z|^2 + |z'|^2) / 2): 0 to 2
 }
 
-// Between returns the distances of two vectors of the same length. Two zero vectors lie at distance 0; a zero vector and
-// another one at cosine distance 1.
+// Between returns the distances of two vectors of the same length. Two zero vectors have distance 0. A zero
+// vector has cosine distance 1 from any other.
 func Between(z, moved []float32) Distances { return momentsOf(z, moved).distances() }
 
 func (m moments) distances() Distances {

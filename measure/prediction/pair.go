@@ -13,9 +13,9 @@ type Prediction struct {
 	Confidence float64
 }
 
-// Predict returns the prediction that natural log-probabilities over K classes make. A value of minus infinity is a
-// probability of zero. It is an error (*measure.NonFinite) if there is a NaN or plus infinity among them, and if
-// the probabilities do not add up to 1 within a hundredth, as logits do not.
+// Predict returns the prediction of natural log-probabilities of K classes. Minus infinity is a probability of
+// zero. NaN or plus infinity is an error (*measure.NonFinite). So are probabilities whose sum differs from 1 by
+// more than 0.01, for instance logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
 func predict(logp []float32, view string) (Prediction, error) {
@@ -30,12 +30,12 @@ func predict(logp []float32, view string) (Prediction, error) {
 		return Prediction{}, &measure.NonFinite{View: view}
 	}
 	if math.Abs(sum-1) > 0.01 {
-		return Prediction{}, fmt.Errorf("the prediction is no distribution: its %d probabilities add up to %.4g, not 1", len(logp), sum)
+		return Prediction{}, fmt.Errorf("the prediction is not a distribution: its %d probabilities add up to %.4g, not 1", len(logp), sum)
 	}
 	return Prediction{best, math.Exp(float64(logp[best]))}, nil
 }
 
-// predictBoth predicts from both views.
+// predictBoth returns the predictions of both views.
 func predictBoth(clean, moved []float32) (c, m Prediction, err error) {
 	if c, err = predict(clean, "clean"); err == nil {
 		m, err = predict(moved, "moved")
@@ -43,8 +43,8 @@ func predictBoth(clean, moved []float32) (c, m Prediction, err error) {
 	return c, m, err
 }
 
-// EI is the effective invariance of a pair: sqrt(p q), of the confidences p and q, where both predictions are of the same class, else 0
-// (Deng, Gould and Zheng 2022, equation 1).
+// EI returns the effective invariance of a pair: sqrt(p q) of the confidences p and q where both predict the
+// same class, and 0 otherwise (Deng, Gould and Zheng 2022, equation 1).
 func EI(clean, moved Prediction) float64 {
 	if clean.Class != moved.Class {
 		return 0
@@ -52,7 +52,7 @@ func EI(clean, moved Prediction) float64 {
 	return math.Sqrt(clean.Confidence * moved.Confidence)
 }
 
-// Agreement is 1 where both predictions are of the same class, else 0.
+// Agreement returns 1 where both predict the same class, and 0 otherwise.
 func Agreement(clean, moved Prediction) float64 { return oneIf(clean.Class == moved.Class) }
 
 func oneIf(b bool) float64 {
@@ -62,14 +62,15 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences tell how far two distributions p (clean) and q (moved) over the same classes lie apart.
+// Divergences are the differences between two distributions p (clean) and q (moved) over the same classes.
 type Divergences struct {
-	JS float64 // Jensen-Shannon divergence (not its root, the distance): (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2; 0 to ln 2
-	KL float64 // Kullback-Leibler divergence of the moved from the clean: sum p ln(p / q); 0 and up
-	L2 float64 // Euclidean distance |p - q|; 0 to sqrt 2
+	JS float64 // Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2
+	KL float64 // Kullback-Leibler divergence of moved from clean, sum p ln(p / q): at least 0
+	L2 float64 // Euclidean distance |p - q|: 0 to sqrt 2
 }
 
-// Diverge compares two distributions, given as natural log-probabilities over the same K classes.
+// Diverge returns the divergences of two distributions, given as natural log-probabilities of the same K
+// classes.
 func Diverge(clean, moved []float32) Divergences {
 	var d Divergences
 	for i := range clean {
@@ -83,16 +84,16 @@ func Diverge(clean, moved []float32) Divergences {
 		d.KL += p * (logp - logq)
 		d.L2 += (p - q) * (p - q)
 	}
-	// Logarithms in float32 make probabilities that add up to 1 but for the eighth digit, so a divergence may end a
-	// little outside its range.
+	// In float32 the probabilities add up to 1 only to eight digits, so a divergence may be a little outside its
+	// range.
 	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}
 }
 
 // logTiny is the logarithm of 2^-149, the smallest positive float32.
 const logTiny = -149 * math.Ln2
 
-// probability is e^logp with its logarithm. A model that ends in a softmax may give a probability of exactly zero, which
-// stands for one too small for float32; its logarithm counts as that of the smallest, so that divergences stay finite.
+// probability returns e^logp and its logarithm. A softmax may return a probability of exactly 0 for one that is
+// too small for float32. The logarithm of 0 is then logTiny, so that divergences stay finite.
 func probability(logp float32) (p, log float64) {
 	log = float64(logp)
 	if math.IsInf(log, -1) {

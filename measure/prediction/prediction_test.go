@@ -176,7 +176,7 @@ func TestErrors(t *testing.T) {
 		{"NaN", prediction.Divergence(prediction.Settings{}), logs(.5, math.NaN()), good, 0, "NaN or infinity in the activations of sample 0 (clean view)"},
 		{"NaN first", prediction.EffectiveInvariance(prediction.Settings{}), good, []float32{nan, 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
 		{"infinity", prediction.Accuracy(prediction.Settings{}), good, []float32{float32(math.Inf(1)), 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
-		{"logits", prediction.Divergence(prediction.Settings{}), []float32{2, 3}, good, 0, "sample 0: the prediction is no distribution: its 2 probabilities add up to 27.47"},
+		{"logits", prediction.Divergence(prediction.Settings{}), []float32{2, 3}, good, 0, "sample 0: the prediction is not a distribution: its 2 probabilities add up to 27.47"},
 		{"label too large", prediction.Accuracy(prediction.Settings{}), good, good, 2, "sample 0 has label 2; the model has 2 classes"},
 		{"label negative", prediction.EffectiveInvariance(prediction.Settings{PerClass: true}), good, good, -3, "sample 0 has label -3"},
 		{"no label", prediction.Accuracy(prediction.Settings{}), good, good, dataset.NoLabel, "sample 0 has no label"},

@@ -1,17 +1,33 @@
-// Package paired is the accumulator beneath every measure whose statistics are means, over samples, of a function of
-// two vectors: what the model gives for x and what it gives for T(x).
+// Package paired computes measures whose statistics are means over samples of a function of two vectors:
+// the model's result z for x, and z' for T(x).
 //
-// A measure supplies that function and describes its columns; this package keeps their sums, and gives the
-// means with all that a score carries:
+//	statistic = 1/n sum_i f(z_i, z'_i)
 //
-//   - an interval: Wilson's for proportions, else the delete-group jackknife over the groups of the Layout, clipped to
-//     the range of the statistic. The jackknife's replicates come with every score.
-//   - a null: the same function on shuffled pairs. The clean vector of a sample is paired with the moved vector of
-//     the next one in its block, and that of the block's last with the block's first. The order of samples is a keyed
-//     permutation (see measure.Layout), so the next sample is a random other one; no sample is its own partner, each
-//     is used once on each side, and nothing but two vectors of an unfinished block needs keeping. A block of a single
-//     sample has no part in it.
-//   - the same for each class of labels, and the terms of the means sample by sample, where asked for.
+// A measure supplies the function f and names its columns in a Spec. This package keeps the sums and
+// returns the means, each with
+//
+//   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
+//     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
+//     jackknife.
+//   - a null: the same mean over shuffled pairs. The clean vector of a sample is paired with the moved vector
+//     of the next sample in its block, and that of the last sample with the first. The order of the samples
+//     is random (see measure.Layout), so the next sample is a random one. No sample is paired with itself,
+//     and every sample is used once on each side. Only two vectors of an unfinished block are stored. A block
+//     with a single sample has no pairs.
+//   - where they are asked for, the same for each class of labels, and the terms of the means.
+//
+// For instance, the mean absolute difference of a layer of one value:
+//
+//	m := paired.New(paired.Spec{
+//		Descriptor: descriptor, // has the statistic "difference"
+//		Version:    1, StateVersion: 1,
+//		Needs:      measure.Needs{Moved: true},
+//		Columns:    []paired.Column{{Statistic: "difference", Moved: true}},
+//		Pair: func(out []float64, _ int, clean, moved []float32) error {
+//			out[0] = math.Abs(float64(moved[0] - clean[0]))
+//			return nil
+//		},
+//	})
 package paired
 
 import (
@@ -21,41 +37,66 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Column is one number that a Spec computes for a pair.
 type Column struct {
-	Statistic  string  // its name in scores; "": it is no statistic
-	Sample     string  // its name among per-sample values; "": it is not kept
-	Min, Max   float64 // the range of values, which intervals are clipped to
-	Proportion bool    // each value is 0 or 1
-	Difference bool    // each value is -1, 0 or 1: the difference of two proportions
-	Null       bool    // chance alone gives something other than the best or the worst value
-	Moved      bool    // needs the moved view
+	Statistic  string // name in scores; "": the column is not scored
+	Sample     string // name among per-sample values; "": the column is not kept
+	Proportion bool   // each value is 0 or 1
+	Difference bool   // each value is -1, 0 or 1, the difference of two proportions
+	Moved      bool   // needs the moved view
 }
 
-// A Spec is a measure's part of the work.
+// A Spec specifies a measure.
 type Spec struct {
-	Kind    string // of serialised states: the measure's name
-	Version int    // of serialised states
+	// Descriptor has the name of the measure, and the range and the null of each statistic.
+	Descriptor measure.Descriptor
+	// Version is the version of the measure, and StateVersion that of its serialised states.
+	Version, StateVersion int
+	Settings              any
+	// Needs says what the measure is fed. With Needs.Prediction a row has one value for each class.
+	Needs   measure.Needs
 	Columns []Column
-	// Pair computes the columns of one pair. Moved is nil where there is no moved view. An error that is a
-	// *measure.NonFinite need not know the sample.
+	// Pair computes the columns of one pair. Moved is nil where there is no moved view. A
+	// *measure.NonFinite error need not have the index of the sample.
 	Pair func(out []float64, label int, clean, moved []float32) error
-	// ClassRows says that a row has one value for each class of the site.
-	ClassRows bool
-	// Labels says that Pair wants a label.
-	Labels bool
-	// CleanServes says that the columns which do not need the moved view are worth having alone.
-	CleanServes bool
-	// PerClass asks for scores of each class beside those of all samples, where the site has classes.
+	// PerClass asks for scores of each class as well, where the site has classes.
 	PerClass bool
 }
 
-func (s *Spec) hasNull() bool {
-	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Null })
+// method is the measure of a Spec. It implements measure.Measure.
+type method struct{ spec Spec }
+
+// New returns the measure of a spec.
+func New(spec Spec) measure.Measure { return &method{spec} }
+
+func (m *method) Name() string                   { return m.spec.Descriptor.Name }
+func (m *method) Descriptor() measure.Descriptor { return m.spec.Descriptor }
+func (m *method) Version() int                   { return m.spec.Version }
+func (m *method) Settings() any                  { return m.spec.Settings }
+func (m *method) Needs() measure.Needs           { return m.spec.Needs }
+
+func (m *method) Skip(s measure.Site) string {
+	if m.spec.Needs.Prediction && len(s.Classes) < 2 {
+		return "the model's output is not a score for each of several classes"
+	}
+	return ""
 }
 
+func (m *method) Cost(s measure.Site) int64 { return m.spec.cost(s) }
+
+func (m *method) New(s measure.Site) (measure.Accumulator, error) {
+	return newAccumulator(&m.spec, s), nil
+}
+
+// hasNull reports whether any statistic has a null.
+func (s *Spec) hasNull() bool {
+	return slices.ContainsFunc(s.Descriptor.Statistics, func(d measure.StatisticDescriptor) bool { return d.Null != "" })
+}
+
+// samplesKept returns the number of columns that are kept for each sample.
 func (s *Spec) samplesKept() int {
 	n := 0
 	for _, c := range s.Columns {
@@ -66,6 +107,7 @@ func (s *Spec) samplesKept() int {
 	return n
 }
 
+// parts returns the number of parts of the data that have sums: all samples, and each class.
 func (s *Spec) parts(site measure.Site) int {
 	if s.PerClass {
 		return 1 + len(site.Classes)
@@ -73,50 +115,44 @@ func (s *Spec) parts(site measure.Site) int {
 	return 1
 }
 
-// Cost bounds the bytes of an accumulator whose rows are width values wide.
-func (s *Spec) Cost(site measure.Site, width int) int64 {
-	cost := s.costWithoutNull(site)
-	if s.hasNull() {
-		cost += s.tableCost(site) + 2*4*int64(width)
+// cost returns an upper bound on the bytes of an accumulator.
+func (s *Spec) cost(site measure.Site) int64 {
+	table := 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
+	width := tensor.Size(site.Layer.Shape)
+	if s.Needs.Prediction {
+		width = len(site.Classes)
+		table += 8 * int64(width)
 	}
-	return cost
-}
-
-func (s *Spec) costWithoutNull(site measure.Site) int64 {
-	cost := s.tableCost(site)
+	cost := table
 	if site.KeepSamples {
 		cost += 2 * 8 * int64(site.Layout.N) * int64(1+s.samplesKept()) // twice: a growing slice is copied
 	}
-	return cost
-}
-
-func (s *Spec) tableCost(site measure.Site) int64 {
-	cost := 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
-	if s.ClassRows {
-		cost += 8 * int64(len(site.Classes))
+	if s.hasNull() {
+		cost += table + 2*4*int64(width)
 	}
 	return cost
 }
 
-// An Accumulator gathers the columns of a Spec at a site. It implements measure.Accumulator and measure.Sampler.
-type Accumulator struct {
+// An accumulator sums the columns of a Spec at a site. It implements measure.Accumulator and
+// measure.Sampler.
+type accumulator struct {
 	spec  *Spec
 	site  measure.Site
 	width int  // values in a row; 0 until the first batch
-	moved bool // the moved view is fed; settled by the first batch
+	moved bool // there is a moved view; set by the first batch
 
 	values  table
-	classes []int // samples by predicted class of the clean view; nil unless rows are scores of classes
+	classes []int // number of clean samples by predicted class; nil unless Needs.Prediction
 	null    table
-	dropped bool              // the null was given up to stay within the budget
-	open    map[int]*openPair // by block: what its next sample is to be paired with
+	dropped bool              // there is no null, to stay within the budget
+	open    map[int]*openPair // by block; blocks that are complete are removed
 	out     []float64         // scratch
 
 	index []int     // of the samples whose values are kept
 	kept  []float64 // len(index) x samplesKept
 }
 
-// An openPair is what a block that is not complete yet keeps for the null.
+// An openPair holds the rows of an incomplete block that wait for their pairs in the null.
 type openPair struct {
 	last  int       // place of the latest sample
 	count int       // samples so far
@@ -125,16 +161,16 @@ type openPair struct {
 	moved []float32 // the first sample's moved row
 }
 
-// New returns an empty accumulator. Where the site has a budget that the null would exceed, there will be none,
-// and a warning. Width is that of a row where it is known, else 0.
-func New(spec *Spec, site measure.Site, width int) *Accumulator {
+// newAccumulator returns an empty accumulator. Where the null would exceed the site's budget, there is no
+// null, and the scores have a warning.
+func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
-	a := &Accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
-	if spec.ClassRows {
+	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
+	if spec.Needs.Prediction {
 		a.classes = make([]int, len(site.Classes))
 	}
 	if spec.hasNull() {
-		a.dropped = site.Budget > 0 && spec.Cost(site, width) > site.Budget
+		a.dropped = site.Budget > 0 && spec.cost(site) > site.Budget
 		if !a.dropped {
 			a.null = newTable(parts, groups, columns)
 			a.open = map[int]*openPair{}
@@ -144,7 +180,7 @@ func New(spec *Spec, site measure.Site, width int) *Accumulator {
 }
 
 // Update adds the samples of a batch.
-func (a *Accumulator) Update(b *measure.Batch) error {
+func (a *accumulator) Update(b *measure.Batch) error {
 	if len(b.Place) == 0 {
 		return nil
 	}
@@ -173,8 +209,8 @@ func (a *Accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// check holds a batch against the contract and against those before it.
-func (a *Accumulator) check(b *measure.Batch) error {
+// check checks that a batch is valid and has the shape of the batches before it.
+func (a *accumulator) check(b *measure.Batch) error {
 	n, moved := len(b.Place), b.Moved.Len() > 0
 	if b.Clean.Rank() == 0 || b.Clean.Shape[0] != n || len(b.Index) != n || len(b.Label) != n {
 		return fmt.Errorf("a batch of %d places has %d indices, %d labels and activations of shape %v", n, len(b.Index), len(b.Label), b.Clean.Shape)
@@ -182,14 +218,14 @@ func (a *Accumulator) check(b *measure.Batch) error {
 	if moved && !slices.Equal(b.Clean.Shape, b.Moved.Shape) {
 		return fmt.Errorf("the clean view has shape %v and the moved view %v; they must be equal to be compared", b.Clean.Shape, b.Moved.Shape)
 	}
-	if !moved && !a.spec.CleanServes {
-		return fmt.Errorf("%s compares two views; the batch has no moved view", a.spec.Kind)
+	if !moved && !a.spec.Needs.CleanServes {
+		return fmt.Errorf("%s compares two views; the batch has no moved view", a.spec.Descriptor.Name)
 	}
 	width := b.Clean.Len() / n
 	if width == 0 {
 		return fmt.Errorf("activations of shape %v hold no values", b.Clean.Shape)
 	}
-	if classes := len(a.site.Classes); a.spec.ClassRows && width != classes {
+	if classes := len(a.site.Classes); a.spec.Needs.Prediction && width != classes {
 		return fmt.Errorf("a prediction of %d values for a model of %d classes", width, classes)
 	}
 	if a.width == 0 {
@@ -207,12 +243,12 @@ func (a *Accumulator) check(b *measure.Batch) error {
 }
 
 // addSample adds sample i of a batch to the sums.
-func (a *Accumulator) addSample(b *measure.Batch, i int) error {
+func (a *accumulator) addSample(b *measure.Batch, i int) error {
 	label, classes := b.Label[i], len(a.site.Classes)
-	if a.spec.Labels && label == dataset.NoLabel {
-		return fmt.Errorf("sample %d has no label, and %s needs one", b.Index[i], a.spec.Kind)
+	if a.spec.Needs.Labels && label == dataset.NoLabel {
+		return fmt.Errorf("sample %d has no label, and %s needs one", b.Index[i], a.spec.Descriptor.Name)
 	}
-	if (a.spec.Labels || a.values.parts > 1) && label != dataset.NoLabel && (label < 0 || label >= classes) {
+	if (a.spec.Needs.Labels || a.values.parts > 1) && label != dataset.NoLabel && (label < 0 || label >= classes) {
 		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels run from 0 to %d", b.Index[i], label, classes, classes-1)
 	}
 	var moved []float32
@@ -243,15 +279,15 @@ func (a *Accumulator) addSample(b *measure.Batch, i int) error {
 }
 
 // addTo adds the columns in a.out to all samples' sums and to those of the label's class.
-func (a *Accumulator) addTo(t *table, group, label int) {
+func (a *accumulator) addTo(t *table, group, label int) {
 	t.add(0, group, a.out)
 	if t.parts > 1 && label != dataset.NoLabel {
 		t.add(1+label, group, a.out)
 	}
 }
 
-// shuffle adds the shuffled pairs of samples lo to hi of a batch, all of one block.
-func (a *Accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
+// shuffle adds the shuffled pairs of samples lo to hi (exclusive) of a batch, all of one block.
+func (a *accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
 	o := a.open[block]
 	if o == nil {
 		o = &openPair{moved: b.Moved.At(lo).Data}
@@ -276,7 +312,7 @@ func (a *Accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
 		delete(a.open, block)
 		return a.closeBlock(&a.null, block, o)
 	}
-	// The batch's memory is the caller's again once Update returns.
+	// The memory of the batch is valid during Update only.
 	o.clean = append(o.clean[:0], b.Clean.At(hi-1).Data...)
 	if first {
 		o.moved = slices.Clone(o.moved)
@@ -286,14 +322,14 @@ func (a *Accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
 }
 
 // closeBlock pairs a block's last clean row with its first moved row.
-func (a *Accumulator) closeBlock(t *table, block int, o *openPair) error {
+func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	if o.count < 2 {
 		return nil
 	}
 	return a.addShuffled(t, block, o.label, o.clean, o.moved)
 }
 
-func (a *Accumulator) addShuffled(t *table, block, label int, clean, moved []float32) error {
+func (a *accumulator) addShuffled(t *table, block, label int, clean, moved []float32) error {
 	if err := a.spec.Pair(a.out, label, clean, moved); err != nil {
 		return err
 	}

@@ -10,11 +10,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// difference is a Spec with one column, the first value's difference, whose null tells which rows were paired.
+// difference returns a Spec with one column, the difference of the first values. Its null shows which rows
+// were paired.
 func difference() *Spec {
 	return &Spec{
-		Kind: "difference", Version: 1, PerClass: true,
-		Columns: []Column{{Statistic: "d", Sample: "d", Min: math.Inf(-1), Max: math.Inf(1), Null: true, Moved: true}},
+		Descriptor: measure.Descriptor{Name: "difference", Statistics: []measure.StatisticDescriptor{
+			{Name: "d", Range: measure.AnyNumber, Null: "shuffled pairs"},
+		}},
+		StateVersion: 1, PerClass: true,
+		Columns: []Column{{Statistic: "d", Sample: "d", Moved: true}},
 		Pair: func(out []float64, _ int, clean, moved []float32) error {
 			out[0] = float64(moved[0] - clean[0])
 			return nil
@@ -22,10 +26,11 @@ func difference() *Spec {
 	}
 }
 
-// fed feeds the samples at some places, of value 0 in the clean view and 10^place in the moved one, to an accumulator.
-func fed(t testing.TB, site measure.Site, places ...int) *Accumulator {
+// fed returns an accumulator of the samples at some places. A sample is 0 in the clean view and 10^place in
+// the moved view.
+func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
-	a := New(difference(), site, 1)
+	a := newAccumulator(difference(), site)
 	b := &measure.Batch{Clean: tensor.New(len(places), 1), Moved: tensor.New(len(places), 1)}
 	for i, p := range places {
 		b.Place, b.Index, b.Label = append(b.Place, p), append(b.Index, p), append(b.Label, p%2)
@@ -37,8 +42,8 @@ func fed(t testing.TB, site measure.Site, places ...int) *Accumulator {
 	return a
 }
 
-// The digits of a class's null say which moved rows its clean rows were paired with.
-func TestNullPairsEachSampleWithTheNextOfItsBlock(t *testing.T) {
+// The digits of a null show which moved rows were paired with the clean rows of the class.
+func TestNullPairs(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
 	for _, c := range []struct {
@@ -68,13 +73,13 @@ func TestNullPairsEachSampleWithTheNextOfItsBlock(t *testing.T) {
 					t.Errorf("%s, %s: null %v of no pairs", c.name, s.Factor, s.Null)
 				}
 			} else if math.Abs(s.Null*float64(n)-want[s.Factor]) > 1e-6 {
-				t.Errorf("%s, %s: the null's pairs add up to %v, want %v", c.name, s.Factor, s.Null*float64(n), want[s.Factor])
+				t.Errorf("%s, %s: the pairs of the null add up to %v, want %v", c.name, s.Factor, s.Null*float64(n), want[s.Factor])
 			}
 		}
 	}
 }
 
-func TestStatesThatDoNotFit(t *testing.T) {
+func TestStatesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
 	a := fed(t, site, 0, 1)
@@ -90,9 +95,9 @@ func TestStatesThatDoNotFit(t *testing.T) {
 	} {
 		other := site
 		change(&other)
-		b := New(difference(), other, 1)
+		b := newAccumulator(difference(), other)
 		if b.UnmarshalBinary(state) == nil {
-			t.Errorf("%s: the state of another site is taken", name)
+			t.Errorf("%s: the state of another site is accepted", name)
 		}
 		if name != "samples" && b.Merge(a) == nil {
 			t.Errorf("%s: an accumulator of another site is merged", name)
@@ -103,13 +108,13 @@ func TestStatesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Where one shard had no memory for the null the whole has none, and says so.
-func TestNullGivenUpInAPart(t *testing.T) {
+// Where one shard had no memory for the null, the merged state has no null and a warning.
+func TestMergeWithoutNull(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
-	poor := site
-	poor.Budget = 1
-	a, b := fed(t, site, 0, 1, 2), fed(t, poor, 3, 4, 5)
+	small := site
+	small.Budget = 1
+	a, b := fed(t, site, 0, 1, 2), fed(t, small, 3, 4, 5)
 	if err := a.Merge(b); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +127,7 @@ func TestNullGivenUpInAPart(t *testing.T) {
 	}
 }
 
-// The fuzzer alters the payload; the checksum is made right, or it would never get past it.
+// The fuzzer changes the payload. The test adds a valid checksum, without which every state would be refused.
 func FuzzState(f *testing.F) {
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
 	state, err := fed(f, site, 0, 1, 2, 3).MarshalBinary()
@@ -132,7 +137,7 @@ func FuzzState(f *testing.F) {
 	f.Add(state[:len(state)-crc32.Size])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := binary.LittleEndian.AppendUint32(body[:len(body):len(body)], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-		a := New(difference(), site, 1)
+		a := newAccumulator(difference(), site)
 		if a.UnmarshalBinary(data) != nil {
 			return
 		}

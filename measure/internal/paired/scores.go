@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Scores returns the means: of all samples, then of each class that has any.
-func (a *Accumulator) Scores() ([]measure.Score, error) {
+// Scores returns the means over all samples, then those over each class that has samples.
+func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
 		return nil, measure.ErrTooFew
 	}
@@ -42,7 +42,7 @@ const maxShare = 0.9
 
 // constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
 // predictions hold under any transformation, so their invariance says nothing about the model.
-func (a *Accumulator) constantPrediction() []string {
+func (a *accumulator) constantPrediction() []string {
 	if len(a.classes) == 0 || a.values.n(0) < 2 {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (a *Accumulator) constantPrediction() []string {
 	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*share)}
 }
 
-// completeNull is the null with the blocks closed that wait for samples which may never come: those that could
-// not be read.
-func (a *Accumulator) completeNull() (table, error) {
+// completeNull returns the null with all open blocks closed. Blocks stay open where samples could not be
+// read.
+func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
 		if err := a.closeBlock(&null, block, a.open[block]); err != nil {
@@ -66,25 +66,26 @@ func (a *Accumulator) completeNull() (table, error) {
 	return null, nil
 }
 
-func (a *Accumulator) score(null *table, part, column int) measure.Score {
+func (a *accumulator) score(null *table, part, column int) measure.Score {
 	c, n := a.spec.Columns[column], a.values.n(part)
 	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
 	if part > 0 {
 		s.Factor = "class=" + a.site.Classes[part-1]
 	}
-	s.Min, s.Max = c.Min, c.Max
+	d, _ := a.spec.Descriptor.Statistic(c.Statistic)
+	s.Min, s.Max = d.Range.Low, d.Range.High
 	s.Replicates = a.values.replicates(part, column)
 	if c.Proportion {
 		s.Low, s.High = resample.Wilson(s.Value, n)
 	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
-		s.Low, s.High = max(low, c.Min), min(high, c.Max)
+		s.Low, s.High = max(low, s.Min), min(high, s.Max)
 	}
-	if c.Difference && s.Value == 0 && s.Low == s.High { // no sample differs: a bound on the share of those that do
+	if c.Difference && s.Value == 0 && s.Low == s.High { // a bound on the part of samples that differ
 		_, s.High = resample.Wilson(0, n)
 		s.Low = -s.High
 	}
 	switch {
-	case !c.Null:
+	case d.Null == "":
 	case a.dropped:
 		s.Warnings = append(s.Warnings, "no null: it would exceed the memory bound")
 	default:
@@ -93,8 +94,9 @@ func (a *Accumulator) score(null *table, part, column int) measure.Score {
 	return s
 }
 
-// Samples returns the kept terms of the means in the order of sample indices; none unless the site asks for them.
-func (a *Accumulator) Samples() []measure.SampleScore {
+// Samples returns the terms of the means that are kept, in the order of the sample indices. There are none
+// unless the site has KeepSamples.
+func (a *accumulator) Samples() []measure.SampleScore {
 	order := make([]int, len(a.index))
 	for i := range order {
 		order[i] = i

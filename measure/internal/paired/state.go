@@ -10,13 +10,13 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-var errOtherSite = errors.New("a state that belongs to another layer or study: its numbers do not fit")
+var errOtherSite = errors.New("the state belongs to another layer or study: its numbers do not fit")
 
-// Merge adds the state of another Accumulator of the same Spec and site that has seen other samples.
-func (a *Accumulator) Merge(other measure.Accumulator) error {
-	o, ok := other.(*Accumulator)
-	if !ok || o.spec.Kind != a.spec.Kind || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
-		return fmt.Errorf("merging %s: %w", a.spec.Kind, errOtherSite)
+// Merge adds the state of another accumulator of the same Spec and site that has seen other samples.
+func (a *accumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*accumulator)
+	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
+		return fmt.Errorf("merging %s: %w", a.spec.Descriptor.Name, errOtherSite)
 	}
 	if o.width == 0 {
 		return nil
@@ -25,11 +25,11 @@ func (a *Accumulator) Merge(other measure.Accumulator) error {
 		a.width, a.moved = o.width, o.moved
 	}
 	if a.width != o.width || a.moved != o.moved {
-		return fmt.Errorf("merging %s: %w", a.spec.Kind, errOtherSite)
+		return fmt.Errorf("merging %s: %w", a.spec.Descriptor.Name, errOtherSite)
 	}
 	for block := range o.open {
 		if a.open[block] != nil {
-			return fmt.Errorf("merging %s: both states have samples of block %d", a.spec.Kind, block)
+			return fmt.Errorf("merging %s: both states have samples of block %d", a.spec.Descriptor.Name, block)
 		}
 	}
 	a.values.merge(&o.values)
@@ -50,19 +50,19 @@ func (a *Accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// dropNull gives the null up, for a state that comes from where there was no memory for it.
-func (a *Accumulator) dropNull() {
+// dropNull drops the null, as in a state of a machine that had no memory for it.
+func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }
 
-// MarshalBinary writes the state.
-func (a *Accumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter(a.spec.Kind, a.spec.Version)
+// MarshalBinary returns the state.
+func (a *accumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
 	w.Int(a.width)
 	w.Bool(a.moved)
 	w.Bool(a.dropped)
 	a.values.write(w)
-	if a.spec.ClassRows {
+	if a.spec.Needs.Prediction {
 		w.Ints(a.classes)
 	}
 	a.null.write(w)
@@ -78,23 +78,23 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary wrote at the same site. After an error the
-// accumulator is as it was.
-func (a *Accumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, a.spec.Kind, a.spec.Version)
+// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an error the
+// accumulator is unchanged.
+func (a *accumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, a.spec.Descriptor.Name, a.spec.StateVersion)
 	if err != nil {
 		return err
 	}
 	site := a.site
-	site.Budget = 0 // whether there is a null is the state's to say
-	b := New(a.spec, site, 0)
+	site.Budget = 0 // the state says whether there is a null
+	b := newAccumulator(a.spec, site)
 	b.site = a.site
 	b.width, b.moved = r.Int(), r.Bool()
 	if r.Bool() {
 		b.dropNull()
 	}
 	b.values.read(r)
-	if a.spec.ClassRows {
+	if a.spec.Needs.Prediction {
 		if b.classes = r.Ints(); len(b.classes) != len(a.site.Classes) {
 			r.Fail(errOtherSite)
 			b.classes = make([]int, len(a.site.Classes))
@@ -117,8 +117,8 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readOpen reads the blocks that wait for samples.
-func (a *Accumulator) readOpen(r *state.Reader) {
+// readOpen reads the open blocks.
+func (a *accumulator) readOpen(r *state.Reader) {
 	for range r.Int() {
 		head, o := r.Ints(), &openPair{}
 		o.clean, o.moved = r.Float32s(), r.Float32s()
@@ -130,8 +130,8 @@ func (a *Accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// fits takes an open block's place, count and label over if they can be true at this site.
-func (a *Accumulator) fits(head []int, o *openPair) bool {
+// fits sets the place, count and label of an open block, and reports whether they are valid at this site.
+func (a *accumulator) fits(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
 	return o.last >= 0 && o.last < layout.N && o.last/layout.Block == head[0] && o.count > 0 && o.count <= layout.Block &&

@@ -1,12 +1,14 @@
 package paired
 
 import (
+	"slices"
+
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 )
 
-// A table holds sums over samples: for each part of the data (all of it, then each class) and each jackknife
-// group a sum per column, and how many samples went into them.
+// A table holds sums over samples for each part of the data (all samples, then each class), each jackknife
+// group and each column, and the numbers of samples.
 type table struct {
 	parts, groups, columns int
 	sum                    []float64 // parts x groups x columns
@@ -42,7 +44,7 @@ func (t *table) merge(o *table) {
 	}
 }
 
-// n is the number of samples of a part.
+// n returns the number of samples of a part.
 func (t *table) n(part int) int {
 	n := 0
 	for g := range t.groups {
@@ -51,15 +53,18 @@ func (t *table) n(part int) int {
 	return n
 }
 
-// mean is a column's mean over a part; NaN over no samples.
+// mean returns a column's mean over a part, NaN over no samples.
 func (t *table) mean(part, column int) float64 {
-	return t.total(part, column) / float64(t.n(part))
+	return t.sumWithout(-1, part, column) / float64(t.n(part))
 }
 
-func (t *table) total(part, column int) float64 {
+// sumWithout returns the sum of a column over a part and all groups but one; -1: over all groups.
+func (t *table) sumWithout(group, part, column int) float64 {
 	var sum float64
 	for g := range t.groups {
-		sum += t.at(part, g, column)
+		if g != group {
+			sum += t.at(part, g, column)
+		}
 	}
 	return sum
 }
@@ -68,8 +73,9 @@ func (t *table) at(part, group, column int) float64 {
 	return t.sum[(part*t.groups+group)*t.columns+column]
 }
 
-// replicates are a column's means over a part with each group left out in turn. They are sums of the groups that stay, not
-// a difference from the total, so that a part whose values are all equal has replicates equal to its mean.
+// replicates returns a column's means over a part with each group left out in turn. They are sums over the
+// other groups, not differences from the total. So if all values of a part are equal, its replicates equal
+// its mean.
 func (t *table) replicates(part, column int) []measure.Replicate {
 	n := t.n(part)
 	var out []measure.Replicate
@@ -78,13 +84,7 @@ func (t *table) replicates(part, column int) []measure.Replicate {
 		if left == 0 || left == n {
 			continue
 		}
-		var sum float64
-		for other := range t.groups {
-			if other != g {
-				sum += t.at(part, other, column)
-			}
-		}
-		out = append(out, measure.Replicate{Value: sum / float64(n-left), Left: left})
+		out = append(out, measure.Replicate{Value: t.sumWithout(g, part, column) / float64(n-left), Left: left})
 	}
 	return out
 }
@@ -97,15 +97,9 @@ func (t *table) write(w *state.Writer) {
 func (t *table) read(r *state.Reader) {
 	r.FloatsInto(t.sum)
 	count := r.Ints()
-	if len(count) != len(t.count) {
+	if len(count) != len(t.count) || slices.ContainsFunc(count, func(n int) bool { return n < 0 }) {
 		r.Fail(errOtherSite)
 		return
-	}
-	for _, n := range count {
-		if n < 0 {
-			r.Fail(errOtherSite)
-			return
-		}
 	}
 	copy(t.count, count)
 }
