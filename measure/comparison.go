@@ -8,55 +8,59 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Comparison computes statistics of two representations of the same inputs: layers of two models, two layers of one model,
-// or one layer on x and on T(x). Layers are compared in grids, so that what is computed of one layer (its moments, its
-// Gram matrix) serves every pair that it is part of.
+// A Comparison computes statistics of two representations of the same inputs: layers of two models,
+// two layers of one model, or one layer on x and on T(x). Layers are compared in grids, so that
+// what is computed from one layer alone, such as its Gram matrix, is computed once for all its
+// pairs.
 type Comparison interface {
 	Method
-	// Directional reports whether the scores of (a, b) differ from those of (b, a). Where they do not, each pair of models or of
-	// layers is computed once.
+	// Directional reports whether the scores of (a, b) differ from those of (b, a). If not, each
+	// pair of models or layers is computed once.
 	Directional() bool
 	// Skip returns why a pair of layers cannot be compared, or "". The grid given has one pair.
 	Skip(g Grid) string
-	// Cost is an upper bound on the bytes that an accumulator of the grid holds. Grids that are too large are cut into smaller
-	// ones, so the scores of a pair must not depend on which others share its grid.
+	// Cost returns an upper bound on the bytes that an accumulator of the grid holds. Grids that
+	// are too large are divided, so the scores of a pair must not depend on the other pairs of its
+	// grid.
 	Cost(g Grid) int64
 	// New returns an empty accumulator for the grid.
 	New(g Grid) (GridAccumulator, error)
 }
 
-// A Grid is where a GridAccumulator sits: layers of one side, layers of the other, and which of them are compared.
+// A Grid specifies what a GridAccumulator compares: layers of one side with layers of the other.
 type Grid struct {
 	A, B   []onnx.Layer // name, operator, depth, shape and axes of what will be fed
 	Pairs  [][2]int     // indices into A and B
 	Layout Layout       // how the samples are ordered, blocked and grouped
-	// Self says that both sides are one model on the same view: layers of equal names are the same numbers, and their
-	// tensors in a batch share their memory.
+	// Self says that both sides are one model on the same view. Layers of equal names then have the
+	// same values, and their tensors in a batch share memory.
 	Self bool
-	// Budget is the bytes that may be held for all layers of a study's bound, 0: no bound. It is the same for every grid of
-	// a study, whole or cut. A statistic that cannot stay within it says so in a warning of its score.
+	// Budget is the bytes that the study may hold for this comparison; 0: no bound. It is the same
+	// for every grid of a study. A statistic that does not fit is undefined, and its score has a
+	// warning.
 	Budget int64
-	// Key is what random draws inside the accumulator are keyed by.
+	// Key seeds the random draws of the accumulator.
 	Key Key
 }
 
-// A PairBatch is what a GridAccumulator is fed: every layer of both sides on some samples. The tensors are valid during the
-// call only, and must not be written to.
+// A PairBatch holds the activations of every layer of both sides on b samples. The tensors are
+// valid during Update only, and must not be modified.
 type PairBatch struct {
-	Place []int           // places in the order, see Layout
-	Index []int           // indices in the source
+	Place []int           // places in the layout
+	Index []int           // indices in the data set
 	Label []int           // labels, NoLabel where there is none
 	A     []tensor.Tensor // for each of Grid.A: b x ...
 	B     []tensor.Tensor // for each of Grid.B: b x ...
 }
 
-// A GridAccumulator gathers sufficient statistics for a grid. What is said of Accumulator holds for it too: Update and Merge may come in any
-// interleaving that keeps each block's samples in order, and after an error of either it is of no further use.
+// A GridAccumulator gathers sufficient statistics for a grid. As for an Accumulator, Update and
+// Merge may be called in any order that keeps each block's samples in order. After an error from
+// either it must not be used.
 type GridAccumulator interface {
 	Update(b *PairBatch) error
 	// Merge adds the state of another accumulator of the same grid, which has seen other blocks.
 	Merge(other GridAccumulator) error
-	// Scores computes the statistics of every pair of the grid. It leaves the state as it is.
+	// Scores computes the statistics of every pair of the grid. It does not change the state.
 	Scores() ([]PairScore, error)
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -64,11 +68,12 @@ type GridAccumulator interface {
 
 // A PairScore is a score of two layers.
 type PairScore struct {
-	A, B int // indices into the layers of either side; WholeModel for what concerns no layer
+	A, B int // indices into the layers of either side; WholeModel for a score of the models
 	Score
 }
 
-// WholeModel stands in a PairScore where a side is a model as a whole, such as the agreement of two models' predictions.
+// WholeModel is the layer index in a PairScore of whole models, such as the agreement of two
+// models' predictions.
 const WholeModel = -1
 
 // A Side is one of the two representations that are compared.
@@ -80,7 +85,7 @@ const (
 	SideB
 )
 
-// NonFiniteIn is the error of activations of a grid that hold NaN or infinity. The caller adds names.
+// NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller adds names.
 type NonFiniteIn struct {
 	Side  Side
 	Layer int // index into the layers of that side

@@ -6,18 +6,20 @@ import (
 	"math"
 )
 
-// A Descriptor is what a measure says of itself to those who show its scores. Reports, documents and
-// schemas take titles, ranges and directions from it. The record of a run keeps the descriptors of the
-// measures that ran, so that a report needs no measure.
+// A Descriptor describes a measure and its statistics. Reports, documents and schemas take titles,
+// ranges and directions from it. The record of a run holds the descriptors of its measures, so a
+// report does not need the measures themselves.
 type Descriptor struct {
 	Name     string `json:"name"`     // in study files and scores, such as "seis"
 	Title    string `json:"title"`    // a heading
 	Question string `json:"question"` // what the measure asks, one sentence with a question mark
 	Reading  string `json:"reading"`  // how to read its numbers
-	Level    Level  `json:"level"`    // what one score is of
-	// Resampled is what the 95 % intervals take to be independent, such as "sample". Empty: there are no intervals.
+	Level    Level  `json:"level"`    // what one score describes
+	// Resampled is the unit that the 95 % intervals resample, such as "sample". Empty: there are no
+	// intervals.
 	Resampled string `json:"resampled,omitempty"`
-	// Chart is the kind of chart that a report shows first where the rows suit it. Empty: the report chooses.
+	// Chart is the kind of chart that a report shows first if the rows allow it. Empty: the report
+	// chooses.
 	Chart string `json:"chart,omitempty"`
 	// Probes says that the variants are kinds of probes, and that factors are shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
@@ -43,7 +45,7 @@ type StatisticDescriptor struct {
 	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet holds its value for each unit of a layer
 }
 
-// A Level is what one score of a measure is of.
+// A Level says what one score of a measure describes.
 type Level string
 
 // The levels.
@@ -53,7 +55,8 @@ const (
 	PairLevel  Level = "pair"  // two layers, of one model or of two
 )
 
-// A Direction says which end of a statistic's range is better: more invariant, equivariant, similar or accurate.
+// A Direction says which end of a statistic's range is better: more invariant, equivariant, similar
+// or accurate.
 type Direction string
 
 // The directions.
@@ -63,8 +66,8 @@ const (
 	Lower   Direction = "lower"  // lower is better
 )
 
-// A Range is the interval of values that a statistic can have. Bounds are infinite where it is open.
-// In JSON it is an array of two numbers, with null for an infinite bound.
+// A Range is the interval of values that a statistic can have. Bounds are infinite where it is
+// open. In JSON it is an array of two numbers, with null for an infinite bound.
 type Range struct{ Low, High float64 }
 
 // Bounded reports whether both ends of the range are finite.
@@ -119,8 +122,8 @@ func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
 	return StatisticDescriptor{}, false
 }
 
-// Directional reports whether the scores of (a, b) differ from those of (b, a) for any of the named statistics,
-// or for any statistic at all where none is named.
+// Directional reports whether the scores of (a, b) differ from those of (b, a) for any of the named
+// statistics, or for any statistic at all where none is named.
 func (d Descriptor) Directional(names ...string) bool {
 	if len(names) == 0 {
 		for _, s := range d.Statistics {

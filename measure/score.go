@@ -2,20 +2,23 @@ package measure
 
 import "math"
 
-// A Score is one statistic with what a reader needs to judge it. A number never comes alone.
+// A Score is the value of one statistic with its interval, null and warnings.
 type Score struct {
-	Statistic string  // the name in scores.csv, for instance "equivariance"
-	Variant   string  // tells variants of one measure apart; usually empty
-	Parameter string  // the value of the transformation's parameter, where one method scores several of them; usually empty, and the cell tells
-	Factor    string  // the part of the data or the factor that the score concerns, for instance "class=cat"; usually empty
-	Value     float64 // NaN where the statistic is not defined on these data; a warning then says why
+	Statistic string // the name in scores.csv, for instance "equivariance"
+	Variant   string // distinguishes variants of one measure; usually empty
+	// Parameter is the value of the transformation's parameter where one method has scores for
+	// several values. It is usually empty, and the cell has the parameter.
+	Parameter string
+	Factor    string  // the factor or the part of the data, for instance "class=cat"; usually empty
+	Value     float64 // NaN where the statistic is undefined; a warning then says why
 	Low, High float64 // a 95 % interval; NaN where there is none
 	Null      float64 // the same statistic on shuffled pairs; NaN where chance alone gives zero
-	Min, Max  float64 // the range that the statistic can have, infinite where it is open; both 0 where it is not known
-	N         int     // the observations that it rests on
+	Min, Max  float64 // the range of the statistic, infinite where it is unbounded; both 0 if unknown
+	N         int     // number of observations
 	Warnings  []string
-	// Replicates are leave-one-group-out values (see package resample), so that what is derived from several scores on
-	// the same samples has an interval that knows of their correlation. Nil where there are none.
+	// Replicates are leave-one-group-out values; see package resample. Values derived from several
+	// scores on the same samples need them for their intervals, since such scores are correlated.
+	// Nil if there are none.
 	Replicates []Replicate
 }
 
@@ -38,7 +41,8 @@ type SampleScore struct {
 	Value     float64
 }
 
-// A Sampler is an accumulator whose statistics are means over samples and that keeps the terms when asked to.
+// A Sampler is an accumulator of means over samples. It keeps the terms if Site.KeepSamples is set.
 type Sampler interface {
+	// Samples returns the terms in the order of the sample indices.
 	Samples() []SampleScore
 }

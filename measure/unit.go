@@ -1,27 +1,28 @@
 package measure
 
-// A UnitScore is what was found of a single unit of a layer: a row of units.parquet. Numbers that do not apply are NaN.
+// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Numbers that
+// do not apply are NaN.
 type UnitScore struct {
 	Layer  int    // index into the layers that were measured
 	Factor string // as in a Score
 
 	Unit, Channel, Row, Column int // Unit counts from 0 within the layer; Channel, Row and Column are -1 where the unit has none
 
-	Sign      int     // 1: it fires by high values; -1: by low ones
-	Threshold float64 // it fires where Sign x value >= Sign x Threshold
-	Global    float64 // share of the inputs at which it fires
-	Local     float64 // share of the trajectories around its strongest inputs on which it does
+	Sign      int     // 1: the unit fires at high values; -1: at low values
+	Threshold float64 // the unit fires where Sign x value >= Sign x Threshold
+	Global    float64 // part of the inputs at which it fires
+	Local     float64 // part of the trajectories around its strongest inputs at which it fires
 	Score     float64 // Local / Global
-	Null      float64 // the same around inputs drawn at random
-	Selective bool    // false for a unit that is constant on the inputs: it fires always, at any threshold
-	Strongest int     // index of the input that drives it most
+	Null      float64 // Score for trajectories around random inputs
+	Selective bool    // false for a unit that is constant on the inputs, which fires always
+	Strongest int     // index of the input with the strongest response
 
 	TransformationalVariance, SampleVariance, NormalisedVariance float64
 	SameEquivariance, GoodfellowNormal, MutualInformation        float64
 }
 
-// A UnitResponse is a point of a unit's tuning curve: its value at one step of the trajectory around the input that drives it most, a
-// row of curves.parquet.
+// A UnitResponse is a point of a unit's tuning curve: its value at one step of the trajectory
+// around its strongest input. It is a row of curves.parquet.
 type UnitResponse struct {
 	Layer     int
 	Factor    string

@@ -1,23 +1,25 @@
 // Package distance measures how far a layer's activations move when the input is transformed.
 //
-// Write z for the activations of one layer on x and z' for those on T(x), each flattened to one vector. The
-// statistics are means over samples:
+// Write z for the activations of one layer on x and z' for those on T(x), each flattened to one
+// vector. The statistics are means over samples:
 //
 //	cosine       1 - z.z' / (|z| |z'|)                      0 to 2: 0 same direction, 2 opposite
 //	l1           sum |z_i - z'_i|
 //	l2           |z - z'|
 //	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 for vectors of equal length at right angles
 //
-// l1 and l2 are in the units of the layer, so they compare models only where the layers have the same scale.
-// cosine ignores the lengths of both vectors, and relative-l2 the scale of the layer. Its denominator has both
-// lengths, so that a sample without activations does not give infinity. Two zero vectors have distance 0. A
-// zero vector has cosine distance 1 from any other.
+// l1 and l2 are in the units of the layer, so they compare models only where the layers have the
+// same scale. cosine ignores the lengths of both vectors, and relative-l2 the scale of the layer.
+// Its denominator has both lengths, so that a sample without activations does not give infinity.
+// Two zero vectors have distance 0. A zero vector has cosine distance 1 from any other.
 //
-// The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Read a distance against
-// it. After a ReLU all activations are positive, so even unrelated images may have a distance of only 0.2.
+// The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Read a
+// distance against it. After a ReLU all activations are positive, so even unrelated images may have
+// a distance of only 0.2.
 //
-// Distance 0 means invariance. A large distance does not mean that information is lost: feature maps that
-// rotate with the image are far from the original ones. measure/seis tells the two cases apart.
+// Distance 0 means invariance. A large distance does not mean that information is lost: feature
+// maps that rotate with the image are far from the original ones. measure/seis tells the two cases
+// apart.
 //
 // Between returns the distances of two vectors:
 //
@@ -36,8 +38,8 @@ type Settings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also give the scores of each class of labels"`
 }
 
-// New returns the measure distance with the statistics cosine, l1, l2 and relative-l2. The per-sample values
-// have the same names.
+// New returns the measure distance with the statistics cosine, l1, l2 and relative-l2. The
+// per-sample values have the same names.
 func New(s Settings) measure.Measure {
 	column := func(name string) paired.Column { return paired.Column{Statistic: name, Sample: name, Moved: true} }
 	return paired.New(paired.Spec{

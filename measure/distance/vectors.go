@@ -9,8 +9,9 @@ type moments struct {
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// momentsOf returns the sums of two vectors. All sums are in float64, since a distance near zero is a small
-// difference of large numbers. Two sums of each kind make use of the processor's parallel adders.
+// momentsOf returns the sums of two vectors. All sums are in float64, since a distance near zero is
+// a small difference of large numbers. Two sums of each kind make use of the processor's parallel
+// adders.
 func momentsOf(a, b []float32) moments {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64
@@ -49,8 +50,8 @@ type Distances struct {
 	RelativeL2 float64 // L2 / sqrt((|z|^2 + |z'|^2) / 2): 0 to 2
 }
 
-// Between returns the distances of two vectors of the same length. Two zero vectors have distance 0. A zero
-// vector has cosine distance 1 from any other.
+// Between returns the distances of two vectors of the same length. Two zero vectors have distance
+// 0. A zero vector has cosine distance 1 from any other.
 func Between(z, moved []float32) Distances { return momentsOf(z, moved).distances() }
 
 func (m moments) distances() Distances {

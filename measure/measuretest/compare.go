@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// same fails unless two accumulators give the same scores and the same per-sample values.
+// same fails the test unless two accumulators have the same scores and the same per-sample values.
 func (c contract) same(t fataler, got, want subject) {
 	t.Helper()
 	g, err := got.scores()

@@ -9,25 +9,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refusesTruncated cuts a state short at every length, or at a few hundred of them where it is long.
+// refusesTruncated checks that a truncated state is an error. It tries about 300 lengths of a long
+// state.
 func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {
 		if c.empty(t).UnmarshalBinary(state[:n]) == nil {
-			t.Fatalf("the first %d of %d bytes are taken for a state", n, len(state))
+			t.Fatalf("the first %d of %d bytes were accepted as a state", n, len(state))
 		}
 	}
 	if c.empty(t).UnmarshalBinary(append(slices.Clone(state), 0)) == nil {
-		t.Fatal("a state with a byte too many is taken")
+		t.Fatal("a state with an additional byte was accepted")
 	}
 }
 
-// survivesAltered changes some bytes. As it stands that is an error; with the checksum made right (states are internal/state's format)
-// it may be taken or refused, but neither reading nor scoring may panic.
+// survivesAltered changes a byte of a state, which must be an error. With a new valid checksum the
+// state may be accepted or refused, but neither reading nor scoring may panic. States have the
+// format of internal/state.
 func (c contract) survivesAltered(t *rapid.T, state []byte) {
 	bad := slices.Clone(state)
 	body := len(bad) - crc32.Size
-	// Lengths and counts, the interesting numbers, are more often near the start.
+	// Lengths and counts are more often near the start.
 	at := rapid.IntRange(0, body-1).Draw(t, "byte")
 	if rapid.Bool().Draw(t, "near the start") {
 		at %= min(body, 200)
@@ -35,7 +37,7 @@ func (c contract) survivesAltered(t *rapid.T, state []byte) {
 	value := rapid.Byte().Filter(func(v byte) bool { return v != bad[at] }).Draw(t, "value")
 	bad[at] = value
 	if c.empty(t).UnmarshalBinary(bad) == nil {
-		t.Fatalf("byte %d altered goes unnoticed", at)
+		t.Fatalf("a change of byte %d is not detected", at)
 	}
 	binary.LittleEndian.PutUint32(bad[body:], crc32.Checksum(bad[:body], crc32.MakeTable(crc32.Castagnoli)))
 	a := c.empty(t)

@@ -10,21 +10,23 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A GridCase is a comparison with data to feed it. The sample at place p of the layout is row p of the tensors.
+// A GridCase is a comparison with data to feed it. The sample at place p of the layout is row p of
+// the tensors.
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
-	A, B       []tensor.Tensor // for each layer of either side: Layout.N x ...; with Grid.Self, B are the layers of A that bear the same names
-	Tolerance  float64         // by which numbers may differ, relative to the larger of 1 and their size; 0: 1e-9
+	A, B       []tensor.Tensor // for each layer of either side: Layout.N x ...; with Grid.Self, layers of equal names are equal
+	Tolerance  float64         // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
 }
 
-// RunGrid checks the case. Give it a grid of several layers on each side, a layout of several blocks, a last block that
-// is not full, and few enough samples that a pass takes milliseconds: it makes some hundreds.
+// RunGrid checks the case. The grid should have several layers on each side, and the layout several
+// blocks with an incomplete last one. A pass should take milliseconds, since RunGrid makes some
+// hundreds.
 func RunGrid(t *testing.T, c GridCase) {
 	t.Helper()
 	c.contract().check(t)
 	t.Run("cut grids", c.cut)
-	t.Run("batches are read only", c.unwritten)
+	t.Run("batches are read only", c.readOnly)
 }
 
 func (c GridCase) contract() contract {
@@ -34,14 +36,14 @@ func (c GridCase) contract() contract {
 	}}
 }
 
-// cut computes each pair on its own and compares with the whole grid.
+// cut compares the scores of each pair in a grid of its own with those of the whole grid.
 func (c GridCase) cut(t *testing.T) {
 	all := make([]int, c.Grid.Layout.N)
 	for p := range all {
 		all[p] = p
 	}
-	kit := c.contract()
-	whole, err := kit.feed(t, all, 32).scores()
+	contract := c.contract()
+	whole, err := contract.feed(t, all, 32).scores()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +63,12 @@ func (c GridCase) cut(t *testing.T) {
 		for i := range among {
 			among[i].A, among[i].B = 0, 0
 		}
-		kit.sameScores(t, alone, among)
+		contract.sameScores(t, alone, among)
 	}
 }
 
-// unwritten checks that batches are left as they are: sides may share the engine's memory.
-func (c GridCase) unwritten(t *testing.T) {
+// readOnly checks that Update does not write to a batch, whose sides may share memory.
+func (c GridCase) readOnly(t *testing.T) {
 	s, err := c.contract().open()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func (s *gridSubject) batch(places []int) *measure.PairBatch {
 func (s *gridSubject) update(places []int) error {
 	b := s.batch(places)
 	err := s.Update(b)
-	spoil([][]int{b.Place, b.Index, b.Label}, append(b.A, b.B...)...)
+	overwrite([][]int{b.Place, b.Index, b.Label}, append(b.A, b.B...)...)
 	return err
 }
 
@@ -127,7 +129,7 @@ func (s *gridSubject) scores() ([]measure.PairScore, error) {
 	scores, err := s.Scores()
 	for _, one := range scores {
 		if !slices.Contains(s.c.Grid.Pairs, [2]int{one.A, one.B}) {
-			return nil, fmt.Errorf("scores of layers %d and %d, which are no pair of the grid", one.A, one.B)
+			return nil, fmt.Errorf("scores of layers %d and %d, which are not a pair of the grid", one.A, one.B)
 		}
 	}
 	return scores, err

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// product is the simplest comparison that keeps every promise: the mean over samples of the product of the sums of
-// two layers.
+// product is a simple comparison that satisfies the contract: the mean over samples of the product
+// of the sums of two layers.
 type product struct{}
 
 func (product) Name() string                   { return "product" }

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Job is one for a procedure, of one model and data, as a study would make it: with a checkpoint in memory, and samples that cannot be
-// read left out, however many. What else a procedure wants is set by the caller.
+// Job returns a job of a procedure for one model and data set, as a study would make it. The
+// checkpoint is in memory, and samples that cannot be read are left out. The caller sets what else
+// the procedure needs.
 func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 	return &procedure.Job{A: a, Data: data, Key: measure.Key{Seed: 1}, Checkpoint: &checkpoint.Memory{},
 		Memory: 1 << 30, Progress: func(int64, string) {},
@@ -32,7 +33,8 @@ func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 		}}
 }
 
-// RunJob does a job that a procedure must not skip. Err is that of making the procedure.
+// RunJob runs a job and returns its scores. It fails the test if the procedure skips the job, or if
+// err, the error of creating the procedure, is not nil.
 func RunJob(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	if err != nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// spoilt are three samples, of which some give an error.
-type spoilt map[int]error
+// faulty is a data set of three samples. The map holds the errors of samples.
+type faulty map[int]error
 
-func (spoilt) Len() int            { return 3 }
-func (spoilt) Classes() []string   { return nil }
-func (spoilt) Factors() []string   { return nil }
-func (spoilt) Fingerprint() string { return "" }
-func (s spoilt) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (faulty) Len() int            { return 3 }
+func (faulty) Classes() []string   { return nil }
+func (faulty) Factors() []string   { return nil }
+func (faulty) Fingerprint() string { return "" }
+func (s faulty) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	return dataset.Sample{Index: i, Input: tensor.New(1)}, s[i]
 }
 
-// A job reads what can be read, in the order that was asked for, and any other error ends it.
+// A job leaves out bad samples and keeps the order of the others. Any other error is returned.
 func TestJobReads(t *testing.T) {
 	t.Parallel()
-	bad := spoilt{1: &dataset.BadSample{Err: errors.New("no image")}}
+	bad := faulty{1: &dataset.BadSample{Err: errors.New("no image")}}
 	got, err := Job(procedure.Subject{}, bad).Read(t.Context(), []int{2, 1, 0}, dataset.Frame{})
 	var at []int
 	for _, s := range got {
 		at = append(at, s.Index)
 	}
 	if err != nil || !slices.Equal(at, []int{2, 0}) {
-		t.Errorf("samples %v are read, %v", at, err)
+		t.Errorf("read samples %v, error %v", at, err)
 	}
-	gone := errors.New("the disk is gone")
-	if _, err := Job(procedure.Subject{}, spoilt{2: gone}).Read(t.Context(), []int{0, 1, 2}, dataset.Frame{}); !errors.Is(err, gone) {
-		t.Errorf("an error that is no sample's: %v", err)
+	diskError := errors.New("disk failure")
+	if _, err := Job(procedure.Subject{}, faulty{2: diskError}).Read(t.Context(), []int{0, 1, 2}, dataset.Frame{}); !errors.Is(err, diskError) {
+		t.Errorf("error %v, want the disk failure", err)
 	}
 }

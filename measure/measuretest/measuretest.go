@@ -1,14 +1,17 @@
-// Package measuretest checks that a measure keeps the promises of measure.Accumulator, or a comparison those of
-// measure.GridAccumulator: its scores do not depend on how the samples were cut into batches and parts, in which order the
-// parts were merged, or whether the work was stopped and resumed; and a damaged state is an error, never a panic and
-// never a score. A comparison's scores of a pair do not depend on which other pairs share its grid.
+// Package measuretest checks that the accumulators of a measure satisfy the contract of
+// measure.Accumulator or measure.GridAccumulator.
+//
+// Scores must not depend on how the samples are divided into batches and parts, on the order in
+// which parts are merged, or on whether the work was stopped and resumed. A damaged state must be
+// an error, never a panic or a score. The scores of a pair of layers must not depend on the other
+// pairs of the grid.
 //
 // A new measure is tested by one call:
 //
 //	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: moved})
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 //
-// A measure that works in steps, a procedure.Procedure, is given a Job.
+// A procedure.Procedure is tested with a Job.
 package measuretest
 
 import (
@@ -22,18 +25,18 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A contract is what is checked: accumulators of one kind, and how they are fed. The sample at place p of the layout is row p
-// of the data.
+// A contract checks accumulators of one measure. The sample at place p of the layout is row p of
+// the data.
 type contract struct {
 	layout    measure.Layout
 	cost      int64
 	tolerance float64
-	open      func() (subject, error)
+	open      func() (subject, error) // returns an empty accumulator
 }
 
-// A subject is an accumulator with the data to feed it.
+// A subject is an accumulator under test, with its data.
 type subject interface {
-	update(places []int) error // feeds the samples at some places, in tensors that are overwritten afterwards
+	update(places []int) error // adds the samples at some places, from tensors that are then overwritten
 	merge(other subject) error
 	scores() ([]measure.PairScore, error)
 	samples() []measure.SampleScore
@@ -57,7 +60,7 @@ func (c contract) check(t *testing.T) {
 	t.Run("resuming", func(t *testing.T) { rapid.Check(t, c.resuming) })
 	t.Run("no samples", func(t *testing.T) {
 		if _, err := c.empty(t).scores(); !errors.Is(err, measure.ErrTooFew) {
-			t.Errorf("the scores of nothing give %v, not ErrTooFew", err)
+			t.Errorf("Scores without samples returns %v, not ErrTooFew", err)
 		}
 	})
 	t.Run("damaged states", func(t *testing.T) {
@@ -70,8 +73,9 @@ func (c contract) check(t *testing.T) {
 	})
 }
 
-// parts feeds some of the samples (the others could not be read) to several accumulators, a block to one of them, in batches of
-// random sizes, merges them in random order, and compares with one accumulator that has seen all in one batch.
+// parts compares one accumulator of all samples with several that are merged in random order. Each
+// block goes to one of these, in batches of random sizes. Some samples are left out, as if they
+// could not be read.
 func (c contract) parts(t *rapid.T) {
 	seen := c.readable(t)
 	owner := rapid.SliceOfN(rapid.IntRange(0, 3), c.layout.Blocks(), -1).Draw(t, "owner of each block")
@@ -91,8 +95,8 @@ func (c contract) parts(t *rapid.T) {
 	c.same(t, whole, c.feed(t, seen, len(seen)))
 }
 
-// resuming stops after some samples, in the middle of a block as well, carries on from the serialised state, and
-// compares with an undisturbed pass. Looking at the scores on the way must not change them.
+// resuming stops after some samples, perhaps within a block, continues from the serialised state,
+// and compares with an uninterrupted pass. A call of Scores in between must not change the state.
 func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")
@@ -112,7 +116,7 @@ func (c contract) resuming(t *rapid.T) {
 	c.same(t, resumed, want)
 }
 
-// readable draws the places whose samples can be read: most of them.
+// readable returns the places of random samples, most of them, as those that can be read.
 func (c contract) readable(t *rapid.T) []int {
 	missing := rapid.SliceOfN(rapid.IntRange(0, c.layout.N-1), 0, c.layout.N/8).Draw(t, "unreadable")
 	var seen []int

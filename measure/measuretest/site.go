@@ -9,18 +9,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Case is a measure with data to feed it. The sample at place p of the layout is row p of the tensors.
+// A Case is a measure with data to feed it. The sample at place p of the layout is row p of the
+// tensors.
 type Case struct {
 	Measure   measure.Measure
 	Site      measure.Site
 	Clean     tensor.Tensor // Layout.N x ...
 	Moved     tensor.Tensor // the same, or empty
 	Label     []int         // nil: no labels
-	Tolerance float64       // by which numbers may differ, relative to the larger of 1 and their size; 0: 1e-9
+	Tolerance float64       // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
 }
 
-// Run checks the case. Give it a layout of several blocks, a last block that is not full, and few enough samples
-// that a pass takes milliseconds: it makes some hundreds.
+// Run checks the case. The layout should have several blocks with an incomplete last one. A pass
+// should take milliseconds, since Run makes some hundreds.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	contract{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
@@ -38,7 +39,7 @@ func (s *siteSubject) update(places []int) error {
 	b := &measure.Batch{Clean: rows(s.c.Clean, places), Moved: rows(s.c.Moved, places)}
 	b.Place, b.Index, b.Label = identify(s.c.Site.Layout, s.c.Label, places)
 	err := s.Update(b)
-	spoil([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Moved)
+	overwrite([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Moved)
 	return err
 }
 
@@ -62,10 +63,10 @@ func (s *siteSubject) samples() []measure.SampleScore {
 	return nil
 }
 
-// identify makes up what a batch says of its samples.
+// identify returns the places, indices and labels of a batch.
 func identify(l measure.Layout, labels, places []int) (place, index, label []int) {
 	for _, p := range places {
-		// Any one-to-one map of places to indices will do.
+		// Any one-to-one map of places to indices.
 		index = append(index, 2*(l.N-p))
 		if labels == nil {
 			label = append(label, dataset.NoLabel)
@@ -76,7 +77,7 @@ func identify(l measure.Layout, labels, places []int) (place, index, label []int
 	return slices.Clone(places), index, label
 }
 
-// rows gathers the rows of some places in a tensor of its own.
+// rows returns a new tensor of the rows at some places.
 func rows(t tensor.Tensor, places []int) tensor.Tensor {
 	if t.Len() == 0 {
 		return tensor.Tensor{}
@@ -90,8 +91,8 @@ func rows(t tensor.Tensor, places []int) tensor.Tensor {
 	return out
 }
 
-// spoil overwrites a batch, whose memory is its owner's again once Update has returned.
-func spoil(ints [][]int, tensors ...tensor.Tensor) {
+// overwrite overwrites a batch, whose memory is valid during Update only.
+func overwrite(ints [][]int, tensors ...tensor.Tensor) {
 	for _, t := range tensors {
 		for i := range t.Data {
 			t.Data[i] = 1e30

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Three images and their turned versions: one is recognised both times, one less surely, one no longer.
+// Three images and their turned versions: one is recognised both times, one less surely, one no
+// longer.
 func Example() {
 	p := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3}
 	q := []float64{0.9, 0.1, 0.6, 0.4, 0.2, 0.8}

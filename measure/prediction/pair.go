@@ -7,15 +7,16 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Prediction is the most probable class and its probability. Of equally probable classes it is the first.
+// A Prediction is the most probable class and its probability. Of equally probable classes it is
+// the first.
 type Prediction struct {
 	Class      int
 	Confidence float64
 }
 
-// Predict returns the prediction of natural log-probabilities of K classes. Minus infinity is a probability of
-// zero. NaN or plus infinity is an error (*measure.NonFinite). So are probabilities whose sum differs from 1 by
-// more than 0.01, for instance logits.
+// Predict returns the prediction of natural log-probabilities of K classes. Minus infinity is a
+// probability of zero. NaN or plus infinity is an error (*measure.NonFinite). So are probabilities
+// whose sum differs from 1 by more than 0.01, for instance logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
 func predict(logp []float32, view string) (Prediction, error) {
@@ -43,8 +44,8 @@ func predictBoth(clean, moved []float32) (c, m Prediction, err error) {
 	return c, m, err
 }
 
-// EI returns the effective invariance of a pair: sqrt(p q) of the confidences p and q where both predict the
-// same class, and 0 otherwise (Deng, Gould and Zheng 2022, equation 1).
+// EI returns the effective invariance of a pair: sqrt(p q) of the confidences p and q where both
+// predict the same class, and 0 otherwise (Deng, Gould and Zheng 2022, equation 1).
 func EI(clean, moved Prediction) float64 {
 	if clean.Class != moved.Class {
 		return 0
@@ -62,15 +63,16 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences are the differences between two distributions p (clean) and q (moved) over the same classes.
+// Divergences are the differences between two distributions p (clean) and q (moved) over the same
+// classes.
 type Divergences struct {
 	JS float64 // Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2
 	KL float64 // Kullback-Leibler divergence of moved from clean, sum p ln(p / q): at least 0
 	L2 float64 // Euclidean distance |p - q|: 0 to sqrt 2
 }
 
-// Diverge returns the divergences of two distributions, given as natural log-probabilities of the same K
-// classes.
+// Diverge returns the divergences of two distributions, given as natural log-probabilities of the
+// same K classes.
 func Diverge(clean, moved []float32) Divergences {
 	var d Divergences
 	for i := range clean {
@@ -84,16 +86,17 @@ func Diverge(clean, moved []float32) Divergences {
 		d.KL += p * (logp - logq)
 		d.L2 += (p - q) * (p - q)
 	}
-	// In float32 the probabilities add up to 1 only to eight digits, so a divergence may be a little outside its
-	// range.
+	// In float32 the probabilities add up to 1 only to eight digits, so a divergence may be a
+	// little outside its range.
 	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}
 }
 
 // logTiny is the logarithm of 2^-149, the smallest positive float32.
 const logTiny = -149 * math.Ln2
 
-// probability returns e^logp and its logarithm. A softmax may return a probability of exactly 0 for one that is
-// too small for float32. The logarithm of 0 is then logTiny, so that divergences stay finite.
+// probability returns e^logp and its logarithm. A softmax may return a probability of exactly 0 for
+// one that is too small for float32. The logarithm of 0 is then logTiny, so that divergences stay
+// finite.
 func probability(logp float32) (p, log float64) {
 	log = float64(logp)
 	if math.IsInf(log, -1) {

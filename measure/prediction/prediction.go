@@ -1,7 +1,8 @@
-// Package prediction measures whether a classifier's predictions stay the same when its input is transformed.
+// Package prediction measures whether a classifier's predictions stay the same when its input is
+// transformed.
 //
-// Write p and q for the probabilities (softmax) that a model gives the K classes on x and on T(x). There are
-// three measures, each of means over samples:
+// Write p and q for the probabilities (softmax) that a model gives the K classes on x and on T(x).
+// There are three measures, each of means over samples:
 //
 //   - accuracy: the part of samples whose most probable class is their label, on x (clean), on T(x) (moved), and
 //     clean - moved (drop). It needs labels. In a study without transformations it has clean only.
@@ -13,12 +14,13 @@
 //     the Euclidean distance |p - q|; agreement, the part of samples whose predicted class is the same. Of
 //     equally probable classes the first is the predicted one.
 //
-// The null of ei and of prediction-divergence is the same mean over shuffled pairs, x of one sample with T(x)
-// of another. For instance, two confident classifiers of ten balanced classes agree on a tenth of such pairs.
+// The null of ei and of prediction-divergence is the same mean over shuffled pairs, x of one sample
+// with T(x) of another. For instance, two confident classifiers of ten balanced classes agree on a
+// tenth of such pairs.
 //
-// Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife for the other
-// statistics, clipped to their ranges. If the correctness of no sample changes, drop is 0, and its interval is
-// that of the part of samples whose correctness changes, on both sides of 0.
+// Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife for
+// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is
+// 0, and its interval is that of the part of samples whose correctness changes, on both sides of 0.
 //
 // Predict, EI and Diverge compute the terms for a single sample:
 //
@@ -47,9 +49,9 @@ var predictionColumns = []paired.Column{
 	{Sample: "confidence-moved", Moved: true},
 }
 
-// Accuracy returns the measure accuracy with the statistics clean, moved and drop. The per-sample values are
-// correct-clean, correct-moved, predicted-clean, predicted-moved (classes as numbers), confidence-clean and
-// confidence-moved.
+// Accuracy returns the measure accuracy with the statistics clean, moved and drop. The per-sample
+// values are correct-clean, correct-moved, predicted-clean, predicted-moved (classes as numbers),
+// confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
@@ -62,8 +64,9 @@ func Accuracy(s Settings) measure.Measure {
 	})
 }
 
-// EffectiveInvariance returns the measure effective-invariance with the statistic ei. The per-sample values are
-// ei, predicted-clean, predicted-moved, confidence-clean and confidence-moved.
+// EffectiveInvariance returns the measure effective-invariance with the statistic ei. The
+// per-sample values are ei, predicted-clean, predicted-moved, confidence-clean and
+// confidence-moved.
 func EffectiveInvariance(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: EffectiveInvarianceDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: invariancePair,
@@ -72,8 +75,8 @@ func EffectiveInvariance(s Settings) measure.Measure {
 	})
 }
 
-// Divergence returns the measure prediction-divergence with the statistics js, kl, l2 and agreement. The
-// per-sample values have the same names.
+// Divergence returns the measure prediction-divergence with the statistics js, kl, l2 and
+// agreement. The per-sample values have the same names.
 func Divergence(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: DivergenceDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: divergencePair,
@@ -87,7 +90,8 @@ func Divergence(s Settings) measure.Measure {
 	})
 }
 
-// accuracyPair computes the columns of Accuracy. Those of the moved view are zero where there is none.
+// accuracyPair computes the columns of Accuracy. Those of the moved view are zero where there is
+// none.
 func accuracyPair(out []float64, label int, clean, moved []float32) error {
 	c, err := predict(clean, "clean")
 	if err != nil {

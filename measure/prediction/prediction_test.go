@@ -48,7 +48,8 @@ func classes(k int) []string {
 	return out
 }
 
-// random makes predictions of n samples over k classes, the moved ones near the clean ones, and labels that are often right.
+// random makes predictions of n samples over k classes, the moved ones near the clean ones, and
+// labels that are often right.
 func random(n, k int, seed uint64) (clean, moved tensor.Tensor, label []int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a, b := make([]float32, n*k), make([]float32, n*k)
@@ -89,8 +90,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Figure 1 of Deng et al. 2022 gives the statistics of four pairs and draws the vectors without numbers; these vectors
-// are ours, the values by hand.
+// Figure 1 of Deng et al. 2022 gives the statistics of four pairs and draws the vectors without
+// numbers; these vectors are ours, the values by hand.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -241,7 +242,8 @@ func TestNullIsChance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Clean classes cycle with the sample, so an unrelated prediction is one whose cycle is out of step.
+		// Clean classes cycle with the sample, so an unrelated prediction is one whose cycle is out
+		// of step.
 		moved := c.moved
 		if c.name == "unrelated" {
 			moved = moved.Clone()

@@ -5,14 +5,14 @@ import "github.com/noether-ml/noether/measure"
 // HalfGroups is the number of groups of samples that HalfSamples are made of.
 const HalfGroups = 10
 
-// HalfSamples are halves of ten groups of samples, with a plus for each group of a half. Every half has five groups,
-// every group is in five halves, and any two groups are together as often as apart, as nearly as ten halves allow
-// (balanced half-samples, McCarthy 1969). So the variance among halves of a sum over groups is the variance of that sum,
-// whatever the order of the groups.
+// HalfSamples are halves of ten groups of samples, with a plus for each group of a half. Every half
+// has five groups, every group is in five halves, and any two groups are together as often as
+// apart, as nearly as ten halves allow (balanced half-samples, McCarthy 1969). So the variance
+// among halves of a sum over groups is the variance of that sum, whatever the order of the groups.
 //
-// A jackknife multiplies how little a group changes by how few samples it has. That is wrong for what varies at random
-// however few samples are left out, such as canonical vectors of neighbouring correlations. A half leaves out as much
-// as it keeps, so nothing is multiplied.
+// A jackknife multiplies how little a group changes by how few samples it has. That is wrong for
+// what varies at random however few samples are left out, such as canonical vectors of neighbouring
+// correlations. A half leaves out as much as it keeps, so nothing is multiplied.
 var HalfSamples = [HalfGroups]string{
 	"++-+--++--",
 	"----+++++-",
@@ -29,13 +29,14 @@ var HalfSamples = [HalfGroups]string{
 // InHalf reports whether a group belongs to a half.
 func InHalf(half, group int) bool { return HalfSamples[half][group] == '+' }
 
-// widening accounts for what Jackknife does not know of ten halves. They have seven degrees of freedom for a sum over
-// groups, not nine, so Student's t is 1.045 times as large. And what is random in each of them varies around its own mean
-// by the root of 10 / 9 more than around the mean of ten.
+// widening accounts for what Jackknife does not know of ten halves. They have seven degrees of
+// freedom for a sum over groups, not nine, so Student's t is 1.045 times as large. And what is
+// random in each of them varies around its own mean by the root of 10 / 9 more than around the mean
+// of ten.
 const widening = 1.045 * 1.054
 
-// WidenHalves moves the replicates of HalfSamples away from their mean, in place, so that Jackknife of them has the
-// right width.
+// WidenHalves moves the replicates of HalfSamples away from their mean, in place, so that Jackknife
+// of them has the right width.
 func WidenHalves(replicates []measure.Replicate) {
 	var mean float64
 	for _, r := range replicates {

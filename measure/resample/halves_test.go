@@ -2,7 +2,8 @@ package resample
 
 import "testing"
 
-// Any two groups are in a set together as often as ten sets allow, and all groups and sets have five.
+// Any two groups are in a set together as often as ten sets allow, and all groups and sets have
+// five.
 func TestHalfSamplesAreBalanced(t *testing.T) {
 	t.Parallel()
 	at := func(set, group int) int {

@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Jackknife returns a 95 % interval around full from replicates that leave out a group of samples, or half of the
-// samples, by the delete-m_j jackknife for groups of unequal size (Busing, Meijer and van der Leeden 1999, equations 6
-// to 8):
+// Jackknife returns a 95 % interval around full from replicates that leave out a group of samples,
+// or half of the samples, by the delete-m_j jackknife for groups of unequal size (Busing, Meijer
+// and van der Leeden 1999, equations 6 to 8):
 //
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),
 //
-// with n observations in all, of which replicate j leaves out m_j, and Student's t with g - 1 degrees of freedom. The
-// interval is centred on full, not on the bias-corrected mean. Both bounds are NaN with fewer than two replicates.
+// with n observations in all, of which replicate j leaves out m_j, and Student's t with g - 1
+// degrees of freedom. The interval is centred on full, not on the bias-corrected mean. Both bounds
+// are NaN with fewer than two replicates.
 func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high float64) {
 	var kept []measure.Replicate
 	for _, r := range replicates {

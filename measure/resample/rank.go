@@ -6,10 +6,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Cutoff is where the eigenvalues of a scatter are cut off: the K largest hold a fraction of their sum.
+// A Cutoff is where the eigenvalues of a scatter are cut off: the K largest hold a fraction of
+// their sum.
 //
-// Ranks are whole numbers, so a score of K dimensions jumps where the fraction is reached near a whole number, and other
-// samples may have another K. To account for that, eigenvalues are counted in parts.
+// Ranks are whole numbers, so a score of K dimensions jumps where the fraction is reached near a
+// whole number, and other samples may have another K. To account for that, eigenvalues are counted
+// in parts.
 type Cutoff struct {
 	K        int
 	Values   []float64 // eigenvalues, descending, K of them or more
@@ -17,8 +19,8 @@ type Cutoff struct {
 	Total    float64   // the sum of all eigenvalues
 }
 
-// CountLeading returns how many of the values, from the first on, add up to at least sum: all of them
-// where they do not.
+// CountLeading returns how many of the values, from the first on, add up to at least sum: all of
+// them where they do not.
 func CountLeading(values []float64, sum float64) int {
 	var part float64
 	for i, v := range values {
@@ -38,8 +40,8 @@ func SumPositive(values []float64) float64 {
 	return sum
 }
 
-// FractionalRank returns where the fraction is reached if eigenvalues are counted in parts: above K - 1 and at most K.
-// It is K where the fraction is not reached, for what is left is rounding.
+// FractionalRank returns where the fraction is reached if eigenvalues are counted in parts: above K
+// - 1 and at most K. It is K where the fraction is not reached, for what is left is rounding.
 func (c Cutoff) FractionalRank() float64 {
 	if c.K == 0 {
 		return 0
@@ -55,9 +57,9 @@ func (c Cutoff) FractionalRank() float64 {
 	return float64(c.K-1) + last
 }
 
-// Influence returns what some observations add to FractionalRank, to first order, where they are counted twice. squares
-// holds the summed squares of their coordinates in the first K axes, and total is their summed variance, both about the
-// mean of all observations.
+// Influence returns what some observations add to FractionalRank, to first order, where they are
+// counted twice. squares holds the summed squares of their coordinates in the first K axes, and
+// total is their summed variance, both about the mean of all observations.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
 	if last == 1 { // nothing that counts lies beyond
@@ -75,13 +77,14 @@ type Ranks struct{ X, Y float64 }
 
 func (r Ranks) plus(o Ranks) Ranks { return Ranks{r.X + o.X, r.Y + o.Y} }
 
-// A RankSlope is what a score gains for each dimension of the smaller and of the larger of two subspaces. The smaller one
-// says how many canonical correlations there are.
+// A RankSlope is what a score gains for each dimension of the smaller and of the larger of two
+// subspaces. The smaller one says how many canonical correlations there are.
 type RankSlope struct{ Smaller, Larger float64 }
 
 func (s RankSlope) at(r Ranks) float64 { return s.Smaller*min(r.X, r.Y) + s.Larger*max(r.X, r.Y) }
 
-// NewRankSlope returns the slope of a score that is full at the ranks p and q, and nearby at their NearbyRanks.
+// NewRankSlope returns the slope of a score that is full at the ranks p and q, and nearby at their
+// NearbyRanks.
 func NewRankSlope(p, q, most int, full float64, nearby [2]float64) RankSlope {
 	var by [2]float64
 	for i, k := range NearbyRanks(p, q, most) {
@@ -90,9 +93,9 @@ func NewRankSlope(p, q, most int, full float64, nearby [2]float64) RankSlope {
 	return RankSlope{Smaller: by[0], Larger: by[1]}
 }
 
-// NearbyRanks returns the ranks at which to compute a score for NewRankSlope: a fiftieth fewer of the smaller of p and q,
-// or of q where they are equal; and fewer of the larger, or more of p, of which there are most. They are p and q
-// themselves where there are none.
+// NearbyRanks returns the ranks at which to compute a score for NewRankSlope: a fiftieth fewer of
+// the smaller of p and q, or of q where they are equal; and fewer of the larger, or more of p, of
+// which there are most. They are p and q themselves where there are none.
 func NearbyRanks(p, q, most int) [2][2]int {
 	step := max(1, min(p, q)/50)
 	out := [2][2]int{{p, q - step}, {p + min(step, most-p), q}}
@@ -108,16 +111,17 @@ func NearbyRanks(p, q, most int) [2][2]int {
 	return out
 }
 
-// A RankSpread is how far the fractional ranks of other samples lie from those of these: normal, with the covariance of
-// the replicates.
+// A RankSpread is how far the fractional ranks of other samples lie from those of these: normal,
+// with the covariance of the replicates.
 type RankSpread struct {
 	ranks Ranks
 	l     [3]float64   // Cholesky factor of the covariance: x = l[0] z, y = l[1] z + l[2] z'
 	where [][2]float64 // z and z' of the replicates
 }
 
-// NewRankSpread returns the spread around the fractional ranks of all n observations. Replicate i leaves out left[i] of
-// them, which changes the ranks by moves[i]. They weigh as Jackknife weighs them.
+// NewRankSpread returns the spread around the fractional ranks of all n observations. Replicate i
+// leaves out left[i] of them, which changes the ranks by moves[i]. They weigh as Jackknife weighs
+// them.
 func NewRankSpread(ranks Ranks, moves []Ranks, left []int, n int) RankSpread {
 	s := RankSpread{ranks: ranks}
 	count := float64(len(moves))
@@ -156,9 +160,10 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 	return s.ranks.plus(Ranks{s.l[0] * z, s.l[1]*z + s.l[2]*z1})
 }
 
-// Shifts returns what is to be added to the replicates of a score for the ranks that other samples have. How far their
-// ranks lie from these has twice the variance of the spread, since the ranks of these samples vary too. What that would add
-// if ranks were not rounded is subtracted again, for the replicates show it already.
+// Shifts returns what is to be added to the replicates of a score for the ranks that other samples
+// have. How far their ranks lie from these has twice the variance of the spread, since the ranks of
+// these samples vary too. What that would add if ranks were not rounded is subtracted again, for
+// the replicates show it already.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
 	const side = 61
 	var z [side]float64

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// The variance that drifts add is that of a whole number: of the reach itself and a twelfth where the reach of other samples lies anywhere
-// among some whole numbers, nothing where it is far from the next, and of two values where it is at one.
+// The variance that drifts add is that of a whole number: of the reach itself and a twelfth where
+// the reach of other samples lies anywhere among some whole numbers, nothing where it is far from
+// the next, and of two values where it is at one.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
 	var moves []Ranks
@@ -47,7 +48,8 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	}
 }
 
-// A score that is linear in the smaller and the larger rank has their coefficients, whichever of the two is which.
+// A score that is linear in the smaller and the larger rank has their coefficients, whichever of
+// the two is which.
 func TestNewRankSlopeWhatIsLinear(t *testing.T) {
 	t.Parallel()
 	score := func(p, q int) float64 { return 2*float64(min(p, q)) - 3*float64(max(p, q)) }

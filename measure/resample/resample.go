@@ -1,5 +1,5 @@
-// Package resample makes the intervals and the nulls of measures: what a score would be on other samples, and what
-// chance alone gives.
+// Package resample makes the intervals and the nulls of measures: what a score would be on other
+// samples, and what chance alone gives.
 //
 //	Jackknife    an interval from values that leave a group of samples out, or half of them
 //	Wilson       an interval of a proportion

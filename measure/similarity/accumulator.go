@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator gathers what the statistics of a grid are computed from, one block of samples at a time:
-// Gram matrices of minibatches, moments or values of the layers, and moments between the layers of pairs.
+// An accumulator gathers what the statistics of a grid are computed from, one block of samples at a
+// time: Gram matrices of minibatches, moments or values of the layers, and moments between the
+// layers of pairs.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
@@ -200,7 +201,8 @@ func widened(rows []float32) []float64 {
 	return out
 }
 
-// storeRows stores the values of the pending samples whose places are below the limits of the layers.
+// storeRows stores the values of the pending samples whose places are below the limits of the
+// layers.
 func (a *accumulator) storeRows() {
 	most := slices.Max(a.stored.limit)
 	for i, place := range a.pending.places {
@@ -216,14 +218,16 @@ func (a *accumulator) storeRows() {
 	}
 }
 
-// generator returns the generator that shuffles a block for the null. from is the first place of the block.
+// generator returns the generator that shuffles a block for the null. from is the first place of
+// the block.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
 	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is continued
-// here. Where both have a pending block, other's gets no further samples, and is added as it is.
+// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is
+// continued here. Where both have a pending block, other's gets no further samples, and is added as
+// it is.
 func (a *accumulator) Merge(other measure.GridAccumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

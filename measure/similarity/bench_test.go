@@ -15,7 +15,7 @@ import (
 
 var accelerate = sync.OnceFunc(func() { linalg.Accelerate() })
 
-// correlated returns two representations that share some latent variables, n x p and n x q.
+// correlated returns two representations that share some latent variables: n x p and n x q.
 func correlated(seed uint64, n, p, q int) (x, y []float32) {
 	g := rand.New(rand.NewPCG(seed, 7))
 	const latent = 40
@@ -50,7 +50,8 @@ func correlated(seed uint64, n, p, q int) (x, y []float32) {
 	return x, y
 }
 
-// arrays are the two of the folder that NOETHER_BENCH_ARRAYS names, X.npy and Y.npy, or drawn ones.
+// arrays returns X.npy and Y.npy of the folder NOETHER_BENCH_ARRAYS, or random matrices of two
+// sizes.
 func arrays(b *testing.B) map[string][2]Source {
 	b.Helper()
 	out := map[string][2]Source{}
@@ -74,7 +75,7 @@ func arrays(b *testing.B) map[string][2]Source {
 	return out
 }
 
-// BenchmarkValue times the statistics that the peer has.
+// BenchmarkValue measures the statistics that are compared with another library in bench.
 func BenchmarkValue(b *testing.B) {
 	accelerate()
 	for size, pair := range arrays(b) {

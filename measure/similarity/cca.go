@@ -12,14 +12,15 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// canonicalCorrelations holds canonical correlations and their vectors, in the coordinates of the moments
-// of a pair.
+// canonicalCorrelations holds canonical correlations and their vectors, in the coordinates of the
+// moments of a pair.
 type canonicalCorrelations struct {
 	rho  []float64
 	w, v *mat.Dense // p x r and q x r
 }
 
-// correlate returns the canonical correlations of whitened variables with the cross moments xy: p x q.
+// correlate returns the canonical correlations of whitened variables with the cross moments xy: p x
+// q.
 func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	if x.rank == 0 || y.rank == 0 {
 		return canonicalCorrelations{}, nil
@@ -43,9 +44,9 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting is the weights of canonical correlations in a mean. The zero weighting weighs all alike.
-// Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the weight
-// sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
+// A weighting is the weights of canonical correlations in a mean. The zero weighting weighs all
+// alike. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
+// weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense  // scatter between the variables that w combines (p) and those of x (p')
 	x          *ownMoments // has the scatter of the projection; nil: replicates keep the weights of all observations
@@ -69,8 +70,9 @@ func (t weighting) of(c canonicalCorrelations) []float64 {
 	return out
 }
 
-// without returns the weights without a group, of the same combinations of variables scaled to unit scatter
-// again. all has the weights of all observations, and lost the part of each variate's scatter in the group.
+// without returns the weights without a group, of the same combinations of variables scaled to unit
+// scatter again. all has the weights of all observations, and lost the part of each variate's
+// scatter in the group.
 func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all
@@ -98,8 +100,8 @@ func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) 
 	return out
 }
 
-// correlation returns a weighted mean of canonical correlations, with its null from shuffled pairs and its
-// replicates.
+// correlation returns a weighted mean of canonical correlations, with its null from shuffled pairs
+// and its replicates.
 func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	c, err := correlate(x, y, m.xy.Data)
 	if err != nil {
@@ -147,8 +149,8 @@ func weightedMean(values, weights []float64) float64 {
 	return sum / total
 }
 
-// correlationsWithout returns the canonical correlations without a group of observations, to first order.
-// With Dxx, Dyy and Dxy the changes of the moments when the group is left out,
+// correlationsWithout returns the canonical correlations without a group of observations, to first
+// order. With Dxx, Dyy and Dxy the changes of the moments when the group is left out,
 //
 //	rho_i' = rho_i - w_iᵀ Dxy v_i + rho_i (w_iᵀ Dxx w_i + v_iᵀ Dyy v_i) / 2.
 //
@@ -164,8 +166,8 @@ func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, 
 	return rho, lost
 }
 
-// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is the change of a
-// scatter when a group is left out.
+// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is the
+// change of a scatter when a group is left out.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)
@@ -214,8 +216,8 @@ func project(w *mat.Dense, d []float64) []float64 {
 	return out
 }
 
-// leading returns the whitening of the fewest leading principal components of a p x p scatter that hold a
-// fraction of the variance (Raghu et al. 2017).
+// leading returns the whitening of the fewest leading principal components of a p x p scatter that
+// hold a fraction of the variance (Raghu et al. 2017).
 func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 	values, vectors, err := linalg.Eigen(scatter, p)
 	if err != nil {

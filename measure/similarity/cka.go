@@ -34,7 +34,8 @@ func ratio(a, b, c float64) float64 {
 	return a / math.Sqrt(b) / math.Sqrt(c)
 }
 
-// constantEstimate returns the similarity where x, y or both do not vary; ok is false where both vary.
+// constantEstimate returns the similarity where x, y or both do not vary; ok is false where both
+// vary.
 func constantEstimate(x, y bool) (e estimate, ok bool) {
 	nan := math.NaN()
 	switch {
@@ -55,8 +56,8 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 	}
 }
 
-// linearCKA returns |Sxy|^2 / (|Sxx| |Syy|) in Frobenius norms (Kornblith et al. 2019, section 3.2).
-// Its mean over all shuffles of the pairs is tr Sxx tr Syy / ((n - 1) |Sxx| |Syy|).
+// linearCKA returns |Sxy|^2 / (|Sxx| |Syy|) in Frobenius norms (Kornblith et al. 2019, section
+// 3.2). Its mean over all shuffles of the pairs is tr Sxx tr Syy / ((n - 1) |Sxx| |Syy|).
 func (m *pairMoments) linearCKA() estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e
@@ -72,8 +73,8 @@ func (m *pairMoments) linearCKA() estimate {
 	return e
 }
 
-// debiasedCKA returns the ratio of unbiased estimates of HSIC (Song et al. 2012; Nguyen et al. 2021,
-// equation 3), from moments. Its mean over all shuffles of the pairs is 0.
+// debiasedCKA returns the ratio of unbiased estimates of HSIC (Song et al. 2012; Nguyen et al.
+// 2021, equation 3), from moments. Its mean over all shuffles of the pairs is 0.
 func (m *pairMoments) debiasedCKA() estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e
@@ -180,8 +181,8 @@ func (m *pairMoments) crossWithout(g int) float64 {
 	return sum
 }
 
-// packedNorm returns the squared Frobenius norm of a symmetric p x p matrix. data holds the rows of its
-// upper triangle, one after another.
+// packedNorm returns the squared Frobenius norm of a symmetric p x p matrix. data holds the rows of
+// its upper triangle, one after another.
 func packedNorm(data []float64, p int) float64 {
 	sum := 2 * floats.Dot(data, data)
 	for width := p; width > 0; width-- {

@@ -20,9 +20,9 @@ type Options struct {
 // defaultMemory is Options.Memory where none is given, in bytes.
 const defaultMemory = 1 << 30
 
-// Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q, each
-// with an interval and a null. The statistics come in the order of Names. Groups for the interval and
-// pairs for the null are drawn at random, so the rows may be in any order.
+// Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q,
+// each with an interval and a null. The statistics come in the order of Names. Groups for the
+// interval and pairs for the null are drawn at random, so the rows may be in any order.
 func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -139,8 +139,8 @@ func (o Options) maxSamples(in input, s dimensions) int {
 	return min(s.n, max(o.Samples, bound))
 }
 
-// groups returns the number of groups for a jackknife of n samples. A group has five samples or more, and
-// the moments of all groups take at most a third of the memory.
+// groups returns the number of groups for a jackknife of n samples. A group has five samples or
+// more, and the moments of all groups take at most a third of the memory.
 func (o Options) groups(n int, s dimensions) int {
 	g := min(measure.MaxGroups, n/5)
 	if max(s.p, s.q) < n-1 {
@@ -152,8 +152,8 @@ func (o Options) groups(n int, s dimensions) int {
 	return g
 }
 
-// fewestGroups is the number of groups below which there is no interval, since its width would vary too
-// much.
+// fewestGroups is the number of groups below which there is no interval, since its width would vary
+// too much.
 const fewestGroups = 4
 
 // calculator returns a calculator without interval and null for some statistics.
@@ -179,7 +179,8 @@ func cutEvenly(n, groups int) []int {
 	return cuts
 }
 
-// compute adds the estimates of statistics of the same input to out. order lists the rows of the samples.
+// compute adds the estimates of statistics of the same input to out. order lists the rows of the
+// samples.
 func (r *calculator) compute(ctx context.Context, x, y Source, order []int, names [2]string, selected []statistic, out estimates) error {
 	var a, b *centredSample
 	err := inParallel(func() (err error) {

@@ -1,8 +1,8 @@
-// Package similarity measures how alike two representations of the same inputs are. These may be two
-// layers, two models, two checkpoints, or one layer on x and on T(x).
+// Package similarity measures how alike two representations of the same inputs are. These may be
+// two layers, two models, two checkpoints, or one layer on x and on T(x).
 //
-// Write X (n x p) and Y (n x q) for the activations of both on the same n samples, less the mean of each
-// column, and
+// Write X (n x p) and Y (n x q) for the activations of both on the same n samples, less the mean of
+// each column, and
 //
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)
@@ -21,10 +21,10 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
 //
-// All statistics are at most 1, and X with itself gives 1. Where both representations are constant the
-// similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of the two is X.
-// cca ignores invertible linear maps of X and Y, and pwcca and linear-regression those of Y. The other
-// statistics ignore rotations, reflections and a scale only.
+// All statistics are at most 1, and X with itself gives 1. Where both representations are constant
+// the similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of
+// the two is X. cca ignores invertible linear maps of X and Y, and pwcca and linear-regression
+// those of Y. The other statistics ignore rotations, reflections and a scale only.
 //
 // Value returns one statistic of two matrices, and Compare several with intervals and nulls:
 //
@@ -34,12 +34,12 @@
 //
 // # Computation
 //
-// Most statistics come from p x p moments, which are streamed, or from n x n Gram matrices where those are
-// smaller. Canonical correlations whiten by the Cholesky factor of the moments where the variables are well
-// conditioned. Otherwise they whiten by orthonormal combinations, which a few passes over the observations
-// find, so that nearly dependent variables cost no digits. Directions below the rounding of float64 are left
-// out. rbf-cka, rsa and mutual-knn need n x n values. Beyond Settings.Samples samples they take a random part
-// of them, and a warning says so.
+// Most statistics come from p x p moments, which are streamed, or from n x n Gram matrices where
+// those are smaller. Canonical correlations whiten by the Cholesky factor of the moments where the
+// variables are well conditioned. Otherwise they whiten by orthonormal combinations, which a few
+// passes over the observations find, so that nearly dependent variables cost no digits. Directions
+// below the rounding of float64 are left out. rbf-cka, rsa and mutual-knn need n x n values. Beyond
+// Settings.Samples samples they take a random part of them, and a warning says so.
 //
 // # Intervals and nulls
 //
@@ -61,6 +61,6 @@
 //   - rank(Y) / (n-1) for linear-regression, and k / (n-1) for mutual-knn;
 //   - the mean over up to ten drawn shuffles for canonical correlations and procrustes.
 //
-// Read a value against its null. With p and q near n, linear-cka and canonical correlations are near 1 for
-// any two representations.
+// Read a value against its null. With p and q near n, linear-cka and canonical correlations are
+// near 1 for any two representations.
 package similarity

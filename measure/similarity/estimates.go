@@ -153,8 +153,8 @@ func (r *calculator) gramCKAs(ctx context.Context, x, y *representation, selecte
 	return nil
 }
 
-// canonicals computes the statistics of inDouble. Where x holds principal components, original is the
-// representation that they are of, whose variables pwcca weighs; otherwise it is nil.
+// canonicals computes the statistics of inDouble. Where x holds principal components, original is
+// the representation that they are of, whose variables pwcca weighs; otherwise it is nil.
 func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {
 	constant, ok := constantEstimate(m.x.constant(), m.y.constant())
 	for _, k := range selected {
@@ -199,7 +199,8 @@ func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate,
 	return e, err
 }
 
-// cca computes a weighted mean of canonical correlations. weigh gets the well-conditioned form of x.
+// cca computes a weighted mean of canonical correlations. weigh gets the well-conditioned form of
+// x.
 func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
 	p, q := m.x.all.P, m.y.all.P
 	a, b, err := ofBoth(ctx, x, y, (*representation).conditioned)
@@ -225,8 +226,8 @@ func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representati
 	return e, err
 }
 
-// dependenceWarnings warns of variables that are constant or linear combinations of others. Programs
-// that do not test for them take their rounding errors for a direction.
+// dependenceWarnings warns of variables that are constant or linear combinations of others.
+// Programs that do not test for them take their rounding errors for a direction.
 func dependenceWarnings(p int, w whitening, which string) []string {
 	if !w.reliable || w.rank == p {
 		return nil
@@ -234,8 +235,8 @@ func dependenceWarnings(p int, w whitening, which string) []string {
 	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}
 }
 
-// projectionWeights returns the weighting of pwcca by the variables of x, or of original unless that
-// is nil. conditioned is the well-conditioned form of x.
+// projectionWeights returns the weighting of pwcca by the variables of x, or of original unless
+// that is nil. conditioned is the well-conditioned form of x.
 func projectionWeights(ctx context.Context, x, conditioned, original *representation) (weighting, error) {
 	var t weighting
 	if original == nil {

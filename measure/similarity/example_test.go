@@ -7,10 +7,10 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// Turning a representation in space changes nothing for CKA.
+// CKA does not change when a representation is rotated.
 func ExampleValue() {
 	x, _ := similarity.Of([]float32{1, 0, 0, 1, -1, 0, 0, -1, 2, 1}, 5, 2)
-	y, _ := similarity.Of([]float32{0, 1, -1, 0, 0, -1, 1, 0, -1, 2}, 5, 2) // by a quarter turn
+	y, _ := similarity.Of([]float32{0, 1, -1, 0, 0, -1, 1, 0, -1, 2}, 5, 2) // rotated by 90 degrees
 	v, err := similarity.Value(context.Background(), similarity.LinearCKA, x, y, similarity.Defaults())
 	if err != nil {
 		panic(err)
@@ -19,7 +19,8 @@ func ExampleValue() {
 	// Output: 1.000
 }
 
-// With as many variables as samples, canonical correlations are 1 whatever the representations; the null and a warning say so.
+// With as many variables as samples, canonical correlations are 1 for any representations. The null
+// and a warning say so.
 func ExampleCompare() {
 	x, _ := similarity.Of([]float32{4, 1, 3, 9, 2, 6, 5, 3, 5, 8, 9, 7}, 4, 3)
 	y, _ := similarity.Of([]float32{2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5}, 4, 3)

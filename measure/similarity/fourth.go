@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// fourthMoments holds what debiased CKA needs besides second moments. With u_i and v_i the deviations
-// of observation i from the means of x and y, and a_i = |u_i|^2, b_i = |v_i|^2 the diagonals of the
-// centred Gram matrices,
+// fourthMoments holds what debiased CKA needs besides second moments. With u_i and v_i the
+// deviations of observation i from the means of x and y, and a_i = |u_i|^2, b_i = |v_i|^2 the
+// diagonals of the centred Gram matrices,
 //
 //	ab = sum_i a_i b_i,  g = sum_i b_i u_i,  h = sum_i a_i v_i,  A = sum_i a_i,  B = sum_i b_i.
 //
@@ -36,7 +36,8 @@ func newFourthMoments(p, q, groups int) []*fourthMoments {
 	return out
 }
 
-// A momentsView holds the lower moments of the same observations, which a change of the means needs.
+// A momentsView holds the lower moments of the same observations, which a change of the means
+// needs.
 type momentsView struct {
 	n            int
 	meanX, meanY []float64
@@ -168,8 +169,8 @@ func (t *fourthMoments) Read(r *state.Reader) {
 	r.FloatsInto(t.h)
 }
 
-// timesPacked returns S e. data holds the rows of the upper triangle of S (p x p, symmetric), one after
-// another.
+// timesPacked returns S e. data holds the rows of the upper triangle of S (p x p, symmetric), one
+// after another.
 func timesPacked[T float32 | float64](data []T, p int, e []float64) []float64 {
 	out := make([]float64, p)
 	for i := range p {

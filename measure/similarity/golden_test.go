@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A golden is a case of testdata/golden.py, which computes everything with numpy and scipy by other routes.
+// A golden is a case that testdata/golden.py computed with NumPy and SciPy by other methods.
 type golden struct {
 	Name                string
 	N, P, Q             int

@@ -22,8 +22,8 @@ type pairMatrix struct {
 
 func (s pairMatrix) row(i int) []float64 { return s.data[i*s.n : (i+1)*s.n] }
 
-// gram returns the centred Gram matrix of a sample: the inner products of observations less their mean.
-// It takes the memory of the matrix and of two chunks.
+// gram returns the centred Gram matrix of a sample: the inner products of observations less their
+// mean. It takes the memory of the matrix and of two chunks.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
 	size := min(max(32, 1<<22/x.p), x.n)
@@ -65,9 +65,9 @@ func (s pairMatrix) mirror() {
 	}
 }
 
-// principalComponents are the principal components of a sample, from its centred Gram matrix: eigenvalues,
-// descending, and the coordinates of the observations, scaled to unit length. A Gram matrix has no
-// directions below 1e-7 of the largest.
+// principalComponents are the principal components of a sample, from its centred Gram matrix:
+// eigenvalues, descending, and the coordinates of the observations, scaled to unit length. A Gram
+// matrix has no directions below 1e-7 of the largest.
 type principalComponents struct {
 	values  []float64
 	vectors *mat.Dense // n x n; only the first len(values) columns are used
@@ -102,8 +102,8 @@ func (c principalComponents) sample(ctx context.Context, r int) (*centredSample,
 	return newCentredSample(ctx, "", source, identityOrder(n))
 }
 
-// spans reports whether a centred Gram matrix surely has the rank n - 1. Then every representation of the
-// n samples is a linear function of this one.
+// spans reports whether a centred Gram matrix surely has the rank n - 1. Then every representation
+// of the n samples is a linear function of this one.
 func (s pairMatrix) spans() bool {
 	var trace float64
 	for i := range s.n {
@@ -137,8 +137,8 @@ func (a hsicSum) biased() float64 {
 	return a.inner - 2/m*a.kl + a.k/m*(a.l/m)
 }
 
-// unbiased returns m (m - 3) times the unbiased estimate (Song et al. 2012, equation 5). The sums must be
-// without the diagonals.
+// unbiased returns m (m - 3) times the unbiased estimate (Song et al. 2012, equation 5). The sums
+// must be without the diagonals.
 func (a hsicSum) unbiased() float64 {
 	m := float64(a.m)
 	return a.inner + a.k*a.l/((m-1)*(m-2)) - 2/(m-2)*a.kl
@@ -150,8 +150,8 @@ type hsicSums struct {
 	rest []hsicSum
 }
 
-// newHSICSums returns the sums of two Gram matrices, with or without their diagonals. The groups are
-// between the cuts.
+// newHSICSums returns the sums of two Gram matrices, with or without their diagonals. The groups
+// are between the cuts.
 func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	n, groups := k.n, max(0, len(cuts)-1)
 	parts := max(1, groups) // of the row sums
@@ -212,9 +212,9 @@ func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	return out
 }
 
-// kernelCKA returns CKA of two Gram matrices, with the biased or the unbiased estimate of HSIC. kk and ll
-// are their HSIC with themselves. The mean over all shuffles of the pairs is
-// tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|), or 0.
+// kernelCKA returns CKA of two Gram matrices, with the biased or the unbiased estimate of HSIC. kk
+// and ll are their HSIC with themselves. The mean over all shuffles of the pairs is tr(HKH) tr(HLH)
+// / ((n - 1) |HKH| |HLH|), or 0.
 func kernelCKA(k, l pairMatrix, kk, ll hsicSums, cuts []int, unbiased bool) estimate {
 	hsic, minSamples := hsicSum.biased, 2
 	if unbiased {
@@ -250,8 +250,8 @@ func (s pairMatrix) squaredDistances() {
 	}
 }
 
-// radial turns squared distances into the kernel exp(-d^2 / (2 s^2)) in place. s is a fraction of the
-// median distance over pairs. It reports false where more than half of the distances are 0.
+// radial turns squared distances into the kernel exp(-d^2 / (2 s^2)) in place. s is a fraction of
+// the median distance over pairs. It reports false where more than half of the distances are 0.
 func (s pairMatrix) radial(fraction float64) bool {
 	distances := make([]float64, 0, s.n*(s.n-1)/2)
 	for i := range s.n {

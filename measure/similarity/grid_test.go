@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-func made(t testing.TB, s Settings) measure.Comparison {
+func newMeasure(t testing.TB, s Settings) measure.Comparison {
 	t.Helper()
 	m, err := New(s)
 	if err != nil {
@@ -24,14 +24,14 @@ func made(t testing.TB, s Settings) measure.Comparison {
 	return m
 }
 
-// tensors draws activations that share latent variables, one tensor for each shape.
+// tensors returns random activations that share latent variables, one tensor for each shape.
 func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
 	g := rand.New(rand.NewPCG(seed, 11))
 	z := normal(g, n, 4)
 	var out []tensor.Tensor
 	for _, shape := range shapes {
 		p := tensor.Size(shape)
-		x := product2(z, normal(g, 4, p))
+		x := product(z, normal(g, 4, p))
 		x.Add(x, normal(g, n, p))
 		y := tensor.New(append([]int{n}, shape...)...)
 		for i, v := range x.RawMatrix().Data {
@@ -64,8 +64,9 @@ func everyPair(a, b int) [][2]int {
 	return out
 }
 
-// Scores depend on the samples alone: on no batch, part, order, stop or neighbour in the grid.
-func TestGridKeepsItsPromises(t *testing.T) {
+// Scores depend on the samples alone, not on batches, parts, their order, stops or other pairs of
+// the grid.
+func TestGridContract(t *testing.T) {
 	t.Parallel()
 	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
 	const n = 123
@@ -79,11 +80,11 @@ func TestGridKeepsItsPromises(t *testing.T) {
 	}
 	moments := []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	for name, c := range map[string]measuretest.GridCase{
-		"minibatches": {Comparison: made(t, settings(MinibatchCKA)), Grid: grid},
-		"values":      {Comparison: made(t, settings(append(moments, RSA, RBFCKA, MutualKNN, MinibatchCKA)...)), Grid: grid, Tolerance: 1e-6},
-		// Values would take more than moments without groups.
-		"moments":        {Comparison: made(t, settings(moments...)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
-		"moments of CKA": {Comparison: made(t, settings(LinearCKA, DebiasedCKA)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
+		"minibatches": {Comparison: newMeasure(t, settings(MinibatchCKA)), Grid: grid},
+		"values":      {Comparison: newMeasure(t, settings(append(moments, RSA, RBFCKA, MutualKNN, MinibatchCKA)...)), Grid: grid, Tolerance: 1e-6},
+		// In 8000 bytes, moments without groups fit, but values do not.
+		"moments":        {Comparison: newMeasure(t, settings(moments...)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
+		"moments of CKA": {Comparison: newMeasure(t, settings(LinearCKA, DebiasedCKA)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +97,7 @@ func TestGridKeepsItsPromises(t *testing.T) {
 		self := grid
 		self.B, self.Self = grid.A, true
 		z := tensors(1, n, shapesA...)
-		measuretest.RunGrid(t, measuretest.GridCase{Comparison: made(t, settings(MinibatchCKA, LinearCKA)), Grid: self, A: z, B: z, Tolerance: 1e-6})
+		measuretest.RunGrid(t, measuretest.GridCase{Comparison: newMeasure(t, settings(MinibatchCKA, LinearCKA)), Grid: self, A: z, B: z, Tolerance: 1e-6})
 	})
 }
 
@@ -105,7 +106,7 @@ func bounded(g measure.Grid, bytes int64) measure.Grid {
 	return g
 }
 
-// scoresOf feeds a grid in its order.
+// scoresOf returns the scores of a grid, by pair and statistic.
 func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.Tensor) map[[2]int]map[string]measure.Score {
 	t.Helper()
 	acc, err := m.New(g)
@@ -143,8 +144,8 @@ func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.
 	return out
 }
 
-// The numbers of a grid, from values and from moments, are those of the matrices.
-func TestGridGivesWhatMatricesGive(t *testing.T) {
+// A grid has the same values as two matrices, from stored values and from moments.
+func TestGridEqualsMatrices(t *testing.T) {
 	t.Parallel()
 	const n = 400
 	shapes := [][]int{{2, 2, 2}, {5}}
@@ -152,7 +153,7 @@ func TestGridGivesWhatMatricesGive(t *testing.T) {
 	s := allStatistics()
 	g := measure.Grid{A: layers("NCHW", "a b", shapes...), B: layers("NCHW", "c", shapes...), Pairs: everyPair(2, 1), Layout: measure.NewLayout(n)}
 	for name, budget := range map[string]int64{"values": 0, "moments": 12000} {
-		got := scoresOf(t, made(t, s), bounded(g, budget), a, b)
+		got := scoresOf(t, newMeasure(t, s), bounded(g, budget), a, b)
 		for pair, scores := range got {
 			x, y := source(t, a[pair[0]].Data, tensor.Size(shapes[pair[0]])), source(t, b[0].Data, 8)
 			for _, k := range statistics() {
@@ -171,7 +172,7 @@ func TestGridGivesWhatMatricesGive(t *testing.T) {
 					t.Errorf("%s of %v from %s: no interval: %+v", k.name, pair, name, score)
 				}
 			}
-			// An unbiased estimate of the same thing.
+			// Both are unbiased estimates of the same quantity.
 			if d := math.Abs(scores[MinibatchCKA].Value - scores[DebiasedCKA].Value); d > 0.1 {
 				t.Errorf("minibatch CKA of %v is off by %v", pair, d)
 			}
@@ -179,7 +180,7 @@ func TestGridGivesWhatMatricesGive(t *testing.T) {
 	}
 }
 
-// With groups or without, moments give intervals as wide as values do.
+// Intervals from moments are as wide as those from stored values.
 func TestMomentsWithGroups(t *testing.T) {
 	t.Parallel()
 	const n = 3000
@@ -188,7 +189,7 @@ func TestMomentsWithGroups(t *testing.T) {
 	s := allStatistics()
 	s.Statistics = []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
-	m := made(t, s).(*comparison)
+	m := newMeasure(t, s).(*comparison)
 	if p := m.planOf(g, 0); !p.moments || !p.groups || p.stored > 0 {
 		t.Fatalf("%d samples of 4 variables are planned as %+v", n, p)
 	}
@@ -229,7 +230,7 @@ func TestPooling(t *testing.T) {
 		g := measure.Grid{
 			A: []onnx.Layer{{Name: "a", Shape: z.Shape[1:], Axes: axes}}, B: layers("", "b", []int{6}), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n),
 		}
-		got := scoresOf(t, made(t, s), g, []tensor.Tensor{z}, other)[[2]int{0, 0}][LinearCKA].Value
+		got := scoresOf(t, newMeasure(t, s), g, []tensor.Tensor{z}, other)[[2]int{0, 0}][LinearCKA].Value
 		want, err := Value(context.Background(), LinearCKA, source(t, pooled.Data, 3), source(t, other[0].Data, 6), s)
 		if err != nil || math.Abs(got-want) > 1e-6 {
 			t.Errorf("%s: %v, want %v, %v", axes, got, want, err)
@@ -237,7 +238,8 @@ func TestPooling(t *testing.T) {
 	}
 }
 
-// What does not fit the bound is refused with a reason and a remedy, and the rest is computed.
+// A statistic that does not fit the memory bound is undefined, with a warning that says what to do.
+// The others are computed.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -246,24 +248,24 @@ func TestBudget(t *testing.T) {
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	s := allStatistics()
 	for _, budget := range []int64{0, 4 * n * 294, 4*n*294 - 1} {
-		scores := scoresOf(t, made(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
+		scores := scoresOf(t, newMeasure(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
 		for _, name := range Names() {
 			refused := math.IsNaN(scores[name].Value)
 			if want := budget == 4*n*294-1 && name != MinibatchCKA; refused != want {
 				t.Errorf("%s within %d bytes: %+v", name, budget, scores[name])
 			}
 			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {
-				t.Errorf("%s is refused for %v", name, scores[name].Warnings)
+				t.Errorf("%s is undefined with the warnings %v", name, scores[name].Warnings)
 			}
 		}
 	}
 	s.Statistics = []string{LinearCKA}
-	if why := made(t, s).Skip(bounded(g, 1000)); !strings.Contains(why, "beyond the memory bound") {
+	if why := newMeasure(t, s).Skip(bounded(g, 1000)); !strings.Contains(why, "beyond the memory bound") {
 		t.Errorf("skipped for %q", why)
 	}
 	few := bounded(g, 0)
 	few.Layout = measure.NewLayout(40)
-	if why := made(t, Defaults()).Skip(few); !strings.Contains(why, "80 samples") {
+	if why := newMeasure(t, Defaults()).Skip(few); !strings.Contains(why, "80 samples") {
 		t.Errorf("skipped for %q", why)
 	}
 }
@@ -273,7 +275,7 @@ func TestGridErrors(t *testing.T) {
 	shapes := [][]int{{3}, {2}}
 	g := measure.Grid{A: layers("", "a b", shapes...), B: layers("", "c d", shapes...), Pairs: everyPair(2, 2), Layout: measure.NewLayout(100)}
 	fresh := func() measure.GridAccumulator {
-		acc, err := made(t, Defaults()).New(g)
+		acc, err := newMeasure(t, Defaults()).New(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +289,7 @@ func TestGridErrors(t *testing.T) {
 	var e *measure.NonFiniteIn
 	err := fresh().Update(batch(func(b *measure.PairBatch) { b.B[1].Data[3] = float32(math.Inf(1)) }))
 	if !errors.As(err, &e) || e.Side != measure.SideB || e.Layer != 1 || e.Index != 15 {
-		t.Errorf("infinity in the second layer of B gives %v", err)
+		t.Errorf("infinity in the second layer of B: error %v", err)
 	}
 	for name, b := range map[string]*measure.PairBatch{
 		"missing layer": batch(func(b *measure.PairBatch) { b.A = b.A[:1] }),
@@ -304,19 +306,19 @@ func TestGridErrors(t *testing.T) {
 	twice := fresh()
 	for i := range 2 {
 		if err := twice.Update(batch(func(*measure.PairBatch) {})); (err != nil) != (i == 1) {
-			t.Errorf("the same samples for the %d. time give %v", i+1, err)
+			t.Errorf("update %d with the same samples: error %v", i+1, err)
 		}
 	}
 	other := g
 	other.Layout = measure.NewLayout(101)
-	acc, err := made(t, Defaults()).New(other)
+	acc, err := newMeasure(t, Defaults()).New(other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := fresh().Merge(acc); err == nil {
-		t.Error("states of different layouts merge")
+		t.Error("states of different layouts were merged")
 	}
 	if _, err := New(Settings{}); err == nil {
-		t.Error("empty settings pass")
+		t.Error("empty settings were accepted")
 	}
 }

@@ -53,8 +53,8 @@ func (a *accumulator) withPending() (*accumulator, error) {
 	return c, nil
 }
 
-// estimate computes the selected statistics of pair i. used gets the number of samples of each. all has
-// all stored samples, and part those that pairwise statistics take.
+// estimate computes the selected statistics of pair i. used gets the number of samples of each. all
+// has all stored samples, and part those that pairwise statistics take.
 func (a *accumulator) estimate(i int, all, part *groupedRows, out estimates, used map[string]int) error {
 	plan, settings := a.plans[i], a.comparison.settings
 	u, v := a.pairLayers(i)
@@ -94,8 +94,8 @@ func (a *accumulator) estimate(i int, all, part *groupedRows, out estimates, use
 	return nil
 }
 
-// withEnoughSamples returns the statistics for which n samples are enough. The others get an undefined
-// estimate.
+// withEnoughSamples returns the statistics for which n samples are enough. The others get an
+// undefined estimate.
 func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	return slices.DeleteFunc(slices.Clone(selected), func(k statistic) bool {
 		if n < k.minSamples {
@@ -121,7 +121,8 @@ func (a *accumulator) calculator(cuts []int) *calculator {
 	return &calculator{settings: a.comparison.settings, cuts: cuts, double: p.double(), debiased: p.debiased(), null: true, seed: seed}
 }
 
-// groupedRows are stored samples in an order in which the groups of the jackknife follow each other.
+// groupedRows are stored samples in an order in which the groups of the jackknife follow each
+// other.
 type groupedRows struct {
 	calculator      *calculator
 	order           []int   // places in the order of the layout

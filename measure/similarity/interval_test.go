@@ -45,18 +45,18 @@ func rowsAt(x *mat.Dense, rows []int) *mat.Dense {
 	return out
 }
 
-// sharing draws n samples of two representations with something in common.
+// sharing returns n samples of two random representations that share latent variables.
 func sharing(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
 	k, p := wx.Dims()
 	_, q := wy.Dims()
 	z := normal(g, n, k)
-	x, y = product2(z, wx), product2(z, wy)
+	x, y = product(z, wx), product(z, wy)
 	x.Add(x, normal(g, n, p))
 	y.Add(y, normal(g, n, q))
 	return x, y
 }
 
-// The null is what shuffling the pairs gives, in closed form or drawn.
+// The null, in closed form or drawn, is the mean of the statistic over shuffled pairs.
 func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{60, 6, 4}, {40, 60, 50}} {
@@ -66,7 +66,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 		got := compared(t, x, y, s)
 		for _, name := range Names() {
 			if name == MinibatchCKA {
-				continue // shuffles mix minibatches too; its terms are those of debiased CKA
+				continue // shuffles change the minibatches too; debiased CKA has the same terms
 			}
 			var values []float64
 			for range 80 {
@@ -94,8 +94,8 @@ func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 	return v
 }
 
-// Replicates are the statistic of the samples that remain: exactly, or nearly.
-func TestReplicatesLeaveGroupsOut(t *testing.T) {
+// A replicate is the statistic of the samples without a group, exactly or nearly.
+func TestReplicates(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
 		g := rand.New(rand.NewPCG(22, uint64(size.p)))
@@ -109,7 +109,8 @@ func TestReplicatesLeaveGroupsOut(t *testing.T) {
 				t.Errorf("%s: %d replicates", name, groups)
 				continue
 			}
-			// How far a replicate lies from the exact one, against how far replicates lie from the value.
+			// The largest error of a replicate, and the largest difference of exact replicates from
+			// the value.
 			var off, spread float64
 			for i, r := range replicates {
 				rest := append(append([]int(nil), order[:i*size.n/groups]...), order[(i+1)*size.n/groups:]...)
@@ -122,13 +123,13 @@ func TestReplicatesLeaveGroupsOut(t *testing.T) {
 			}
 			tolerance := map[string]float64{
 				LinearCKA: 1e-6, DebiasedCKA: 1e-6, MutualKNN: 1e-12, RBFCKA: 0.5 * spread, RSA: 0.2 * spread,
-				MinibatchCKA: math.Inf(1), // the rest would be cut into other minibatches
+				MinibatchCKA: math.Inf(1), // the remaining samples would form other minibatches
 			}
 			most, ok := tolerance[name]
 			if !ok {
 				most = 0.8*spread + 1e-9
 			}
-			if name == PWCCA || name == SVCCA { // whose weights and subspaces stay
+			if name == PWCCA || name == SVCCA { // its replicates keep weights and subspaces
 				most *= 2
 			}
 			if off > most {
@@ -138,8 +139,9 @@ func TestReplicatesLeaveGroupsOut(t *testing.T) {
 	}
 }
 
-// An interval is as wide as it should be: about 2.09 standard deviations of the statistic over fresh samples to either side.
-func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
+// Half the width of an interval is about 2.09 standard deviations of the statistic over new
+// samples.
+func TestIntervalWidths(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(23, 1))
 	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
@@ -158,7 +160,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 		ratio := widths[name] / (2.093 * sd) // Student's t with 19 degrees of freedom
 		most := 1.5
 		if name == MutualKNN {
-			most = 2.2 // neighbours change in jumps, which a jackknife takes for more than they are
+			most = 2.2 // neighbours change in steps, which widens the jackknife interval
 		}
 		if !(ratio > 0.72 && ratio < most) {
 			t.Errorf("%s: intervals are %.2f times as wide as they should be", name, ratio)
@@ -166,8 +168,9 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	}
 }
 
-// Where 99 % of the variance is held by seven components and others' samples need six or eight, the interval of svcca knows of it.
-func TestIntervalsOfSVCCAHaveJumpsOfRanks(t *testing.T) {
+// Where seven components hold 99 % of the variance, but other samples need six or eight, the
+// interval of svcca is wider.
+func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 	t.Parallel()
 	const sets, n, p = 60, 500, 24
 	var values []float64
@@ -194,7 +197,7 @@ func TestIntervalsOfSVCCAHaveJumpsOfRanks(t *testing.T) {
 	}
 }
 
-func TestSubsamplesAreStated(t *testing.T) {
+func TestSubsampleWarnings(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))
 	x, y := sharing(g, 300, normal(g, 3, 5), normal(g, 3, 5))
@@ -209,7 +212,8 @@ func TestSubsamplesAreStated(t *testing.T) {
 			t.Errorf("%s: n %d, warnings %v", name, score.N, score.Warnings)
 		}
 	}
-	// Moments that do not fit leave Gram matrices of a part of the samples, and a bound too small for groups no interval.
+	// Where moments do not fit, Gram matrices of a part of the samples are used. Where groups do
+	// not fit, there is no interval.
 	a, b := x.RawMatrix(), y.RawMatrix()
 	s.Statistics = []string{LinearCKA}
 	for memory, want := range map[int64][2]int{600: {100, 0}, 2000: {300, 0}, 1 << 30: {300, 20}} {
@@ -223,7 +227,7 @@ func TestSubsamplesAreStated(t *testing.T) {
 	}
 }
 
-// Moments in float32, and in many chunks, agree with those in float64 and in one.
+// Moments in float32 and in many chunks agree with those in float64 and in one chunk.
 func TestChunksAndPrecision(t *testing.T) {
 	t.Parallel()
 	x, y := correlated(9, 2500, 70, 90)

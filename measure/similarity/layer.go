@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer is a layer of a model with the variables that are compared: all its values, or the means of its
-// channels.
+// A layer is a layer of a model with the variables that are compared: all its values, or the means
+// of its channels.
 type layer struct {
 	onnx.Layer
 	side  measure.Side
@@ -51,8 +51,8 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	return dst
 }
 
-// layersOf returns the distinct layers of a grid. index holds the indices of the layers of either side
-// among them. Where both sides are one model, a layer on both sides is listed once.
+// layersOf returns the distinct layers of a grid. index holds the indices of the layers of either
+// side among them. Where both sides are one model, a layer on both sides is listed once.
 func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
 	known := map[string]int{}
 	for side, list := range [][]onnx.Layer{g.A, g.B} {

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular values.
-// It says how alike x and y are after the best orthogonal map of one to the other. A replicate takes the
-// norm to first order: |S - D|* = |S|* - <U Vᵀ, D> for S = U diag(s) Vᵀ.
+// procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular
+// values. It says how alike x and y are after the best orthogonal map of one to the other. A
+// replicate takes the norm to first order: |S - D|* = |S|* - <U Vᵀ, D> for S = U diag(s) Vᵀ.
 func (m *pairMoments) procrustes() (estimate, error) {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e, nil
@@ -55,9 +55,10 @@ func (m *pairMoments) procrustes() (estimate, error) {
 	return e, nil
 }
 
-// regression returns the part of the variance of x that a linear map of y explains,
-// R^2 = |Q_yᵀ x|^2 / |x|^2 (Kornblith et al. 2019, section 3). Its mean over all shuffles of the pairs is
-// rank(y) / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of the group.
+// regression returns the part of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ
+// x|^2 / |x|^2 (Kornblith et al. 2019, section 3). Its mean over all shuffles of the pairs is
+// rank(y) / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of
+// the group.
 func (m *pairMoments) regression(y whitening) estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e

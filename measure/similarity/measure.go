@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// New returns the measure similarity, which compares pairs of layers by the statistics of the settings.
+// New returns the measure similarity, which compares pairs of layers by the statistics of the
+// settings.
 func New(s Settings) (measure.Comparison, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -26,8 +27,8 @@ func (*comparison) Version() int { return 2 }
 
 func (f *comparison) Settings() any { return f.settings }
 
-// Directional reports whether a selected statistic depends on which layer is A: the weights of pwcca are
-// those of A, and linear-regression predicts A from B.
+// Directional reports whether a selected statistic depends on which layer is A: the weights of
+// pwcca are those of A, and linear-regression predicts A from B.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
 // Skip returns why none of the selected statistics can be computed, or "".
@@ -46,7 +47,8 @@ func (f *comparison) Skip(g measure.Grid) string {
 	return why
 }
 
-// Cost returns the bytes held for all layers and pairs, and for a block of samples that is being filled.
+// Cost returns the bytes held for all layers and pairs, and for a block of samples that is being
+// filled.
 func (f *comparison) Cost(g measure.Grid) int64 {
 	layers, index := layersOf(g, f.settings)
 	b := int64(g.Layout.Block)

@@ -39,8 +39,8 @@ func newBatchGram(rows []float64, p int) batchGram {
 	return b
 }
 
-// hsic returns the unbiased estimate of HSIC of two representations of a minibatch of four samples or
-// more (Nguyen et al. 2021, equation 3).
+// hsic returns the unbiased estimate of HSIC of two representations of a minibatch of four samples
+// or more (Nguyen et al. 2021, equation 3).
 func (b batchGram) hsic(o batchGram) float64 {
 	m := float64(b.m)
 	t := floats.Dot(b.k, o.k) + b.total*o.total/((m-1)*(m-2)) - 2/(m-2)*floats.Dot(b.sums, o.sums)
@@ -50,8 +50,8 @@ func (b batchGram) hsic(o batchGram) float64 {
 // minBatch is the smallest minibatch that has an unbiased estimate of HSIC.
 const minBatch = 4
 
-// minibatchTotals holds sums of HSIC over minibatches for all pairs of a grid. A minibatch is weighted
-// by its number of samples.
+// minibatchTotals holds sums of HSIC over minibatches for all pairs of a grid. A minibatch is
+// weighted by its number of samples.
 type minibatchTotals struct {
 	n      []int       // samples, by group
 	self   [][]float64 // HSIC of each layer with itself, by group
@@ -69,7 +69,8 @@ func newMinibatchTotals(layers, pairs, groups int) *minibatchTotals {
 	return m
 }
 
-// add adds the Gram matrices of all layers on one minibatch. pairLayers returns the layers of a pair.
+// add adds the Gram matrices of all layers on one minibatch. pairLayers returns the layers of a
+// pair.
 func (m *minibatchTotals) add(group int, grams []batchGram, pairLayers func(pair int) (u, v int)) {
 	samples := grams[0].m
 	m.n[group] += samples
@@ -106,8 +107,8 @@ func (s hsicTotals) plus(o hsicTotals) hsicTotals {
 
 func (s hsicTotals) cka() float64 { return ratio(s.xy, s.xx, s.yy) }
 
-// estimate returns minibatch CKA of a pair of layers u and v: the ratio of sums of unbiased HSIC. Its
-// mean over all shuffles of the pairs is 0.
+// estimate returns minibatch CKA of a pair of layers u and v: the ratio of sums of unbiased HSIC.
+// Its mean over all shuffles of the pairs is 0.
 func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 	groups := make([]hsicTotals, len(m.n))
 	var all hsicTotals

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// ownMoments holds the second moments of one representation: of all observations, and of each group of
-// a jackknife.
+// ownMoments holds the second moments of one representation: of all observations, and of each group
+// of a jackknife.
 type ownMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]
@@ -28,8 +28,8 @@ func newOwnMoments(p, groups int, debiased bool) *ownMoments {
 	return s
 }
 
-// A chunk holds some observations of one representation, centred on their own mean, in float32 or in
-// float64.
+// A chunk holds some observations of one representation, centred on their own mean, in float32 or
+// in float64.
 type chunk struct {
 	p      int
 	narrow []float32
@@ -129,8 +129,8 @@ func newPairMoments(x, y *ownMoments, groups, draws int, debiased bool) *pairMom
 	return out
 }
 
-// add adds chunks of the same observations, all of one group. draw is the generator that shuffles them
-// for the null.
+// add adds chunks of the same observations, all of one group. draw is the generator that shuffles
+// them for the null.
 func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
 	var part *linalg.Joint[float32]
 	if len(m.groups) > 0 {
@@ -172,8 +172,8 @@ func (m *pairMoments) tables() []table {
 	return appendTables(appendTables(appendTables([]table{m.xy}, m.groups), m.null), m.fourth)
 }
 
-// shuffles returns the moments between x and y of shuffled pairs, for each draw p x q values. Where an
-// observation had no other to be paired with, the sums are scaled up to all observations.
+// shuffles returns the moments between x and y of shuffled pairs, for each draw p x q values. Where
+// an observation had no other to be paired with, the sums are scaled up to all observations.
 func (m *pairMoments) shuffles() [][]float64 {
 	var out [][]float64
 	for _, null := range m.null {
@@ -192,9 +192,9 @@ func (m *pairMoments) shuffles() [][]float64 {
 	return out
 }
 
-// gather computes the moments of two samples of the same observations, with so many shuffles for the
-// null. sx and sy are the moments of the samples where they are known already, in the same groups, and
-// nil otherwise.
+// gather computes the moments of two samples of the same observations, with so many shuffles for
+// the null. sx and sy are the moments of the samples where they are known already, in the same
+// groups, and nil otherwise.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *ownMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil
@@ -234,8 +234,8 @@ func gather(ctx context.Context, x, y *centredSample, sx, sy *ownMoments, r *cal
 	return m, nil
 }
 
-// walk cuts n observations into chunks of at most size and calls each for them. A chunk lies within one
-// group. It has two observations or more where the group has as many.
+// walk cuts n observations into chunks of at most size and calls each for them. A chunk lies within
+// one group. It has two observations or more where the group has as many.
 func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, group int) error) error {
 	if cuts == nil {
 		cuts = []int{0, n}
@@ -255,8 +255,8 @@ func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, grou
 	return nil
 }
 
-// walkBoth is walk with the n observations of each chunk, read from x and from y. The rows are valid
-// during the call.
+// walkBoth is walk with the n observations of each chunk, read from x and from y. The rows are
+// valid during the call.
 func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, each func(n int, rowsX, rowsY []float64, group int)) error {
 	bx, by := make([]float64, size*x.p), make([]float64, size*y.p)
 	return walk(ctx, x.n, size, cuts, func(from, to, group int) error {

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// dissimilarityRanks returns the ranks of the cosine dissimilarities of all pairs of samples i < j, in that
-// order. They are doubled as in ranks.
+// dissimilarityRanks returns the ranks of the cosine dissimilarities of all pairs of samples i < j,
+// in that order. They are doubled as in ranks.
 func dissimilarityRanks(k pairMatrix) []uint32 {
 	norm := make([]float64, k.n)
 	for i := range norm {
@@ -23,8 +23,8 @@ func dissimilarityRanks(k pairMatrix) []uint32 {
 	return ranks(values)
 }
 
-// cosineDissimilarity returns 1 - cos for an inner product and two norms. It is 0 for two zero vectors,
-// and 1 for one.
+// cosineDissimilarity returns 1 - cos for an inner product and two norms. It is 0 for two zero
+// vectors, and 1 for one.
 func cosineDissimilarity(product, a, b float64) float64 {
 	switch {
 	case a == 0 && b == 0:
@@ -36,8 +36,8 @@ func cosineDissimilarity(product, a, b float64) float64 {
 	return max(math.Round((1-product/a/b)*1e12)/1e12, 0)
 }
 
-// ranks returns twice the ranks of the values, from 2 on. Ties share their mean rank, which doubled is a
-// whole number. No value may be negative.
+// ranks returns twice the ranks of the values, from 2 on. Ties share their mean rank, which doubled
+// is a whole number. No value may be negative.
 func ranks(values []float64) []uint32 {
 	sorted := radixSort(values)
 	out := make([]uint32, len(values))
@@ -54,15 +54,15 @@ func ranks(values []float64) []uint32 {
 	return out
 }
 
-// A sortItem is the index of a value and its bits. The bits of numbers that are not negative have the same
-// order as the numbers.
+// A sortItem is the index of a value and its bits. The bits of numbers that are not negative have
+// the same order as the numbers.
 type sortItem struct {
 	bits uint64
 	at   uint32
 }
 
-// radixSort sorts the values by radix, eleven bits at a time. That is several times faster than comparing
-// millions of values.
+// radixSort sorts the values by radix, eleven bits at a time. That is several times faster than
+// comparing millions of values.
 func radixSort(values []float64) []sortItem {
 	const bits, digits = 11, 1 << 11
 	from, to := make([]sortItem, len(values)), make([]sortItem, len(values))
@@ -89,8 +89,8 @@ func radixSort(values []float64) []sortItem {
 	return from
 }
 
-// correlationSums holds the sums that Pearson's correlation is made of. Values are added less their mean,
-// so nothing cancels.
+// correlationSums holds the sums that Pearson's correlation is made of. Values are added less their
+// mean, so nothing cancels.
 type correlationSums struct{ n, a, b, aa, bb, ab float64 }
 
 func (p *correlationSums) add(a, b float64) {
@@ -113,9 +113,9 @@ func (p correlationSums) correlation() float64 {
 	return (p.ab - p.a*p.b/p.n) / math.Sqrt(aa) / math.Sqrt(bb)
 }
 
-// rsa returns Spearman's correlation between the dissimilarities of two representations (Kriegeskorte et
-// al. 2008), from their ranks. Its mean over all shuffles of the pairs is 0. A replicate leaves out all
-// pairs with a sample in a group, but keeps the ranks among all pairs.
+// rsa returns Spearman's correlation between the dissimilarities of two representations
+// (Kriegeskorte et al. 2008), from their ranks. Its mean over all shuffles of the pairs is 0. A
+// replicate leaves out all pairs with a sample in a group, but keeps the ranks among all pairs.
 func rsa(x, y []uint32, n int, cuts []int) estimate {
 	centre := float64(len(x) + 1) // twice the mean rank
 	groups := max(0, len(cuts)-1)
@@ -150,8 +150,8 @@ func rsa(x, y []uint32, n int, cuts []int) estimate {
 	return e
 }
 
-// neighbourLists holds the nearest neighbours of every sample, nearest first. The lists are longer than
-// needed, so that enough neighbours remain without a group of samples.
+// neighbourLists holds the nearest neighbours of every sample, nearest first. The lists are longer
+// than needed, so that enough neighbours remain without a group of samples.
 type neighbourLists struct {
 	each int     // length of a list
 	all  []int32 // n x each
@@ -159,9 +159,9 @@ type neighbourLists struct {
 
 func (l neighbourLists) of(i int) []int32 { return l.all[i*l.each : (i+1)*l.each] }
 
-// nearest returns the neighbours of every sample from squared distances. Of equally near samples the one with
-// the smaller index comes first. Without a group of a twentieth of the samples, k of k + k/2 + 12 neighbours
-// practically always remain.
+// nearest returns the neighbours of every sample from squared distances. Of equally near samples
+// the one with the smaller index comes first. Without a group of a twentieth of the samples, k of k
+// + k/2 + 12 neighbours practically always remain.
 func nearest(d pairMatrix, k int) neighbourLists {
 	each := min(d.n-1, k+k/2+12)
 	l := neighbourLists{each, make([]int32, 0, d.n*each)}
@@ -187,9 +187,9 @@ func nearest(d pairMatrix, k int) neighbourLists {
 	return l
 }
 
-// neighbourOverlap returns the mean part of the k nearest neighbours that two representations have in common
-// (Huh et al. 2024). Its mean over all shuffles of the pairs is k / (n - 1). A replicate leaves a group out as
-// samples and as neighbours of other samples.
+// neighbourOverlap returns the mean part of the k nearest neighbours that two representations have
+// in common (Huh et al. 2024). Its mean over all shuffles of the pairs is k / (n - 1). A replicate
+// leaves a group out as samples and as neighbours of other samples.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	e := estimate{value: meanOverlap(x, y, n, k, 0, 0), null: float64(k) / float64(n-1)}
 	for g := range max(0, len(cuts)-1) {
@@ -200,7 +200,8 @@ func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	return e
 }
 
-// meanOverlap returns the mean part of common neighbours without the samples from to to (exclusive).
+// meanOverlap returns the mean part of common neighbours without the samples from to to
+// (exclusive).
 func meanOverlap(x, y neighbourLists, n, k, from, to int) float64 {
 	without := func(list []int32, dst []int32) []int32 {
 		for _, j := range list {

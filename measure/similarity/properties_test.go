@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// value is a statistic with few neighbours, so that small samples do.
+// value returns a statistic with few neighbours, so that few samples are enough.
 func value(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -55,13 +55,13 @@ func orthogonal(g *rand.Rand, p int) *mat.Dense {
 	return &q
 }
 
-func product2(a, b *mat.Dense) *mat.Dense {
+func product(a, b *mat.Dense) *mat.Dense {
 	var out mat.Dense
 	out.Mul(a, b)
 	return &out
 }
 
-// related draws two matrices of which the second shares something with the first.
+// related returns two random matrices. The second is partly a linear function of the first.
 func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 	g = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	n, p, q := rapid.IntRange(40, 70).Draw(t, "n"), rapid.IntRange(1, 10).Draw(t, "p"), rapid.IntRange(1, 10).Draw(t, "q")
@@ -69,7 +69,7 @@ func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 		p, q = p+n, q+n/2
 	}
 	x = normal(g, n, p)
-	y = product2(x, normal(g, p, q))
+	y = product(x, normal(g, p, q))
 	y.Scale(1/math.Sqrt(float64(p)), y)
 	y.Add(y, normal(g, n, q))
 	return g, x, y
@@ -77,8 +77,8 @@ func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*max(1, math.Abs(a)) }
 
-// All statistics ignore where the origin is and how the axes lie, and how long a unit is.
-func TestOrthogonalMapsScaleAndOriginDoNotMatter(t *testing.T) {
+// No statistic depends on the origin, the scale or the orientation of the axes.
+func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -86,12 +86,12 @@ func TestOrthogonalMapsScaleAndOriginDoNotMatter(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				g, x, y := related(t)
 				_, p := x.Dims()
-				moved := product2(x, orthogonal(g, p))
+				moved := product(x, orthogonal(g, p))
 				moved.Scale(math.Exp(g.NormFloat64()), moved)
 				moved.Apply(func(_, j int, v float64) float64 { return v + float64(j) - 3 }, moved)
 				want, got := value(t, name, x, y), value(t, name, moved, y)
 				if name == PWCCA {
-					return // its weights are sums over the axes of x, and so hold for y alone
+					return // its weights are sums over the axes of x
 				}
 				if !near(got, want) {
 					t.Fatalf("%v after an orthogonal map, %v before", got, want)
@@ -101,12 +101,12 @@ func TestOrthogonalMapsScaleAndOriginDoNotMatter(t *testing.T) {
 	}
 }
 
-// Nor does a unit matter that is so long or so short that squares of numbers overflow or vanish.
-func TestFarUnits(t *testing.T) {
+// No statistic depends on the unit, even if squares of the values overflow or vanish.
+func TestExtremeScales(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(3, 1))
 	x := normal(g, 50, 4)
-	y := product2(x, normal(g, 4, 6))
+	y := product(x, normal(g, 4, 6))
 	y.Add(y, normal(g, 50, 6))
 	for _, unit := range []float64{1e-300, 1e-170, 1e-90, 1e-40, 1e-25, 1e25, 1e40, 1e90, 1e170, 1e300} {
 		var far mat.Dense
@@ -128,8 +128,8 @@ func TestFarUnits(t *testing.T) {
 	}
 }
 
-// What whitens ignores any invertible linear map: cca of either side, pwcca and linear regression of y.
-func TestInvertibleMapsDoNotMatterToCanonicalCorrelations(t *testing.T) {
+// cca ignores invertible linear maps of x and y, and pwcca and linear regression those of y.
+func TestInvarianceToInvertibleMaps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g, x, y := related(t)
@@ -140,7 +140,7 @@ func TestInvertibleMapsDoNotMatterToCanonicalCorrelations(t *testing.T) {
 			for i := range p {
 				m.Set(i, i, m.At(i, i)+4*math.Sqrt(float64(p))) // well conditioned
 			}
-			return product2(a, m)
+			return product(a, m)
 		}
 		for name, moved := range map[string][2]*mat.Dense{
 			CCA: {mix(x, p), mix(y, q)}, PWCCA: {x, mix(y, q)}, LinearRegression: {x, mix(y, q)},
@@ -152,7 +152,7 @@ func TestInvertibleMapsDoNotMatterToCanonicalCorrelations(t *testing.T) {
 	})
 }
 
-func TestSymmetryAndRangeAndSelf(t *testing.T) {
+func TestSymmetryRangeAndIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		_, x, y := related(t)
@@ -173,12 +173,13 @@ func TestSymmetryAndRangeAndSelf(t *testing.T) {
 	})
 }
 
-// Moments and Gram matrices are two ways to the same numbers: padding with columns of zeros leads from one to the other.
+// Moments and Gram matrices give the same values. Added columns of zeros make the program use Gram
+// matrices.
 func TestMomentsAndGramMatricesAgree(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(5, 5))
 	x := normal(g, 30, 6)
-	y := product2(x, normal(g, 6, 4))
+	y := product(x, normal(g, 6, 4))
 	y.Add(y, normal(g, 30, 4))
 	padded := mat.NewDense(30, 50, nil)
 	padded.Slice(0, 30, 0, 6).(*mat.Dense).Copy(x)
@@ -189,13 +190,13 @@ func TestMomentsAndGramMatricesAgree(t *testing.T) {
 	}
 }
 
-// Two columns that differ by one part in a hundred million, and columns of very different size, cost few digits.
+// Two columns that differ by 1e-8, and columns of very different scales, cost few digits.
 func TestNearlyDependentVariables(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(6, 5))
 	x, y := normal(g, 200, 5), normal(g, 200, 4)
-	y.Add(y, product2(x, normal(g, 5, 4)))
-	// The same span by well and by badly conditioned columns.
+	y.Add(y, product(x, normal(g, 5, 4)))
+	// Badly conditioned columns of the same span.
 	bad := mat.DenseCopyOf(x)
 	bad.Apply(func(i, j int, v float64) float64 {
 		switch j {
@@ -211,7 +212,7 @@ func TestNearlyDependentVariables(t *testing.T) {
 			t.Errorf("%s: %.12f where columns nearly depend on each other, %.12f of the same span", name, got, want)
 		}
 	}
-	// A column that is exactly another one adds nothing.
+	// A copy of a column changes nothing.
 	double := mat.NewDense(200, 6, nil)
 	double.Slice(0, 200, 0, 5).(*mat.Dense).Copy(x)
 	for i := range 200 {
@@ -244,7 +245,7 @@ func TestConstantRepresentations(t *testing.T) {
 	}
 }
 
-func TestBadInputIsOneClearError(t *testing.T) {
+func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 5))
 	of := func(n, p int, change func(v []float64)) Source {
@@ -290,14 +291,14 @@ func TestBadInputIsOneClearError(t *testing.T) {
 		}
 	}
 	if _, err := Of([]float32{1, 2, 3}, 2, 2); err == nil {
-		t.Error("three values pass for a 2 x 2 matrix")
+		t.Error("three values were accepted as a 2 x 2 matrix")
 	}
 	if _, err := Of([]float64(nil), 0, 0); err == nil {
-		t.Error("nothing passes for a matrix")
+		t.Error("an empty matrix was accepted")
 	}
 }
 
-// scaled multiplies values, and cuts them off where numbers end.
+// scaled multiplies values and clips them to finite numbers.
 func scaled(v []float64, by float64) {
 	for i := range v {
 		v[i] = max(-math.MaxFloat64, min(v[i]*by, math.MaxFloat64))
@@ -318,7 +319,7 @@ var errDisk = errors.New("disk")
 
 func (failing) Read([]int, []float64) error { return errDisk }
 
-func TestErrorsOfASourceAreReturned(t *testing.T) {
+func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	x := source(t, make([]float32, 60), 2)
 	if _, err := Compare(context.Background(), x, failing{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
@@ -326,8 +327,8 @@ func TestErrorsOfASourceAreReturned(t *testing.T) {
 	}
 }
 
-// Variables that add no direction change nothing, and are told.
-func TestIdleVariables(t *testing.T) {
+// Variables that are constant or linearly dependent change nothing, and cause a warning.
+func TestDependentVariables(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 2))
 	x, y := normal(g, 60, 8), normal(g, 60, 5)
@@ -348,7 +349,7 @@ func TestIdleVariables(t *testing.T) {
 	}
 	without, with := compare(x, 8), compare(more, 10)
 	if d := with[0].Value - without[0].Value; math.Abs(d) > 1e-9 {
-		t.Errorf("idle variables move cca by %g", d)
+		t.Errorf("dependent variables change cca by %g", d)
 	}
 	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction"}
 	if !slices.Equal(with[0].Warnings, want) || len(with[1].Warnings)+len(without[0].Warnings) > 0 {
@@ -356,7 +357,7 @@ func TestIdleVariables(t *testing.T) {
 	}
 }
 
-// The smallest samples that a statistic allows give numbers, and no panics.
+// The smallest allowed numbers of samples give values and cause no panic.
 func TestFewSamples(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(9, 5))
@@ -373,7 +374,7 @@ func TestFewSamples(t *testing.T) {
 				t.Fatalf("%s of %d samples: %v", k.name, n, err)
 			}
 			if v := scores[0].Value; math.IsNaN(v) && len(scores[0].Warnings) == 0 {
-				t.Errorf("%s of %d samples: NaN without a reason", k.name, n)
+				t.Errorf("%s of %d samples: NaN without a warning", k.name, n)
 			} else if d, _ := Descriptor().Statistic(k.name); v < d.Range.Low || v > d.Range.High+1e-9 {
 				t.Errorf("%s of %d samples: %v", k.name, n, v)
 			}

@@ -4,9 +4,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// addRankChanges makes the replicates of svcca account for the number of components. The replicates keep
-// the components of all observations, but other samples would have more or fewer components. x and y are
-// whitenings of leading components.
+// addRankChanges makes the replicates of svcca account for the number of components. The replicates
+// keep the components of all observations, but other samples would have more or fewer components. x
+// and y are whitenings of leading components.
 func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	if len(e.replicates) == 0 || x.rank == 0 || y.rank == 0 {
 		return nil

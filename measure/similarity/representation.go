@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A representation is a sample with everything that is computed from it alone. Each value is computed
-// when it is first needed, so a grid of comparisons computes it once.
+// A representation is a sample with everything that is computed from it alone. Each value is
+// computed when it is first needed, so a grid of comparisons computes it once.
 type representation struct {
 	*centredSample
 	calculator *calculator
@@ -246,8 +246,8 @@ func (r *calculator) gather(ctx context.Context, x, y *representation, draws int
 // generator returns the generator of the shuffles for the null.
 func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// drawsFor returns the number of shuffles that the nulls of some statistics need: ten where they are
-// cheap.
+// drawsFor returns the number of shuffles that the nulls of some statistics need: ten where they
+// are cheap.
 func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
 	const multiplications = 4e9
 	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {

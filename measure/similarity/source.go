@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Source is a matrix of n observations (rows) of p variables. Rows are read when they are needed, so the
-// matrix need not fit into memory. Two goroutines may read at the same time.
+// A Source is a matrix of n observations (rows) of p variables. Rows are read when they are needed,
+// so the matrix need not fit into memory. Two goroutines may read at the same time.
 type Source interface {
 	// Dims returns the number of observations and of variables.
 	Dims() (n, p int)
@@ -55,8 +55,8 @@ func (d *dense[T]) Read(index []int, dst []float64) error {
 	return nil
 }
 
-// A centredSample holds observations of a Source in a given order. read returns them less the mean of each
-// variable.
+// A centredSample holds observations of a Source in a given order. read returns them less the mean
+// of each variable.
 type centredSample struct {
 	source   Source
 	order    []int
@@ -64,17 +64,17 @@ type centredSample struct {
 	mean     []float64
 	constant bool    // no variable varies
 	largest  float64 // the largest deviation from the mean, scaled
-	// scale multiplies the deviations. It differs from 1 where their squares might overflow or vanish in
-	// float32.
+	// scale multiplies the deviations. It differs from 1 where their squares might overflow or
+	// vanish in float32.
 	scale float64
 }
 
-// chunkOf returns the number of observations in a chunk of p variables: at most 16 MB of float64. More than
-// 1024 do not make products faster.
+// chunkOf returns the number of observations in a chunk of p variables: at most 16 MB of float64.
+// More than 1024 do not make products faster.
 func chunkOf(p int) int { return min(1024, max(32, 1<<21/p)) }
 
-// newCentredSample reads the observations once to compute their means. It returns an error for NaN and
-// infinities. name is the name of the matrix in errors.
+// newCentredSample reads the observations once to compute their means. It returns an error for NaN
+// and infinities. name is the name of the matrix in errors.
 func newCentredSample(ctx context.Context, name string, source Source, order []int) (*centredSample, error) {
 	_, p := source.Dims()
 	s := &centredSample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
@@ -85,7 +85,8 @@ func newCentredSample(ctx context.Context, name string, source Source, order []i
 			copy(first, rows)
 		}
 		for i := range to - from {
-			// Deviations from the first observation keep their precision where there is a large offset.
+			// Deviations from the first observation keep their precision where there is a large
+			// offset.
 			for j, v := range rows[i*p : (i+1)*p] {
 				if v-v != 0 {
 					return fmt.Errorf("%s: NaN or infinity in row %d, column %d", name, order[from+i], j)
@@ -129,7 +130,8 @@ func (s *centredSample) rescale() {
 	}
 }
 
-// chunks reads the observations from to to (exclusive) of the order in chunks, without centring them.
+// chunks reads the observations from to to (exclusive) of the order in chunks, without centring
+// them.
 func (s *centredSample) chunks(ctx context.Context, from, to int, each func(from, to int, rows []float64) error) error {
 	size := min(chunkOf(s.p), to-from)
 	buffer := make([]float64, size*s.p)
@@ -183,14 +185,14 @@ func identityOrder(n int) []int {
 	return order
 }
 
-// shuffled returns the first m of n rows in a random order. Neighbouring rows of a file are often alike (of
-// one class, or of one video), but the groups of a jackknife must be independent.
+// shuffled returns the first m of n rows in a random order. Neighbouring rows of a file are often
+// alike (of one class, or of one video), but the groups of a jackknife must be independent.
 func shuffled(studySeed uint64, n, m int) []int {
 	return seed.Rand(studySeed, "similarity order", n).Perm(n)[:m]
 }
 
-// Pooled returns a Source of the mean of each channel over positions: n x channels. s has rows of channels
-// x positions values.
+// Pooled returns a Source of the mean of each channel over positions: n x channels. s has rows of
+// channels x positions values.
 func Pooled(s Source, channels int) (Source, error) {
 	n, p := s.Dims()
 	if channels < 1 || p%channels != 0 {

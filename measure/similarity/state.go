@@ -67,8 +67,8 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned for the same grid. After an error
-// the accumulator must not be used.
+// UnmarshalBinary replaces the state by one that MarshalBinary returned for the same grid. After an
+// error the accumulator must not be used.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "similarity", a.comparison.Version())
 	if err != nil {

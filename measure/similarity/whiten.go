@@ -33,12 +33,12 @@ func (w whitening) truncated(k int) whitening {
 	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, reliable: w.reliable}
 }
 
-// wellConditioned is a bound on the reciprocal condition number of the variables' correlations. Above it,
-// whitening by their Cholesky factor is right to eight digits or more.
+// wellConditioned is a bound on the reciprocal condition number of the variables' correlations.
+// Above it, whitening by their Cholesky factor is right to eight digits or more.
 const wellConditioned = 1e-8
 
-// whiten returns the whitening of a scatter: p x p, row-major, upper triangle. Variables that do not vary
-// get coefficients of 0.
+// whiten returns the whitening of a scatter: p x p, row-major, upper triangle. Variables that do
+// not vary get coefficients of 0.
 func whiten(scatter []float64, p int) (whitening, error) {
 	scale := deviationsOf(scatter, p)
 	kept := scale.varying()
@@ -62,8 +62,8 @@ func whiten(scatter []float64, p int) (whitening, error) {
 	return whitening{t: unscale(scaledColumns(vectors, values[:rank]), scale, kept), rank: rank, reliable: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
 }
 
-// scaledColumns returns the first len(values) columns of a matrix, each divided by the square root of its
-// value.
+// scaledColumns returns the first len(values) columns of a matrix, each divided by the square root
+// of its value.
 func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	rows, _ := m.Dims()
 	out := mat.DenseCopyOf(m.Slice(0, rows, 0, len(values)))
@@ -76,8 +76,8 @@ func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// noise is a part of the largest eigenvalue of a matrix of correlations in float64. Eigenvalues below it
-// are rounding errors.
+// noise is a part of the largest eigenvalue of a matrix of correlations in float64. Eigenvalues
+// below it are rounding errors.
 const noise = 1e-11
 
 // deviations holds the square root of each variable's scatter.
@@ -144,8 +144,8 @@ func identity(n int) *mat.Dense {
 	return out
 }
 
-// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, whose diagonal is 1, from the
-// condition number of U.
+// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, whose diagonal is 1, from
+// the condition number of U.
 func reciprocalCondition(upper blas64.Triangular) float64 {
 	n := upper.N
 	work, iwork := make([]float64, 3*n), make([]int, n)
@@ -153,11 +153,12 @@ func reciprocalCondition(upper blas64.Triangular) float64 {
 	return r * r
 }
 
-// orthonormal returns the whitening of a sample whose variables are too nearly dependent for whiten. It
-// works on the observations themselves, and finds coefficients B for which X B has orthonormal columns.
-// Each round decomposes the moments of X B. In these, directions that an earlier round lost to rounding are
-// of the order of 1, so two or three rounds suffice (as in Cholesky QR, Yamamoto et al. 2015). Directions
-// smaller than the rounding of X itself are left out.
+// orthonormal returns the whitening of a sample whose variables are too nearly dependent for
+// whiten. It works on the observations themselves, and finds coefficients B for which X B has
+// orthonormal columns. Each round decomposes the moments of X B. In these, directions that an
+// earlier round lost to rounding are of the order of 1, so two or three rounds suffice (as in
+// Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X itself are left
+// out.
 func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whitening, error) {
 	p := x.p
 	scale := deviationsOf(scatter, p)
@@ -200,9 +201,9 @@ func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whit
 	return whitening{t: &t, rank: last.rank, reliable: true}, nil
 }
 
-// normalise scales the columns of b, and with them their scatter g (upper triangle), to unit scatter. It
-// leaves out the columns whose coefficients of scaled variables would be longer than 1 / floor: such large
-// coefficients amplify rounding errors. It returns nil where no column is left.
+// normalise scales the columns of b, and with them their scatter g (upper triangle), to unit
+// scatter. It leaves out the columns whose coefficients of scaled variables would be longer than 1
+// / floor: such large coefficients amplify rounding errors. It returns nil where no column is left.
 func normalise(b *mat.Dense, g []float64, s deviations, floor float64) (*mat.Dense, []float64) {
 	p, r := b.Dims()
 	size := deviationsOf(g, r)

@@ -1,10 +1,10 @@
-// Package paired computes measures whose statistics are means over samples of a function of two vectors:
-// the model's result z for x, and z' for T(x).
+// Package paired computes measures whose statistics are means over samples of a function of two
+// vectors: the model's result z for x, and z' for T(x).
 //
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
-// A measure supplies the function f and names its columns in a Spec. This package keeps the sums and
-// returns the means, each with
+// A measure supplies the function f and names its columns in a Spec. This package keeps the sums
+// and returns the means, each with
 //
 //   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
 //     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
@@ -161,8 +161,8 @@ type openPair struct {
 	moved []float32 // the first sample's moved row
 }
 
-// newAccumulator returns an empty accumulator. Where the null would exceed the site's budget, there is no
-// null, and the scores have a warning.
+// newAccumulator returns an empty accumulator. Where the null would exceed the site's budget, there
+// is no null, and the scores have a warning.
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}

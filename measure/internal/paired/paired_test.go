@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// difference returns a Spec with one column, the difference of the first values. Its null shows which rows
-// were paired.
+// difference returns a Spec with one column, the difference of the first values. Its null shows
+// which rows were paired.
 func difference() *Spec {
 	return &Spec{
 		Descriptor: measure.Descriptor{Name: "difference", Statistics: []measure.StatisticDescriptor{
@@ -26,8 +26,8 @@ func difference() *Spec {
 	}
 }
 
-// fed returns an accumulator of the samples at some places. A sample is 0 in the clean view and 10^place in
-// the moved view.
+// fed returns an accumulator of the samples at some places. A sample is 0 in the clean view and
+// 10^place in the moved view.
 func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
 	a := newAccumulator(difference(), site)
@@ -127,7 +127,8 @@ func TestMergeWithoutNull(t *testing.T) {
 	}
 }
 
-// The fuzzer changes the payload. The test adds a valid checksum, without which every state would be refused.
+// The fuzzer changes the payload. The test adds a valid checksum, without which every state would
+// be refused.
 func FuzzState(f *testing.F) {
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
 	state, err := fed(f, site, 0, 1, 2, 3).MarshalBinary()

@@ -54,8 +54,8 @@ func (a *accumulator) constantPrediction() []string {
 	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*share)}
 }
 
-// completeNull returns the null with all open blocks closed. Blocks stay open where samples could not be
-// read.
+// completeNull returns the null with all open blocks closed. Blocks stay open where samples could
+// not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -94,8 +94,8 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	return s
 }
 
-// Samples returns the terms of the means that are kept, in the order of the sample indices. There are none
-// unless the site has KeepSamples.
+// Samples returns the terms of the means that are kept, in the order of the sample indices. There
+// are none unless the site has KeepSamples.
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := make([]int, len(a.index))
 	for i := range order {

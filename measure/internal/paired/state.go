@@ -12,7 +12,8 @@ import (
 
 var errOtherSite = errors.New("the state belongs to another layer or study: its numbers do not fit")
 
-// Merge adds the state of another accumulator of the same Spec and site that has seen other samples.
+// Merge adds the state of another accumulator of the same Spec and site that has seen other
+// samples.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
@@ -78,8 +79,8 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an error the
-// accumulator is unchanged.
+// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an
+// error the accumulator is unchanged.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, a.spec.Descriptor.Name, a.spec.StateVersion)
 	if err != nil {
@@ -130,7 +131,8 @@ func (a *accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// fits sets the place, count and label of an open block, and reports whether they are valid at this site.
+// fits sets the place, count and label of an open block, and reports whether they are valid at this
+// site.
 func (a *accumulator) fits(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
