@@ -103,8 +103,8 @@ func searchFolders() []string {
 	return folders
 }
 
-// npmFolder is where the package onnxruntime-node keeps the library of a platform, relative to a checkout. Node.js has
-// names of its own for systems and processors.
+// npmFolder is where the package onnxruntime-node keeps the library of a platform, relative to a
+// checkout. Node.js has names of its own for systems and processors.
 func npmFolder(goos, goarch string) string {
 	if goos == "windows" {
 		goos = "win32"

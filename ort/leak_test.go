@@ -12,13 +12,14 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// envRuns names the environment variable that holds the number of runs of TestNoLeak; the long check is
+// envRuns names the environment variable that holds the number of runs of TestNoLeak; the long
+// check is
 //
 //	NOETHER_RUNS=100000 go test -run NoLeak -v ./ort
 const envRuns = "NOETHER_RUNS"
 
-// TestNoLeak watches the memory of the process over many runs with all that a run may make: bound tensors, tensors that
-// the engine allocates, scalars, a context that can be cancelled.
+// TestNoLeak watches the memory of the process over many runs with all that a run may make: bound
+// tensors, tensors that the engine allocates, scalars, a context that can be cancelled.
 func TestNoLeak(t *testing.T) {
 	runs := 5000
 	if s := os.Getenv(envRuns); s != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// apiVersion is the version of the C API that the binding asks for. Library 1.x offers the versions up to x.
+// apiVersion is the version of the C API that the binding asks for. Library 1.x offers the versions
+// up to x.
 const apiVersion = 24
 
 // apiBase is OrtApiBase of the C API.
@@ -25,9 +26,10 @@ const (
 	apiUsed                      = 127
 )
 
-// inspectLibrary asks a library for its version, for the execution providers that are built into it and for its OrtApi. It comes before
-// the binding loads the library: the binding cannot list providers, and of a library that is too old it says
-// only that a function failed, while that library prints to the terminal.
+// inspectLibrary asks a library for its version, for the execution providers that are built into it
+// and for its OrtApi. It comes before the binding loads the library: the binding cannot list
+// providers, and of a library that is too old it says only that a function failed, while that
+// library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	handle, err := openLibrary(path)
 	if err != nil && err.Error() == "" {

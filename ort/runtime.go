@@ -22,14 +22,16 @@ type Runtime struct {
 	plain         atomic.Bool // sessions use no native operators
 }
 
-// loaded is the one library of the process. The library itself allows for no more: its environment is global.
+// loaded is the one library of the process. The library itself allows for no more: its environment
+// is global.
 var loaded struct {
 	sync.Mutex
 	runtime *Runtime
 }
 
-// Load loads the library at path, as Find returns it. A process has one Runtime: Load of the same path again returns it,
-// Load of another path is an error. The library must be ONNX Runtime 1.24 or later.
+// Load loads the library at path, as Find returns it. A process has one Runtime: Load of the same
+// path again returns it, Load of another path is an error. The library must be ONNX Runtime 1.24 or
+// later.
 func Load(path string) (*Runtime, error) {
 	if strings.ContainsAny(path, `/\`) {
 		abs, err := filepath.Abs(path)
@@ -58,13 +60,15 @@ func Load(path string) (*Runtime, error) {
 	if err := accel.Load(api); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
-	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and nothing is lost.
+	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and
+	// nothing is lost.
 	_ = binding.DisableTelemetry()
 	loaded.runtime = &Runtime{path: path, version: version, providers: providers}
 	return loaded.runtime, nil
 }
 
-// DisableAcceleration lets the sessions made from now on use standard operators alone, as Options.NoAcceleration does.
+// DisableAcceleration lets the sessions made from now on use standard operators alone, as
+// Options.NoAcceleration does.
 func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
 
 // Path is where the library was loaded from.
@@ -73,11 +77,12 @@ func (r *Runtime) Path() string { return r.path }
 // Version is the library's version, for instance "1.30.0".
 func (r *Runtime) Version() string { return r.version }
 
-// Providers are the library's execution providers by their own names, for instance "CPUExecutionProvider".
+// Providers are the library's execution providers by their own names, for instance
+// "CPUExecutionProvider".
 func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
 
-// Devices are the values of Options.Device that sessions can use. It tries: a library may name a provider whose own
-// library, or the driver beneath that, is missing.
+// Devices are the values of Options.Device that sessions can use. It tries: a library may name a
+// provider whose own library, or the driver beneath that, is missing.
 func (r *Runtime) Devices() []string {
 	var names []string
 	for _, d := range devices {

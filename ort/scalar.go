@@ -6,8 +6,9 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A rank0 carries the one element of a scalar to the engine and back. The binding gives a scalar memory of its own, which
-// cannot be written afterwards, so each run makes one from the element as it is then.
+// A rank0 carries the one element of a scalar to the engine and back. The binding gives a scalar
+// memory of its own, which cannot be written afterwards, so each run makes one from the element as
+// it is then.
 type rank0 interface {
 	enter() (binding.Value, error)
 	leave(binding.Value)

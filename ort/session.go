@@ -23,14 +23,16 @@ type Options struct {
 	Device string
 	// ExternalDir is the folder that the external weights of a graph in memory are relative to.
 	ExternalDir string
-	// Verbatim executes every node as the graph has it; otherwise nodes are folded, fused and dropped where the
-	// outputs stay the same. Slower, but what cannot be computed fails.
+	// Verbatim executes every node as the graph has it; otherwise nodes are folded, fused and
+	// dropped where the outputs stay the same. Slower, but what cannot be computed fails.
 	Verbatim bool
-	// NoAcceleration leaves standard operators where the native ones of package accel would be faster. These run on the
-	// processor alone, for graphs that NewSession is given, and are not used with Verbatim.
+	// NoAcceleration leaves standard operators where the native ones of package accel would be
+	// faster. These run on the processor alone, for graphs that NewSession is given, and are not
+	// used with Verbatim.
 	NoAcceleration bool
-	// Spin lets the engine's threads wait busily for the next operator: some per cent faster where runs follow each other
-	// without a pause, and slower than not where the caller computes on the same cores between them.
+	// Spin lets the engine's threads wait busily for the next operator: some per cent faster where
+	// runs follow each other without a pause, and slower than not where the caller computes on the
+	// same cores between them.
 	Spin bool
 }
 
@@ -40,7 +42,8 @@ type Session struct {
 	session         *binding.DynamicAdvancedSession
 }
 
-// NewSession returns a session for a graph in memory or read from a file; its inputs and outputs are the graph's, in order.
+// NewSession returns a session for a graph in memory or read from a file; its inputs and outputs
+// are the graph's, in order.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
@@ -66,15 +69,16 @@ func names(ports []onnx.Port) []string {
 	return list
 }
 
-// NewSessionFromBytes returns a session for a serialised graph, which it does not keep. inputs and outputs are names of
-// inputs and outputs of the graph, in the order in which Run will take them.
+// NewSessionFromBytes returns a session for a serialised graph, which it does not keep. inputs and
+// outputs are names of inputs and outputs of the graph, in the order in which Run will take them.
 func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o Options) (*Session, error) {
 	return r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSessionWithONNXData(graph, inputs, outputs, so)
 	})
 }
 
-// NewSessionFromFile is NewSessionFromBytes for a graph in a file; external weights are relative to its folder.
+// NewSessionFromFile is NewSessionFromBytes for a graph in a file; external weights are relative to
+// its folder.
 func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
 	s, err := r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSession(path, inputs, outputs, so)
@@ -101,9 +105,10 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
 }
 
-// first calls open, one call at a time until one has succeeded. The first session enters the domain of the native operators
-// into a table of the process. The engine looks whether the domain is there, but holds no lock between the two, so that of
-// two sessions made at once the second would fail.
+// first calls open, one call at a time until one has succeeded. The first session enters the domain
+// of the native operators into a table of the process. The engine looks whether the domain is
+// there, but holds no lock between the two, so that of two sessions made at once the second would
+// fail.
 func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	if r.started.Load() {
 		return open()
@@ -150,13 +155,15 @@ func configure(options *binding.SessionOptions, o Options) error {
 	err := errors.Join(
 		options.SetIntraOpNumThreads(o.Threads),
 		options.SetInterOpNumThreads(1),
-		// With a pattern of one run's memory the engine takes the next run's as one block, besides what it holds already:
-		// for every tensor of a ResNet-50 at 224, eight images a run, 730 MiB in place of none.
+		// With a pattern of one run's memory the engine takes the next run's as one block, besides
+		// what it holds already: for every tensor of a ResNet-50 at 224, eight images a run, 730
+		// MiB in place of none.
 		options.SetMemPattern(false),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
-		// Between runs the caller computes on the same cores, and threads that spin in wait for the next operator take
-		// them away. On two cores, with 5 ms of work after each run of a ResNet-20, spinning costs 1.7 times the
-		// processor time; in runs back to back on an idle machine it gains 1 to 5 %.
+		// Between runs the caller computes on the same cores, and threads that spin in wait for the
+		// next operator take them away. On two cores, with 5 ms of work after each run of a
+		// ResNet-20, spinning costs 1.7 times the processor time; in runs back to back on an idle
+		// machine it gains 1 to 5 %.
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", flag(o.Spin)),
 	)
 	if o.Verbatim {
@@ -184,9 +191,9 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Run executes the graph once. It reads inputs and writes outputs in place; where an output is nil it puts a new Value
-// there, which the caller closes. When ctx ends, the run ends with the context's error, and the outputs hold
-// anything.
+// Run executes the graph once. It reads inputs and writes outputs in place; where an output is nil
+// it puts a new Value there, which the caller closes. When ctx ends, the run ends with the
+// context's error, and the outputs hold anything.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -212,7 +219,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns what the engine reads or writes, nil for a nil. needed are the names of values that must not be nil.
+// enter returns what the engine reads or writes, nil for a nil. needed are the names of values that
+// must not be nil.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {

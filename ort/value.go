@@ -11,13 +11,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Element is what a Value is made of in Go. Float16 and bfloat16 numbers are uint16 with their bits.
+// Element is what a Value is made of in Go. Float16 and bfloat16 numbers are uint16 with their
+// bits.
 type Element interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
 }
 
-// A Value is a tensor that a session reads or writes in place: a type, a shape, and elements in Go's memory, the
-// last axis varying fastest. Close it when it is no longer needed.
+// A Value is a tensor that a session reads or writes in place: a type, a shape, and elements in
+// Go's memory, the last axis varying fastest. Close it when it is no longer needed.
 type Value struct {
 	typ    onnx.Type
 	shape  []int
@@ -55,8 +56,8 @@ func (r *Runtime) NewValue(t onnx.Type, shape ...int) (*Value, error) {
 	return nil, fmt.Errorf("making a tensor: element type %v is not supported", t)
 }
 
-// Wrap returns a Value over data, which it does not copy: the engine reads and writes data itself. The length of data
-// must be the product of shape.
+// Wrap returns a Value over data, which it does not copy: the engine reads and writes data itself.
+// The length of data must be the product of shape.
 func Wrap[T Element](r *Runtime, data []T, shape ...int) (*Value, error) {
 	return wrap(typeOf[T](), data, shape)
 }
@@ -73,10 +74,12 @@ func (v *Value) Shape() []int { return v.shape }
 // Elements are the elements in place, a slice of what Data's type parameter would be.
 func (v *Value) Elements() any { return v.data }
 
-// Tensor returns a Value of float32 as a tensor in place, until Close. It panics if v is of another type.
+// Tensor returns a Value of float32 as a tensor in place, until Close. It panics if v is of another
+// type.
 func (v *Value) Tensor() tensor.Tensor { return tensor.Tensor{Shape: v.shape, Data: Data[float32](v)} }
 
-// First returns the first n slices along the first axis as a Value of their own, which shares the elements of v.
+// First returns the first n slices along the first axis as a Value of their own, which shares the
+// elements of v.
 func (v *Value) First(n int) (*Value, error) {
 	if len(v.shape) == 0 || n < 0 || n > v.shape[0] {
 		return nil, fmt.Errorf("taking %d slices of a tensor of shape %v: there are not as many", n, v.shape)

@@ -10,22 +10,22 @@ import (
 //	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - m' / (sqrt v' + e) s
 type adamUpdate struct {
 	p, g, m, v   string
-	s, e, k      string // of one element; k is empty for 1
+	s, e, k      string // scalars; k is empty for 1
 	beta1, beta2 float64
 	nextM, nextV string
 }
 
-// rewriteAdam replaces the updates of Adam. It reports whether there are any.
+// rewriteAdam replaces the updates of Adam by native operators, and reports whether there are any.
 func rewriteAdam(b *onnx.Builder) bool {
 	g := newGraph(b)
 	values, updates := map[string]onnx.Value{}, map[string]adamUpdate{}
 	for i, n := range b.Nodes() {
-		if u, ok := g.adamOf(n); ok {
+		if u, ok := g.adamUpdateOf(n); ok {
 			first := u.nextM
 			if g.index[u.nextV] < g.index[first] {
 				first = u.nextV
 			}
-			if g.ready(g.index[first], u.p, u.g, u.m, u.v, u.s, u.e, u.k) && g.index[first] < i {
+			if g.available(g.index[first], u.p, u.g, u.m, u.v, u.s, u.e, u.k) && g.index[first] < i {
 				u.p, values[n.Output[0]] = n.Output[0], onnx.Value(u.p)
 				updates[first] = u
 			}
@@ -57,18 +57,18 @@ func rewriteAdam(b *onnx.Builder) bool {
 	return true
 }
 
-// ready reports whether tensors exist before the node at an index.
-func (g *graph) ready(index int, tensors ...string) bool {
+// available reports whether tensors are computed before the node at an index.
+func (g *graph) available(index int, tensors ...string) bool {
 	for _, t := range tensors {
-		if i, made := g.index[t]; made && i >= index {
+		if i, ok := g.index[t]; ok && i >= index {
 			return false
 		}
 	}
 	return true
 }
 
-// adamOf matches the last node of an update.
-func (g *graph) adamOf(n *pb.NodeProto) (adamUpdate, bool) {
+// adamUpdateOf matches the last node of an update.
+func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	var u adamUpdate
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {
 		return u, false
@@ -77,12 +77,12 @@ func (g *graph) adamOf(n *pb.NodeProto) (adamUpdate, bool) {
 	if p, k, ok := g.product(u.p); ok && !g.static.Constant(k) {
 		u.p, u.k = p, k
 	}
-	move, s, ok := g.product(n.Input[1])
+	step, s, ok := g.product(n.Input[1])
 	if !ok {
 		return u, false
 	}
 	u.s = s
-	div, ok := g.maker(move, "Div")
+	div, ok := g.producer(step, "Div")
 	if !ok {
 		return u, false
 	}
@@ -92,7 +92,7 @@ func (g *graph) adamOf(n *pb.NodeProto) (adamUpdate, bool) {
 		return u, false
 	}
 	u.e = e
-	sqrt, ok := g.maker(root, "Sqrt")
+	sqrt, ok := g.producer(root, "Sqrt")
 	if !ok {
 		return u, false
 	}
@@ -104,13 +104,13 @@ func (g *graph) adamOf(n *pb.NodeProto) (adamUpdate, bool) {
 	if u.v, square, u.beta2, ok = g.decayedSum(u.nextV); !ok {
 		return u, false
 	}
-	mul, ok := g.maker(square, "Mul")
+	mul, ok := g.producer(square, "Mul")
 	return u, ok && mul.Input[0] == u.g && mul.Input[1] == u.g
 }
 
 // decayedSum matches beta x + y with a constant beta.
 func (g *graph) decayedSum(sum string) (x, y string, beta float64, ok bool) {
-	n, ok := g.maker(sum, "Add")
+	n, ok := g.producer(sum, "Add")
 	if !ok {
 		return "", "", 0, false
 	}
@@ -118,6 +118,6 @@ func (g *graph) decayedSum(sum string) (x, y string, beta float64, ok bool) {
 	if !ok {
 		return "", "", 0, false
 	}
-	beta, ok = g.number(factor)
+	beta, ok = g.scalarValue(factor)
 	return x, n.Input[1], beta, ok
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// minOutputs is the fewest output channels of a convolution with variable weights for which the native one is faster.
-const minOutputs = 4
+// minOutputChannels is the smallest number of output channels for which the native convolution with
+// variable weights is faster.
+const minOutputChannels = 4
 
-// rewriteGradients replaces convolutions with variable weights, and the gradients that package grad writes for them. It
-// reports whether there are any.
+// rewriteGradients replaces convolutions with variable weights, and the gradients that package grad
+// writes for them, by native operators. It reports whether there are any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -26,7 +27,7 @@ func rewriteGradients(b *onnx.Builder) bool {
 	return found
 }
 
-// A nativeNode is a native operator with one output that is to be written.
+// A nativeNode is a node to be written, with one output.
 type nativeNode struct {
 	op     string
 	attrs  onnx.Attrs
@@ -41,14 +42,14 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, 1, c.attrs, inputs...)
 }
 
-// variable reports whether weights change from run to run, and their shape is known.
+// variable reports whether weights are no constant, and have a known shape.
 func (g *graph) variable(w string) bool {
 	shape := g.static.Shape(w)
 	return len(shape) >= 3 && len(shape) <= 4 && slices.Min(shape) >= 1 && g.static.Type(w) == onnx.Float && !g.static.Constant(w)
 }
 
 func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
-	if !isOp(n, "Conv") || !g.variable(n.Input[1]) || g.static.Shape(n.Input[1])[0] < minOutputs {
+	if !isOp(n, "Conv") || !g.variable(n.Input[1]) || g.static.Shape(n.Input[1])[0] < minOutputChannels {
 		return nativeNode{}, false
 	}
 	w, ok := windowOf(g.static, n)
@@ -64,8 +65,8 @@ func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{convTranspose, w.attrs(), n.Input}, ok
 }
 
-// mirroredConv matches the gradient of a convolution without strides by its input: a convolution whose kernel is the
-// transposed and reversed weights.
+// mirroredConv matches the gradient by the input of a convolution without strides: a convolution
+// with the weights transposed and reversed.
 func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "Conv") || len(n.Input) != 2 {
 		return nativeNode{}, false
@@ -88,23 +89,24 @@ func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{convTranspose, w.attrs(), []string{n.Input[0], weights}}, true
 }
 
-// mirrored returns the weights, out x in x kernel, of which a tensor is the reversed kernels, in x out x kernel.
+// mirrored returns the weights, out x in x kernel, if a tensor is these with the first two axes
+// swapped and the kernel reversed.
 func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	shape := g.static.Shape(kernel)
 	x, ok := g.reshaped(kernel)
 	if !ok || len(shape) < 3 || slices.Min(shape) < 1 {
 		return "", false
 	}
-	taps := elements(shape[2:])
-	if taps > 1 {
-		if x, ok = g.reversed(x, taps); !ok {
+	size := elements(shape[2:])
+	if size > 1 {
+		if x, ok = g.reversed(x, size); !ok {
 			return "", false
 		}
 	}
 	if x, ok = g.reshaped(x); !ok {
 		return "", false
 	}
-	if x, ok = g.transposed(x, 0, 2, 1, 3); !ok || !slices.Equal(g.static.Shape(x), []int{1, shape[1], shape[0], taps}) {
+	if x, ok = g.transposed(x, 0, 2, 1, 3); !ok || !slices.Equal(g.static.Shape(x), []int{1, shape[1], shape[0], size}) {
 		return "", false
 	}
 	if x, ok = g.reshaped(x); !ok || !slices.Equal(g.static.Shape(x), slices.Concat([]int{shape[1], shape[0]}, shape[2:])) {
@@ -113,14 +115,15 @@ func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	return x, true
 }
 
-// reversed returns the tensor, in x out x taps, that x is with its last axis reversed.
-func (g *graph) reversed(x string, taps int) (string, bool) {
-	n, ok := g.maker(x, "Slice")
+// reversed returns the input of the Slice that reverses the last of three axes, of a size, to
+// produce x.
+func (g *graph) reversed(x string, size int) (string, bool) {
+	n, ok := g.producer(x, "Slice")
 	if !ok {
 		return "", false
 	}
 	starts, ends, axes, steps, ok := g.slice(n)
-	if !ok || len(axes) != 1 || axes[0] != 2 || steps[0] != -1 || starts[0] != -1 || ends[0] > -taps-1 {
+	if !ok || len(axes) != 1 || axes[0] != 2 || steps[0] != -1 || starts[0] != -1 || ends[0] > -size-1 {
 		return "", false
 	}
 	return n.Input[0], true
@@ -140,10 +143,11 @@ func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool
 	return lists[0], lists[1], lists[2], lists[3], true
 }
 
-// uncropped returns the tensor that x is the beginning of, along any axes.
+// uncropped returns the tensor that the Slices before x crop at the end of axes, x itself if there
+// are none.
 func (g *graph) uncropped(x string) (string, bool) {
 	for {
-		n, ok := g.maker(x, "Slice")
+		n, ok := g.producer(x, "Slice")
 		if !ok {
 			return x, true
 		}
@@ -155,51 +159,52 @@ func (g *graph) uncropped(x string) (string, bool) {
 	}
 }
 
-// kernelGradient matches the gradient of a convolution by its kernel. Package grad writes it as a convolution of one image,
-// n x height x (width channels), with the gradient of the result as its kernel.
+// kernelGradient matches the gradient of a convolution by its kernel. Package grad writes it as a
+// convolution of one image with n channels, height x (width * channels), whose kernel is the
+// gradient by the result.
 func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
-	no := nativeNode{}
+	none := nativeNode{}
 	if !isOp(n, "Transpose") {
-		return no, false
+		return none, false
 	}
 	shape := g.static.Shape(n.Output[0]) // out x in x kernel
 	axes := len(shape) - 2
 	if axes < 1 || axes > 2 || slices.Min(shape[1:]) < 1 || g.static.Type(n.Output[0]) != onnx.Float {
-		return no, false
+		return none, false
 	}
 	space := []int{2, 3}[:axes]
 	y, ok := g.transposed(n.Output[0], slices.Concat([]int{0, axes + 1}, []int{1, 2}[:axes])...)
 	if !ok {
-		return no, false
+		return none, false
 	}
 	if y, ok = g.reshaped(y); !ok {
-		return no, false
+		return none, false
 	}
 	if y, ok = g.uncropped(y); !ok {
-		return no, false
+		return none, false
 	}
-	c, ok := g.maker(y, "Conv")
+	c, ok := g.producer(y, "Conv")
 	if !ok || len(c.Input) != 2 || onnx.AttrInt(c, "group", 1) != 1 {
-		return no, false
+		return none, false
 	}
 	x, ok := g.reshaped(c.Input[0])
 	if !ok {
-		return no, false
+		return none, false
 	}
 	if x, ok = g.transposed(x, slices.Concat([]int{0}, space, []int{1})...); !ok {
-		return no, false
+		return none, false
 	}
 	dy, ok := g.transposed(c.Input[1], slices.Concat([]int{1, 0}, space)...)
 	if !ok {
-		return no, false
+		return none, false
 	}
 	w, ok := g.unfolded(c, x, shape[1])
 	w.kernel = shape[2:]
 	return nativeNode{convKernelGradient, w.attrs(), []string{x, dy}}, ok
 }
 
-// unfolded returns the window of the convolution whose kernel gradient a convolution computes, with the channels of x along
-// its last axis.
+// unfolded returns the window of the convolution whose kernel gradient c computes. The last axis of
+// the input of c is the last axis and the channels of x.
 func (g *graph) unfolded(c *pb.NodeProto, x string, channels int) (window, bool) {
 	shape, folded := g.static.Shape(x), g.static.Shape(c.Input[0])
 	axes := len(shape) - 2

@@ -8,18 +8,18 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A graph is what is known of a builder's nodes before they are rewritten.
+// A graph holds facts about the nodes of a builder before they are rewritten.
 type graph struct {
-	static *infer.Info
-	makers map[string]*pb.NodeProto // the node that makes a tensor
-	index  map[string]int           // the position of that node
+	static    *infer.Info
+	producers map[string]*pb.NodeProto // the node that produces a tensor
+	index     map[string]int           // the position of that node
 }
 
 func newGraph(b *onnx.Builder) *graph {
-	g := &graph{static: infer.Analyze(b.Snapshot()), makers: map[string]*pb.NodeProto{}, index: map[string]int{}}
+	g := &graph{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}, index: map[string]int{}}
 	for i, n := range b.Nodes() {
 		for _, out := range n.Output {
-			g.makers[out], g.index[out] = n, i
+			g.producers[out], g.index[out] = n, i
 		}
 	}
 	return g
@@ -30,32 +30,33 @@ func isOp(n *pb.NodeProto, op string) bool {
 	return n.GetOpType() == op && (n.GetDomain() == "" || n.GetDomain() == "ai.onnx") && len(n.Output) == 1
 }
 
-// maker returns the node that makes a tensor, if it is of a standard operator.
-func (g *graph) maker(tensor, op string) (*pb.NodeProto, bool) {
-	n := g.makers[tensor]
+// producer returns the node that produces a tensor, if its operator is the standard one of the
+// name.
+func (g *graph) producer(tensor, op string) (*pb.NodeProto, bool) {
+	n := g.producers[tensor]
 	return n, isOp(n, op)
 }
 
-// transposed returns the tensor that x is the transpose of, by a permutation.
+// transposed returns the input of the Transpose that produces x, if it has the permutation.
 func (g *graph) transposed(x string, perm ...int) (string, bool) {
-	n, ok := g.maker(x, "Transpose")
+	n, ok := g.producer(x, "Transpose")
 	if !ok || !slices.Equal(onnx.AttrInts(n, "perm"), perm) {
 		return "", false
 	}
 	return n.Input[0], true
 }
 
-// reshaped returns the tensor that x is another shape of.
+// reshaped returns the input of the Reshape that produces x.
 func (g *graph) reshaped(x string) (string, bool) {
-	n, ok := g.maker(x, "Reshape")
+	n, ok := g.producer(x, "Reshape")
 	if !ok {
 		return "", false
 	}
 	return n.Input[0], true
 }
 
-// number returns the value of a constant of one element.
-func (g *graph) number(tensor string) (float64, bool) {
+// scalarValue returns the value of a constant of one element.
+func (g *graph) scalarValue(tensor string) (float64, bool) {
 	v, ok := g.static.Values(tensor)
 	if !ok || len(v) != 1 {
 		return 0, false
@@ -69,20 +70,20 @@ func (g *graph) isScalar(tensor string) bool {
 	return shape != nil && elements(shape) == 1 && !slices.Contains(shape, -1)
 }
 
-// product returns the factors of a product, the one of one element second.
+// product returns the factors of a product of a tensor and a scalar.
 func (g *graph) product(tensor string) (x, scalar string, ok bool) {
 	return g.operands(tensor, "Mul", g.isScalar)
 }
 
-// operands returns the two inputs of a commutative operator, the one that holds second.
-func (g *graph) operands(tensor, op string, holds func(string) bool) (other, held string, ok bool) {
-	n, ok := g.maker(tensor, op)
+// operands returns the two inputs of a commutative operator, the one that matches second.
+func (g *graph) operands(tensor, op string, matches func(string) bool) (other, matched string, ok bool) {
+	n, ok := g.producer(tensor, op)
 	switch {
 	case !ok || len(n.Input) != 2:
 		return "", "", false
-	case holds(n.Input[1]):
+	case matches(n.Input[1]):
 		return n.Input[0], n.Input[1], true
-	case holds(n.Input[0]):
+	case matches(n.Input[0]):
 		return n.Input[1], n.Input[0], true
 	}
 	return "", "", false

@@ -12,150 +12,154 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// terms say when a group is worth computing with the channels last.
-type terms struct {
-	// A crossing number, one whose layout changes on the way into a group or out of it, costs as much as so many products of
-	// convolutions by Winograd's algorithm.
-	crossing int
-	// A product in another convolution, which the engine may compute faster, costs as much as so many.
-	others float64
-	// The transformed weights of all groups, which live as long as the session, are at most so many numbers.
-	weights int
+// A costModel decides which groups are computed in NHWC. Costs are in multiplications of
+// convolutions by Winograd's algorithm.
+type costModel struct {
+	// layoutChange is the cost of an element whose layout changes at the border of a group.
+	layoutChange int
+	// other is the cost of a multiplication in another convolution, which the engine may compute
+	// faster.
+	other float64
+	// maxWeights bounds the transformed weights of all groups, which live as long as the session.
+	maxWeights int
 }
 
-// The terms of a graph without gradients, whose transformed weights take at most 256 MiB, and of one with gradients.
+// The cost models of graphs without gradients, whose transformed weights take at most 256 MiB, and
+// with gradients.
 var (
-	forwardTerms  = terms{crossing: 150, others: 0.2, weights: 1 << 26}
-	gradientTerms = terms{crossing: 100, weights: math.MaxInt}
+	forwardCosts  = costModel{layoutChange: 150, other: 0.2, maxWeights: 1 << 26}
+	gradientCosts = costModel{layoutChange: 100, maxWeights: math.MaxInt}
 )
 
-// A group is nodes that hand feature maps on to one another, and could all be computed with channels last.
+// A group is a connected set of nodes that can be computed in NHWC.
 type group struct {
-	name     string          // the tensor that stands for it
-	products int             // of convolutions by squares
-	others   int             // of other convolutions
-	weights  int             // of these, transformed
-	crossing map[string]bool // tensors that come in or go out
+	root     string          // the output that represents it
+	winograd int             // multiplications of convolutions that suit Winograd's algorithm
+	other    int             // multiplications of other convolutions
+	weights  int             // transformed weights
+	border   map[string]bool // tensors that enter or leave it
 }
 
-// A grouping is the groups of a graph.
+// A grouping is the groups of a graph: a disjoint-set forest of the outputs of nodes.
 type grouping struct {
 	*graph
-	apart  map[string]bool   // what nodes make that are not to be in groups
-	of     map[string]string // what the nodes of groups make, and another such tensor that leads to the one that stands for the group
-	groups map[string]*group // by that
+	excluded map[string]bool   // outputs of nodes that belong to no group
+	parent   map[string]string // of the output of each node of a group; a root is its own
+	groups   map[string]*group // by root
 }
 
-// groupsOf returns the outputs of the nodes in groups that pay, the largest groups first. Outputs in apart are in no group.
-func groupsOf(from *graph, nodes []*pb.NodeProto, apart map[string]bool, t terms) map[string]bool {
-	g := &grouping{graph: from, apart: apart, of: map[string]string{}, groups: map[string]*group{}}
+// selectGroups returns the outputs of the nodes in groups that are faster in NHWC. Groups with more
+// multiplications are chosen first. Nodes whose outputs are excluded are in no group.
+func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, costs costModel) map[string]bool {
+	g := &grouping{graph: from, excluded: excluded, parent: map[string]string{}, groups: map[string]*group{}}
 	for _, n := range nodes {
-		g.join(n)
+		g.add(n)
 	}
-	for t := range g.of {
+	for t := range g.parent {
 		if root := g.find(t); g.groups[root] == nil {
-			g.groups[root] = &group{name: root, crossing: map[string]bool{}}
+			g.groups[root] = &group{root: root, border: map[string]bool{}}
 		}
 	}
-	g.count(nodes)
+	g.measure(nodes)
 	chosen := map[string]bool{}
-	for _, of := range slices.SortedFunc(maps.Values(g.groups), larger) {
-		if g.pays(of, t) && of.weights <= t.weights {
-			t.weights -= of.weights
-			chosen[of.name] = true
+	for _, gr := range slices.SortedFunc(maps.Values(g.groups), compareGroups) {
+		if g.faster(gr, costs) && gr.weights <= costs.maxWeights {
+			costs.maxWeights -= gr.weights
+			chosen[gr.root] = true
 		}
 	}
-	for x := range g.of {
-		chosen[x] = chosen[g.find(x)]
+	for t := range g.parent {
+		chosen[t] = chosen[g.find(t)]
 	}
 	maps.DeleteFunc(chosen, func(_ string, is bool) bool { return !is })
 	return chosen
 }
 
-// larger puts groups of more products first.
-func larger(a, b *group) int {
-	return cmp.Or(cmp.Compare(b.products, a.products), strings.Compare(a.name, b.name))
+// compareGroups orders groups by decreasing multiplications.
+func compareGroups(a, b *group) int {
+	return cmp.Or(cmp.Compare(b.winograd, a.winograd), strings.Compare(a.root, b.root))
 }
 
-// find is the tensor that stands for the group of another.
+// find returns the root of the group of an output.
 func (g *grouping) find(t string) string {
-	if g.of[t] != t {
-		g.of[t] = g.find(g.of[t])
+	if g.parent[t] != t {
+		g.parent[t] = g.find(g.parent[t])
 	}
-	return g.of[t]
+	return g.parent[t]
 }
 
-// join makes one group of a node and those whose feature maps it reads.
-func (g *grouping) join(n *pb.NodeProto) {
-	if !g.groupable(n) || g.apart[n.Output[0]] {
+// add merges the groups of the feature maps that a node reads, and adds the node to them.
+func (g *grouping) add(n *pb.NodeProto) {
+	if !g.supportsNHWC(n) || g.excluded[n.Output[0]] {
 		return
 	}
 	out := n.Output[0]
-	g.of[out] = out
-	for _, t := range g.mapsOf(n) {
-		if g.of[t] != "" {
-			g.of[g.find(t)] = out
+	g.parent[out] = out
+	for _, t := range featureMaps(n) {
+		if g.parent[t] != "" {
+			g.parent[g.find(t)] = out
 		}
 	}
 }
 
-// count adds up what groups compute, and what crosses their borders.
-func (g *grouping) count(nodes []*pb.NodeProto) {
+// measure counts the multiplications of groups and finds their borders.
+func (g *grouping) measure(nodes []*pb.NodeProto) {
 	read := map[string]bool{}
 	for _, n := range nodes {
-		if len(n.Output) == 0 || g.of[n.Output[0]] == "" {
+		if len(n.Output) == 0 || g.parent[n.Output[0]] == "" {
 			for _, t := range onnx.Reads(n) {
-				g.cross(t, t)
+				g.addBorder(t, t)
 			}
 			continue
 		}
-		g.groups[g.find(n.Output[0])].add(g.static, n)
-		for _, t := range g.mapsOf(n) {
+		g.groups[g.find(n.Output[0])].count(g.static, n)
+		for _, t := range featureMaps(n) {
 			read[t] = true
-			if g.of[t] == "" {
-				g.cross(t, n.Output[0])
+			if g.parent[t] == "" {
+				g.addBorder(t, n.Output[0])
 			}
 		}
 	}
-	for t := range g.of {
+	for t := range g.parent {
 		if !read[t] {
-			g.cross(t, t)
+			g.addBorder(t, t)
 		}
 	}
 }
 
-// cross notes a tensor at the border of the group of another one, if that has one.
-func (g *grouping) cross(t, of string) {
-	if g.of[of] != "" {
-		g.groups[g.find(of)].crossing[t] = true
+// addBorder adds a tensor to the border of the group of an output, if that is in a group.
+func (g *grouping) addBorder(t, output string) {
+	if g.parent[output] != "" {
+		g.groups[g.find(output)].border[t] = true
 	}
 }
 
-func (g *grouping) pays(of *group, t terms) bool {
-	cost := 0
-	for x := range of.crossing {
-		cost += elements(g.static.Shape(x))
+// faster reports whether a group is faster in NHWC.
+func (g *grouping) faster(gr *group, costs costModel) bool {
+	size := 0
+	for t := range gr.border {
+		size += elements(g.static.Shape(t))
 	}
-	return float64(of.products) > t.others*float64(of.others)+float64(t.crossing*cost)
+	return float64(gr.winograd) > costs.other*float64(gr.other)+float64(costs.layoutChange*size)
 }
 
-// add counts the products of a convolution of a group.
-func (of *group) add(static *infer.Info, n *pb.NodeProto) {
+// count adds the multiplications of a node, if that is a convolution.
+func (gr *group) count(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" || onnx.AttrInt(n, "group", 1) != 1 {
 		return
 	}
-	result, w := static.Shape(n.Output[0]), static.Shape(n.Input[1])
-	products := elements(result) * elements(w[1:])
+	y, w := static.Shape(n.Output[0]), static.Shape(n.Input[1])
+	products := elements(y) * elements(w[1:])
 	if !usesWinograd(static, n) {
-		of.others += products
+		gr.other += products
 		return
 	}
-	of.products += products
-	of.weights += transformedWeights(result, w)
+	gr.winograd += products
+	gr.weights += transformedWeights(y, w)
 }
 
-// mapsOf returns the feature maps that a node reads.
-func (g *graph) mapsOf(n *pb.NodeProto) []string {
+// featureMaps returns the inputs of a node that are feature maps.
+func featureMaps(n *pb.NodeProto) []string {
 	switch n.GetOpType() {
 	case "Conv", "ConvTranspose", "Greater":
 		return n.Input[:1]
@@ -163,8 +167,8 @@ func (g *graph) mapsOf(n *pb.NodeProto) []string {
 	return n.Input
 }
 
-// groupable reports whether a node can be computed with the channels last.
-func (g *graph) groupable(n *pb.NodeProto) bool {
+// supportsNHWC reports whether a node can be computed in NHWC.
+func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 	if n.GetDomain() != "" && n.GetDomain() != "ai.onnx" || len(n.Output) != 1 {
 		return false
 	}
@@ -174,7 +178,7 @@ func (g *graph) groupable(n *pb.NodeProto) bool {
 	}
 	switch n.GetOpType() {
 	case "Greater", "HardSigmoid", "Cast":
-		return g.maskedBy(n.Output[0]) != ""
+		return g.maskSource(n.Output[0]) != ""
 	}
 	if g.static.Type(n.Output[0]) != onnx.Float {
 		return false
@@ -188,28 +192,29 @@ func (g *graph) groupable(n *pb.NodeProto) bool {
 	case "Add":
 		return slices.Equal(g.static.Shape(n.Input[0]), shape) && slices.Equal(g.static.Shape(n.Input[1]), shape)
 	case "Mul":
-		dy, mask, ok := g.masked(n)
+		dy, mask, ok := g.reluGradient(n)
 		return ok && slices.Equal(g.static.Shape(mask), shape) && len(g.static.Shape(dy)) == 4
 	}
 	return false
 }
 
-// masked returns the gradient that a product takes through a ReLU, and its mask.
-func (g *graph) masked(n *pb.NodeProto) (dy, mask string, ok bool) {
-	return g.operands(n.Output[0], "Mul", func(t string) bool { return g.maskedBy(t) != "" })
+// reluGradient matches the gradient of a ReLU, and returns the gradient by its output and the mask.
+func (g *graph) reluGradient(n *pb.NodeProto) (dy, mask string, ok bool) {
+	return g.operands(n.Output[0], "Mul", func(t string) bool { return g.maskSource(t) != "" })
 }
 
-// maskedBy returns the tensor that is positive where a mask is 1, as package grad writes masks: Greater(y, 0), cast to a
-// number, or a HardSigmoid so steep that it is 0 or 1.
-func (g *graph) maskedBy(mask string) string {
-	n := g.makers[mask]
+// maskSource returns the tensor that is positive where a mask is 1, or "" if the tensor is not a
+// mask. Package grad writes masks as Greater(y, 0), cast to float, or as a HardSigmoid so steep
+// that it is 0 or 1.
+func (g *graph) maskSource(mask string) string {
+	n := g.producers[mask]
 	switch {
 	case isOp(n, "HardSigmoid") && onnx.AttrFloat(n, "alpha", 0.2) >= 1e38 && onnx.AttrFloat(n, "beta", 0.5) == 0:
 		return n.Input[0]
-	case isOp(n, "Cast") && g.static.Type(mask) == onnx.Float && isOp(g.makers[n.Input[0]], "Greater"):
-		return g.maskedBy(n.Input[0])
+	case isOp(n, "Cast") && g.static.Type(mask) == onnx.Float && isOp(g.producers[n.Input[0]], "Greater"):
+		return g.maskSource(n.Input[0])
 	case isOp(n, "Greater"):
-		if v, ok := g.number(n.Input[1]); ok && v == 0 && g.static.Type(n.Input[0]) == onnx.Float {
+		if v, ok := g.scalarValue(n.Input[1]); ok && v == 0 && g.static.Type(n.Input[0]) == onnx.Float {
 			return n.Input[0]
 		}
 	}
@@ -222,18 +227,17 @@ func (g *graph) isIdentity(n *pb.NodeProto) bool {
 	if n.GetOpType() != "Conv" || len(n.Input) != 2 || !slices.Equal(w, []int{onnx.AttrInt(n, "group", 1), 1, 1, 1}) {
 		return false
 	}
-	for _, name := range []string{"pads", "strides"} {
-		if v := onnx.AttrInts(n, name); v != nil && slices.Max(v) > map[string]int{"strides": 1}[name] {
-			return false
-		}
+	if slices.Max(append(onnx.AttrInts(n, "pads"), 0)) > 0 || slices.Max(append(onnx.AttrInts(n, "strides"), 1)) > 1 {
+		return false
 	}
 	weights, ok := g.static.Values(n.Input[1])
 	return ok && !slices.ContainsFunc(weights, func(v float64) bool { return v != 1 })
 }
 
-// normalised returns the outputs of convolutions that only a normalisation reads: the engine folds it into their weights.
-func normalised(nodes []*pb.NodeProto, outputs []string) map[string]bool {
-	readers, list := map[string]int{}, map[string]bool{}
+// countReaders returns how many nodes read each tensor, an output of the graph counting as one
+// more.
+func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
+	readers := map[string]int{}
 	for _, t := range outputs {
 		readers[t]++
 	}
@@ -242,10 +246,17 @@ func normalised(nodes []*pb.NodeProto, outputs []string) map[string]bool {
 			readers[t]++
 		}
 	}
+	return readers
+}
+
+// normalised returns the tensors that only a BatchNormalization reads. The engine folds it into the
+// weights of the convolution before it.
+func normalised(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
+	set := map[string]bool{}
 	for _, n := range nodes {
 		if n.GetOpType() == "BatchNormalization" && readers[n.Input[0]] == 1 {
-			list[n.Input[0]] = true
+			set[n.Input[0]] = true
 		}
 	}
-	return list
+	return set
 }

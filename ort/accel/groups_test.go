@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Of two groups only the larger one is taken where weights may become no more numbers than its own do, and none where other convolutions count too much.
-func TestTerms(t *testing.T) {
-	if Width() == 0 {
-		t.Skip("the native operators are left out, or slow on this processor")
-	}
+// Groups are selected by their multiplications, their border and their transformed weights.
+func TestSelectGroups(t *testing.T) {
+	skipWithoutOperators(t)
 	b := onnx.NewBuilder(16)
 	conv := func(x onnx.Value, out, in, size int) onnx.Value {
 		return b.Conv(x, b.Const("", tensor.New(out, in, size, size)), "", onnx.Attrs{"pads": []int{size / 2, size / 2, size / 2, size / 2}})
@@ -22,27 +20,28 @@ func TestTerms(t *testing.T) {
 	one := conv(b.Op("Elu", nil, small), 64, 64, 1)
 	b.Output("y", one)
 	g := newGraph(b)
-	each := 36 * 64 * 64 // numbers of one convolution
+	each := 36 * 64 * 64 // transformed weights of one convolution
 	for _, c := range []struct {
-		terms
+		costModel
 		large, small bool
 	}{
-		{terms{crossing: 200, weights: 3 * each}, true, true},
-		{terms{crossing: 200, weights: 3*each - 1}, true, false},
-		{terms{crossing: 200, weights: 2*each - 1}, false, true},
-		{terms{crossing: 400, weights: 3 * each}, true, false},
-		{terms{crossing: 800, weights: 3 * each}, false, false},
+		{costModel{layoutChange: 200, maxWeights: 3 * each}, true, true},
+		{costModel{layoutChange: 200, maxWeights: 3*each - 1}, true, false},
+		{costModel{layoutChange: 200, maxWeights: 2*each - 1}, false, true},
+		{costModel{layoutChange: 400, maxWeights: 3 * each}, true, false},
+		{costModel{layoutChange: 800, maxWeights: 3 * each}, false, false},
 	} {
-		got := groupsOf(g, b.Nodes(), nil, c.terms)
+		got := selectGroups(g, b.Nodes(), nil, c.costModel)
 		if got[string(large)] != c.large || got[string(small)] != c.small || got[string(one)] {
-			t.Errorf("%+v chooses %v", c.terms, got)
+			t.Errorf("%+v: selected %v", c.costModel, got)
 		}
 	}
-	// Beside convolutions of one place, which take more products, that of nine pays only where those do not count.
+	// A group of a 3 x 3 convolution and larger 1 x 1 convolutions is selected only if the latter
+	// cost nothing.
 	y := conv(b.Relu(conv(b.Relu(conv(b.Op("Elu", nil, x), 64, 64, 3)), 512, 64, 1)), 64, 512, 1)
-	for others, want := range []bool{true, false} {
-		if got := groupsOf(newGraph(b), b.Nodes(), nil, terms{crossing: 1, others: float64(others), weights: 9 * each}); got[string(y)] != want {
-			t.Errorf("with others at %d: %v", others, got)
+	for other, want := range []bool{true, false} {
+		if got := selectGroups(newGraph(b), b.Nodes(), nil, costModel{layoutChange: 1, other: float64(other), maxWeights: 9 * each}); got[string(y)] != want {
+			t.Errorf("other convolutions cost %d: selected %v", other, got)
 		}
 	}
 }

@@ -7,36 +7,30 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// rewriteGroups computes the groups of nodes that gain by it with the channels last, and reports whether there are any.
-// Every tensor keeps its name in the usual layout, made by a node that may be unused: onnx.Model.WithOutputs drops these.
+// rewriteGroups rewrites the groups of nodes that are faster in NHWC, and reports whether there are
+// any. Every tensor keeps its name in NCHW. The node that produces it may be unused:
+// onnx.Model.WithOutputs drops such nodes.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
-	t := forwardTerms
+	costs := forwardCosts
 	if slices.ContainsFunc(nodes, func(n *pb.NodeProto) bool {
-		_, _, ok := g.masked(n)
+		_, _, ok := g.reluGradient(n)
 		return len(n.Output) == 1 && ok
 	}) {
-		t = gradientTerms
+		costs = gradientCosts
 	}
-	chosen := groupsOf(g, nodes, normalised(nodes, outputs), t)
+	readers := countReaders(nodes, outputs)
+	chosen := selectGroups(g, nodes, normalised(nodes, readers), costs)
 	if len(chosen) == 0 {
 		return false
 	}
-	l := &layout{graph: g, b: b, chosen: chosen, last: map[string]onnx.Value{}, made: map[string]convolution{}, readers: map[string]int{}}
-	for _, n := range nodes {
-		for _, t := range onnx.Reads(n) {
-			l.readers[t]++
-		}
-	}
-	for _, t := range outputs {
-		l.readers[t]++
-	}
+	l := &layout{graph: g, b: b, nhwc: map[string]onnx.Value{}, convolutions: map[string]convolution{}, readers: readers}
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
 		if len(n.Output) != 1 || !chosen[n.Output[0]] {
 			return nil
 		}
 		v := l.write(n)
-		l.last[n.Output[0]] = v
+		l.nhwc[n.Output[0]] = v
 		return b.Node(domain, channelsFirst, 1, nil, v)
 	})
 	return true
@@ -45,70 +39,72 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 // A layout is a graph while groups of its nodes are rewritten.
 type layout struct {
 	*graph
-	b       *onnx.Builder
-	chosen  map[string]bool
-	last    map[string]onnx.Value  // tensors with the channels last
-	made    map[string]convolution // the convolution that ends in such a tensor
-	readers map[string]int
+	b            *onnx.Builder
+	nhwc         map[string]onnx.Value  // tensors in NHWC
+	convolutions map[string]convolution // the native convolutions that produce them
+	readers      map[string]int
 }
 
-// A convolution is a native one and what follows it in the same pass: the sum with an addend, ReLU, then a mask.
+// A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
+// mask.
 type convolution struct {
 	op     string
 	window window
 	inputs []onnx.Value // x, w, bias, addend, mask
 	relu   int
-	side   int // of its tiles
+	side   int // of output tiles
 }
 
+// Indices of the inputs of a native convolution.
 const addend, mask = 3, 4
 
-// write computes a node of a group.
+// write writes a node of a group in NHWC.
 func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	in, out := n.Input, n.Output[0]
 	switch n.GetOpType() {
 	case "Conv", "ConvTranspose":
 		if l.isIdentity(n) {
-			if c, ok := l.continued(in[0], mask); ok {
-				l.made[out] = c
+			if c, ok := l.fusible(in[0], mask); ok {
+				l.convolutions[out] = c
 			}
-			return l.of(in[0])
+			return l.toNHWC(in[0])
 		}
 		return l.writeConvolution(n)
 	case "Relu":
-		if c, ok := l.continued(in[0], 0); ok {
+		if c, ok := l.fusible(in[0], 0); ok {
 			c.relu = 1
 			return l.convolve(n, c)
 		}
 	case "Add":
 		for i, t := range in {
-			if c, ok := l.continued(t, addend); ok {
-				c.inputs[addend] = l.of(in[1-i])
+			if c, ok := l.fusible(t, addend); ok {
+				c.inputs[addend] = l.toNHWC(in[1-i])
 				return l.convolve(n, c)
 			}
 		}
 	case "Mul":
-		dy, m, _ := l.masked(n)
-		if c, ok := l.continued(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
-			c.inputs[mask] = l.of(l.maskedBy(m))
+		dy, m, _ := l.reluGradient(n)
+		if c, ok := l.fusible(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
+			c.inputs[mask] = l.toNHWC(l.maskSource(m))
 			return l.convolve(n, c)
 		}
 	}
-	return l.elementwise(n)
+	return l.writeElementwise(n)
 }
 
-// elementwise is the same node for tensors with the channels last.
-func (l *layout) elementwise(n *pb.NodeProto) onnx.Value {
+// writeElementwise writes the same node for tensors in NHWC.
+func (l *layout) writeElementwise(n *pb.NodeProto) onnx.Value {
 	inputs := make([]onnx.Value, len(n.Input))
 	for i, t := range n.Input {
 		inputs[i] = onnx.Value(t)
 		if i == 0 || n.GetOpType() != "Greater" {
-			inputs[i] = l.of(t)
+			inputs[i] = l.toNHWC(t)
 		}
 	}
 	switch n.GetOpType() {
 	case "HardSigmoid":
-		return l.b.Op("HardSigmoid", onnx.Attrs{"alpha": onnx.AttrFloat(n, "alpha", 0.2), "beta": onnx.AttrFloat(n, "beta", 0.5)}, inputs...)
+		attrs := onnx.Attrs{"alpha": onnx.AttrFloat(n, "alpha", 0.2), "beta": onnx.AttrFloat(n, "beta", 0.5)}
+		return l.b.Op("HardSigmoid", attrs, inputs...)
 	case "Cast":
 		return l.b.Cast(inputs[0], onnx.Float)
 	}
@@ -117,7 +113,7 @@ func (l *layout) elementwise(n *pb.NodeProto) onnx.Value {
 
 func (l *layout) writeConvolution(n *pb.NodeProto) onnx.Value {
 	w, _ := windowOf(l.static, n)
-	c := convolution{op: convChannelsLast, window: w, inputs: []onnx.Value{l.of(n.Input[0]), onnx.Value(n.Input[1]), "", "", ""}}
+	c := convolution{op: convChannelsLast, window: w, inputs: []onnx.Value{l.toNHWC(n.Input[0]), onnx.Value(n.Input[1]), "", "", ""}}
 	if n.GetOpType() == "ConvTranspose" {
 		c.op = convTransposeChannelsLast
 	} else if len(n.Input) > 2 {
@@ -127,10 +123,10 @@ func (l *layout) writeConvolution(n *pb.NodeProto) onnx.Value {
 	return l.convolve(n, c)
 }
 
-// continued returns the convolution that made a tensor, if that has no other reader and a further step can follow: an
-// addend, ReLU (0), or a mask, in this order.
-func (l *layout) continued(t string, step int) (convolution, bool) {
-	c, ok := l.made[t]
+// fusible returns the convolution that produces a tensor, if that has one reader and the epilogue
+// can be extended by a step: addend, ReLU (0) or mask, in this order.
+func (l *layout) fusible(t string, step int) (convolution, bool) {
+	c, ok := l.convolutions[t]
 	if !ok || l.readers[t] != 1 || c.inputs[mask] != "" || step != mask && c.relu != 0 || step == addend && c.inputs[addend] != "" {
 		return c, false
 	}
@@ -138,8 +134,9 @@ func (l *layout) continued(t string, step int) (convolution, bool) {
 	return c, true
 }
 
+// convolve writes a convolution that produces the output of n.
 func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
-	l.made[n.Output[0]] = c
+	l.convolutions[n.Output[0]] = c
 	attrs := c.window.attrs()
 	attrs["relu"], attrs["side"] = c.relu, c.side
 	inputs := c.inputs
@@ -149,12 +146,12 @@ func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	return l.b.Node(domain, c.op, 1, attrs, inputs...)[0]
 }
 
-// of returns a tensor with its channels last.
-func (l *layout) of(t string) onnx.Value {
-	v := l.last[t]
+// toNHWC returns a tensor in NHWC.
+func (l *layout) toNHWC(t string) onnx.Value {
+	v := l.nhwc[t]
 	if v == "" {
 		v = l.b.Node(domain, channelsLast, 1, nil, onnx.Value(t))[0]
-		l.last[t] = v
+		l.nhwc[t] = v
 	}
 	return v
 }

@@ -11,11 +11,13 @@ import (
 // Included reports whether the native operators are part of this program.
 const Included = true
 
-// Width is how many float32 the operators process at once, 16 or 8; 0 where they are left out or slow on this processor.
+// Width returns how many float32 a vector of the operators holds: 16, 8, or 0 where they are left
+// out or the processor lacks AVX2.
 func Width() int { return kernels.Width() }
 
-// Load prepares the operators for a library, given its OrtApi of version 24 or later. It is called once.
+// Load prepares the operators for an ONNX Runtime library, given its OrtApi of version 24 or later.
+// It is called once.
 func Load(api unsafe.Pointer) error { return kernels.Load(api) }
 
-// Register makes the operators known to a session's options (OrtSessionOptions).
+// Register adds the operators to the options of a session (OrtSessionOptions).
 func Register(options unsafe.Pointer) error { return kernels.Register(options) }

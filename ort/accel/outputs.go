@@ -7,95 +7,91 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Outputs of a convolution with its channels last: the result, then the same with the channels first, as it is at the end, before max(0, .) and before more is added.
+// Outputs of ConvChannelsLast: the result in NHWC, then in NCHW the result, the sum before ReLU,
+// and the convolution without the addend.
 const (
-	result = iota
-	ended
-	added
-	summed
-	results
+	resultNHWC = iota
+	resultNCHW
+	beforeReLU
+	withoutAddend
+	outputCount
 )
 
-// A tapping is a graph whose convolutions come to write what is read of them with the channels first. As nodes of their own, which nothing in the graph waits for,
-// ChannelsFirst would all come after everything else: a second pass over memory, of feature maps that are kept for nothing else.
-type tapping struct {
-	nodes   []*pb.NodeProto
-	readers map[string]int           // nodes that read a tensor
-	outputs map[string]bool          // of the graph
-	firsts  map[string]*pb.NodeProto // ChannelsFirst of a tensor
-	made    map[string]*pb.NodeProto // convolutions by their results
+// A fusion is a graph whose native convolutions take over the work of the nodes after them:
+// ChannelsFirst, ReLU and sums. As a node of its own ChannelsFirst would be executed last, since no
+// other node waits for it. It would read feature maps from memory once more, and these would be
+// kept for it.
+type fusion struct {
+	readers map[string]int           // number of nodes that read a tensor
+	toNCHW  map[string]*pb.NodeProto // the ChannelsFirst of a tensor
+	convs   map[string]*pb.NodeProto // convolutions by their results in NHWC
 }
 
-// writeOutputs lets the native convolutions write the tensors that leave the layout, and end in a ReLU or a sum though what they make before that is an output too.
-// It changes nodes that Lay has made, which no other model has.
-func writeOutputs(m *onnx.Model, outputs []string) {
-	t := &tapping{m.Nodes(), map[string]int{}, map[string]bool{}, map[string]*pb.NodeProto{}, map[string]*pb.NodeProto{}}
-	for _, o := range outputs {
-		t.outputs[o] = true
-	}
-	for _, n := range t.nodes {
-		for _, x := range onnx.Reads(n) {
-			t.readers[x]++
-		}
+// fuseOutputs lets native convolutions write NCHW tensors, and fuses ReLUs and sums with them even
+// where the tensor before is an output too. It changes nodes that rewriteGroups has written, which
+// no other model shares.
+func fuseOutputs(m *onnx.Model) {
+	nodes := m.Nodes()
+	f := &fusion{countReaders(nodes, nil), map[string]*pb.NodeProto{}, map[string]*pb.NodeProto{}}
+	for _, n := range nodes {
 		switch n.GetOpType() {
 		case convChannelsLast:
-			t.made[n.Output[result]] = n
+			f.convs[n.Output[resultNHWC]] = n
 		case channelsFirst:
-			t.firsts[n.Input[0]] = n
+			f.toNCHW[n.Input[0]] = n
 		}
 	}
-	for _, n := range t.nodes {
-		t.grow(n)
+	for _, n := range nodes {
+		f.fuse(n)
 	}
-	for _, n := range t.nodes {
+	for _, n := range nodes {
 		if n.GetOpType() == convChannelsLast {
-			t.give(n)
+			f.setOutputs(n)
 		}
 	}
 }
 
-// grow makes a ReLU or a sum, whose channels are last, the end of the convolution before it.
-func (t *tapping) grow(n *pb.NodeProto) {
+// fuse replaces a ReLU or a sum in NHWC and the convolution before it by one convolution.
+func (f *fusion) fuse(n *pb.NodeProto) {
 	switch n.GetOpType() {
 	case "Relu":
-		if c := t.made[n.Input[0]]; c != nil && t.ends(c) {
-			t.become(n, c, slices.Clone(c.Input), 1)
+		if c := f.convs[n.Input[0]]; c != nil && f.fusible(c) {
+			f.replace(n, c, slices.Clone(c.Input), 1)
 		}
 	case "Add":
 		for i, x := range n.Input {
-			c := t.made[x]
-			if c == nil || n.Input[0] == n.Input[1] || len(c.Input) > addend || !t.ends(c) {
+			c := f.convs[x]
+			if c == nil || n.Input[0] == n.Input[1] || len(c.Input) > addend || !f.fusible(c) {
 				continue
 			}
-			inputs := slices.Clone(c.Input)
-			for len(inputs) < addend {
-				inputs = append(inputs, "")
-			}
-			t.become(n, c, append(inputs, n.Input[1-i]), 0)
+			inputs := append(slices.Clone(c.Input), make([]string, addend-len(c.Input))...)
+			f.replace(n, c, append(inputs, n.Input[1-i]), 0)
 			return
 		}
 	}
 }
 
-// ends reports whether all that a convolution is read for, besides outputs of the graph, is one node, and it can go on there.
-func (t *tapping) ends(c *pb.NodeProto) bool {
-	others := t.readers[c.Output[result]] - 1
-	if first := t.firsts[c.Output[result]]; first != nil {
-		others += t.readers[first.Output[0]] - 1
+// fusible reports whether only one node reads a convolution, outputs of the graph apart, and its
+// epilogue can be extended.
+func (f *fusion) fusible(c *pb.NodeProto) bool {
+	others := f.readers[c.Output[resultNHWC]] - 1
+	if first := f.toNCHW[c.Output[resultNHWC]]; first != nil {
+		others += f.readers[first.Output[0]] - 1
 	}
 	return others == 0 && onnx.AttrInt(c, "relu", 0) == 0 && len(c.Input) <= mask
 }
 
-// become makes a node a convolution, with what that writes with its channels first, in place of another that nothing reads any more.
-func (t *tapping) become(n, c *pb.NodeProto, inputs []string, relu int64) {
-	which := summed
+// replace turns a node into the convolution c with further inputs and a ReLU. It writes what c
+// writes in NCHW; c is unused afterwards.
+func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
+	stage := withoutAddend
 	if len(c.Input) > addend {
-		which = added
+		stage = beforeReLU
 	}
-	outputs := make([]string, results)
+	outputs := make([]string, outputCount)
 	copy(outputs, c.Output)
-	outputs[result] = n.Output[0]
-	t.move(c.Output[result], &outputs[which])
+	outputs[resultNHWC] = n.Output[0]
+	f.takeNCHW(c.Output[resultNHWC], &outputs[stage])
 	n.Domain, n.OpType, n.Input, n.Output, n.Attribute = c.Domain, c.OpType, inputs, outputs, slices.Clone(c.Attribute)
 	for i, a := range n.Attribute {
 		if a.GetName() == "relu" {
@@ -103,18 +99,19 @@ func (t *tapping) become(n, c *pb.NodeProto, inputs []string, relu int64) {
 		}
 	}
 	c.Output = c.Output[:1]
-	t.made[c.Output[result]], t.made[n.Output[result]] = nil, n
+	f.convs[c.Output[resultNHWC]], f.convs[n.Output[resultNHWC]] = nil, n
 }
 
-// give lets a convolution write its result with the channels first where that is read, and no other where nothing reads it.
-func (t *tapping) give(c *pb.NodeProto) {
-	if t.made[c.Output[result]] != c {
+// setOutputs lets a convolution write its result in NCHW if that is read, and in NHWC only if that
+// is read.
+func (f *fusion) setOutputs(c *pb.NodeProto) {
+	if f.convs[c.Output[resultNHWC]] != c {
 		return
 	}
-	outputs := make([]string, results)
+	outputs := make([]string, outputCount)
 	copy(outputs, c.Output)
-	if t.move(outputs[result], &outputs[ended]) && t.readers[outputs[result]] == 1 && len(c.Input) <= mask {
-		outputs[result] = ""
+	if f.takeNCHW(outputs[resultNHWC], &outputs[resultNCHW]) && f.readers[outputs[resultNHWC]] == 1 && len(c.Input) <= mask {
+		outputs[resultNHWC] = ""
 	}
 	for outputs[len(outputs)-1] == "" {
 		outputs = outputs[:len(outputs)-1]
@@ -122,13 +119,14 @@ func (t *tapping) give(c *pb.NodeProto) {
 	c.Output = outputs
 }
 
-// move takes the name of a tensor with its channels first from the node that makes it.
-func (t *tapping) move(last string, to *string) bool {
-	first := t.firsts[last]
+// takeNCHW sets name to that of a tensor in NCHW, which the ChannelsFirst of the tensor produces no
+// longer. It reports whether there is one.
+func (f *fusion) takeNCHW(tensor string, name *string) bool {
+	first := f.toNCHW[tensor]
 	if first == nil {
 		return false
 	}
-	*to = first.Output[0]
-	first.Output[0] = "unread " + last
+	*name = first.Output[0]
+	first.Output[0] = "unread " + tensor
 	return true
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// The domain of the native operators, and their names.
+// The domain and the names of the native operators.
 const (
 	domain                    = "noether"
 	adam                      = "Adam"
@@ -21,8 +21,8 @@ const (
 	channelsFirst             = "ChannelsFirst"
 )
 
-// Rewrite returns a model that computes what m does, with native operators. It returns m itself where there is nothing to
-// gain, or the operators are left out or slow on this processor. The result runs only on the processor.
+// Rewrite returns a model that computes what m does, with native operators. It returns m itself
+// where no operator is faster, or where Width is 0. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt")
@@ -49,6 +49,6 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if !grouped {
 		return r, nil
 	}
-	writeOutputs(r, outputs)
+	fuseOutputs(r)
 	return rewrite.Prune(r), nil
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A window is the geometry of a convolution, a number for each axis; pads has those before all axes, then those after.
+// A window is the geometry of a convolution along each axis. pads holds the padding before each
+// axis, then that after each.
 type window struct {
 	strides, dilations, pads []int
 	outputPadding            []int // of a ConvTranspose
 	kernel                   []int // of a kernel gradient
 }
 
-// windowOf returns the window of a Conv or ConvTranspose that the native operators can compute: without groups, along one or
-// two axes, with weights of known shape.
+// windowOf returns the window of a Conv or ConvTranspose, and reports whether the native operators
+// support it: one or two spatial axes, no groups, and weights of known shape.
 func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	shape := static.Shape(n.Input[1])
 	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(n.Input[1]) != onnx.Float {
@@ -26,11 +27,11 @@ func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 		return window{}, false
 	}
 	axes := len(shape) - 2
-	list := func(name string, count, otherwise int) []int {
+	list := func(name string, count, byDefault int) []int {
 		if v := onnx.AttrInts(n, name); v != nil {
 			return slices.Clone(v)
 		}
-		return slices.Repeat([]int{otherwise}, count)
+		return slices.Repeat([]int{byDefault}, count)
 	}
 	w := window{strides: list("strides", axes, 1), dilations: list("dilations", axes, 1), pads: list("pads", 2*axes, 0)}
 	if n.GetOpType() == "ConvTranspose" {
@@ -53,18 +54,21 @@ func (w window) attrs() onnx.Attrs {
 	return attrs
 }
 
-// usesWinograd reports whether a convolution uses Winograd's algorithm, with enough channels to gain by it.
+// usesWinograd reports whether a convolution uses Winograd's algorithm and has enough channels to
+// be faster.
 func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	w, ok := windowOf(static, n)
 	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
 	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
 }
 
-// maxTileWeights is the most weights for which the larger transformed ones stay in the caches.
+// maxTileWeights is the largest number of weights for which those transformed for tiles of 4 x 4
+// stay in the caches.
 const maxTileWeights = 1 << 17
 
-// tileSide returns the side of the tiles of a result. A tile of 4 x 4 takes 36 products where four of 2 x 2 take 64, but its
-// transformed weights are 4 times as large as the weights, not 16/9.
+// tileSide returns the side of the output tiles of a convolution by Winograd's algorithm. A tile of
+// 4 x 4 takes 36 multiplications, four of 2 x 2 take 64. The transformed weights are 4 times as
+// many as the weights, against 16/9.
 func tileSide(result, w []int) int {
 	products := func(side int) int {
 		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
@@ -75,13 +79,13 @@ func tileSide(result, w []int) int {
 	return 2
 }
 
-// transformedWeights is the number of weights of a convolution by Winograd's algorithm.
+// transformedWeights is the number of transformed weights of a convolution by Winograd's algorithm.
 func transformedWeights(result, w []int) int {
 	side := tileSide(result, w)
 	return (side + 2) * (side + 2) * w[0] * w[1]
 }
 
-// elements is the size of a shape, with 1 for unknown axes.
+// elements is the number of elements of a shape, unknown dimensions counting as 1.
 func elements(shape []int) int {
 	size := 1
 	for _, d := range shape {

@@ -8,7 +8,8 @@ typedef struct AdamConstants {
 	float beta1, beta2;
 } AdamConstants;
 
-// AdamArrays are the parameters, their gradient and moments, and their next values, which may be in place.
+// AdamArrays are the parameters, their gradient and moments, and their next values, which may be in
+// place.
 typedef struct AdamArrays {
 	const float *p, *g, *m, *v;
 	float *next_p, *next_m, *next_v;

@@ -18,29 +18,29 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// update runs an operator on arrays, followed by its rates, and returns what they become: as many as outputs.
-func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, rates ...float32) ([][]float32, error) {
+// update runs an operator on arrays and then scalars, and returns its outputs.
+func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, scalars ...float32) ([][]float32, error) {
 	t.Helper()
 	var in []tensor.Tensor
 	for _, a := range arrays {
 		in = append(in, tensor.Tensor{Shape: []int{len(a)}, Data: a})
 	}
-	for _, r := range rates {
+	for _, r := range scalars {
 		in = append(in, tensor.Tensor{Data: []float32{r}})
 	}
 	out, err := run(t, op, attrs, threads, outputs, in...)
-	var found [][]float32
+	var results [][]float32
 	for _, y := range out {
-		found = append(found, y.Data)
+		results = append(results, y.Data)
 	}
-	return found, err
+	return results, err
 }
 
-// A node is a graph of one, with what goes in.
+// A node is a session of one node, with its inputs and outputs.
 type node struct {
 	session *ort.Session
 	in, out []*ort.Value
-	failed  error // to make a session
+	err     error // of making the session
 }
 
 func newNode(t testing.TB, domain, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) node {
@@ -66,7 +66,7 @@ func newNode(t testing.TB, domain, op string, attrs onnx.Attrs, threads, outputs
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.session, n.failed = rt.NewSession(m, ort.Options{Threads: threads})
+	n.session, n.err = rt.NewSession(m, ort.Options{Threads: threads})
 	return n
 }
 
@@ -81,23 +81,23 @@ func (n *node) close() {
 func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) ([]tensor.Tensor, error) {
 	t.Helper()
 	n := newNode(t, "noether", op, attrs, threads, outputs, tensors...)
-	if n.failed != nil {
-		return nil, n.failed
+	if n.err != nil {
+		return nil, n.err
 	}
 	defer n.close()
 	if err := n.session.Run(t.Context(), n.in, n.out); err != nil {
 		return nil, err
 	}
-	var found []tensor.Tensor
+	var outputTensors []tensor.Tensor
 	for _, v := range n.out {
-		found = append(found, v.Tensor().Clone())
+		outputTensors = append(outputTensors, v.Tensor().Clone())
 	}
-	return found, nil
+	return outputTensors, nil
 }
 
-// random are arrays of n normal numbers; the last, a mean of squares, has none below 0.
-func random(base uint64, k, n int) [][]float32 {
-	r, out := seed.Rand(base, "kernels"), make([][]float32, k)
+// random returns k arrays of n normal values; those of the last, a second moment, are squared.
+func random(key uint64, k, n int) [][]float32 {
+	r, out := seed.Rand(key, "kernels"), make([][]float32, k)
 	for i := range out {
 		out[i] = make([]float32, n)
 		for j := range out[i] {
@@ -110,30 +110,30 @@ func random(base uint64, k, n int) [][]float32 {
 	return out
 }
 
-func near(t *rapid.T, what string, i int, got float32, want float64) {
+func assertNear(t *rapid.T, name string, i int, got float32, want float64) {
 	if d := math.Abs(float64(got) - want); !(d <= 2e-6*max(1, math.Abs(want))) {
-		t.Fatalf("%s %d is %g, not %g", what, i, got, want)
+		t.Fatalf("%s[%d] is %g, want %g", name, i, got, want)
 	}
 }
 
-// Lengths around the widths of vectors and blocks.
+// lengths are around the sizes of vectors and blocks.
 var lengths = rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{1 << 14, 1<<14 + 5, 1 << 15, 1<<15 + 9, 100000}))
 
 func TestAdam(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		x := random(uint64(rapid.IntRange(0, 1000).Draw(r, "seed")), 4, lengths.Draw(r, "n"))
 		const beta1, beta2, step, epsilon = 0.9, 0.999, 0.125, 1e-3
-		keep := rapid.SampledFrom([]float32{1, 0.75}).Draw(r, "keep")
-		got, err := update(t, "Adam", onnx.Attrs{"beta1": beta1, "beta2": beta2}, 2, 3, x, step, epsilon, keep)
+		decay := rapid.SampledFrom([]float32{1, 0.75}).Draw(r, "decay")
+		got, err := update(t, "Adam", onnx.Attrs{"beta1": beta1, "beta2": beta2}, 2, 3, x, step, epsilon, decay)
 		if err != nil {
 			r.Fatal(err)
 		}
 		for i := range x[0] {
 			p, g := float64(x[0][i]), float64(x[1][i])
 			m, v := beta1*float64(x[2][i])+g, beta2*float64(x[3][i])+g*g
-			near(r, "m", i, got[1][i], m)
-			near(r, "v", i, got[2][i], v)
-			near(r, "p", i, got[0][i], float64(keep)*p-step*m/(math.Sqrt(v)+epsilon))
+			assertNear(r, "m", i, got[1][i], m)
+			assertNear(r, "v", i, got[2][i], v)
+			assertNear(r, "p", i, got[0][i], float64(decay)*p-step*m/(math.Sqrt(v)+epsilon))
 		}
 	})
 }
@@ -165,17 +165,17 @@ func TestAdamNonFinite(t *testing.T) {
 	}
 }
 
-func TestAdamWrongShapes(t *testing.T) {
+func TestAdamShapeErrors(t *testing.T) {
 	x := func(n int) []float32 { return make([]float32, n) }
 	for _, arrays := range [][][]float32{{x(5), x(4), x(5), x(5)}, {x(5), x(5), x(5), x(6)}} {
 		_, err := update(t, "Adam", nil, 1, 3, arrays, 1, 1, 1)
 		if err == nil || !strings.Contains(err.Error(), "differs in size from its parameter") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("a moment of another size: %v", err)
+			t.Errorf("a gradient or a moment of another size: error %v", err)
 		}
 	}
 }
 
-// filled is a tensor of normal numbers.
-func filled(seed uint64, shape ...int) tensor.Tensor {
-	return tensor.Tensor{Shape: shape, Data: random(seed, 2, tensor.Size(shape))[0]}
+// filled returns a tensor of normal values.
+func filled(key uint64, shape ...int) tensor.Tensor {
+	return tensor.Tensor{Shape: shape, Data: random(key, 2, tensor.Size(shape))[0]}
 }

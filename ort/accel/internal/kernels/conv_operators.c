@@ -1,15 +1,18 @@
 //go:build amd64
 
-// The operators of convolutions: they read tensors and attributes, choose an algorithm and divide the work.
+// The operators of convolutions: they read tensors and attributes, choose an algorithm and divide
+// the work.
 
 #include <string.h>
 
 #include "convolution.h"
 
-// Winograd's algorithm needs so many channels on both sides in NCHW, so that panels are mostly full.
+// Winograd's algorithm needs so many channels on both sides in NCHW, so that panels are mostly
+// full.
 enum { WINOGRAD_CHANNELS = 16 };
 
-// suits_winograd reports whether a convolution is 3 x 3 without strides and dilations, and has channels enough.
+// suits_winograd reports whether a convolution is 3 x 3 without strides and dilations, and has
+// channels enough.
 static int suits_winograd(const Window *w, const size_t kernel[2], int nhwc, size_t in, size_t out) {
 	for (size_t i = 0; i < 2; i++)
 		if (kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1)
@@ -25,8 +28,8 @@ static void layout_input(Input *in, Arena *arena) {
 
 static OrtStatus *pad_input(const Problem *p, Input *in) { return in->padded == in->data ? NULL : parallel(p->context, pad_part, pad_parts(in), in); }
 
-// winograd_input changes an input to the layout and padding of tiles of 2 x 2 for height x width output pixels, with a border around
-// them. Channels are padded to a multiple of so many.
+// winograd_input changes an input to the layout and padding of tiles of 2 x 2 for height x width
+// output pixels, with a border around them. Channels are padded to a multiple of so many.
 static void winograd_input(Input *in, size_t height, size_t width, size_t border, size_t multiple) {
 	in->rows = ceil_div(height, 2) * 2 + border;
 	in->columns = ceil_div(width, 2) * 2 + border;
@@ -78,8 +81,9 @@ static OrtStatus *run_conv(const Problem *p, void *work) {
 	return run_indirect(p, c);
 }
 
-// Along an axis, kernel offset k of the result's pixel i reads pixel i stride + k dilation - before of the image. For the image's pixel
-// y = first + u stride those k count for which stride divides first + before - k dilation, with i = u + shift.
+// Along an axis, kernel offset k of the result's pixel i reads pixel i stride + k dilation - before
+// of the image. For the image's pixel y = first + u stride those k count for which stride divides
+// first + before - k dilation, with i = u + shift.
 static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_t *shift) {
 	const ptrdiff_t stride = p->window->stride[axis], d = (ptrdiff_t)(first + p->window->before[axis]) - (ptrdiff_t)(k * p->window->dilation[axis]);
 	*shift = d / stride;
@@ -108,7 +112,8 @@ static void read_range(const Problem *p, size_t axis, ptrdiff_t *low, ptrdiff_t 
 		*low = *high = 0;
 }
 
-// list_transposed_offsets lists the kernel offsets that read the pixels from first on, and their displacements.
+// list_transposed_offsets lists the kernel offsets that read the pixels from first on, and their
+// displacements.
 static void list_transposed_offsets(const Problem *p, Convolution *c) {
 	ptrdiff_t down, right;
 	c->offsets = 0;
@@ -121,7 +126,8 @@ static void list_transposed_offsets(const Problem *p, Convolution *c) {
 		}
 }
 
-// run_conv_transpose computes the pixels of each remainder of their coordinates by the strides, which have the same kernel offsets.
+// run_conv_transpose computes the pixels of each remainder of their coordinates by the strides,
+// which have the same kernel offsets.
 static OrtStatus *run_conv_transpose(const Problem *p, void *work) {
 	Convolution *c = work;
 	TRY(pad_input(p, &c->input));
@@ -175,7 +181,8 @@ static OrtStatus *convolve(const Kernel *k, const Problem *p, Convolution *c) {
 	return with_arena(p, layout_winograd, run_winograd, c);
 }
 
-// prepare packs or transforms weights once, where they are constant and used with Winograd's algorithm or in NHWC.
+// prepare packs or transforms weights once, where they are constant and used with Winograd's
+// algorithm or in NHWC.
 static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) {
 	int constant;
 	const OrtValue *value;

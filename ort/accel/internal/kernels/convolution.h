@@ -1,6 +1,7 @@
-// Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's algorithm (winograd.c). The package
-// comment has the formulas. Functions whose names end in part, row or panel compute one of several independent parts, on any
-// thread. Weights are float32, out x in x kernel.
+// Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's
+// algorithm (winograd.c). The package comment has the formulas. Functions whose names end in part,
+// row or panel compute one of several independent parts, on any thread. Weights are float32, out x
+// in x kernel.
 #ifndef NOETHER_KERNELS_CONVOLUTION_H
 #define NOETHER_KERNELS_CONVOLUTION_H
 
@@ -31,8 +32,9 @@ static inline void advance(Position *p, const Grid *g) {
 	p->sample++;
 }
 
-// An Input is a batch of feature maps and a copy of it with padding of 0. Pixel (y, x) is at row y + top and column x + left of the
-// copy, which has rows x columns. Where top and left are negative, rows and columns are cropped.
+// An Input is a batch of feature maps and a copy of it with padding of 0. Pixel (y, x) is at row y
+// + top and column x + left of the copy, which has rows x columns. Where top and left are negative,
+// rows and columns are cropped.
 typedef struct Input {
 	const float *data; // samples x channels x height x width or, with nhwc, samples x height x width x channels
 	size_t samples, channels, height, width;
@@ -48,8 +50,8 @@ typedef struct Input {
 size_t pad_parts(const Input *in);
 void pad_part(void *input, size_t part);
 
-// A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w x), or of the gradient by the input
-// where it is transposed.
+// A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w
+// x), or of the gradient by the input where it is transposed.
 typedef struct Convolution {
 	const MicroKernels *mk;
 	Input input;
@@ -74,20 +76,22 @@ typedef struct Convolution {
 
 size_t panel_count(const Convolution *c);
 
-// Panels of indirect.c: panel x channels x offsets x MR, or panel x offsets x channels x MR in NHWC.
+// Panels of indirect.c: panel x channels x offsets x MR, or panel x offsets x channels x MR in
+// NHWC.
 size_t indirect_panel_floats(const Convolution *c);
 void indirect_pack_panel(void *convolution, size_t panel);
 size_t indirect_parts(const Convolution *c);
 void indirect_part(void *convolution, size_t part);
 
-// Panels of winograd.c: element x panel x channels x MR. The input is NHWC; without its own padding where that is its layout.
+// Panels of winograd.c: element x panel x channels x MR. The input is NHWC; without its own padding
+// where that is its layout.
 size_t winograd_panel_floats(const Convolution *c);
 void winograd_pack_panel(void *convolution, size_t panel);
 size_t winograd_parts(const Convolution *c);
 void winograd_part(void *convolution, size_t part);
 
-// A WeightGradient computes dw[o, c, k] = sum over samples and pixels i of dy[o, i] padded[c, i stride + displacement[k]], for inputs and
-// gradients in NCHW.
+// A WeightGradient computes dw[o, c, k] = sum over samples and pixels i of dy[o, i] padded[c, i
+// stride + displacement[k]], for inputs and gradients in NCHW.
 typedef struct WeightGradient {
 	const MicroKernels *mk;
 	Input input, dy; // dy is copied for Winograd's algorithm alone
@@ -99,13 +103,15 @@ typedef struct WeightGradient {
 	Scratch *scratch;
 } WeightGradient;
 
-// weight_gradient_pack_part packs one sample of one panel; weight_gradient_part computes some columns, channels x offsets, of one.
+// weight_gradient_pack_part packs one sample of one panel; weight_gradient_part computes some
+// columns, channels x offsets, of one.
 size_t weight_gradient_pack_parts(const WeightGradient *g);
 void weight_gradient_pack_part(void *gradient, size_t part);
 size_t weight_gradient_parts(const WeightGradient *g);
 void weight_gradient_part(void *gradient, size_t part);
 
-// winograd_gradient_part sums over some tiles for a block of channels; winograd_gradient_end_part adds up and transforms the sums.
+// winograd_gradient_part sums over some tiles for a block of channels; winograd_gradient_end_part
+// adds up and transforms the sums.
 size_t winograd_gradient_floats(const WeightGradient *g);
 size_t winograd_gradient_parts(const WeightGradient *g);
 void winograd_gradient_part(void *gradient, size_t part);
@@ -120,8 +126,8 @@ typedef struct Run {
 // writes_nchw reports whether a result is wanted in NCHW.
 int writes_nchw(const Epilogue *e);
 
-// finish_run applies an epilogue that writes NCHW, without its bias, to sums, count x MR, of the n channels from one on. It overwrites
-// sums.
+// finish_run applies an epilogue that writes NCHW, without its bias, to sums, count x MR, of the n
+// channels from one on. It overwrites sums.
 void finish_run(const MicroKernels *mk, const Epilogue *e, const Run *run, size_t channel, size_t n, float *sums);
 
 #endif

@@ -18,25 +18,27 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A window is a geometry along two axes, of which an image with one has only the second.
+// A window is the geometry of a convolution. With one spatial axis only the second elements are
+// used.
 type window struct {
 	axes                                          int
 	size, kernel, stride, dilation, before, after [2]int
 }
 
-func (w *window) places(axis int) int {
+// output returns the size of the result along an axis.
+func (w *window) output(axis int) int {
 	return (w.size[axis]+w.before[axis]+w.after[axis]-w.dilation[axis]*(w.kernel[axis]-1)-1)/w.stride[axis] + 1
 }
 
-// last are the entries of the axes that there are.
-func (w *window) last(list [2]int) []int { return list[2-w.axes:] }
+// used returns the elements of the axes in use.
+func (w *window) used(list [2]int) []int { return list[2-w.axes:] }
 
 func (w *window) attrs(lanes int) onnx.Attrs {
-	return onnx.Attrs{"strides": w.last(w.stride), "dilations": w.last(w.dilation), "pads": slices.Concat(w.last(w.before), w.last(w.after)), "lanes": lanes,
-		"output_padding": w.last(w.outputPadding()), "kernel_shape": w.last(w.kernel)}
+	return onnx.Attrs{"strides": w.used(w.stride), "dilations": w.used(w.dilation), "pads": slices.Concat(w.used(w.before), w.used(w.after)), "lanes": lanes,
+		"output_padding": w.used(w.outputPadding()), "kernel_shape": w.used(w.kernel)}
 }
 
-// outputPadding is the part of the image that no place of the result reads.
+// outputPadding returns the rows and columns of the image that the result does not depend on.
 func (w *window) outputPadding() (extra [2]int) {
 	for i := range 2 {
 		extra[i] = (w.size[i] + w.before[i] + w.after[i] - w.dilation[i]*(w.kernel[i]-1) - 1) % w.stride[i]
@@ -51,31 +53,33 @@ func drawWindow(r *rapid.T) window {
 		w.dilation[i] = rapid.IntRange(1, 3).Draw(r, "dilation")
 		w.stride[i] = rapid.IntRange(1, 4).Draw(r, "stride")
 		w.before[i], w.after[i] = rapid.IntRange(0, 4).Draw(r, "before"), rapid.IntRange(0, 4).Draw(r, "after")
-		least := max(1, w.dilation[i]*(w.kernel[i]-1)+1-w.before[i]-w.after[i])
-		w.size[i] = rapid.IntRange(least, least+9).Draw(r, "size")
+		smallest := max(1, w.dilation[i]*(w.kernel[i]-1)+1-w.before[i]-w.after[i])
+		w.size[i] = rapid.IntRange(smallest, smallest+9).Draw(r, "size")
 	}
 	return w
 }
 
-func drawNear(r *rapid.T) window {
+// drawWinogradWindow draws a 3 x 3 window without strides and dilations.
+func drawWinogradWindow(r *rapid.T) window {
 	w := window{axes: 2, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
 	for i := range 2 {
 		w.before[i], w.after[i] = rapid.IntRange(0, 3).Draw(r, "before"), rapid.IntRange(0, 3).Draw(r, "after")
-		least := max(1, 3-w.before[i]-w.after[i])
-		w.size[i] = rapid.IntRange(least, least+9).Draw(r, "size")
+		smallest := max(1, 3-w.before[i]-w.after[i])
+		w.size[i] = rapid.IntRange(smallest, smallest+9).Draw(r, "size")
 	}
 	return w
 }
 
-// pairs calls f for each place of the result and each tap that reads a place of the image there.
-func (w *window) pairs(f func(result, place, tap int)) {
-	for y := range w.places(0) {
-		for x := range w.places(1) {
+// products calls f for each pixel of the result and each kernel offset that reads a pixel of the
+// image.
+func (w *window) products(f func(result, pixel, offset int)) {
+	for y := range w.output(0) {
+		for x := range w.output(1) {
 			for i := range w.kernel[0] {
 				for j := range w.kernel[1] {
 					row, column := y*w.stride[0]+i*w.dilation[0]-w.before[0], x*w.stride[1]+j*w.dilation[1]-w.before[1]
 					if row >= 0 && row < w.size[0] && column >= 0 && column < w.size[1] {
-						f(y*w.places(1)+x, row*w.size[1]+column, i*w.kernel[1]+j)
+						f(y*w.output(1)+x, row*w.size[1]+column, i*w.kernel[1]+j)
 					}
 				}
 			}
@@ -83,44 +87,45 @@ func (w *window) pairs(f func(result, place, tap int)) {
 	}
 }
 
-// alike compares with numbers in float64 that are sums of so many products of normal numbers.
-func alike(t *rapid.T, what string, got tensor.Tensor, shape []int, want []float64, terms int) {
+// assertSums compares with float64 sums of a number of products of normal values.
+func assertSums(t *rapid.T, name string, got tensor.Tensor, shape []int, want []float64, terms int) {
 	if !slices.Equal(got.Shape, shape) {
-		t.Fatalf("%s has the shape %v, not %v", what, got.Shape, shape)
+		t.Fatalf("%s has shape %v, want %v", name, got.Shape, shape)
 	}
 	for i, v := range want {
 		if d := math.Abs(float64(got.Data[i]) - v); !(d <= 2e-6*math.Sqrt(float64(terms))*max(1, math.Abs(v))) {
-			t.Fatalf("%s %d is %g, not %g", what, i, got.Data[i], v)
+			t.Fatalf("%s: element %d is %g, want %g", name, i, got.Data[i], v)
 		}
 	}
 }
 
-// A convolution and its gradients are the sums of the package comment, whatever the geometry, the channels and the width of vectors.
+// A convolution and its gradients are the sums of the package comment, for any geometry, channels
+// and vector width.
 func TestConvolution(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
 		n, in, out := rapid.IntRange(1, 4).Draw(r, "samples"), rapid.IntRange(1, 20).Draw(r, "in"), rapid.IntRange(1, 40).Draw(r, "out")
-		if rapid.Bool().Draw(r, "near") { // 3 x 3 places next to one another
-			w = drawNear(r)
+		if rapid.Bool().Draw(r, "winograd") {
+			w = drawWinogradWindow(r)
 			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
 		}
 		lanes := rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes")
-		size, places, taps := w.size[0]*w.size[1], w.places(0)*w.places(1), w.kernel[0]*w.kernel[1]
-		results := append([]int{n, out}, w.last([2]int{w.places(0), w.places(1)})...)
-		x, dy := filled(1, append([]int{n, in}, w.last(w.size)...)...), filled(2, results...)
-		kernel, bias := filled(3, append([]int{out, in}, w.last(w.kernel)...)...), filled(4, out)
-		y, dx, dw := make([]float64, n*out*places), make([]float64, n*in*size), make([]float64, out*in*taps)
+		size, pixels, offsets := w.size[0]*w.size[1], w.output(0)*w.output(1), w.kernel[0]*w.kernel[1]
+		results := append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)
+		x, dy := filled(1, append([]int{n, in}, w.used(w.size)...)...), filled(2, results...)
+		kernel, bias := filled(3, append([]int{out, in}, w.used(w.kernel)...)...), filled(4, out)
+		y, dx, dw := make([]float64, n*out*pixels), make([]float64, n*in*size), make([]float64, out*in*offsets)
 		for i := range y {
-			y[i] = float64(bias.Data[i/places%out])
+			y[i] = float64(bias.Data[i/pixels%out])
 		}
 		for s := range n {
 			for o := range out {
 				for c := range in {
-					w.pairs(func(result, place, tap int) {
-						result, place, tap = (s*out+o)*places+result, (s*in+c)*size+place, (o*in+c)*taps+tap
-						y[result] += float64(kernel.Data[tap]) * float64(x.Data[place])
-						dx[place] += float64(kernel.Data[tap]) * float64(dy.Data[result])
-						dw[tap] += float64(x.Data[place]) * float64(dy.Data[result])
+					w.products(func(result, pixel, offset int) {
+						result, pixel, offset = (s*out+o)*pixels+result, (s*in+c)*size+pixel, (o*in+c)*offsets+offset
+						y[result] += float64(kernel.Data[offset]) * float64(x.Data[pixel])
+						dx[pixel] += float64(kernel.Data[offset]) * float64(dy.Data[result])
+						dw[offset] += float64(x.Data[pixel]) * float64(dy.Data[result])
 					})
 				}
 			}
@@ -132,28 +137,31 @@ func TestConvolution(t *testing.T) {
 			want  []float64
 			terms int
 		}{
-			{"Conv", []tensor.Tensor{x, kernel, bias}, results, y, in*taps + 1},
-			{"ConvTranspose", []tensor.Tensor{dy, kernel}, x.Shape, dx, out * taps},
-			{"ConvKernelGradient", []tensor.Tensor{x, dy}, kernel.Shape, dw, n * places},
+			{"Conv", []tensor.Tensor{x, kernel, bias}, results, y, in*offsets + 1},
+			{"ConvTranspose", []tensor.Tensor{dy, kernel}, x.Shape, dx, out * offsets},
+			{"ConvKernelGradient", []tensor.Tensor{x, dy}, kernel.Shape, dw, n * pixels},
 		} {
 			got, err := run(t, c.op, w.attrs(lanes), 2, 1, c.in...)
 			if err != nil {
 				r.Fatal(err)
 			}
-			alike(r, c.op, got[0], c.shape, c.want, c.terms)
+			assertSums(r, c.op, got[0], c.shape, c.want, c.terms)
 		}
 	})
 }
 
-// Many channels and places go through panels in several pieces; threads share them, and every number comes to the same bits.
-func TestConvolutionInPieces(t *testing.T) {
+// Results of many channels and pixels, which are divided into parts, do not depend on the number of
+// threads.
+func TestConvolutionThreads(t *testing.T) {
 	x, dy, w := filled(1, 5, 70, 9, 13), filled(2, 5, 50, 9, 13), filled(3, 50, 70, 3, 3)
-	for _, apart := range []int{1, 2} {
-		inPieces(t, onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{apart, apart}, "pads": []int{apart, apart, apart, apart}, "kernel_shape": []int{3, 3}}, x, dy, w)
+	for _, dilation := range []int{1, 2} {
+		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{dilation, dilation}, "pads": slices.Repeat([]int{dilation}, 4), "kernel_shape": []int{3, 3}}
+		checkThreads(t, attrs, x, dy, w)
 	}
 }
 
-func inPieces(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
+// checkThreads compares one thread with two, and the gradients with each other.
+func checkThreads(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 	t.Helper()
 	inner := func(a, b []float32) (sum float64) {
 		for i := range a {
@@ -163,11 +171,13 @@ func inPieces(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 	}
 	var sums []float64
 	for _, c := range []struct {
-		op   string
-		in   []tensor.Tensor
-		with tensor.Tensor
+		op    string
+		in    []tensor.Tensor
+		other tensor.Tensor
 	}{
-		{"Conv", []tensor.Tensor{x, w}, dy}, {"ConvTranspose", []tensor.Tensor{dy, w}, x}, {"ConvKernelGradient", []tensor.Tensor{x, dy}, w},
+		{"Conv", []tensor.Tensor{x, w}, dy},
+		{"ConvTranspose", []tensor.Tensor{dy, w}, x},
+		{"ConvKernelGradient", []tensor.Tensor{x, dy}, w},
 	} {
 		one, err1 := run(t, c.op, attrs, 1, 1, c.in...)
 		two, err2 := run(t, c.op, attrs, 2, 1, c.in...)
@@ -177,20 +187,20 @@ func inPieces(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 		if !slices.Equal(one[0].Data, two[0].Data) {
 			t.Errorf("%s differs between one thread and two", c.op)
 		}
-		sums = append(sums, inner(one[0].Data, c.with.Data))
+		sums = append(sums, inner(one[0].Data, c.other.Data))
 	}
 	for _, v := range sums[1:] { // <dy, y> = <dx, x> = <dw, w>, as y is linear in x and in w
 		if math.Abs(v-sums[0]) > 1e-3*math.Sqrt(float64(len(dy.Data))) {
-			t.Errorf("the sums are %v", sums)
+			t.Errorf("the inner products are %v, want equal ones", sums)
 		}
 	}
 }
 
-func TestConvolutionWrong(t *testing.T) {
+func TestConvolutionErrors(t *testing.T) {
 	attrs := func(strides, dilations, pads []int) onnx.Attrs {
 		return onnx.Attrs{"strides": strides, "dilations": dilations, "pads": pads}
 	}
-	plain := attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, 0, 0})
+	unit := attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, 0, 0})
 	x, w := filled(1, 2, 3, 5, 5), filled(2, 4, 3, 3, 3)
 	for _, c := range []struct {
 		op    string
@@ -198,35 +208,36 @@ func TestConvolutionWrong(t *testing.T) {
 		in    []tensor.Tensor
 		want  string
 	}{
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "another number of channels"},
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different numbers of axes"},
-		{"Conv", plain, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the padded input"},
-		{"Conv", plain, []tensor.Tensor{x, w, filled(3, 5)}, "bias"},
+		{"Conv", unit, []tensor.Tensor{x, filled(2, 4, 2, 3, 3)}, "another number of channels"},
+		{"Conv", unit, []tensor.Tensor{x, filled(2, 4, 3, 3)}, "different numbers of axes"},
+		{"Conv", unit, []tensor.Tensor{x, filled(2, 4, 3, 6, 3)}, "larger than the padded input"},
+		{"Conv", unit, []tensor.Tensor{x, w, filled(3, 5)}, "bias"},
 		{"Conv", nil, []tensor.Tensor{x, w}, "different numbers of axes"},
 		{"Conv", attrs([]int{1, 0}, []int{1, 1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "at least 1"},
 		{"Conv", attrs([]int{1, 1}, []int{1, 1}, []int{0, 0, -1, 0}), []tensor.Tensor{x, w}, "at least 0"},
 		{"Conv", attrs([]int{1, 1}, []int{1}, []int{0, 0, 0, 0}), []tensor.Tensor{x, w}, "differ in number"},
 		{"Conv", attrs([]int{1, 1, 1}, []int{1, 1, 1}, make([]int, 6)), []tensor.Tensor{x, w}, "more than two axes"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{x, w}, "another number of channels"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "differs in size"},
-		{"ConvChannelsLast", plain, []tensor.Tensor{lastOf(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "differs in size"},
-		{"ConvTranspose", plain, []tensor.Tensor{filled(3, 2, 4, 5), w}, "different numbers of axes"},
+		{"ConvChannelsLast", unit, []tensor.Tensor{x, w}, "another number of channels"},
+		{"ConvChannelsLast", unit, []tensor.Tensor{toNHWC(x), w, filled(3, 4), filled(4, 2, 4, 5, 5)}, "differs in size"},
+		{"ConvChannelsLast", unit, []tensor.Tensor{toNHWC(x), w, filled(3, 4), filled(4, 2, 3, 3, 4), filled(5, 1)}, "differs in size"},
+		{"ConvTranspose", unit, []tensor.Tensor{filled(3, 2, 4, 5), w}, "different numbers of axes"},
 		{"ConvTranspose", attrs([]int{1, 1}, []int{1, 1}, []int{9, 9, 9, 9}), []tensor.Tensor{filled(3, 2, 4, 5, 5), w}, "negative size"},
-		{"ConvKernelGradient", plain, []tensor.Tensor{x, filled(3, 2, 4, 3, 4)}, "kernel"},
+		{"ConvKernelGradient", unit, []tensor.Tensor{x, filled(3, 2, 4, 3, 4)}, "kernel"},
 	} {
 		_, err := run(t, c.op, c.attrs, 1, 1, c.in...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, not %q", c.op, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.op, err, c.want)
 		}
 	}
-	// No samples, no result.
-	got, err := run(t, "Conv", plain, 1, 1, filled(1, 0, 3, 5, 5), w)
+	// A batch may be empty.
+	got, err := run(t, "Conv", unit, 1, 1, filled(1, 0, 3, 5, 5), w)
 	if err != nil || !slices.Equal(got[0].Shape, []int{0, 4, 3, 3}) {
 		t.Error(got, err)
 	}
 }
 
-// BenchmarkConvolution is, on one core, a convolution of 3 x 3 places, its two gradients, and beside it the engine's own, at the sizes of a ResNet-20 and a ResNet-18 for images of 32 x 32.
+// BenchmarkConvolution runs 3 x 3 convolutions, the standard one among them, and their gradients on
+// one core. The sizes are those of a ResNet-20 and a ResNet-18 for images of 32 x 32.
 func BenchmarkConvolution(b *testing.B) {
 	for _, c := range []struct{ channels, size int }{{16, 32}, {32, 16}, {64, 8}, {64, 32}, {128, 16}, {256, 8}, {512, 4}} {
 		x, w := filled(1, 32, c.channels, c.size, c.size), filled(2, c.channels, c.channels, 3, 3)
@@ -235,7 +246,7 @@ func BenchmarkConvolution(b *testing.B) {
 			domain, name string
 			in           []tensor.Tensor
 		}{
-			{"noether", "ConvChannelsLast", []tensor.Tensor{lastOf(x), w}}, {"", "Conv", []tensor.Tensor{x, w}}, {"noether", "Conv", []tensor.Tensor{x, w}},
+			{"noether", "ConvChannelsLast", []tensor.Tensor{toNHWC(x), w}}, {"", "Conv", []tensor.Tensor{x, w}}, {"noether", "Conv", []tensor.Tensor{x, w}},
 			{"noether", "ConvTranspose", []tensor.Tensor{x, w}}, {"noether", "ConvKernelGradient", []tensor.Tensor{x, x}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", op.name, c.channels, c.size), func(b *testing.B) {
@@ -253,8 +264,9 @@ func BenchmarkConvolution(b *testing.B) {
 	}
 }
 
-// Constant weights, which are transformed once, come to the same bits as those that are fed.
-func TestConvolutionPrepared(t *testing.T) {
+// Constant weights, which are transformed once, give the same result to the bit as weights that are
+// inputs.
+func TestConvolutionConstantWeights(t *testing.T) {
 	x, dy, w := filled(1, 2, 70, 9, 13), filled(2, 2, 50, 9, 13), filled(3, 50, 70, 3, 3)
 	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
 	b := onnx.NewBuilder(16)

@@ -1,11 +1,13 @@
-// Products and the epilogue for one instruction set. microkernel.c includes this once for each, with W, the float32 of a
-// vector, and NAME, which adds the instruction set to a name. Twelve sums, two vectors of a panel and a factor fit into 16
-// registers, and twelve products in flight hide the latency of each.
+// Products and the epilogue for one instruction set. microkernel.c includes this once for each,
+// with W, the float32 of a vector, and NAME, which adds the instruction set to a name. Twelve sums,
+// two vectors of a panel and a factor fit into 16 registers, and twelve products in flight hide the
+// latency of each.
 
 typedef float NAME(vec) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 typedef int NAME(bits) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 
-// accumulate adds the product of a panel and NR columns to sum. displacement is NULL for contiguous columns.
+// accumulate adds the product of a panel and NR columns to sum. displacement is NULL for contiguous
+// columns.
 INLINE void NAME(accumulate)(const float *restrict panel, size_t depth, const float *const *x, const ptrdiff_t *restrict displacement,
 	NAME(vec) sum[NR][2]) {
 	UNROLL(1) for (size_t k = 0; k < depth; k++, panel += 2 * W) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The copied headers are those of the module of the Go binding.
+// The headers are copies of those in the module of the Go binding.
 func TestHeaders(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
 	if err != nil {

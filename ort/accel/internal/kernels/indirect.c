@@ -10,7 +10,8 @@ size_t pad_parts(const Input *in) {
 	return in->nhwc ? in->samples : in->samples * in->channels;
 }
 
-// pad_row writes a row of the copy from row y of an image or plane, of which each pixel has so many floats.
+// pad_row writes a row of the copy from row y of an image or plane, of which each pixel has so many
+// floats.
 static void pad_row(const Input *in, const float *image, ptrdiff_t y, ptrdiff_t floats, float *dst) {
 	const ptrdiff_t before = in->left > 0 ? in->left : 0, cropped = before - in->left;
 	const ptrdiff_t width = in->width, columns = in->columns, kept = width - cropped < columns - before ? width - cropped : columns - before;
@@ -73,12 +74,14 @@ void indirect_pack_panel(void *convolution, size_t panel) {
 		}
 }
 
-// A part computes PIXELS pixels, with DEPTH floats of a panel at a time, which stay in the first-level cache.
+// A part computes PIXELS pixels, with DEPTH floats of a panel at a time, which stay in the
+// first-level cache.
 enum { PIXELS = 8 * NR, DEPTH = 4096 };
 
 static size_t pixel_blocks(const Convolution *c) { return ceil_div(c->input.samples * c->grid.rows * c->grid.columns, PIXELS); }
 
-// panel_shares is into how many parts the panels of a block of pixels are divided, where there are few blocks.
+// panel_shares is into how many parts the panels of a block of pixels are divided, where there are
+// few blocks.
 static size_t panel_shares(const Convolution *c, size_t blocks) { return blocks >= 16 ? 1 : min_size(ceil_div(16, blocks), panel_count(c)); }
 
 size_t indirect_parts(const Convolution *c) { return pixel_blocks(c) * panel_shares(c, pixel_blocks(c)); }
@@ -108,7 +111,8 @@ static void list_pixels(const Convolution *c, size_t from, Block *b) {
 		b->x[j] = b->x[b->count - 1];
 }
 
-// prefetch fetches what the epilogue of n channels of a pixel reads and writes, while the sums are computed.
+// prefetch fetches what the epilogue of n channels of a pixel reads and writes, while the sums are
+// computed.
 static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	for (size_t c = 0; c < n; c += 16) {
 		if (e->addend != NULL)
@@ -145,7 +149,8 @@ void indirect_part(void *convolution, size_t part) {
 	}
 }
 
-// A part of a gradient by the weights computes COLUMNS columns, with as much of a panel as stays in the first-level cache.
+// A part of a gradient by the weights computes COLUMNS columns, with as much of a panel as stays in
+// the first-level cache.
 enum { COLUMNS = 24 * NR };
 
 static size_t gradient_panels(const WeightGradient *g) { return ceil_div(g->dy.channels, g->mk->mr); }

@@ -1,28 +1,30 @@
 //go:build amd64
 
-// Package kernels implements ONNX operators that replace slow parts of graphs on the processor. They are of the domain
-// "noether", take and return float32, and give the same result for any number of threads.
+// Package kernels implements ONNX operators for the CPU, in C. Their domain is "noether". They take
+// and return float32, and their results do not depend on the number of threads.
 //
 // Adam(p, g, m, v, s, e, k) returns p', m', v', with attributes beta1 and beta2 (0 where absent):
 //
 //	m' = beta1 m + g;  v' = beta2 v + g^2;  p' = k p - s m' / (sqrt v' + e)
 //
-// s, e and k have one element; the other tensors have one shape.
+// s, e and k are scalars; the other tensors have one shape.
 //
-// Conv(x, w, bias) is the standard operator without groups, along one or two axes; bias is optional.
-// ConvTranspose(dy, w) is the standard operator, with output_padding; it is the gradient of Conv by x.
-// ConvKernelGradient(x, dy) is the gradient of Conv by w, whose size is the attribute kernel_shape. The attributes strides,
-// dilations and pads are those of Conv in all three. With i and k counting along all axes:
+// Conv(x, w, bias) is the standard operator without groups, along one or two axes; bias is
+// optional. ConvTranspose(dy, w) is the standard operator, with output_padding, and the gradient of
+// Conv by x. ConvKernelGradient(x, dy) is the gradient of Conv by w, of which the attribute
+// kernel_shape is the size. All three have the attributes strides, dilations and pads of Conv. With
+// pixels i and kernel offsets k along all axes:
 //
 //	y[n, o, i] = bias[o] + sum over c, k of w[o, c, k] x[n, c, i stride + k dilation - before]
 //	dx[n, c, i stride + k dilation - before] = sum over o, k of w[o, c, k] dy[n, o, i]
 //	dw[o, c, k] = sum over n, i of dy[n, o, i] x[n, c, i stride + k dilation - before]
 //
-// Each is a matrix product. One matrix is packed in panels; of the other only the addresses are listed, as in Dukhan 2019,
-// "The Indirect Convolution Algorithm". Kernels of 3 x 3 with strides and dilations of 1 and at least 16 channels on both
-// sides use Winograd's algorithm (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1): a
-// 2 x 2 tile of the result takes 16 products for each pair of channels, not 36. With x the 4 x 4 patch that a tile reads and
-// * the elementwise product:
+// Each is a matrix product. One matrix is packed in panels; the other is read in place by lists of
+// addresses, as in Dukhan 2019, "The Indirect Convolution Algorithm". Kernels of 3 x 3 with strides
+// and dilations of 1 and at least 16 channels on both sides use Winograd's algorithm (Lavin and
+// Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1). An output tile of 2
+// x 2 pixels takes 16 multiplications for each pair of channels instead of 36. With the input tile
+// x of 4 x 4 pixels and the elementwise product *:
 //
 //	y = A' sum over c of ((G w G') * (B' x B)) A,  dw = G' sum over tiles of ((A dy A') * (B' x B)) G,
 //	     | 1  0 -1  0 |      | 1    0   0  |       | 1  1  1  0 |
@@ -30,19 +32,20 @@
 //	     | 0 -1  1  0 |      | 1/2 -1/2 1/2|
 //	     | 0  1  0 -1 |      | 0    0   1  |
 //
-// G w G' is computed once where weights are constant.
+// G w G' is computed once if weights are constant.
 //
-// ConvChannelsLast(x, w, bias, addend, mask) and ConvTransposeChannelsLast(dy, w, , addend, mask) are the same for images of
-// the shape samples x height x width x channels, followed by
+// ConvChannelsLast(x, w, bias, addend, mask) and ConvTransposeChannelsLast(dy, w, , addend, mask)
+// are the same for images in NHWC, samples x height x width x channels, followed by the epilogue
 //
 //	y = f(convolution + addend), and 0 where mask is not positive
 //
-// with f the identity, or ReLU where the attribute relu is 1. bias, addend and mask are optional. ConvChannelsLast has up to
-// four outputs: y, and with the channels first y, convolution + addend, and the convolution alone. Each may be left out; y
-// itself only where there is no mask. Where the attribute side is 4, kernels of 3 x 3 with any number of channels use
-// tiles of 4 x 4, which take 36 products, not 144. The points 0, p, -p, q, -q and infinity with p = 5/8 and q = 3/2 keep the
-// rounding error near that of a plain sum (see Barabasz et al. 2020, "Error Analysis and Improving the Accuracy of
-// Winograd Convolution for Deep Neural Networks"):
+// with f the identity, or ReLU where the attribute relu is 1. bias, addend and mask are optional.
+// ConvChannelsLast has up to four outputs: y in NHWC, and in NCHW y, convolution + addend, and
+// convolution. Each may be left out; y in NHWC only without a mask. If the attribute side is 4,
+// kernels of 3 x 3 with any number of channels use output tiles of 4 x 4 pixels, which take 36
+// multiplications instead of 144. The points 0, p, -p, q, -q and infinity with p = 5/8 and q = 3/2
+// keep the rounding error near that of a plain sum (see Barabasz et al. 2020, "Error Analysis and
+// Improving the Accuracy of Winograd Convolution for Deep Neural Networks"):
 //
 //	     | (pq)^2     0      -p^2-q^2      0      1  0 |      | 1/(pq)^2  0       0      |       | 1   1    1    1    1    0 |
 //	     | 0      -p q^2     -q^2          p      1  0 |      | a         a p     a p^2  |  A' = | 0   p   -p    q   -q    0 |
@@ -53,12 +56,14 @@
 //
 // with a = 1 / (2 p^2 (p^2 - q^2)) and b = 1 / (2 q^2 (q^2 - p^2)).
 //
-// ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last axis to the second place.
+// ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last axis to the
+// second place.
 //
-// The attribute lanes is the width of vectors, 8 or 16; 0 is the widest that the processor has.
+// The attribute lanes is the largest width of vectors, 8 or 16; 0 stands for the widest of the
+// processor.
 //
-// The headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of those in the module of the Go binding, by
-// Microsoft under the MIT licence.
+// The headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of those in the module of
+// the Go binding. They are by Microsoft, under the MIT licence.
 package kernels
 
 //go:generate go run copyheaders.go
@@ -76,21 +81,22 @@ import (
 	"unsafe"
 )
 
-// Width is how many float32 a vector of this processor holds: 16 with AVX-512, 8 with AVX2, and 0 on other processors, where
-// the operators are slower than the engine's own.
+// Width returns how many float32 a vector of this processor holds: 16 with AVX-512, 8 with AVX2,
+// and 0 otherwise, where the operators do not run.
 func Width() int { return int(C.vector_width()) }
 
-// Load prepares the operators for a library, given its OrtApi (version 24 or later). It is called once.
+// Load prepares the operators for an ONNX Runtime library, given its OrtApi (version 24 or later).
+// It is called once.
 func Load(api unsafe.Pointer) error {
 	return failure(C.kernels_load(api))
 }
 
-// Register makes the operators known to a session's options (OrtSessionOptions).
+// Register adds the operators to the options of a session (OrtSessionOptions).
 func Register(options unsafe.Pointer) error {
 	return failure(C.kernels_register(options))
 }
 
-// failure returns an error with the text, which it frees.
+// failure returns an error with a text, which it frees; nil for NULL.
 func failure(text *C.char) error {
 	if text == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Channels go to the end and come back.
-func TestChannelsLast(t *testing.T) {
+// ChannelsLast moves channels to the last axis, and ChannelsFirst back.
+func TestLayoutChanges(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		shape := []int{rapid.IntRange(0, 3).Draw(r, "samples"), rapid.IntRange(1, 150).Draw(r, "channels")}
 		for range rapid.IntRange(0, 3).Draw(r, "axes") {
@@ -27,12 +27,12 @@ func TestChannelsLast(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if want := lastOf(x); !slices.Equal(last[0].Shape, want.Shape) || !slices.Equal(last[0].Data, want.Data) {
-			r.Fatalf("%v with its channels last is %v", shape, last[0].Shape)
+		if want := toNHWC(x); !slices.Equal(last[0].Shape, want.Shape) || !slices.Equal(last[0].Data, want.Data) {
+			r.Fatalf("%v in NHWC has shape %v", shape, last[0].Shape)
 		}
 		first, err := run(t, "ChannelsFirst", nil, 2, 1, last[0])
 		if err != nil || !slices.Equal(first[0].Shape, shape) || !slices.Equal(first[0].Data, x.Data) {
-			r.Fatalf("%v comes back as %v: %v", shape, first[0].Shape, err)
+			r.Fatalf("%v has shape %v after both: %v", shape, first[0].Shape, err)
 		}
 	})
 	if _, err := run(t, "ChannelsLast", nil, 1, 1, filled(1, 4)); err == nil || !strings.Contains(err.Error(), "fewer than two axes") {
@@ -40,11 +40,12 @@ func TestChannelsLast(t *testing.T) {
 	}
 }
 
-// Constant weights of convolutions with their channels last, which are laid out or transformed once, come to the same bits as those that are fed.
-func TestConvolutionLastPrepared(t *testing.T) {
+// Constant weights of convolutions in NHWC, which are packed or transformed once, give the same
+// result to the bit as weights that are inputs.
+func TestConvolutionNHWCConstantWeights(t *testing.T) {
 	rt := orttest.Load(t)
 	for _, c := range []struct{ size, stride, out int }{{1, 1, 70}, {1, 2, 33}, {3, 2, 20}, {3, 1, 40}, {7, 2, 16}} {
-		x, w, bias := lastOf(filled(1, 2, 50, 9, 13)), filled(3, c.out, 50, c.size, c.size), filled(4, c.out)
+		x, w, bias := toNHWC(filled(1, 2, 50, 9, 13)), filled(3, c.out, 50, c.size, c.size), filled(4, c.out)
 		pad := c.size / 2
 		attrs := onnx.Attrs{"strides": []int{c.stride, c.stride}, "dilations": []int{1, 1}, "pads": []int{pad, pad, pad, pad}, "relu": 1, "side": 4}
 		want, err := run(t, "ConvChannelsLast", attrs, 2, 1, x, w, bias)
@@ -54,14 +55,14 @@ func TestConvolutionLastPrepared(t *testing.T) {
 		b := onnx.NewBuilder(16)
 		b.NeedDomain("noether", 1)
 		b.Output("y", b.Node("noether", "ConvChannelsLast", 1, attrs, b.Input("x", onnx.Float, x.Shape...), b.Const("", w), b.Const("", bias))[0])
-		if got := once(t, rt, b, x); !slices.Equal(got.Data, want[0].Data) {
-			t.Errorf("%d x %d places with strides of %d differ where weights are constant", c.size, c.size, c.stride)
+		if got := runGraph(t, rt, b, x); !slices.Equal(got.Data, want[0].Data) {
+			t.Errorf("a kernel of %d x %d with strides of %d differs with constant weights", c.size, c.size, c.stride)
 		}
 	}
 }
 
-// once runs a graph of one input and one output.
-func once(t *testing.T, rt *ort.Runtime, b *onnx.Builder, x tensor.Tensor) tensor.Tensor {
+// runGraph runs a graph of one input and one output.
+func runGraph(t *testing.T, rt *ort.Runtime, b *onnx.Builder, x tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	m, err := b.Model()
 	if err != nil {

@@ -1,20 +1,23 @@
-// Micro-kernels: the inner loops of the convolutions, one set for each instruction set. MR, NR and panel are as in BLIS.
+// Micro-kernels: the inner loops of the convolutions, one set for each instruction set. MR, NR and
+// panel are as in BLIS.
 #ifndef NOETHER_KERNELS_MICROKERNEL_H
 #define NOETHER_KERNELS_MICROKERNEL_H
 
 #include <stddef.h>
 
-// A micro-kernel computes MR rows, which are output channels, by NR columns, which are pixels. MR is two vectors.
+// A micro-kernel computes MR rows, which are output channels, by NR columns, which are pixels. MR
+// is two vectors.
 enum { NR = 6, MAX_MR = 32 };
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t ceil_div(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Stages at which a result can be written in NCHW: the convolution, with the addend, and at the end.
+// Stages at which a result can be written in NCHW: the convolution, with the addend, and at the
+// end.
 enum { CONVOLVED, ADDED, FINAL, STAGES };
 
-// An Epilogue is what follows the sums of a convolution: y = f(sums + bias + addend), with f the identity or ReLU, and 0
-// where the mask is not positive.
+// An Epilogue is what follows the sums of a convolution: y = f(sums + bias + addend), with f the
+// identity or ReLU, and 0 where the mask is not positive.
 typedef struct Epilogue {
 	const float *bias;          // of each channel, padded to whole panels; NULL: none
 	const float *addend, *mask; // NHWC, of the shape of the result; NULL: none
@@ -24,20 +27,22 @@ typedef struct Epilogue {
 	size_t channels, pixels; // of an image of the result
 } Epilogue;
 
-// A Transform takes blocks of elements to other blocks. Elements of a block are row_stride and column_stride apart. n blocks
-// lie side by side; n is a multiple of the vector width.
+// A Transform takes blocks of elements to other blocks. Elements of a block are row_stride and
+// column_stride apart. n blocks lie side by side; n is a multiple of the vector width.
 typedef void Transform(const float *src, ptrdiff_t row_stride, ptrdiff_t column_stride, float *dst, ptrdiff_t dst_row_stride,
 	ptrdiff_t dst_column_stride, size_t n);
 
 // WinogradKernels are the transforms of Winograd's algorithm for one size of output tiles.
 typedef struct WinogradKernels {
-	// input transforms the pixels of an input tile, n channels each, to elements dst_stride apart. The pixels are
-	// pixels[row * size + column] or, where pixels is NULL, those from corner on, row_stride and column_stride apart.
+	// input transforms the pixels of an input tile, n channels each, to elements dst_stride
+	// apart. The pixels are pixels[row * size + column] or, where pixels is NULL, those from
+	// corner on, row_stride and column_stride apart.
 	void (*input)(const float *const *pixels, const float *corner, size_t row_stride, size_t column_stride, float *dst,
 		size_t dst_stride, size_t n);
 	Transform *weights;
-	// output transforms the sums of n channels, from channel on, and applies the epilogue to shape[0] x shape[1] pixels. The first
-	// element of the result is at index at; pixels are stride[0] and stride[1] apart.
+	// output transforms the sums of n channels, from channel on, and applies the epilogue to
+	// shape[0] x shape[1] pixels. The first element of the result is at index at; pixels are
+	// stride[0] and stride[1] apart.
 	void (*output)(const float *sums, size_t sums_stride, const Epilogue *e, size_t channel, size_t at, const size_t shape[2],
 		const size_t stride[2], size_t n);
 } WinogradKernels;
@@ -52,27 +57,34 @@ typedef struct MicroKernels {
 	// Where start is NULL it adds to sums.
 	void (*gemm_indirect)(const float *panel, size_t depth, const float *const *x, const ptrdiff_t *displacement, const float *start,
 		float *sums);
-	// gemm multiplies a panel by a multiple of NR columns, each of depth contiguous elements, stride apart.
+	// gemm multiplies a panel by a multiple of NR columns, each of depth contiguous elements,
+	// stride apart.
 	void (*gemm)(const float *panel, size_t depth, const float *x, size_t stride, size_t columns, float *sums);
 	WinogradKernels f2, f4; // for output tiles of 2 x 2 and 4 x 4 pixels
-	// The transforms of the gradient by the weights, for tiles of 2 x 2: of the output's gradient, and of the sums.
+	// The transforms of the gradient by the weights, for tiles of 2 x 2: of the output's
+	// gradient, and of the sums.
 	Transform *output_gradient, *weight_gradient;
-	// finish applies an epilogue without its bias to n contiguous sums, at most MR, of which the first has index at.
+	// finish applies an epilogue without its bias to n contiguous sums, at most MR, of which
+	// the first has index at.
 	void (*finish)(const float *sums, const Epilogue *e, size_t at, size_t n);
 	// add adds n elements of x to sums.
 	void (*add)(float *sums, const float *x, size_t n);
 } MicroKernels;
 
-// micro_kernels returns those for vectors of at most so many float32, 8 or 16; 0 stands for the widest.
+// micro_kernels returns those for vectors of at most so many float32, 8 or 16; 0 stands for the
+// widest.
 const MicroKernels *micro_kernels(int lanes);
 
-// micro_kernels_for is micro_kernels for so many rows: narrower where that leaves less of a panel empty.
+// micro_kernels_for is micro_kernels for so many rows: narrower where that leaves less of a panel
+// empty.
 const MicroKernels *micro_kernels_for(int lanes, size_t rows);
 
-// vector_width returns how many float32 a vector of this processor holds: 16, 8, or 0 where there are no micro-kernels for it.
+// vector_width returns how many float32 a vector of this processor holds: 16, 8, or 0 where there
+// are no micro-kernels for it.
 int vector_width(void);
 
-// transpose writes a matrix, rows x columns with rows src_stride apart, as columns x rows with rows dst_stride apart.
+// transpose writes a matrix, rows x columns with rows src_stride apart, as columns x rows with rows
+// dst_stride apart.
 void transpose(const float *src, size_t src_stride, float *dst, size_t dst_stride, size_t rows, size_t columns);
 
 #endif

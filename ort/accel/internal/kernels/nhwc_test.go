@@ -3,6 +3,7 @@
 package kernels_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -14,39 +15,39 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// lastOf is n x c x ... with its channels last.
-func lastOf(x tensor.Tensor) tensor.Tensor {
+// toNHWC returns a tensor of n x c x ... as n x ... x c.
+func toNHWC(x tensor.Tensor) tensor.Tensor {
 	n, c := x.Shape[0], x.Shape[1]
-	places := tensor.Size(x.Shape[2:])
+	pixels := tensor.Size(x.Shape[2:])
 	y := tensor.New(slices.Concat(x.Shape[:1], x.Shape[2:], x.Shape[1:2])...)
 	for s := range n {
 		for k := range c {
-			for i := range places {
-				y.Data[(s*places+i)*c+k] = x.Data[(s*c+k)*places+i]
+			for i := range pixels {
+				y.Data[(s*pixels+i)*c+k] = x.Data[(s*c+k)*pixels+i]
 			}
 		}
 	}
 	return y
 }
 
-// Convolutions with their channels last, and their gradients by the image, are those of the package comment, with what follows: a sum, max(0, .)
-// and a mask, each perhaps.
-func TestConvolutionLast(t *testing.T) {
+// Convolutions in NHWC and their gradients by the image agree with those in NCHW and any epilogue:
+// addend, ReLU and mask.
+func TestConvolutionNHWC(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
 		in, out := rapid.IntRange(1, 40).Draw(r, "in"), rapid.IntRange(1, 40).Draw(r, "out")
-		if rapid.Bool().Draw(r, "near") { // 3 x 3 places next to one another
-			w = drawNear(r)
+		if rapid.Bool().Draw(r, "winograd") {
+			w = drawWinogradWindow(r)
 		}
 		n, relu := rapid.IntRange(1, 3).Draw(r, "samples"), rapid.IntRange(0, 1).Draw(r, "relu")
 		attrs := w.attrs(rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes"))
-		x, dy := filled(1, append([]int{n, in}, w.last(w.size)...)...), filled(2, append([]int{n, out}, w.last([2]int{w.places(0), w.places(1)})...)...)
-		kernel, bias := filled(3, append([]int{out, in}, w.last(w.kernel)...)...), filled(4, out)
-		more, mask := rapid.Bool().Draw(r, "more"), rapid.Bool().Draw(r, "mask")
+		x, dy := filled(1, append([]int{n, in}, w.used(w.size)...)...), filled(2, append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)...)
+		kernel, bias := filled(3, append([]int{out, in}, w.used(w.kernel)...)...), filled(4, out)
+		hasAddend, hasMask := rapid.Bool().Draw(r, "addend"), rapid.Bool().Draw(r, "mask")
 		for _, c := range []struct {
-			op, last string
+			op, nhwc string
 			in       []tensor.Tensor
-			like     tensor.Tensor
+			result   tensor.Tensor // of the same shape
 			terms    int
 		}{
 			{"Conv", "ConvChannelsLast", []tensor.Tensor{x, kernel, bias}, dy, in * tensor.Size(w.kernel[:])},
@@ -56,62 +57,62 @@ func TestConvolutionLast(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			add, keep := filled(5, c.like.Shape...), filled(6, c.like.Shape...)
-			want := tensor.Tensor{Shape: c.like.Shape, Data: sums[0].Data}
-			summed, added, outputs := want.Clone(), want.Clone(), 1
-			if c.last == "ConvChannelsLast" {
+			addend, mask := filled(5, c.result.Shape...), filled(6, c.result.Shape...)
+			want := tensor.Tensor{Shape: c.result.Shape, Data: sums[0].Data}
+			convolved, added, outputs := want.Clone(), want.Clone(), 1
+			if c.nhwc == "ConvChannelsLast" {
 				outputs = rapid.SampledFrom([]int{1, 2, 4}).Draw(r, "outputs")
 			}
 			for i := range want.Data {
-				if more || mask { // inputs are left out only at the end
-					want.Data[i] += add.Data[i]
+				if hasAddend || hasMask { // only the last inputs can be left out
+					want.Data[i] += addend.Data[i]
 				}
 				added.Data[i] = want.Data[i]
 				if relu == 1 {
 					want.Data[i] = max(0, want.Data[i])
 				}
-				if mask && keep.Data[i] <= 0 {
+				if hasMask && mask.Data[i] <= 0 {
 					want.Data[i] = 0
 				}
 			}
-			given := []tensor.Tensor{lastOf(c.in[0]), c.in[1], bias} // ConvTransposeChannelsLast ignores it
-			if more || mask {
-				given = append(given, lastOf(add))
+			inputs := []tensor.Tensor{toNHWC(c.in[0]), c.in[1], bias} // ConvTransposeChannelsLast ignores it
+			if hasAddend || hasMask {
+				inputs = append(inputs, toNHWC(addend))
 			}
-			if mask {
-				given = append(given, lastOf(keep))
+			if hasMask {
+				inputs = append(inputs, toNHWC(mask))
 			}
 			for _, side := range []int{2, 4} {
 				attrs := maps.Clone(attrs)
 				attrs["relu"], attrs["side"] = relu, side
-				got, err := run(t, c.last, attrs, 2, outputs, given...)
+				got, err := run(t, c.nhwc, attrs, 2, outputs, inputs...)
 				if err != nil {
 					r.Fatal(err)
 				}
-				closeTo(r, c.last, got[0], lastOf(want), c.terms*side/2)
-				for i, want := range []tensor.Tensor{want, added, summed}[:outputs-1] { // the same with the channels first, at three stages
-					closeTo(r, c.last+" with the channels first", got[1+i], want, c.terms*side/2)
+				assertClose(r, c.nhwc, got[0], toNHWC(want), c.terms*side/2)
+				for i, want := range []tensor.Tensor{want, added, convolved}[:outputs-1] {
+					assertClose(r, fmt.Sprintf("%s in NCHW, output %d", c.nhwc, 1+i), got[1+i], want, c.terms*side/2)
 				}
 			}
 		}
 	})
 }
 
-// closeTo compares sums of so many products of normal numbers.
-func closeTo(t *rapid.T, what string, got, want tensor.Tensor, terms int) {
+// assertClose compares sums of a number of products of normal values.
+func assertClose(t *rapid.T, name string, got, want tensor.Tensor, terms int) {
 	if !slices.Equal(got.Shape, want.Shape) {
-		t.Fatalf("%s has the shape %v, not %v", what, got.Shape, want.Shape)
+		t.Fatalf("%s has shape %v, want %v", name, got.Shape, want.Shape)
 	}
 	for i, v := range want.Data {
 		if d := math.Abs(float64(got.Data[i] - v)); !(d <= 5e-6*math.Sqrt(float64(terms))*max(1, math.Abs(float64(v)))) {
-			t.Fatalf("%s %d is %g, not %g", what, i, got.Data[i], v)
+			t.Fatalf("%s: element %d is %g, want %g", name, i, got.Data[i], v)
 		}
 	}
 }
 
-// Where a convolution with its channels last is prepared, split among threads or ends in something that is not a number, the result is the same.
-func TestConvolutionLastInPieces(t *testing.T) {
-	x, w := lastOf(filled(1, 5, 70, 9, 13)), filled(3, 50, 70, 3, 3)
+// Results in NHWC do not depend on the number of threads, and NaN is kept.
+func TestConvolutionNHWCThreads(t *testing.T) {
+	x, w := toNHWC(filled(1, 5, 70, 9, 13)), filled(3, 50, 70, 3, 3)
 	x.Data[70*20] = float32(math.NaN())
 	for _, side := range []int{2, 4} {
 		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "side": side, "relu": 1}
@@ -120,17 +121,17 @@ func TestConvolutionLastInPieces(t *testing.T) {
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
-		lost := 0
+		nans := 0
 		for i, v := range one[0].Data {
 			if v != v {
-				lost++
+				nans++
 			}
 			if v != two[0].Data[i] && (v == v || two[0].Data[i] == two[0].Data[i]) {
-				t.Fatalf("%d is %g with one thread and %g with two", i, v, two[0].Data[i])
+				t.Fatalf("element %d is %g with one thread and %g with two", i, v, two[0].Data[i])
 			}
 		}
-		if lost < 6*50 {
-			t.Errorf("what is not a number has reached %d results", lost)
+		if nans < 6*50 {
+			t.Errorf("NaN has reached %d elements, want at least %d", nans, 6*50)
 		}
 	}
 }

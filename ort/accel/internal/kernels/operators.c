@@ -11,7 +11,8 @@
 
 static OrtCustomOpDomain *domain;
 
-// A part of an update is BLOCK elements. It does not depend on the number of threads, so neither do the results.
+// A part of an update is BLOCK elements. It does not depend on the number of threads, so neither do
+// the results.
 enum { BLOCK = 1 << 14 };
 
 typedef struct AdamWork {
@@ -126,7 +127,7 @@ static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, co
 	return NULL;
 }
 
-// infer_adam gives the results the shapes of the parameter and of its moments.
+// infer_adam sets the shapes of the results, which are that of the parameter.
 static OrtStatus *ORT_API_CALL infer_adam(const OrtCustomOp *op, OrtShapeInferContext *context) {
 	(void)op;
 	for (size_t i = 0; i < 3; i++) {
@@ -171,7 +172,8 @@ static int ORT_API_CALL latest(const OrtCustomOp *op) {
 	return INT_MAX;
 }
 
-// adam_in_place lets the results overwrite the parameter and its moments: inputs 0, 2 and 3.
+// adam_in_place lets the outputs share memory with the parameter and its moments, the inputs 0, 2
+// and 3.
 static size_t ORT_API_CALL adam_in_place(int **from, int **to) {
 	*from = malloc(3 * sizeof **from);
 	*to = malloc(3 * sizeof **to);
@@ -188,6 +190,7 @@ static void ORT_API_CALL release(int *from, int *to) {
 	free(to);
 }
 
+// OPERATOR is what the operators have in common.
 #define OPERATOR                                                                                                                \
 	.version = ORT_API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element_type,          \
 	.GetInputTypeCount = input_count, .GetOutputType = element_type, .GetOutputTypeCount = output_count, .KernelDestroy = destroy,         \

@@ -4,8 +4,8 @@
 
 #include "node.h"
 
-// A Problem is the sizes of a convolution: x is samples x in x input, the weights out x in x kernel, and the result samples x out x
-// output. With one spatial axis, heights are 1.
+// A Problem is the sizes of a convolution: x is samples x in x input, the weights out x in x
+// kernel, and the result samples x out x output. With one spatial axis, heights are 1.
 typedef struct Problem {
 	const Window *window;
 	const OrtKernelContext *context;
@@ -19,7 +19,8 @@ OrtStatus *make_problem(const Kernel *k, const OrtKernelContext *context, const 
 // check_output_gradient checks the shape of the gradient by a convolution's result.
 OrtStatus *check_output_gradient(const Problem *p, const Tensor *dy);
 
-// An Arena is one allocation that is divided in order, each piece aligned to a cache line. With start NULL it only counts.
+// An Arena is one allocation that is divided in order, each piece aligned to a cache line. With
+// start NULL it only counts.
 typedef struct Arena {
 	char *start;
 	size_t used;
@@ -27,7 +28,8 @@ typedef struct Arena {
 
 void *arena_alloc(Arena *a, size_t count, size_t size);
 
-// with_arena calls layout to count what it takes from an arena, allocates this, calls layout again and then run.
+// with_arena calls layout to count what it takes from an arena, allocates this, calls layout again
+// and then run.
 OrtStatus *with_arena(const Problem *p, void (*layout)(void *, Arena *), OrtStatus *(*run)(const Problem *, void *), void *work);
 
 // Scratch allocates memory within a part of some work. Threads share it.

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-// TILES tiles are transformed at a time and, for the gradient by the weights, GRADIENT_CHANNELS channels. PAD floats between the
-// elements of transformed tiles keep these from falling on the same cache lines.
+// TILES tiles are transformed at a time and, for the gradient by the weights, GRADIENT_CHANNELS
+// channels. PAD floats between the elements of transformed tiles keep these from falling on the
+// same cache lines.
 enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
 
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
@@ -33,7 +34,8 @@ void winograd_pack_panel(void *convolution, size_t panel) {
 
 static size_t tile_chunks(const Convolution *c, const Grid *tiles) { return ceil_div(c->input.samples * tiles->rows * tiles->columns, TILES); }
 
-// panel_shares is into how many parts the panels of a chunk of tiles are divided, where there are few chunks.
+// panel_shares is into how many parts the panels of a chunk of tiles are divided, where there are
+// few chunks.
 static size_t panel_shares(const Convolution *c, size_t chunks) { return chunks >= 16 ? 1 : min_size(16 / chunks, ceil_div(panel_count(c), 4)); }
 
 size_t winograd_parts(const Convolution *c) {
@@ -97,7 +99,8 @@ static void write_runs(const Convolution *c, const Chunk *k, size_t q) {
 	}
 }
 
-// list_tile lists the pixels of an input tile whose first one is (y, x), with zeros for those outside the image.
+// list_tile lists the pixels of an input tile whose first one is (y, x), with zeros for those
+// outside the image.
 static void list_tile(const Input *in, const float *image, ptrdiff_t y, ptrdiff_t x, ptrdiff_t size, const float *zeros, const float **pixels) {
 	for (ptrdiff_t i = y; i < y + size; i++)
 		for (ptrdiff_t j = x; j < x + size; j++) {
@@ -175,8 +178,8 @@ void winograd_part(void *convolution, size_t part) {
 	scratch_free(c->scratch, k.transformed);
 }
 
-// The gradient by the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS channels, over shares of the tiles: share x block x
-// element x panel x GRADIENT_COLUMNS x MR.
+// The gradient by the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS channels, over
+// shares of the tiles: share x block x element x panel x GRADIENT_COLUMNS x MR.
 enum { BLOCK = 64 };
 
 typedef struct Blocks {

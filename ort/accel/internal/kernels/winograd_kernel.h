@@ -1,5 +1,5 @@
-// The transforms of Winograd's algorithm for one instruction set. microkernel.c includes this after gemm_kernel.h. B, G and A
-// are the matrices of the package comment.
+// The transforms of Winograd's algorithm for one instruction set. microkernel.c includes this after
+// gemm_kernel.h. B, G and A are the matrices of the package comment.
 
 // Transforms along one axis, for output tiles of 2 x 2: B', G, A', A and G'.
 INLINE void NAME(input2)(const NAME(vec) *d, NAME(vec) *t) {
@@ -70,8 +70,9 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 #undef P
 #undef Q
 
-// TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors, and then to the rows. load is the
-// vector at row i and column j; store uses row i of the result, which is in out.
+// TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors,
+// and then to the rows. load is the vector at row i and column j; store uses row i of the result,
+// which is in out.
 #define TRANSFORM(one_axis, size, rows, outer, load, store)                               \
 	NAME(vec) in[6], columns[6][6], out[6];                                           \
 	UNROLL(outer) for (int j = 0; j < size; j++) {                                    \
@@ -122,8 +123,9 @@ BLOCK_TRANSFORM(transform_weight_gradient, weight_gradient2, 4, 3)
 INPUT_TRANSFORM(transform_input2, input2, 4)
 INPUT_TRANSFORM(transform_input4, input4, 6)
 
-// OUTPUT_TRANSFORM defines WinogradKernels.output for sums of size x size elements and output tiles of to x to pixels. Whole tiles of
-// whole panels, which are most, have a copy of the loops of their own.
+// OUTPUT_TRANSFORM defines WinogradKernels.output for sums of size x size elements and output tiles
+// of to x to pixels. Whole tiles of whole panels, which are most, have a copy of the loops of their
+// own.
 #define OUTPUT_TRANSFORM(name, one_axis, size, to)                                                                                    \
 	INLINE void NAME(name##_inline)(const float *sums, size_t sums_stride, const Epilogue *epilogue, size_t channel, size_t at,   \
 		size_t rows, size_t width, const size_t stride[2], size_t n) {                                                        \

@@ -15,16 +15,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// normal is a tensor of normal numbers of some scale.
-func normal(base uint64, scale float64, shape ...int) tensor.Tensor {
-	t, r := tensor.New(shape...), seed.Rand(base, "channels last")
+// normal returns a tensor of normal values with a standard deviation.
+func normal(key uint64, deviation float64, shape ...int) tensor.Tensor {
+	t, r := tensor.New(shape...), seed.Rand(key, "channels last")
 	for i := range t.Data {
-		t.Data[i] = float32(r.NormFloat64() * scale)
+		t.Data[i] = float32(r.NormFloat64() * deviation)
 	}
 	return t
 }
 
-// run gives the outputs of a model of one input.
+// run returns the outputs of a model with one input, without rewriting it.
 func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -50,13 +50,13 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return list
 }
 
-func forward(t *testing.T, m *onnx.Model) *onnx.Model {
+func rewritten(t *testing.T, m *onnx.Model) *onnx.Model {
 	t.Helper()
-	laid, err := accel.Rewrite(m)
+	r, err := accel.Rewrite(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return laid
+	return r
 }
 
 func count(m *onnx.Model, op string) int {
@@ -69,16 +69,17 @@ func count(m *onnx.Model, op string) int {
 	return n
 }
 
-func needed(t *testing.T) {
+func skipWithoutOperators(t *testing.T) {
 	t.Helper()
 	if accel.Width() == 0 {
-		t.Skip("the native operators are left out, or slow on this processor")
+		t.Skip("native operators are not in this program, or need AVX2")
 	}
 }
 
-// The output and every feature map of networks are those of the engine, and networks of other convolutions stay as they are.
-func TestForwardOfNets(t *testing.T) {
-	needed(t)
+// The output and every feature map of networks agree with the standard operators. Networks that
+// would not be faster are left as they are.
+func TestRewriteNetworks(t *testing.T) {
+	skipWithoutOperators(t)
 	for name, want := range map[string]int{
 		"cifar_resnet20": 19, "tiny_densenet": 0, "mnasnet0_5": 0, "mobilenet_v3_small": 0, "shufflenet_v2_x0_5": 0, "tiny_convnext": 0, "tiny_mobilenet": 0, "tiny_swin": 0, "tiny_vit": 0,
 	} {
@@ -86,41 +87,41 @@ func TestForwardOfNets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		laid := forward(t, m)
+		r := rewritten(t, m)
 		if want == 0 {
-			if laid != m {
+			if r != m {
 				t.Errorf("%s was rewritten", name)
 			}
 			continue
 		}
-		if got := count(laid, "ConvChannelsLast"); got != want || count(laid, "Relu")+count(laid, "Add") != 0 {
-			t.Errorf("%s has %d native convolutions, %d ReLUs and %d sums, want %d, 0 and 0", name, got, count(laid, "Relu"), count(laid, "Add"), want)
+		if got := count(r, "ConvChannelsLast"); got != want || count(r, "Relu")+count(r, "Add") != 0 {
+			t.Errorf("%s has %d native convolutions, %d ReLUs and %d sums, want %d, 0 and 0", name, got, count(r, "Relu"), count(r, "Add"), want)
 		}
-		var maps []string
+		var layers []string
 		for _, l := range m.Layers() {
-			maps = append(maps, l.Name)
+			layers = append(layers, l.Name)
 		}
-		for _, outputs := range [][]string{maps, maps[len(maps)-1:]} {
+		for _, outputs := range [][]string{layers, layers[len(layers)-1:]} {
 			if m, err = rewrite.WithOutputs(m, outputs); err != nil {
 				t.Fatal(err)
 			}
-			laid := forward(t, m)
-			if n := count(laid, "Relu") + count(laid, "Add") + count(laid, "ChannelsFirst"); n != 0 {
-				t.Errorf("%s with %d outputs has %d nodes for what its convolutions can write themselves", name, len(outputs), n)
+			r := rewritten(t, m)
+			if n := count(r, "Relu") + count(r, "Add") + count(r, "ChannelsFirst"); n != 0 {
+				t.Errorf("%s with %d outputs has %d ReLUs, sums and ChannelsFirst, want 0: the convolutions include them", name, len(outputs), n)
 			}
 			x := normal(1, 1, 5, 3, 32, 32)
-			got, want := run(t, laid, x), run(t, m, x)
+			got, want := run(t, r, x), run(t, m, x)
 			for i, name := range outputs {
-				alike(t, name, got[i], want[i])
+				assertClose(t, name, got[i], want[i])
 			}
 		}
 	}
 }
 
-func alike(t *testing.T, what string, got, want tensor.Tensor) {
+func assertClose(t *testing.T, name string, got, want tensor.Tensor) {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) {
-		t.Fatalf("%s is %v, want %v", what, got.Shape, want.Shape)
+		t.Fatalf("%s has shape %v, want %v", name, got.Shape, want.Shape)
 	}
 	var worst, largest float64
 	for i, v := range want.Data {
@@ -128,11 +129,12 @@ func alike(t *testing.T, what string, got, want tensor.Tensor) {
 		worst = max(worst, math.Abs(float64(got.Data[i]-v)))
 	}
 	if !(worst <= 1e-5*largest) {
-		t.Errorf("%s is off by %.2g of its largest value", what, worst/largest)
+		t.Errorf("%s differs by %.2g of its largest value", name, worst/largest)
 	}
 }
 
-// network is a stem with strides, a convolution, what follows it, four more, and a shortcut.
+// network returns a strided convolution, a second one and what follow adds to it, four more, and a
+// shortcut around these.
 func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
@@ -155,9 +157,10 @@ func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) 
 
 func relu(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }
 
-// Every tensor of convolutions, sums and ReLUs is written by a convolution, and a result that is read with its channels first alone in no other layout.
-func TestForwardOfTaps(t *testing.T) {
-	needed(t)
+// With every tensor an output, convolutions include all sums and ReLUs. A result that is read in
+// NCHW only is not written in NHWC.
+func TestRewriteAllOutputs(t *testing.T) {
+	skipWithoutOperators(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		pooled := b.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{3, 3}, "pads": []int{1, 1, 1, 1}}, b.Relu(x))
 		return b.Relu(b.Add(x, pooled))
@@ -166,66 +169,67 @@ func TestForwardOfTaps(t *testing.T) {
 	for _, l := range m.Layers() {
 		names = append(names, l.Name)
 	}
-	whole, err := rewrite.WithOutputs(m, names)
+	all, err := rewrite.WithOutputs(m, names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*onnx.Model{m, whole} {
-		laid, x := forward(t, m), normal(5, 1, 3, 3, 27, 27)
-		alone := 0
-		for _, n := range laid.Nodes() {
+	for _, m := range []*onnx.Model{m, all} {
+		r, x := rewritten(t, m), normal(5, 1, 3, 3, 27, 27)
+		onlyNCHW := 0
+		for _, n := range r.Nodes() {
 			if n.GetOpType() == "ConvChannelsLast" && n.Output[0] == "" {
-				alone++
+				onlyNCHW++
 			}
 		}
-		if n := count(laid, "ConvChannelsLast"); n != 7 || alone == 0 {
-			t.Errorf("of %d native convolutions, %d write their results with the channels first alone, want 7 and some", n, alone)
+		if n := count(r, "ConvChannelsLast"); n != 7 || onlyNCHW == 0 {
+			t.Errorf("%d native convolutions, of which %d write only NCHW, want 7 and at least 1", n, onlyNCHW)
 		}
-		got, want := run(t, laid, x), run(t, m, x)
-		for i, o := range laid.Outputs() {
-			alike(t, o.Name, got[i], want[i])
+		got, want := run(t, r, x), run(t, m, x)
+		for i, o := range r.Outputs() {
+			assertClose(t, o.Name, got[i], want[i])
 		}
 	}
 }
 
-// A sample comes to the same bits in batches of any size.
-func TestForwardOfBatches(t *testing.T) {
-	needed(t)
-	m := forward(t, network(t, 27, relu))
+// The result of a sample is the same to the bit in batches of any size.
+func TestRewriteBatchSize(t *testing.T) {
+	skipWithoutOperators(t)
+	m := rewritten(t, network(t, 27, relu))
 	if count(m, "ConvChannelsLast") != 7 {
 		t.Fatalf("there are %d native convolutions, want 7", count(m, "ConvChannelsLast"))
 	}
 	x := normal(5, 1, 256, 3, 27, 27)
-	whole := run(t, m, x)[0]
+	batch := run(t, m, x)[0]
 	for _, n := range []int{1, 7, 128} {
 		for from := 0; from < 256; from += max(n, 64) {
 			to := min(from+n, 256)
-			if got := run(t, m, x.Slice(from, to))[0]; !slices.Equal(got.Data, whole.Slice(from, to).Data) {
-				t.Errorf("images %d to %d alone differ from those of a batch", from, to)
+			if got := run(t, m, x.Slice(from, to))[0]; !slices.Equal(got.Data, batch.Slice(from, to).Data) {
+				t.Errorf("samples %d to %d differ from the same in a larger batch", from, to)
 			}
 		}
 	}
 }
 
-// What is not a number, or infinite, reaches what is read, and only of its own sample.
-func TestForwardOfAbsurd(t *testing.T) {
-	needed(t)
+// NaN and infinity in a sample reach its output and no other.
+func TestRewriteNonFinite(t *testing.T) {
+	skipWithoutOperators(t)
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		x := normal(5, 1, 3, 3, 27, 27)
 		x.At(1).Data[700] = float32(v)
-		y := run(t, forward(t, network(t, 27, relu)), x)[0]
+		y := run(t, rewritten(t, network(t, 27, relu)), x)[0]
 		for s := range 3 {
 			finite := !slices.ContainsFunc(y.At(s).Data, func(v float32) bool { return v-v != 0 })
 			if finite != (s != 1) {
-				t.Errorf("with %g in sample 1, whether sample %d is finite is %v", v, s, finite)
+				t.Errorf("%g in sample 1: finite output of sample %d is %v", v, s, finite)
 			}
 		}
 	}
 }
 
-// A convolution whose result is normalised is the engine's, which folds that into its weights; so are those of images of unknown size.
-func TestForwardLeaves(t *testing.T) {
-	needed(t)
+// A convolution before a BatchNormalization stays standard, since ONNX Runtime folds the two. So do
+// all for images of unknown size.
+func TestRewriteLeaves(t *testing.T) {
+	skipWithoutOperators(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		ones := normal(1, 0, 64)
 		for i := range ones.Data {
@@ -234,10 +238,10 @@ func TestForwardLeaves(t *testing.T) {
 		one := b.Const("", ones)
 		return b.Op("BatchNormalization", nil, x, one, one, one, one)
 	})
-	if got := count(forward(t, m), "Conv"); got != 1 {
-		t.Errorf("%d convolutions are left to the engine, want the one that is normalised", got)
+	if got := count(rewritten(t, m), "Conv"); got != 1 {
+		t.Errorf("%d standard convolutions, want 1, the one before BatchNormalization", got)
 	}
-	if m := network(t, -1, relu); forward(t, m) != m {
+	if m := network(t, -1, relu); rewritten(t, m) != m {
 		t.Error("a network for images of any size was rewritten")
 	}
 }

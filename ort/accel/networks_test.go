@@ -9,13 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/accel"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
 )
 
-// resnet is a small ResNet whose BatchNormalizations have been folded into its convolutions.
+// resnet returns a small ResNet with its BatchNormalizations folded into the convolutions.
 func resnet(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
@@ -35,9 +34,9 @@ func resnet(t *testing.T) *onnx.Model {
 	return m
 }
 
-// The layers of a ResNet and its gradient by the input are the same with native operators, which all its convolutions are.
+// All convolutions of a ResNet and of its gradient become native, and the results agree.
 func TestResNet(t *testing.T) {
-	needed(t)
+	skipWithoutOperators(t)
 	m := resnet(t)
 	layers := []string{"y"}
 	for _, l := range m.Layers() {
@@ -61,36 +60,33 @@ func TestResNet(t *testing.T) {
 		"layers":   {read, map[string]int{"ConvChannelsLast": 6, "ChannelsFirst": 0, "Conv": 0, "Relu": 0, "Add": 0}},
 		"gradient": {gradient, map[string]int{"ConvChannelsLast": 10, "ConvTransposeChannelsLast": 2, "Conv": 0, "ConvTranspose": 0, "Add": 0, "HardSigmoid": 1}},
 	} {
-		rewritten, err := accel.Rewrite(c.graph)
-		if err != nil {
-			t.Fatal(err)
-		}
+		native := rewritten(t, c.graph)
 		for op, want := range c.want {
-			if n := count(rewritten, op); n != want {
+			if n := count(native, op); n != want {
 				t.Errorf("%s: %d nodes %s, want %d", name, n, op, want)
 			}
 		}
 		x := normal(5, 1, 3, 3, 20, 14)
-		got, want := run(t, rewritten, x), run(t, c.graph, x)
+		got, want := run(t, native, x), run(t, c.graph, x)
 		for i, o := range c.graph.Outputs() {
-			alike(t, name+" "+o.Name, got[i], want[i])
+			assertClose(t, name+" "+o.Name, got[i], want[i])
 		}
 	}
 }
 
-// Steps of training come to the same weights with native operators.
+// Weights after training steps agree with those of standard operators.
 func TestTraining(t *testing.T) {
-	needed(t)
+	skipWithoutOperators(t)
 	batch := train.Batch{Inputs: []tensor.Tensor{normal(1, 1, 4, 3, 9, 12)}, Classes: []int{0, 1, 2, 1}}
 	for _, o := range []train.Optimiser{train.SGD{Rate: 0.1, Momentum: 0.9, WeightDecay: 1e-3}, train.Adam{Rate: 1e-3, WeightDecay: 1e-3}, train.AdamW{Rate: 1e-3, WeightDecay: 1e-3}} {
 		t.Run(fmt.Sprintf("%T", o), func(t *testing.T) {
 			var weights []map[string]tensor.Tensor
-			for _, plain := range []bool{false, true} {
+			for _, standard := range []bool{false, true} {
 				m, err := train.ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: 1, Seed: 1}.Build()
 				if err != nil {
 					t.Fatal(err)
 				}
-				tr, err := train.New(orttest.Load(t), train.Spec{Model: m, Loss: train.CrossEntropy, TrainingMode: true, Optimiser: o, Engine: ort.Options{NoAcceleration: plain}})
+				tr, err := train.New(orttest.Load(t), train.Spec{Model: m, Loss: train.CrossEntropy, TrainingMode: true, Optimiser: o, Engine: ort.Options{NoAcceleration: standard}})
 				if err != nil {
 					t.Fatal(err)
 				}
