@@ -6,147 +6,156 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// leakyRelu has slope 1 above 0, and alpha at 0 and below.
-func leakyRelu(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		below := c.times(c.dy(0), c.attrFloat("alpha", 0.01))
-		return c.choose(c.greater(c.x(0), c.num(0)), c.dy(0), below)
-	})
-}
-
-// pRelu is leakyRelu with slopes that are an operand, broadcast to x.
-func pRelu(c *vjp) {
-	above := c.greater(c.x(0), c.num(0))
-	c.accumulate(0, func() onnx.Value { return c.choose(above, c.dy(0), c.Mul(c.dy(0), c.x(1))) })
-	c.accumulate(1, func() onnx.Value { return c.unbroadcast(c.choose(above, c.num(0), c.Mul(c.dy(0), c.x(0))), 1) })
-}
-
-// exponential is the rule of y = gain x above 0 and y = depth (e^(x/scale) - 1) below: there, and
-// at 0, the slope is (y + depth) / scale.
-func (c *vjp) exponential(gain, depth, scale float64) {
-	c.accumulate(0, func() onnx.Value {
-		below := c.times(c.Mul(c.dy(0), c.Add(c.y(0), c.num(depth))), 1/scale)
-		return c.choose(c.greater(c.x(0), c.num(0)), c.times(c.dy(0), gain), below)
-	})
-}
-
-func elu(c *vjp) { c.exponential(1, c.attrFloat("alpha", 1), 1) }
-
-func celu(c *vjp) {
-	alpha := c.attrFloat("alpha", 1)
-	c.exponential(1, alpha, alpha)
-}
-
-func selu(c *vjp) {
-	alpha, gamma := c.attrFloat("alpha", 1.67326319217681884765625), c.attrFloat("gamma", 1.05070102214813232421875)
-	c.exponential(gamma, alpha*gamma, 1)
-}
-
-func thresholdedRelu(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		return c.zeroUnless(c.greater(c.x(0), c.num(c.attrFloat("alpha", 1))), c.dy(0))
-	})
-}
-
-// sigmoid' = y (1 - y)
-func sigmoidSlope(c *vjp, _, y onnx.Value) onnx.Value { return c.Mul(y, c.Sub(c.num(1), y)) }
-
-// tanh' = 1 - y^2
-func tanhSlope(c *vjp, _, y onnx.Value) onnx.Value { return c.Sub(c.num(1), c.square(y)) }
-
-// hardSigmoid: y = min(1, max(0, alpha x + beta)) has slope alpha strictly between 0 and 1.
-func hardSigmoid(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		inside := c.both(c.greater(c.y(0), c.num(0)), c.less(c.y(0), c.num(1)))
-		return c.zeroUnless(inside, c.times(c.dy(0), c.attrFloat("alpha", 0.2)))
-	})
-}
-
-// hardSwish: y = x min(1, max(0, x / 6 + 1 / 2)) has slope x / 3 + 1 / 2 from -3 to 3, both
-// included.
-func hardSwish(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		x, dy := c.x(0), c.dy(0)
-		bend := c.Mul(dy, c.Add(c.times(x, 1./3), c.num(0.5)))
-		return c.choose(c.greater(x, c.num(3)), dy, c.choose(c.less(x, c.num(-3)), c.num(0), bend))
-	})
-}
-
-// mish: y = x t where t = tanh(softplus(x)); y' = t + x (1 - t^2) sigmoid(x).
-func mishSlope(c *vjp, x, _ onnx.Value) onnx.Value {
-	t := c.Tanh(c.Op("Softplus", nil, x))
-	return c.Add(t, c.Mul(c.Mul(x, c.Sub(c.num(1), c.square(t))), c.Sigmoid(x)))
-}
-
-func softplusSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.Sigmoid(x) }
-
-// softsign: y = x / (1 + |x|), y' = 1 / (1 + |x|)^2.
-func softsignOver(c *vjp, x, _ onnx.Value) onnx.Value {
-	return c.square(c.Add(c.Abs(x), c.num(1)))
-}
-
-// gelu: y = x P(x) where P is the normal distribution function, or an approximation of it by tanh.
-func geluSlope(c *vjp, x, _ onnx.Value) onnx.Value {
-	if c.attrString("approximate", "none") == "tanh" {
-		return c.geluTanhSlope(x)
+// y = max(x, 0): dx = dy where y > 0. It reads y rather than x, so that a runtime can still fuse
+// the activation with the node that computes x.
+func relu(op *operation) onnx.Value {
+	dy := op.dyForProduct(op.x(0))
+	if !op.outputBlocked() {
+		return op.Mul(dy, op.mask(op.greater(op.y(0), op.num(0))))
 	}
-	p := c.times(c.Add(c.Op("Erf", nil, c.times(x, math.Sqrt2/2)), c.num(1)), 0.5)
-	density := c.times(c.Exp(c.times(c.square(x), -0.5)), 1/math.Sqrt(2*math.Pi))
-	return c.Add(p, c.Mul(x, density))
+	if op.gradients[op.y(0)] != "" { // not one that has yet to be expanded
+		dy = op.toBlocked(dy, op.y(0))
+	}
+	return op.markBlocked(op.Mul(dy, op.blockedMask()), dy)
 }
 
-// y = x (1 + t) / 2, t = tanh(u), u = k (x + a x^3): y' = (1 + t) / 2 + x / 2 (1 - t^2) k (1 + 3 a
-// x^2)
-func (c *vjp) geluTanhSlope(x onnx.Value) onnx.Value {
+// y = x for x > 0, else alpha x: dx = dy or alpha dy
+func leakyRelu(op *operation) onnx.Value {
+	below := op.times(op.dy(0), op.attrFloat("alpha", 0.01))
+	return op.choose(op.greater(op.x(0), op.num(0)), op.dy(0), below)
+}
+
+// Y = X for X > 0, else slope X: dX = dY or slope dY, dslope = 0 or X dY. slope is broadcast to X.
+func pRelu(op *operation) {
+	above := op.greater(op.x(0), op.num(0))
+	op.accumulate(0, func() onnx.Value { return op.choose(above, op.dy(0), op.Mul(op.dy(0), op.x(1))) })
+	op.accumulateSummed(1, func() onnx.Value { return op.choose(above, op.num(0), op.Mul(op.dy(0), op.x(0))) })
+}
+
+// exponential is the gradient of y = gain x for x > 0, else y = depth (exp(x / scale) - 1): dx =
+// gain dy, or (y + depth) / scale dy.
+func (op *operation) exponential(gain, depth, scale float64) onnx.Value {
+	below := op.times(op.Mul(op.dy(0), op.Add(op.y(0), op.num(depth))), 1/scale)
+	return op.choose(op.greater(op.x(0), op.num(0)), op.times(op.dy(0), gain), below)
+}
+
+// y = x for x > 0, else alpha (exp(x) - 1)
+func elu(op *operation) onnx.Value { return op.exponential(1, op.attrFloat("alpha", 1), 1) }
+
+// y = x for x > 0, else alpha (exp(x / alpha) - 1)
+func celu(op *operation) onnx.Value {
+	alpha := op.attrFloat("alpha", 1)
+	return op.exponential(1, alpha, alpha)
+}
+
+// y = gamma x for x > 0, else gamma alpha (exp(x) - 1)
+func selu(op *operation) onnx.Value {
+	alpha, gamma := op.attrFloat("alpha", 1.67326319217681884765625), op.attrFloat("gamma", 1.05070102214813232421875)
+	return op.exponential(gamma, alpha*gamma, 1)
+}
+
+// y = x for x > alpha, else 0: dx = dy or 0
+func thresholdedRelu(op *operation) onnx.Value {
+	return op.zeroUnless(op.greater(op.x(0), op.num(op.attrFloat("alpha", 1))), op.dy(0))
+}
+
+// y = sigmoid(x): y' = y (1 - y)
+func sigmoidSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Mul(y, op.Sub(op.num(1), y)) }
+
+// y = tanh(x): y' = 1 - y^2
+func tanhSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Sub(op.num(1), op.square(y)) }
+
+// y = min(1, max(0, alpha x + beta)): dx = alpha dy where 0 < y < 1, else 0
+func hardSigmoid(op *operation) onnx.Value {
+	inside := op.and(op.greater(op.y(0), op.num(0)), op.less(op.y(0), op.num(1)))
+	return op.zeroUnless(inside, op.times(op.dy(0), op.attrFloat("alpha", 0.2)))
+}
+
+// y = x min(1, max(0, x / 6 + 1 / 2)): dx = dy for x > 3, 0 for x < -3, else (x / 3 + 1 / 2) dy
+func hardSwish(op *operation) onnx.Value {
+	x, dy := op.x(0), op.dy(0)
+	between := op.Mul(dy, op.Add(op.times(x, 1./3), op.num(0.5)))
+	return op.choose(op.greater(x, op.num(3)), dy, op.choose(op.less(x, op.num(-3)), op.num(0), between))
+}
+
+// y = x t with t = tanh(softplus(x)): y' = t + x (1 - t^2) sigmoid(x)
+func mishSlope(op *operation, x, _ onnx.Value) onnx.Value {
+	t := op.Tanh(op.Op("Softplus", nil, x))
+	return op.Add(t, op.Mul(op.Mul(x, op.Sub(op.num(1), op.square(t))), op.Sigmoid(x)))
+}
+
+// y = ln(1 + exp(x)): y' = sigmoid(x)
+func softplusSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Sigmoid(x) }
+
+// y = x / (1 + |x|): 1 / y' = (1 + |x|)^2
+func softsignReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
+	return op.square(op.Add(op.Abs(x), op.num(1)))
+}
+
+// y = x P(x): y' = P(x) + x p(x), where P is the normal distribution function and p its density,
+// unless P is approximated by tanh
+func geluSlope(op *operation, x, _ onnx.Value) onnx.Value {
+	if op.attrString("approximate", "none") == "tanh" {
+		return op.geluTanhSlope(x)
+	}
+	distribution := op.times(op.Add(op.Op("Erf", nil, op.times(x, math.Sqrt2/2)), op.num(1)), 0.5)
+	density := op.times(op.Exp(op.times(op.square(x), -0.5)), 1/math.Sqrt(2*math.Pi))
+	return op.Add(distribution, op.Mul(x, density))
+}
+
+// y = x (1 + t) / 2 with t = tanh(u), u = k (x + a x^3): y' = (1 + t + x (1 - t^2) u') / 2 with u'
+// = k (1 + 3 a x^2)
+func (op *operation) geluTanhSlope(x onnx.Value) onnx.Value {
 	const a = 0.044715
 	k := math.Sqrt(2 / math.Pi)
-	one, square := c.num(1), c.square(x)
-	t := c.Tanh(c.times(c.Mul(x, c.Add(c.times(square, a), one)), k))
-	du := c.times(c.Add(c.times(square, 3*a), one), k)
-	bend := c.Mul(c.Mul(x, c.Sub(one, c.square(t))), du)
-	return c.times(c.Add(c.Add(t, one), bend), 0.5)
+	one, square := op.num(1), op.square(x)
+	t := op.Tanh(op.times(op.Mul(x, op.Add(op.times(square, a), one)), k))
+	du := op.times(op.Add(op.times(square, 3*a), one), k)
+	dt := op.Mul(op.Mul(x, op.Sub(one, op.square(t))), du)
+	return op.times(op.Add(op.Add(t, one), dt), 0.5)
 }
 
-// clip passes the gradient where min <= x <= max; what is below goes to min, and what is above to
-// max.
-func clip(c *vjp) {
-	low, high := c.bound(1, "min"), c.bound(2, "max")
-	outside := func(compare string, bound onnx.Value) onnx.Value { return c.Op(compare, nil, c.x(0), bound) }
-	c.accumulate(0, func() onnx.Value {
-		g := c.dy(0)
+// y = min(max, max(min, input)): dinput = dy where min <= input <= max, dmin = dy where input < min
+// < max, dmax = dy where input > max or max < min; all are 0 elsewhere.
+func clip(op *operation) {
+	low, high := op.clipBound(1, "min"), op.clipBound(2, "max")
+	below := func() onnx.Value { return op.less(op.x(0), low) }
+	above := func() onnx.Value { return op.greater(op.x(0), high) }
+	op.accumulate(0, func() onnx.Value {
+		g := op.dy(0)
 		if low != "" {
-			g = c.choose(outside("Less", low), c.num(0), g)
+			g = op.choose(below(), op.num(0), g)
 		}
 		if high != "" {
-			g = c.choose(outside("Greater", high), c.num(0), g)
+			g = op.choose(above(), op.num(0), g)
 		}
 		return g
 	})
-	c.accumulate(1, func() onnx.Value {
-		below := outside("Less", low)
+	op.accumulateSummed(1, func() onnx.Value {
+		condition := below()
 		if high != "" {
-			below = c.both(below, c.less(low, high))
+			condition = op.and(condition, op.less(low, high))
 		}
-		return c.unbroadcast(c.zeroUnless(below, c.dy(0)), 1)
+		return op.zeroUnless(condition, op.dy(0))
 	})
-	c.accumulate(2, func() onnx.Value {
-		above := outside("Greater", high)
+	op.accumulateSummed(2, func() onnx.Value {
+		condition := above()
 		if low != "" {
-			above = c.Op("Or", nil, above, c.less(high, low))
+			condition = op.or(condition, op.less(high, low))
 		}
-		return c.unbroadcast(c.zeroUnless(above, c.dy(0)), 2)
+		return op.zeroUnless(condition, op.dy(0))
 	})
 }
 
-// bound is a limit of Clip, an input since opset 11 and an attribute before; empty where there is
-// none.
-func (c *vjp) bound(i int, attribute string) onnx.Value {
-	if c.Opset() >= 11 {
-		return c.x(i)
+// clipBound is a bound of Clip, an input since opset 11 and an attribute before. It is empty where
+// it is absent.
+func (op *operation) clipBound(i int, attribute string) onnx.Value {
+	if op.Opset() >= 11 {
+		return op.x(i)
 	}
-	v := c.attrFloat(attribute, math.Inf(1))
+	v := op.attrFloat(attribute, math.Inf(1))
 	if math.IsInf(v, 1) {
 		return ""
 	}
-	return c.num(v)
+	return op.num(v)
 }

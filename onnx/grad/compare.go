@@ -3,79 +3,63 @@ package grad
 import "github.com/noether-ml/noether/onnx"
 
 // zeroUnless is g where the condition holds and 0 elsewhere, even where g is infinite.
-func (c *vjp) zeroUnless(condition, g onnx.Value) onnx.Value {
-	return c.choose(condition, g, c.num(0))
+func (op *operation) zeroUnless(condition, g onnx.Value) onnx.Value {
+	return op.choose(condition, g, op.num(0))
 }
 
 // choose is a where the condition holds and b elsewhere, broadcast. Before opset 9 there is no
-// Where; then what is not chosen must be finite.
-func (c *vjp) choose(condition, a, b onnx.Value) onnx.Value {
-	if c.Opset() >= 9 {
-		return c.Where(condition, a, b)
+// Where; then the values that are not chosen must be finite.
+func (op *operation) choose(condition, a, b onnx.Value) onnx.Value {
+	if op.Opset() >= 9 {
+		return op.Where(condition, a, b)
 	}
-	mask := c.mask(condition)
-	return c.Add(c.Mul(mask, a), c.Mul(c.Sub(c.num(1), mask), b))
+	mask := op.mask(condition)
+	return op.Add(op.Mul(mask, a), op.Mul(op.Sub(op.num(1), mask), b))
 }
 
-// mask is 1 where a condition holds and 0 elsewhere, of the type of what the node makes.
-func (c *vjp) mask(condition onnx.Value) onnx.Value {
-	return c.Cast(condition, c.info.Type(string(c.firstOutput())))
+// mask is 1 where a condition holds and 0 elsewhere, of the type of the node's first output.
+func (op *operation) mask(condition onnx.Value) onnx.Value {
+	return op.Cast(condition, op.elementType(op.firstOutput()))
 }
 
-// num is a constant of rank 0 of the type of what the node makes.
-func (c *vjp) num(v float64) onnx.Value { return c.number(v, c.firstOutput()) }
+// num is a constant of rank 0, of the type of the node's first output.
+func (op *operation) num(v float64) onnx.Value { return op.number(v, op.firstOutput()) }
 
-// firstOutput is the first output of the node that is there: recurrent nodes may leave out those before.
-func (c *vjp) firstOutput() onnx.Value {
-	for _, name := range c.node.Output {
-		if name != "" {
-			return onnx.Value(name)
-		}
+func (op *operation) greater(a, b onnx.Value) onnx.Value { return op.Op("Greater", nil, a, b) }
+
+func (op *operation) less(a, b onnx.Value) onnx.Value { return op.Op("Less", nil, a, b) }
+
+func (op *operation) and(a, b onnx.Value) onnx.Value { return op.Op("And", nil, a, b) }
+
+func (op *operation) or(a, b onnx.Value) onnx.Value { return op.Op("Or", nil, a, b) }
+
+func (op *operation) not(a onnx.Value) onnx.Value { return op.Op("Not", nil, a) }
+
+// equal compares floating-point numbers, which the operator Equal accepts since opset 11.
+func (op *operation) equal(a, b onnx.Value) onnx.Value {
+	if op.Opset() >= 11 {
+		return op.equalInts(a, b)
 	}
-	return ""
+	return op.not(op.or(op.greater(a, b), op.less(a, b)))
 }
 
-func (c *vjp) greater(a, b onnx.Value) onnx.Value { return c.Op("Greater", nil, a, b) }
+// equalInts compares integers.
+func (op *operation) equalInts(a, b onnx.Value) onnx.Value { return op.Op("Equal", nil, a, b) }
 
-func (c *vjp) less(a, b onnx.Value) onnx.Value { return c.Op("Less", nil, a, b) }
-
-// equal compares floating-point numbers, which the operator Equal does since opset 11.
-func (c *vjp) equal(a, b onnx.Value) onnx.Value {
-	if c.Opset() >= 11 {
-		return c.Op("Equal", nil, a, b)
+// sign is -1, 0 or 1. The operator Sign came with opset 9.
+func (op *operation) sign(x onnx.Value) onnx.Value {
+	if op.Opset() >= 9 {
+		return op.Sign(x)
 	}
-	return c.Op("Not", nil, c.Op("Or", nil, c.greater(a, b), c.less(a, b)))
+	return op.Sub(op.mask(op.greater(x, op.num(0))), op.mask(op.less(x, op.num(0))))
 }
 
-func (c *vjp) both(a, b onnx.Value) onnx.Value { return c.Op("And", nil, a, b) }
-
-func (c *vjp) not(a onnx.Value) onnx.Value { return c.Op("Not", nil, a) }
-
-// sign is -1, 0 or 1: the operator of that name came with opset 9.
-func (c *vjp) sign(x onnx.Value) onnx.Value {
-	if c.Opset() >= 9 {
-		return c.Sign(x)
-	}
-	return c.Sub(c.mask(c.greater(x, c.num(0))), c.mask(c.less(x, c.num(0))))
-}
-
-func (c *vjp) square(x onnx.Value) onnx.Value { return c.Mul(x, x) }
+func (op *operation) square(x onnx.Value) onnx.Value { return op.Mul(x, x) }
 
 // times multiplies by a number.
-func (c *vjp) times(x onnx.Value, v float64) onnx.Value {
+func (op *operation) times(x onnx.Value, v float64) onnx.Value {
 	if v == 1 {
 		return x
 	}
-	return c.Mul(x, c.num(v))
-}
-
-// inputs are the indices of the inputs that are there.
-func (c *vjp) inputs() []int {
-	var list []int
-	for i, name := range c.node.Input {
-		if name != "" {
-			list = append(list, i)
-		}
-	}
-	return list
+	return op.Mul(x, op.num(v))
 }

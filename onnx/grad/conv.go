@@ -7,76 +7,64 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// conv: y[n, o, p] = b[o] + sum over i, k of w[o, i, k] x[n, i, p stride + k dilation - before].
-func conv(c *vjp) {
-	kernel, ok := c.kernelOf(c.x(0), c.x(1))
-	if !ok {
-		return
-	}
-	f, ok := c.filterOf(c.x(0), kernel)
-	if !ok {
-		return
-	}
-	c.accumulate(0, func() onnx.Value { return c.spread(f, c.dy(0), c.x(1), c.x(0)) })
-	c.accumulate(1, func() onnx.Value { return c.kernelGradient(f, c.x(0), c.dy(0), c.x(1)) })
-	c.accumulate(2, func() onnx.Value { return c.channelSums(c.dy(0), len(f.kernel)+2) })
+// Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]. See
+// inputGradient and kernelGradient; dB is the sum of dY over all axes but the channels.
+func conv(op *operation) {
+	f := op.filterOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
+	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })
+	op.accumulate(1, func() onnx.Value { return op.kernelGradient(f, op.x(0), op.dy(0), op.x(1)) })
+	op.accumulate(2, func() onnx.Value { return op.channelSums(op.dy(0), len(f.kernel)+2) })
 }
 
-// convTranspose is what spreads the gradient of a convolution with the same kernel, so its own
-// gradient is that convolution, and by the kernel it is that of the convolution with input and
-// output exchanged.
-func convTranspose(c *vjp) {
-	kernel, ok := c.kernelOf(c.x(0), c.x(1))
-	if !ok {
-		return
-	}
-	f := c.filter(kernel)
-	if !c.checkFilter(f) || !c.transposedPads(&f) {
-		return
-	}
+// Y = the inputGradient of a convolution with the weights W, for dY = X. So dX is that convolution
+// of dY, and dW is that of the convolution with input and output exchanged.
+func convTranspose(op *operation) {
+	f := op.filterWithPads(op.kernelOf(op.x(0), op.x(1)))
+	op.transposedPads(&f)
 	n := len(f.kernel)
-	dy := c.dy(0)
-	c.accumulate(0, func() onnx.Value {
-		g := c.Conv(c.padded(dy, f), c.x(1), "", onnx.Attrs{"pads": f.pads(), "strides": f.strides, "dilations": f.dilations, "group": f.group})
-		return c.trimmed(g, c.x(0), n, c.attrInts("output_padding"), f.strides)
+	dy := op.dy(0)
+	op.accumulate(0, func() onnx.Value {
+		g := op.Conv(op.padded(dy, f), op.x(1), "", onnx.Attrs{"pads": f.pads(), "strides": f.strides, "dilations": f.dilations, "group": f.group})
+		return op.trimmed(g, op.x(0), n, op.attrInts("output_padding"), f.strides)
 	})
-	c.accumulate(1, func() onnx.Value { return c.kernelGradient(f, dy, c.x(0), c.x(1)) })
-	c.accumulate(2, func() onnx.Value { return c.channelSums(dy, n+2) })
+	op.accumulate(1, func() onnx.Value { return op.kernelGradient(f, dy, op.x(0), op.x(1)) })
+	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, n+2) })
 }
 
-// trimmed takes away what a padding of the output by a whole stride or more has added.
-func (c *vjp) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
+// trimmed crops g to the size of v, where output_padding is a whole stride or more.
+func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
-			return c.crop(g, make([]int, n), "", v)
+			return op.crop(g, make([]int, n), "", v)
 		}
 	}
 	return g
 }
 
-// transposedPads works out the padding of a transposed convolution whose output shape is given, or
-// is to be as long as the input times the stride.
-func (c *vjp) transposedPads(f *filter) bool {
-	auto := c.attrString("auto_pad", "NOTSET")
+// transposedPads sets the padding of a transposed convolution that has the attribute output_shape,
+// or an auto_pad for which the output is as long as the input times the stride.
+func (op *operation) transposedPads(f *filter) {
+	auto := op.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
 	n := len(f.kernel)
-	given := c.attrInts("output_shape")
-	if auto == "VALID" && len(given) == 0 {
+	outputShape := op.attrInts("output_shape")
+	if auto == "VALID" && len(outputShape) == 0 {
 		f.before, f.after = make([]int, n), make([]int, n)
 	}
-	if !same && len(given) == 0 {
-		return true
+	if !same && len(outputShape) == 0 {
+		return
 	}
-	given = given[max(0, len(given)-n):] // it may begin with batch and channels
-	shape, extra := c.shape(c.x(0)), c.perAxis("output_padding", n, 0)
+	outputShape = outputShape[max(0, len(outputShape)-n):] // it may begin with batch and channels
+	shape, extra := op.shape(op.x(0)), op.perAxis("output_padding", n, 0)
 	f.before, f.after, f.lead = make([]int, n), make([]int, n), ""
 	for i := range n {
 		if len(shape) != n+2 || shape[2+i] < 0 || f.kernel[i] < 0 {
-			return c.padsRuntime(f, c.x(0), c.y(0), extra, auto != "SAME_UPPER")
+			op.padsRuntime(f, op.x(0), op.y(0), extra, auto != "SAME_UPPER")
+			return
 		}
 		out := shape[2+i] * f.strides[i]
-		if len(given) == n {
-			out = given[i]
+		if len(outputShape) == n {
+			out = outputShape[i]
 		}
 		total := max((shape[2+i]-1)*f.strides[i]+extra[i]+f.reach(i)+1-out, 0)
 		f.before[i], f.after[i] = total-total/2, total/2
@@ -84,137 +72,132 @@ func (c *vjp) transposedPads(f *filter) bool {
 			f.before[i], f.after[i] = f.after[i], f.before[i]
 		}
 	}
-	return true
 }
 
-// kernelOf is the shape of the kernel of a convolution of x with the weights w (... x ... x
-// kernel), -1 for what is not known.
-func (c *vjp) kernelOf(x, w onnx.Value) ([]int, bool) {
-	shape, kernel := c.shape(w), c.attrInts("kernel_shape")
-	switch {
-	case kernel != nil:
-	case len(shape) > 2:
-		kernel = slices.Clone(shape[2:])
+// kernelOf is the spatial shape of the weights w of a convolution of x, -1 where it is unknown.
+func (op *operation) kernelOf(x, w onnx.Value) []int {
+	if kernel := op.attrInts("kernel_shape"); kernel != nil {
+		return kernel
+	}
+	if shape := op.shape(w); len(shape) > 2 {
+		kernel := slices.Clone(shape[2:])
 		for i := range kernel {
 			kernel[i] = max(kernel[i], -1)
 		}
-	case len(c.shape(x)) > 2:
-		kernel = unknown(len(c.shape(x)) - 2)
-	default:
-		c.fail("the rank of its weights is not known before the graph runs")
-		return nil, false
+		return kernel
 	}
-	return kernel, true
+	if len(op.shape(x)) <= 2 {
+		op.fail("the rank of its weights is not known before the graph runs")
+	}
+	return slices.Repeat([]int{-1}, len(op.shape(x))-2)
 }
-
-func unknown(rank int) []int { return slices.Repeat([]int{-1}, rank) }
 
 // channelSums sums over all axes but the second.
-func (c *vjp) channelSums(g onnx.Value, rank int) onnx.Value {
-	return c.ReduceSum(g, false, append([]int{0}, upTo(rank)[2:]...)...)
+func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
+	return op.ReduceSum(g, false, append([]int{0}, spatialAxes(rank)...)...)
 }
 
-// spread adds up, at each place of v, what the places of dy whose kernel reads it have there: the
-// gradient by the input v of a convolution with weights w (out x in / group x kernel). Without
-// strides it is itself a convolution, with the kernels reversed and channels exchanged, which
-// runtimes compute in fewer passes than a transposed one.
-func (c *vjp) spread(f filter, dy, w, v onnx.Value) onnx.Value {
-	shape := c.shape(w)
-	if !f.strided() && f.lead == "" && fixed(shape) {
-		g := c.spreadDensely(f, dy, c.mirrored(w, shape, f.group))
-		if c.info.Constant(string(w)) && c.fits(v) {
-			c.blockwise[g] = true
+// inputGradient is the gradient by the input v of a convolution with weights w (out x in / group x
+// kernel): at each position, the sum of w dy over the output positions whose kernel reads it.
+// Without strides it is itself a convolution, with reversed kernels and exchanged channels, which
+// runtimes compute in fewer passes than a transposed convolution.
+func (op *operation) inputGradient(f filter, dy, w, v onnx.Value) onnx.Value {
+	shape := op.shape(w)
+	if !f.strided() && f.lead == "" && isFixed(shape) {
+		g := op.convMirrored(f, dy, op.mirrored(w, shape, f.group))
+		if op.info.Constant(string(w)) && op.blockable(v) {
+			op.blocked[g] = true
 		}
 		return g
 	}
-	return c.transposed(f, dy, w, v)
+	return op.transposedConv(f, dy, w, v)
 }
 
-// spreadDensely is spread without strides, with mirrored weights.
-func (c *vjp) spreadDensely(f filter, dy, mirrored onnx.Value) onnx.Value {
+// convMirrored is inputGradient without strides, with mirrored weights.
+func (op *operation) convMirrored(f filter, dy, mirrored onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	pads := make([]int, 2*n)
 	for i := range n {
 		pads[i], pads[n+i] = f.reach(i)-f.before[i], f.reach(i)-f.after[i]
-		// What only padding has made has no gradient.
+		// Outputs that read only padding have no gradient.
 		end := 1<<31 - 1
 		if pads[n+i] < 0 {
 			end = pads[n+i]
 		}
 		if start := max(-pads[i], 0); start > 0 || end < 0 {
-			dy = c.Slice(dy, 2+i, start, end, 1)
+			dy = op.Slice(dy, 2+i, start, end, 1)
 		}
 		pads[i], pads[n+i] = max(pads[i], 0), max(pads[n+i], 0)
 	}
-	return c.Conv(dy, mirrored, "", onnx.Attrs{"pads": pads, "dilations": f.dilations, "group": f.group})
+	return op.Conv(dy, mirrored, "", onnx.Attrs{"pads": pads, "dilations": f.dilations, "group": f.group})
 }
 
-// transposed is spread as a transposed convolution.
-func (c *vjp) transposed(f filter, dy, w, v onnx.Value) onnx.Value {
+// transposedConv is inputGradient as a transposed convolution.
+func (op *operation) transposedConv(f filter, dy, w, v onnx.Value) onnx.Value {
 	n := len(f.kernel)
-	shape := c.shape(v)
+	shape := op.shape(v)
 	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "group": f.group}
 	extra := make([]int, n)
-	exact := f.lead == "" && len(shape) == n+2 && fixed(shape[2:]) && !slices.Contains(f.kernel, -1)
+	exact := f.lead == "" && len(shape) == n+2 && isFixed(shape[2:]) && !slices.Contains(f.kernel, -1)
 	for i := range n {
 		extra[i] = f.strides[i] - 1
-		if exact { // the rest of the padded input that no place of the output has read
+		if exact { // the end of the padded input that no output reads
 			extra[i] = (shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1) % f.strides[i]
 			exact = extra[i] >= 0
 		}
 	}
 	if exact {
 		attrs["pads"], attrs["output_padding"] = f.pads(), extra
-		return c.Op("ConvTranspose", attrs, dy, w)
+		return op.Op("ConvTranspose", attrs, dy, w)
 	}
 	attrs["output_padding"] = extra
-	return c.crop(c.Op("ConvTranspose", attrs, dy, w), f.before, f.lead, v)
+	return op.crop(op.Op("ConvTranspose", attrs, dy, w), f.before, f.lead, v)
 }
 
-// mirrored is weights (out x in / group x kernel) as the gradient by the input needs them: in x out
-// / group x kernel, the kernel reversed. Constant weights are rearranged here and now, unless there
-// is a gradient by them: who differentiates again wants to find them.
-func (c *vjp) mirrored(v onnx.Value, w []int, group int) onnx.Value {
+// mirrored rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
+// Constant weights become another constant, unless a gradient by them is wanted: differentiating
+// again must find that they are read.
+func (op *operation) mirrored(v onnx.Value, w []int, group int) onnx.Value {
 	out, in, kernel := w[0]/group, w[1], w[2:]
-	if constant, ok := c.info.Weights(string(v)); ok && !c.active[v] {
-		return c.Const("", mirror(constant, group))
+	if constant, ok := op.info.Weights(string(v)); ok && !op.active[v] {
+		return op.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)
-	g := c.Transpose(c.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
-	g = c.reversed(c.Reshape(g, group*in, out, taps), 2, taps)
-	return c.Reshape(g, append([]int{group * in, out}, kernel...)...)
+	g := op.Transpose(op.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
+	g = op.reversed(op.Reshape(g, group*in, out, taps), 2, taps)
+	return op.Reshape(g, append([]int{group * in, out}, kernel...)...)
 }
 
-// mirror rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
+// mirror is mirrored for constant weights.
 func mirror(w tensor.Tensor, group int) tensor.Tensor {
 	out, in, kernel := w.Shape[0]/group, w.Shape[1], w.Shape[2:]
 	taps := tensor.Size(kernel)
-	turned := tensor.New(append([]int{group * in, out}, kernel...)...)
+	result := tensor.New(append([]int{group * in, out}, kernel...)...)
 	for g := range group {
 		for i := range in {
 			for o := range out {
 				from := w.Data[((g*out+o)*in+i)*taps:][:taps]
-				to := turned.Data[((g*in+i)*out+o)*taps:][:taps]
+				to := result.Data[((g*in+i)*out+o)*taps:][:taps]
 				for k := range to {
 					to[k] = from[taps-1-k]
 				}
 			}
 		}
 	}
-	return turned
+	return result
 }
 
-// reversed turns the order of an axis of known size around.
-func (c *vjp) reversed(x onnx.Value, axis, size int) onnx.Value {
+// reversed reverses an axis of known size.
+func (op *operation) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
 	}
-	if c.Opset() >= 10 { // from which on slices go backwards
-		return c.Slice(x, axis, -1, -size-1, -1)
+	if op.Opset() >= 10 { // since when steps may be negative
+		return op.Slice(x, axis, -1, -size-1, -1)
 	}
-	order := upTo(size)
-	slices.Reverse(order)
-	return c.Gather(x, c.Ints(order...), axis)
+	positions := upTo(size)
+	slices.Reverse(positions)
+	return op.Gather(x, op.Ints(positions...), axis)
 }
 
 // kernelGradient is the gradient by the weights w (out x in / group x kernel) of a convolution of x
@@ -222,128 +205,127 @@ func (c *vjp) reversed(x onnx.Value, axis, size int) onnx.Value {
 //
 //	dw[o, i, k] = sum over n, p of dy[n, o, p] x[n, i, p stride + k dilation - before]
 //
-// which is itself a convolution: of x with dy as its kernel, batch and channels exchanged, strides
-// and dilations too.
-func (c *vjp) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
-	if channels, ok := c.foldable(f, x); ok {
-		return c.foldedKernelGradient(f, x, dy, channels)
+// That is itself a convolution of x with dy as its kernel, with batch and channels exchanged, and
+// strides and dilations exchanged.
+func (op *operation) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
+	if channels, ok := op.foldable(f, x); ok {
+		return op.foldedKernelGradient(f, x, dy, channels)
 	}
 	n := len(f.kernel)
-	swap := append([]int{1, 0}, upTo(n + 2)[2:]...)
-	image, ok := c.channelsFirst(f, x, w, swap)
-	if !ok {
-		return ""
-	}
-	g := c.Conv(c.padded(image, f), c.Transpose(dy, swap...), "", onnx.Attrs{
+	swap := append([]int{1, 0}, spatialAxes(n+2)...)
+	g := op.Conv(op.padded(op.channelsFirst(f, x, w, swap), f), op.Transpose(dy, swap...), "", onnx.Attrs{
 		"pads": f.pads(), "strides": f.dilations, "dilations": f.strides, "group": f.group,
 	})
-	return c.cropKernel(c.Transpose(g, swap...), f, x, w)
+	g = op.Transpose(g, swap...)
+	if slices.Contains(f.kernel, -1) {
+		return op.crop(g, make([]int, n), "", w)
+	}
+	return op.cropTaps(g, f, x, f.kernel)
 }
 
-// foldable reports whether the channels of x can lie along its last axis, and how many there are.
-func (c *vjp) foldable(f filter, x onnx.Value) (channels int, ok bool) {
-	shape, last := c.shape(x), len(f.kernel)-1
-	if len(shape) != last+3 || !fixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.lead != "" || f.group != 1 || f.dilations[last] != 1 {
+// foldable reports whether the channels of x can be folded into its last axis, and returns their
+// number.
+func (op *operation) foldable(f filter, x onnx.Value) (channels int, ok bool) {
+	shape, last := op.shape(x), len(f.kernel)-1
+	if len(shape) != last+3 || !isFixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.lead != "" || f.group != 1 || f.dilations[last] != 1 {
 		return 0, false
 	}
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient where the channels of x are not a batch, as then each of
-// them has a matrix product to itself that is only as wide as the kernel has taps. They lie side by
-// side along the last axis instead, where a tap to the right is as many places to the right as
-// there are channels: one image, n x height x (width in), and one product for all.
-func (c *vjp) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
+// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead
+// of the batch: one image, n x height x (width in), in which the next tap to the right is in
+// positions further. With channels as the batch, each would have a matrix product of its own, which
+// is only as wide as the kernel has taps. So there is one product for all channels.
+func (op *operation) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
-	space := slices.Clone(c.shape(x)[2:])
+	space := slices.Clone(op.shape(x)[2:])
 	space[last] *= channels
-	image := c.Reshape(c.Transpose(x, slices.Concat([]int{0}, upTo(n + 2)[2:], []int{1})...), append([]int{1, -1}, space...)...)
+	image := op.Reshape(op.Transpose(x, slices.Concat([]int{0}, spatialAxes(n+2), []int{1})...), append([]int{1, -1}, space...)...)
 	pads, dilations := slices.Clone(f.pads()), slices.Clone(f.strides)
 	pads[last] *= channels
 	pads[n+last] *= channels
 	dilations[last] *= channels
-	g := c.Conv(image, c.Transpose(dy, append([]int{1, 0}, upTo(n + 2)[2:]...)...), "", onnx.Attrs{
+	g := op.Conv(image, op.Transpose(dy, append([]int{1, 0}, spatialAxes(n+2)...)...), "", onnx.Attrs{
 		"pads": pads, "strides": f.dilations, "dilations": dilations,
 	})
 	taps := slices.Clone(f.kernel)
 	taps[last] *= channels
-	for i, k := range taps {
-		if !c.usesAll(f, x, i) {
-			g = c.Slice(g, 2+i, 0, k, 1)
-		}
-	}
-	g = c.Reshape(g, slices.Concat([]int{-1}, f.kernel, []int{channels})...)
-	return c.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
+	g = op.cropTaps(g, f, x, taps)
+	g = op.Reshape(g, slices.Concat([]int{-1}, f.kernel, []int{channels})...)
+	return op.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
-// channelsFirst is x, n x (group in) x space, as a batch of in, each of group n channels.
-func (c *vjp) channelsFirst(f filter, x, w onnx.Value, swap []int) (onnx.Value, bool) {
-	image := c.Transpose(x, swap...)
+// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels.
+// image is x with the first two axes exchanged.
+func (op *operation) channelsFirst(f filter, x, w onnx.Value, swap []int) onnx.Value {
+	image := op.Transpose(x, swap...)
 	if f.group == 1 {
-		return image, true
+		return image
 	}
 	in := -1
-	if s := c.shape(w); s != nil && s[1] > 0 {
+	if s := op.shape(w); s != nil && s[1] > 0 {
 		in = s[1]
-	} else if s := c.shape(x); s != nil && s[1] > 0 {
+	} else if s := op.shape(x); s != nil && s[1] > 0 {
 		in = s[1] / f.group
 	}
 	if in < 0 {
-		c.fail("the number of its channels must be fixed, as it has groups")
-		return "", false
+		op.fail("the number of its channels must be fixed, as it has groups")
 	}
-	parts := []part{size(f.group), size(in), c.dimension(x, 0)}
-	joined := []part{size(in), {size: -1}}
-	perm := []int{1, 0, 2}
-	for i := range f.kernel {
-		parts, perm = append(parts, c.dimension(x, 2+i)), append(perm, 3+i)
-		joined = append(joined, c.dimension(x, 2+i))
+	n := len(f.kernel)
+	space, batch := slices.Repeat([]int{-1}, n), -1 // unknown where they are not positive
+	if s := op.shape(x); s != nil {
+		for i := range space {
+			space[i] = max(s[2+i], -1)
+		}
+		batch = s[0]
 	}
-	if in == 1 { // n channels each follow one another already
-		return c.joinGroups(image, x, joined), true
+	spaceValue := func() onnx.Value { return op.Slice(op.Shape(x), 0, 2, 2+n, 1) }
+	if in > 1 { // with one channel in each group, the n channels of a group follow one another already
+		image = op.reshapeAny(image, append([]int{f.group, in, batch}, space...), func() onnx.Value {
+			return op.Concat(0, op.Ints(f.group, in), op.Slice(op.Shape(x), 0, 0, 1, 1), spaceValue())
+		})
+		image = op.Transpose(image, append([]int{1, 0}, spatialAxes(n+3)...)...)
 	}
-	return c.joinGroups(c.Transpose(c.reshapeTo(image, parts...), perm...), x, joined), true
+	return op.reshapeAny(image, append([]int{in, -1}, space...), func() onnx.Value {
+		return op.Concat(0, op.Ints(in, -1), spaceValue())
+	})
 }
 
-// joinGroups reshapes to in x (group n) x space, of which the second is worked out.
-func (c *vjp) joinGroups(g, x onnx.Value, joined []part) onnx.Value {
-	free := 0
-	for _, p := range joined {
-		if p.size < 0 {
-			free++
+// reshapeAny reshapes x to sizes. If more than one of them is not positive, and so unknown, it
+// reshapes x to a computed shape instead.
+func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.Value) onnx.Value {
+	unknown := 0
+	for i, size := range sizes {
+		if size <= 0 {
+			sizes[i] = -1
+			unknown++
 		}
 	}
-	if free == 1 {
-		sizes := make([]int, len(joined))
-		for i, p := range joined {
-			sizes[i] = p.size
-		}
-		return c.Reshape(g, sizes...)
+	if unknown <= 1 {
+		return op.Reshape(x, sizes...)
 	}
-	space := c.Slice(c.Shape(x), 0, 2, len(joined), 1)
-	return c.ReshapeTo(g, c.Concat(0, c.Ints(joined[0].size, -1), space))
+	return op.ReshapeTo(x, computed())
 }
 
-// cropKernel takes away the taps beyond the kernel that places left over at the end make.
-func (c *vjp) cropKernel(g onnx.Value, f filter, x, w onnx.Value) onnx.Value {
-	if slices.Contains(f.kernel, -1) {
-		return c.crop(g, make([]int, len(f.kernel)), "", w)
-	}
-	for i, k := range f.kernel {
-		if !c.usesAll(f, x, i) {
-			g = c.Slice(g, 2+i, 0, k, 1)
+// cropTaps crops the kernel gradient g to the taps of each axis. Positions of x that no window
+// reads make more.
+func (op *operation) cropTaps(g onnx.Value, f filter, x onnx.Value, taps []int) onnx.Value {
+	for i, k := range taps {
+		if !op.usesAll(f, x, i) {
+			g = op.Slice(g, 2+i, 0, k, 1)
 		}
 	}
 	return g
 }
 
-// usesAll reports whether so few places of x are left over at the end of an axis of space that they
-// make no taps beyond the kernel: fewer than a dilation. Where that is not known it is false.
-func (c *vjp) usesAll(f filter, x onnx.Value, i int) bool {
-	shape := c.shape(x)
+// usesAll reports whether so few positions at the end of a spatial axis of x are left over, fewer
+// than a dilation, that they make no further taps. It is false where that is unknown.
+func (op *operation) usesAll(f filter, x onnx.Value, i int) bool {
+	shape := op.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {
 		return false
 	}
-	beyond := shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1
-	return beyond >= 0 && beyond%f.strides[i] < f.dilations[i]
+	rest := shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1
+	return rest >= 0 && rest%f.strides[i] < f.dilations[i]
 }

@@ -1,5 +1,5 @@
-// Package grad differentiates ONNX graphs: Add takes a model and returns one that computes, besides
-// its outputs, the gradients of a tensor by inputs, weights or any tensor between.
+// Package grad differentiates ONNX graphs. Add takes a model and returns one that also computes the
+// gradients of a tensor by inputs, weights or intermediate tensors:
 //
 //	g, err := grad.Add(m, grad.Options{Of: "loss", By: []string{"x", "conv1.weight"}})
 //	// g has the further outputs "grad/x" and "grad/conv1.weight"
@@ -7,24 +7,23 @@
 // The result is an ordinary graph of the same operator set. It runs in any ONNX runtime, on any
 // device, and can be differentiated again.
 //
-// The method is reverse-mode automatic differentiation. Let y be a tensor of the graph and dy =
-// dL/dy its cotangent: the derivative of some number L by each element of y. A tape walks the nodes
-// from y back to the inputs. For every tensor x before y it sums the vector-Jacobian products of
-// the nodes that read x,
+// The method is reverse-mode automatic differentiation. The gradient dx of a tensor x is dL/dx for
+// some number L. The nodes are visited from the last to the first. Given the gradients dy of its
+// outputs y = f(x), each node adds its vector-Jacobian product to the gradient of each input,
 //
-//	dx = dL/dx = sum over nodes that read x of (d node / dx)^T dL/d(output of the node)
+//	dx += (dy/dx)^T dy
 //
-// Each operator has a rule that writes the nodes for its term.
+// Each operator has a rule that writes the nodes for this term.
 //
-// Of works on a graph that is being built. A loss can be put on top of a model before, and an
-// update of the weights beneath the gradients after:
+// Of works on a graph that is being built. So a loss can be built on top of a model, and an update
+// on top of the gradients:
 //
 //	b := onnx.Extend(m)
 //	loss := b.ReduceSum(b.Pow(b.Sub("features", target), b.Scalar(2)), false)
 //	dx, err := grad.Of(b, loss, "", "x")
 //	b.Output("next", b.Sub("x", b.Mul(b.Scalar(0.1), dx[0])))
 //
-// Where y does not depend on x the gradient is zero. Gradients at kinks (relu at 0, the maximum of
-// equal numbers) are those that PyTorch takes. An operator without a rule is an error only if a
+// A gradient by a tensor that has no influence is zero. At kinks (relu at 0, the maximum of equal
+// numbers) gradients are those of PyTorch. An operator without a rule is an error only if a
 // gradient must flow through it.
 package grad

@@ -6,148 +6,195 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A slope writes dy/dx of a function of one number, given the node's input x and output y.
-type slope func(c *vjp, x, y onnx.Value) onnx.Value
+// A slope writes f'(x), or 1 / f'(x), for an operator y = f(x) that is applied to each element.
+type slope func(op *operation, x, y onnx.Value) onnx.Value
 
-// chain is the rule of a function of one number: dx = dy f'(x).
+// chain is the rule of y = f(x): dx = dy f'(x).
 func chain(f slope) rule {
-	return func(c *vjp) {
-		c.accumulate(0, func() onnx.Value { return c.Mul(c.dyBeside(c.x(0)), f(c, c.x(0), c.y(0))) })
+	return unary(func(op *operation) onnx.Value {
+		return op.Mul(op.dyForProduct(op.x(0)), f(op, op.x(0), op.y(0)))
+	})
+}
+
+// chainReciprocal is chain for a slope that writes 1 / f'(x): dx = dy / (1 / f'(x)).
+func chainReciprocal(f slope) rule {
+	return unary(func(op *operation) onnx.Value {
+		return op.Div(op.dyForProduct(op.x(0)), f(op, op.x(0), op.y(0)))
+	})
+}
+
+// y = -x: dx = -dy
+func neg(op *operation) onnx.Value { return op.Neg(op.dy(0)) }
+
+// y = |x|: y' = sign(x), 0 at 0
+func absSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.sign(x) }
+
+// y = sqrt(x): 1 / y' = 2 y, so y' is infinite at 0
+func sqrtReciprocal(op *operation, _, y onnx.Value) onnx.Value { return op.times(y, 2) }
+
+// y = exp(x): y' = y
+func expSlope(_ *operation, _, y onnx.Value) onnx.Value { return y }
+
+// y = ln(x): 1 / y' = x
+func logReciprocal(_ *operation, x, _ onnx.Value) onnx.Value { return x }
+
+// y = 1 / x: y' = -1 / x^2 = -y^2
+func reciprocalSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Neg(op.square(y)) }
+
+// y = erf(x): y' = 2 / sqrt(pi) exp(-x^2)
+func erfSlope(op *operation, x, _ onnx.Value) onnx.Value {
+	return op.times(op.Exp(op.Neg(op.square(x))), 2/math.Sqrt(math.Pi))
+}
+
+// y = sin(x): y' = cos(x)
+func sinSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Op("Cos", nil, x) }
+
+// y = cos(x): y' = -sin(x)
+func cosSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Neg(op.Op("Sin", nil, x)) }
+
+// y = tan(x): y' = 1 + y^2
+func tanSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Add(op.square(y), op.num(1)) }
+
+// y = asin(x): 1 / y' = sqrt(1 - x^2)
+func asinReciprocal(op *operation, x, y onnx.Value) onnx.Value {
+	return op.Sqrt(atanhReciprocal(op, x, y))
+}
+
+// y = acos(x): 1 / y' = -sqrt(1 - x^2)
+func acosReciprocal(op *operation, x, y onnx.Value) onnx.Value {
+	return op.Neg(asinReciprocal(op, x, y))
+}
+
+// y = atan(x): 1 / y' = 1 + x^2
+func atanReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
+	return op.Add(op.square(x), op.num(1))
+}
+
+// y = sinh(x): y' = cosh(x)
+func sinhSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Op("Cosh", nil, x) }
+
+// y = cosh(x): y' = sinh(x)
+func coshSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Op("Sinh", nil, x) }
+
+// y = asinh(x): 1 / y' = sqrt(1 + x^2)
+func asinhReciprocal(op *operation, x, y onnx.Value) onnx.Value {
+	return op.Sqrt(atanReciprocal(op, x, y))
+}
+
+// y = acosh(x): 1 / y' = sqrt(x^2 - 1)
+func acoshReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
+	return op.Sqrt(op.Sub(op.square(x), op.num(1)))
+}
+
+// y = atanh(x): 1 / y' = 1 - x^2
+func atanhReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
+	return op.Sub(op.num(1), op.square(x))
+}
+
+// accumulateSummed is accumulate for g of the shape that the inputs are broadcast to. g is summed
+// over the axes along which the i-th input is broadcast.
+func (op *operation) accumulateSummed(i int, g func() onnx.Value) {
+	op.accumulate(i, func() onnx.Value { return op.unbroadcast(g(), i) })
+}
+
+// accumulateAll adds the same gradient to every input, each of which may be broadcast.
+func (op *operation) accumulateAll(g onnx.Value) {
+	for _, i := range op.inputs() {
+		op.accumulateSummed(i, func() onnx.Value { return g })
 	}
 }
 
-// over is chain for a slope that is written as its reciprocal: dx = dy / f(x).
-func over(f slope) rule {
-	return func(c *vjp) {
-		c.accumulate(0, func() onnx.Value { return c.Div(c.dyBeside(c.x(0)), f(c, c.x(0), c.y(0))) })
-	}
+// y = x_1 + ... + x_n: dx_i = dy
+func sum(op *operation) { op.accumulateAll(op.dy(0)) }
+
+// y = (x_1 + ... + x_n) / n: dx_i = dy / n
+func mean(op *operation) { op.accumulateAll(op.times(op.dy(0), 1/float64(len(op.inputs())))) }
+
+// y = A - B: dA = dy, dB = -dy
+func sub(op *operation) {
+	op.accumulateSummed(0, func() onnx.Value { return op.dy(0) })
+	op.accumulate(1, func() onnx.Value { return op.Neg(op.unbroadcast(op.dy(0), 1)) })
 }
 
-func neg(c *vjp) {
-	c.accumulate(0, func() onnx.Value { return c.Neg(c.dy(0)) })
+// y = A B: dA = dy B, dB = dy A
+func mul(op *operation) {
+	op.accumulateSummed(0, func() onnx.Value { return op.Mul(op.dyForProduct(op.x(1)), op.x(1)) })
+	op.accumulateSummed(1, func() onnx.Value { return op.Mul(op.dyForProduct(op.x(0)), op.x(0)) })
 }
 
-func absSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.sign(x) }
-
-// sqrt' = 1 / (2 y), infinite at 0.
-func sqrtOver(c *vjp, _, y onnx.Value) onnx.Value { return c.times(y, 2) }
-
-func expSlope(_ *vjp, _, y onnx.Value) onnx.Value { return y }
-
-func logOver(_ *vjp, x, _ onnx.Value) onnx.Value { return x }
-
-// reciprocal' = -1 / x^2 = -y^2
-func reciprocalSlope(c *vjp, _, y onnx.Value) onnx.Value { return c.Neg(c.square(y)) }
-
-// erf' = 2 / sqrt(pi) exp(-x^2)
-func erfSlope(c *vjp, x, _ onnx.Value) onnx.Value {
-	return c.times(c.Exp(c.Neg(c.square(x))), 2/math.Sqrt(math.Pi))
+// y = A / B: dA = dy / B, dB = -dA y
+func div(op *operation) {
+	dA := func() onnx.Value { return op.Div(op.dy(0), op.x(1)) }
+	op.accumulateSummed(0, dA)
+	op.accumulate(1, func() onnx.Value { return op.Neg(op.unbroadcast(op.Mul(dA(), op.y(0)), 1)) })
 }
 
-func sinSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.Op("Cos", nil, x) }
-
-func cosSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.Neg(c.Op("Sin", nil, x)) }
-
-// tan' = 1 + y^2
-func tanSlope(c *vjp, _, y onnx.Value) onnx.Value { return c.Add(c.square(y), c.num(1)) }
-
-func asinOver(c *vjp, x, _ onnx.Value) onnx.Value {
-	return c.Sqrt(c.Sub(c.num(1), c.square(x)))
-}
-
-func acosOver(c *vjp, x, y onnx.Value) onnx.Value { return c.Neg(asinOver(c, x, y)) }
-
-func atanOver(c *vjp, x, _ onnx.Value) onnx.Value { return c.Add(c.square(x), c.num(1)) }
-
-func sinhSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.Op("Cosh", nil, x) }
-
-func coshSlope(c *vjp, x, _ onnx.Value) onnx.Value { return c.Op("Sinh", nil, x) }
-
-func asinhOver(c *vjp, x, y onnx.Value) onnx.Value { return c.Sqrt(atanOver(c, x, y)) }
-
-func acoshOver(c *vjp, x, _ onnx.Value) onnx.Value {
-	return c.Sqrt(c.Sub(c.square(x), c.num(1)))
-}
-
-func atanhOver(c *vjp, x, _ onnx.Value) onnx.Value { return c.Sub(c.num(1), c.square(x)) }
-
-// sum of any number of operands; mean, with a part for each.
-func sum(c *vjp) { c.share(c.dy(0)) }
-
-func mean(c *vjp) { c.share(c.times(c.dy(0), 1/float64(len(c.inputs())))) }
-
-// share gives the same gradient to every operand.
-func (c *vjp) share(g onnx.Value) {
-	for _, i := range c.inputs() {
-		c.accumulate(i, func() onnx.Value { return c.unbroadcast(g, i) })
-	}
-}
-
-// extreme is the rule of Max and Min: the operands that attain the result share its gradient
-// evenly.
-func extreme(c *vjp) {
-	list := c.inputs()
-	if len(list) == 1 {
-		identity(c)
+// extreme is the rule of Max and Min. The inputs that equal the result share its gradient evenly:
+// dx_i = dy [x_i = y] / (number of inputs that equal y).
+func extreme(op *operation) {
+	inputs := op.inputs()
+	if len(inputs) == 1 {
+		unary(identity)(op)
 		return
 	}
-	attains := func(i int) onnx.Value { return c.mask(c.equal(c.x(i), c.y(0))) }
-	ties := attains(list[0])
-	for _, i := range list[1:] {
-		ties = c.Add(ties, attains(i))
+	equalsY := func(i int) onnx.Value { return op.mask(op.equal(op.x(i), op.y(0))) }
+	ties := equalsY(inputs[0])
+	for _, i := range inputs[1:] {
+		ties = op.Add(ties, equalsY(i))
 	}
-	part := c.Div(c.dy(0), ties)
-	for _, i := range list {
-		c.accumulate(i, func() onnx.Value { return c.unbroadcast(c.Mul(part, attains(i)), i) })
+	share := op.Div(op.dy(0), ties)
+	for _, i := range inputs {
+		op.accumulateSummed(i, func() onnx.Value { return op.Mul(share, equalsY(i)) })
 	}
 }
 
-func where(c *vjp) {
-	c.accumulate(1, func() onnx.Value { return c.unbroadcast(c.Where(c.x(0), c.dy(0), c.num(0)), 1) })
-	c.accumulate(2, func() onnx.Value { return c.unbroadcast(c.Where(c.x(0), c.num(0), c.dy(0)), 2) })
+// y = X where the condition holds, else Y: dX = dy there, dY = dy elsewhere
+func where(op *operation) {
+	op.accumulateSummed(1, func() onnx.Value { return op.Where(op.x(0), op.dy(0), op.num(0)) })
+	op.accumulateSummed(2, func() onnx.Value { return op.Where(op.x(0), op.num(0), op.dy(0)) })
 }
 
-// pow: y = a^b, da = dy b a^(b-1), which is 0 for b = 0 whatever a is; db = dy y ln a, which is 0
-// for a = 0 <= b.
-func pow(c *vjp) {
-	a, b := c.x(0), c.x(1)
-	if c.info.Type(string(b)) != c.info.Type(string(a)) {
-		b = c.Cast(b, c.info.Type(string(a)))
+// Z = X^Y: dX = dZ Y X^(Y-1), which is 0 for Y = 0 and every X; dY = dZ Z ln(X), which is 0 for X =
+// 0 <= Y.
+func pow(op *operation) {
+	x, y := op.x(0), op.x(1)
+	if op.elementType(y) != op.elementType(x) {
+		y = op.Cast(y, op.elementType(x))
 	}
-	c.accumulate(0, func() onnx.Value {
-		if exponent, ok := c.info.Values(string(c.x(1))); ok && len(exponent) == 1 && !c.wanted(1) {
+	op.accumulate(0, func() onnx.Value {
+		if exponent, ok := op.info.Values(string(op.x(1))); ok && len(exponent) == 1 && !op.wanted(1) {
 			if exponent[0] == 0 {
 				return ""
 			}
-			return c.unbroadcast(c.powConstant(exponent[0]), 0)
+			return op.unbroadcast(op.powConstant(exponent[0]), 0)
 		}
-		one := c.num(1)
-		less := c.Sub(c.choose(c.equal(b, c.num(0)), one, b), one) // b - 1, and 0 for b = 0, where a may be 0 too
-		return c.unbroadcast(c.Mul(c.dy(0), c.Mul(b, c.Pow(a, less))), 0)
+		one := op.num(1)
+		less := op.Sub(op.choose(op.equal(y, op.num(0)), one, y), one) // Y - 1, but 0 for Y = 0, where X may be 0 too
+		return op.unbroadcast(op.Mul(op.dy(0), op.Mul(y, op.Pow(x, less))), 0)
 	})
-	c.accumulate(1, func() onnx.Value {
-		zero := c.num(0)
-		flat := c.both(c.equal(a, zero), c.not(c.less(b, zero)))
-		log := c.Log(c.choose(flat, c.num(1), a))
-		return c.unbroadcast(c.Mul(c.dy(0), c.Mul(c.y(0), log)), 1)
+	op.accumulateSummed(1, func() onnx.Value {
+		zero := op.num(0)
+		flat := op.and(op.equal(x, zero), op.not(op.less(y, zero)))
+		log := op.Log(op.choose(flat, op.num(1), x))
+		return op.Mul(op.dy(0), op.Mul(op.y(0), log))
 	})
 }
 
-// powConstant is dy b a^(b-1) for a known b other than 0, with products instead of powers where
-// that is the same.
-func (c *vjp) powConstant(b float64) onnx.Value {
-	if b == 1 {
-		return c.dy(0)
+// powConstant is dZ Y X^(Y-1) for a known Y other than 0, by products instead of powers where they
+// are equal.
+func (op *operation) powConstant(y float64) onnx.Value {
+	if y == 1 {
+		return op.dy(0)
 	}
-	a := c.x(0)
-	dy := c.dyBeside(a)
-	switch b {
+	x := op.x(0)
+	dz := op.dyForProduct(x)
+	switch y {
 	case 2:
-		return c.Mul(c.times(dy, 2), a)
+		return op.Mul(op.times(dz, 2), x)
 	case 3:
-		return c.Mul(c.times(dy, 3), c.square(a))
+		return op.Mul(op.times(dz, 3), op.square(x))
 	case 0.5:
-		return c.Div(dy, c.times(c.y(0), 2))
+		return op.Div(dz, op.times(op.y(0), 2))
 	}
-	return c.Mul(c.times(dy, b), c.Pow(a, c.num(b-1)))
+	return op.Mul(op.times(dz, y), op.Pow(x, op.num(y-1)))
 }

@@ -6,214 +6,196 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// listed is how long an axis may be for a constant that has a number for each of its places.
-const listed = 1 << 20
+// maxConstant is how many elements a constant may have that has one for each position of an axis.
+const maxConstant = 1 << 20
 
-// gather adds each slice of the gradient at the place that it was taken from.
-func gather(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		picked, okIndices := c.rank(c.x(1))
-		if !ok || !okIndices {
+// output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
+// position that it was taken from.
+func gather(op *operation) onnx.Value {
+	rank, indexRank := op.rank(op.x(0)), op.rank(op.x(1))
+	at := op.axisOf(0, rank)
+	if indexRank <= 1 {
+		if g := op.gatherByConstant(at, indexRank); g != "" {
+			return g
+		}
+	}
+	return op.gatherAny(at, rank, indexRank)
+}
+
+// gatherByConstant is the gradient for known indices that form few runs, or are all different. It
+// needs no sums over repeated indices then, or only over runs. It is empty for other indices.
+func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
+	n := op.shape(op.x(0))[at]
+	list, ok := op.info.Ints(string(op.x(1)))
+	if !ok || n < 0 {
+		return ""
+	}
+	indices := normalizeAxes(list, n)
+	g := op.dy(0)
+	if indexRank == 0 {
+		g = op.Unsqueeze(g, at)
+	}
+	if len(runsOf(indices)) <= 3 {
+		return op.addRuns(g, at, indices, n)
+	}
+	if n > maxConstant {
+		return ""
+	}
+	source := slices.Repeat([]int{len(indices)}, n)
+	for i, index := range indices {
+		if index < 0 || index >= n || source[index] < len(indices) {
 			return ""
 		}
-		at := axis(c.attr("axis", 0), rank)
-		if picked <= 1 {
-			if g, done := c.gatherKnown(at, picked); done {
-				return g
-			}
-		}
-		return c.gatherAny(at, rank, picked)
-	})
+		source[index] = i
+	}
+	return op.Gather(op.padAxis(g, at, 0, 1), op.Ints(source...), at)
 }
 
-// gatherKnown is the gradient where the indices are known, and few runs or all different: no sums
-// over repetitions are needed then, or only of runs.
-func (c *vjp) gatherKnown(at, picked int) (g onnx.Value, done bool) {
-	n := c.shape(c.x(0))[at]
-	list, ok := c.info.Ints(string(c.x(1)))
-	if !ok || n < 0 {
-		return "", false
+// gatherAny moves the axes of the indices to the front and adds the slices up as rows of a matrix.
+func (op *operation) gatherAny(at, rank, indexRank int) onnx.Value {
+	permY := make([]int, indexRank, indexRank+rank-1) // of dy: the axes of the indices, then the others
+	for i := range permY {
+		permY[i] = at + i
 	}
-	places := slices.Clone(list)
-	for i := range places {
-		places[i] = axis(places[i], n)
-	}
-	g = c.dy(0)
-	if picked == 0 {
-		g = c.Unsqueeze(g, at)
-	}
-	if len(runsOf(places)) <= 3 {
-		return c.ungather(g, at, places, n), true
-	}
-	if n > listed {
-		return "", false
-	}
-	source := slices.Repeat([]int{len(places)}, n)
-	for i, p := range places {
-		if p < 0 || p >= n || source[p] < len(places) {
-			return "", false
-		}
-		source[p] = i
-	}
-	return c.Gather(c.padAxis(g, at, 0, 1), c.Ints(source...), at), true
-}
-
-// gatherAny brings what was picked to the front and adds it up row by row.
-func (c *vjp) gatherAny(at, rank, picked int) onnx.Value {
-	front := make([]int, picked, picked+rank-1) // of dy: the picked axes, then the others
-	for i := range front {
-		front[i] = at + i
-	}
-	order := []int{at} // of x: the axis, then the others
+	permX := []int{at} // of x: the axis, then the others
 	for k := range rank {
 		switch {
 		case k < at:
-			front, order = append(front, k), append(order, k)
+			permY, permX = append(permY, k), append(permX, k)
 		case k > at:
-			front, order = append(front, k+picked-1), append(order, k)
+			permY, permX = append(permY, k+indexRank-1), append(permX, k)
 		}
 	}
-	g := c.permuted(c.dy(0), front)
-	rows := c.Flatten(c.Unsqueeze(g, picked), picked)
-	g = c.addRows(c.size(c.x(0), at), func() onnx.Value { return c.counting(at) }, c.Reshape(c.long(c.x(1)), -1), rows)
+	g := op.permuted(op.dy(0), permY)
+	rows := op.Flatten(op.Unsqueeze(g, indexRank), indexRank)
+	g = op.addRows(op.size(op.x(0), at), func() onnx.Value { return op.positions(at) }, op.Reshape(op.toInt64(op.x(1)), -1), rows)
 	if at == 0 {
-		return c.reshapeLike(g, c.x(0))
+		return op.reshapeLike(g, op.x(0))
 	}
-	g = c.ReshapeTo(g, c.Gather(c.shapeOf(c.x(0)), c.Ints(order...), 0))
-	return c.permuted(g, inverse(order))
+	g = op.ReshapeTo(g, op.Gather(op.shapeOf(op.x(0)), op.Ints(permX...), 0))
+	return op.permuted(g, inverse(permX))
 }
 
-// long is integers as int64: indices may be of 32 bits, but what is counted beside them is not, nor
-// is what ScatterND takes.
-func (c *vjp) long(v onnx.Value) onnx.Value {
-	if c.info.Type(string(v)) == onnx.Int64 {
+// toInt64 converts indices, which may be int32, to int64, as sizes are and ScatterND requires.
+func (op *operation) toInt64(v onnx.Value) onnx.Value {
+	if op.elementType(v) == onnx.Int64 {
 		return v
 	}
-	return c.Cast(v, onnx.Int64)
+	return op.Cast(v, onnx.Int64)
 }
 
-// permuted is Transpose, where that does anything.
-func (c *vjp) permuted(x onnx.Value, perm []int) onnx.Value {
+// permuted is Transpose, or x where that changes nothing.
+func (op *operation) permuted(x onnx.Value, perm []int) onnx.Value {
 	if slices.Equal(perm, upTo(len(perm))) {
 		return x
 	}
-	return c.Transpose(x, perm...)
+	return op.Transpose(x, perm...)
 }
 
-// addRows is a matrix of n rows, each of them the sum of those of g, q x columns, that an index, q
-// in all, sends there. places are 0, 1, ... n-1.
-func (c *vjp) addRows(n onnx.Value, places func() onnx.Value, index, g onnx.Value) onnx.Value {
-	if c.Opset() < 16 { // scatters cannot add
-		return c.MatMul(c.oneHot(n, places(), index), g)
+// addRows is a matrix of n rows: row i is the sum of the rows of g, q x columns, whose element of
+// index, a vector of q, is i. positions writes 0, 1, ... n-1.
+func (op *operation) addRows(n onnx.Value, positions func() onnx.Value, index, g onnx.Value) onnx.Value {
+	if op.Opset() < 16 { // ScatterND cannot add
+		return op.MatMul(op.oneHot(n, positions(), index), g)
 	}
-	zeros := c.Expand(c.num(0), c.Concat(0, n, c.Gather(c.Shape(g), c.Ints(1), 0)))
-	return c.Op("ScatterND", onnx.Attrs{"reduction": "add"}, zeros, c.Unsqueeze(index, 1), g)
+	zeros := op.Expand(op.num(0), op.Concat(0, n, op.Gather(op.Shape(g), op.Ints(1), 0)))
+	return op.Op("ScatterND", onnx.Attrs{"reduction": "add"}, zeros, op.Unsqueeze(index, 1), g)
 }
 
-// oneHot is n x q: 1 where the row is the index of the column. Indices may count from the end.
-func (c *vjp) oneHot(n, places, index onnx.Value) onnx.Value {
-	rows, columns := c.Unsqueeze(places, 1), c.Unsqueeze(index, 0)
-	fromEnd := c.Op("Equal", nil, c.Sub(rows, n), columns)
-	return c.mask(c.Op("Or", nil, c.Op("Equal", nil, rows, columns), fromEnd))
+// oneHot is n x q: 1 where the row is the index of the column. Negative indices count from the end.
+func (op *operation) oneHot(n, positions, index onnx.Value) onnx.Value {
+	rows, columns := op.Unsqueeze(positions, 1), op.Unsqueeze(index, 0)
+	fromEnd := op.equalInts(op.Sub(rows, n), columns)
+	return op.mask(op.or(op.equalInts(rows, columns), fromEnd))
 }
 
-// counting is 0, 1, ... n-1, where n is the length of an axis of the node's first input.
-func (c *vjp) counting(axis int) onnx.Value {
-	n := c.shape(c.x(0))[axis]
-	if n >= 0 && n <= listed {
-		return c.Ints(upTo(n)...)
+// positions is 0, 1, ... n-1, where n is the length of an axis of the node's first input.
+func (op *operation) positions(axis int) onnx.Value {
+	n := op.shape(op.x(0))[axis]
+	if n >= 0 && n <= maxConstant {
+		return op.Ints(upTo(n)...)
 	}
-	if c.Opset() < 11 {
-		c.fail("before opset 11, the axis that it picks from must have a fixed size, of %d at most", listed)
-		return ""
+	if op.Opset() < 11 {
+		op.fail("before opset 11, the axis that it indexes must have a fixed size of at most %d", maxConstant)
 	}
-	return c.countingTo(c.size(c.x(0), axis))
+	return op.countTo(op.size(op.x(0), axis))
 }
 
-// countingTo is 0, 1, ... n-1 for a vector n of one element.
-func (c *vjp) countingTo(n onnx.Value) onnx.Value {
-	return c.Op("Range", nil, c.Int(0), c.Squeeze(n, 0), c.Int(1))
+// countTo is 0, 1, ... n-1 for an int64 vector n of one element.
+func (op *operation) countTo(n onnx.Value) onnx.Value {
+	return op.Op("Range", nil, op.Int(0), op.Squeeze(n, 0), op.Int(1))
 }
 
-// gatherElements adds each element of the gradient at the place that it was taken from.
-func gatherElements(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		if !ok {
-			return ""
-		}
-		at := axis(c.attr("axis", 0), rank)
-		if c.Opset() >= 16 {
-			attrs := onnx.Attrs{"axis": at, "reduction": "add"}
-			return c.Op("ScatterElements", attrs, c.filled(0, c.x(0)), c.x(1), c.dy(0))
-		}
-		return c.addElements(at, rank, c.long(c.x(1)), c.dy(0))
-	})
+// output = data at indices along an axis, element by element: ddata is the sum of the elements of
+// doutput, each at the position that it was taken from.
+func gatherElements(op *operation) onnx.Value {
+	rank := op.rank(op.x(0))
+	at := op.axisOf(0, rank)
+	if op.Opset() >= 16 {
+		attrs := onnx.Attrs{"axis": at, "reduction": "add"}
+		return op.Op("ScatterElements", attrs, op.filled(0, op.x(0)), op.x(1), op.dy(0))
+	}
+	return op.addElements(at, rank, op.toInt64(op.x(1)), op.dy(0))
 }
 
-// addElements compares each index with each place of the axis and sums what is equal, then fills up
-// the other axes, of which the indices may be short.
-func (c *vjp) addElements(at, rank int, index, g onnx.Value) onnx.Value {
-	n := c.size(c.x(0), at)
-	places := c.counting(at)
+// addElements adds the elements of g at their indices along an axis. It compares each index with
+// each position, sums over the indices, and pads the other axes, where the indices may be fewer.
+func (op *operation) addElements(at, rank int, index, g onnx.Value) onnx.Value {
+	n := op.size(op.x(0), at)
+	positions := op.positions(at)
 	if trailing := rank - 1 - at; trailing > 0 {
-		places = c.Reshape(places, append([]int{-1}, slices.Repeat([]int{1}, trailing)...)...)
+		positions = op.Reshape(positions, append([]int{-1}, slices.Repeat([]int{1}, trailing)...)...)
 	}
-	index = c.Unsqueeze(index, at+1)
-	is := c.Op("Or", nil, c.Op("Equal", nil, index, places), c.Op("Equal", nil, index, c.Sub(places, n)))
-	g = c.ReduceSum(c.Mul(c.mask(is), c.Unsqueeze(g, at+1)), false, at)
-	if c.Opset() < 11 {
+	index = op.Unsqueeze(index, at+1)
+	matches := op.or(op.equalInts(index, positions), op.equalInts(index, op.Sub(positions, n)))
+	g = op.ReduceSum(op.Mul(op.mask(matches), op.Unsqueeze(g, at+1)), false, at)
+	if op.Opset() < 11 {
 		return g
 	}
-	short := c.Sub(c.shapeOf(c.x(0)), c.Shape(g))
-	return c.Op("Pad", nil, g, c.Concat(0, c.Ints(make([]int, rank)...), short))
+	missing := op.Sub(op.shapeOf(op.x(0)), op.Shape(g))
+	return op.Op("Pad", nil, g, op.Concat(0, op.Ints(make([]int, rank)...), missing))
 }
 
-// gatherND adds each slice of the gradient at the place that it was taken from: batches and the
-// axes that are indexed are counted through as rows of a matrix.
-func gatherND(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		batch := c.attr("batch_dims", 0)
-		_, ok := c.rank(c.x(0))
-		index := c.shape(c.x(1))
-		if !ok || len(index) == 0 || index[len(index)-1] < 0 {
-			c.fail("the shape of its indices must be known before the graph runs")
-			return ""
-		}
-		depth, picked := index[len(index)-1], len(index)-1
-		if c.Opset() >= 16 && batch == 0 {
-			return c.Op("ScatterND", onnx.Attrs{"reduction": "add"}, c.filled(0, c.x(0)), c.x(1), c.dy(0))
-		}
-		rows, count := c.rowNumbers(batch, depth)
-		g := c.Flatten(c.Unsqueeze(c.dy(0), picked), picked)
-		places := func() onnx.Value { return c.countingTo(count) }
-		return c.reshapeLike(c.addRows(count, places, rows, g), c.x(0))
-	})
-}
-
-// rowNumbers turns tuples of indices into numbers of rows, of which there are count, batches
-// included.
-func (c *vjp) rowNumbers(batch, depth int) (rows, count onnx.Value) {
-	sizes := make([]onnx.Value, depth)
-	strides := make([]onnx.Value, depth)
-	count = c.Ints(1)
-	for k := depth - 1; k >= 0; k-- {
-		sizes[k], strides[k] = c.size(c.x(0), batch+k), count
-		count = c.Mul(count, sizes[k])
+// output = slices of data at index tuples: ddata is the sum of the slices of doutput, each at the
+// position that it was taken from. Batch and indexed axes are flattened to the rows of a matrix.
+func gatherND(op *operation) onnx.Value {
+	batch := op.attr("batch_dims", 0)
+	index := op.shape(op.x(1))
+	op.rank(op.x(0)) // fails where it is unknown
+	if len(index) == 0 || index[len(index)-1] < 0 {
+		op.fail("the shape of its indices must be known before the graph runs")
 	}
-	index := c.x(1)
-	negative := c.Op("Less", nil, index, c.Int(0))
-	index = c.Add(index, c.Where(negative, c.Concat(0, sizes...), c.Int(0)))
-	rows = c.ReduceSum(c.Mul(index, c.Concat(0, strides...)), false, -1)
+	indexRank := len(index) - 1
+	if op.Opset() >= 16 && batch == 0 {
+		return op.Op("ScatterND", onnx.Attrs{"reduction": "add"}, op.filled(0, op.x(0)), op.x(1), op.dy(0))
+	}
+	rows, count := op.rowNumbers(batch, index[indexRank])
+	g := op.Flatten(op.Unsqueeze(op.dy(0), indexRank), indexRank)
+	positions := func() onnx.Value { return op.countTo(count) }
+	return op.reshapeLike(op.addRows(count, positions, rows, g), op.x(0))
+}
+
+// rowNumbers converts index tuples of some length to row numbers. count is the number of rows, of
+// all batches.
+func (op *operation) rowNumbers(batch, length int) (rows, count onnx.Value) {
+	sizes, strides := make([]onnx.Value, length), make([]onnx.Value, length)
+	count = op.Ints(1)
+	for k := length - 1; k >= 0; k-- {
+		sizes[k], strides[k] = op.size(op.x(0), batch+k), count
+		count = op.Mul(count, sizes[k])
+	}
+	index := op.x(1)
+	negative := op.less(index, op.Int(0))
+	index = op.Add(index, op.Where(negative, op.Concat(0, sizes...), op.Int(0)))
+	rows = op.ReduceSum(op.Mul(index, op.Concat(0, strides...)), false, -1)
 	if batch == 0 {
-		return c.Reshape(rows, -1), count
+		return op.Reshape(rows, -1), count
 	}
-	batches := c.Ints(1)
+	batches := op.Ints(1)
 	for k := range batch {
-		batches = c.Mul(batches, c.size(c.x(0), k))
+		batches = op.Mul(batches, op.size(op.x(0), k))
 	}
-	start := c.Mul(c.Unsqueeze(c.countingTo(batches), 1), count)
-	rows = c.Add(c.ReshapeTo(rows, c.Concat(0, batches, c.Ints(-1))), start)
-	return c.Reshape(rows, -1), c.Mul(count, batches)
+	start := op.Mul(op.Unsqueeze(op.countTo(batches), 1), count)
+	rows = op.Add(op.ReshapeTo(rows, op.Concat(0, batches, op.Ints(-1))), start)
+	return op.Reshape(rows, -1), op.Mul(count, batches)
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// Options say which gradients Add computes.
+// Options are the tensors that Add differentiates, and those that it differentiates by.
 type Options struct {
-	// Of is the tensor to differentiate; empty: the model's only output.
+	// Of is the tensor to differentiate. If it is empty, it is the model's only output.
 	Of string
-	// Cotangent is an existing tensor, or the name of a new input, of Of's shape: the gradients are
-	// those of the sum of Of weighted by it. Empty: all weights are 1, so a loss is differentiated
-	// as it is.
+	// Cotangent is a tensor of Of's shape that weights its elements: the gradients are those of
+	// sum(Of * Cotangent). If the model has no tensor of that name, it becomes a new input. If it
+	// is empty, all weights are 1.
 	Cotangent string
-	// By are the inputs, initializers or intermediate tensors to differentiate by; empty: the
-	// model's only input.
+	// By are the inputs, initializers or intermediate tensors to differentiate by. If there are
+	// none, it is the model's only input.
 	By []string
-	// Names are the names of the gradients among the outputs, by the tensor; "grad/" and the
-	// tensor's name by default.
+	// Names are the names of the outputs that hold the gradients, by tensor. The default is "grad/"
+	// and the name of the tensor.
 	Names map[string]string
 }
 
-// Add returns a model that computes what m does and, as further outputs in the order of By, the
-// gradients of Of.
+// Add returns a model that computes the outputs of m and, as further outputs in the order of By,
+// the gradients of Of.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -34,7 +34,7 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	}
 	b := onnx.Extend(m)
 	if _, ok := b.Find(onnx.Value(o.Of)); !ok {
-		return nil, fmt.Errorf("adding gradients: %w", missing("of", o.Of, infer.Analyze(b.Snapshot())))
+		return nil, fmt.Errorf("adding gradients: %w", errNoTensor("of", o.Of, infer.Analyze(b.Snapshot())))
 	}
 	cotangent := onnx.Value(o.Cotangent)
 	if _, ok := b.Find(cotangent); !ok && cotangent != "" {
@@ -58,7 +58,7 @@ func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	return g, nil
 }
 
-// Name is the name of the output that holds the gradient by a tensor.
+// Name returns the name of the output that holds the gradient by a tensor.
 func (o Options) Name(by string) string {
 	if name := o.Names[by]; name != "" {
 		return name
@@ -66,7 +66,7 @@ func (o Options) Name(by string) string {
 	return "grad/" + by
 }
 
-// names lists inputs or outputs for an error.
+// names joins the names of inputs or outputs.
 func names(ports []onnx.Port) string {
 	list := make([]string, len(ports))
 	for i, p := range ports {
@@ -75,7 +75,8 @@ func names(ports []onnx.Port) string {
 	return strings.Join(list, ", ")
 }
 
-// Defaults fills in Of and By where they are left out, or says why a model has no default for them.
+// Defaults returns the options with defaults for Of and By. It is an error if the model has several
+// outputs or inputs and the options do not name one.
 func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	if o.Of == "" {
 		outputs := m.Outputs()
@@ -93,25 +94,25 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	}
 	for i, name := range o.By {
 		if slices.Contains(o.By[:i], name) {
-			return o, fmt.Errorf("the gradient by %q is asked for twice", name)
+			return o, fmt.Errorf("the gradient by %q is requested twice", name)
 		}
 	}
 	return o, nil
 }
 
-// Of adds to a graph the gradients of y by each of the tensors in by, which exist already, and
-// returns them. dy weighs the elements of y and has its shape: what is differentiated is sum(y dy).
-// If dy is empty it is sum(y): y itself for a loss of one element, and where a batch of losses do
-// not depend on one another's inputs the gradient of each.
-//
-// Gradients have the shapes of what they are by. The graph may go on growing after, and be
+// Of adds the gradients of y by each of the tensors in by to a graph that is being built, and
+// returns them. They have the shapes of the tensors in by. The graph may grow further, and be
 // differentiated again.
+//
+// dy has the shape of y and weights its elements: the gradients are those of sum(y * dy). If dy is
+// empty, they are those of sum(y): of y itself for a loss of one element, and of each loss for a
+// batch of losses that do not depend on one another's inputs.
 func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
-// Pullback is Of for several tensors at once: it adds the gradients of the sum of all y[i] weighted
-// by dy[i].
+// Pullback is Of for several tensors at once: it adds the gradients of the sum of all sum(y[i] *
+// dy[i]).
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))
@@ -133,7 +134,7 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	t.walk()
 	gradients := make([]onnx.Value, len(by))
 	for i, v := range by {
-		gradients[i] = t.gradient(t.current(v))
+		gradients[i] = t.gradientOrZero(t.current(v))
 	}
 	if t.err != nil {
 		return nil, fmt.Errorf("differentiating: %w", t.err)

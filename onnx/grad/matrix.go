@@ -6,98 +6,88 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// gemm: y = alpha A' B' + beta C, where A' and B' are A and B, transposed where transA and transB
-// say so.
-func gemm(c *vjp) {
-	alpha, beta := c.attrFloat("alpha", 1), c.attrFloat("beta", 1)
-	transA, transB := c.attr("transA", 0) != 0, c.attr("transB", 0) != 0
-	dy := c.dy(0)
-	product := func(x, y onnx.Value, tx, ty bool) onnx.Value {
-		var none onnx.Value
-		if c.Opset() < 11 { // where it was not optional
-			none = c.num(0)
+// Y = alpha A' B' + beta C, where A' is A, or its transpose if transA is set, and likewise B': dA'
+// = alpha dY B'^T, dB' = alpha A'^T dY, dC = beta dY.
+func gemm(op *operation) {
+	alpha, beta := op.attrFloat("alpha", 1), op.attrFloat("beta", 1)
+	transA, transB := op.attr("transA", 0) != 0, op.attr("transB", 0) != 0
+	dy := op.dy(0)
+	product := func(x, y onnx.Value, transX, transY bool) onnx.Value {
+		var c onnx.Value
+		if op.Opset() < 11 { // C was not optional
+			c = op.num(0)
 		}
-		return c.Gemm(x, y, none, onnx.Attrs{"alpha": alpha, "transA": tx, "transB": ty})
+		return op.Gemm(x, y, c, onnx.Attrs{"alpha": alpha, "transA": transX, "transB": transY})
 	}
-	c.accumulate(0, func() onnx.Value {
+	op.accumulate(0, func() onnx.Value {
 		if transA {
-			return product(c.x(1), dy, transB, true)
+			return product(op.x(1), dy, transB, true)
 		}
-		return product(dy, c.x(1), false, !transB)
+		return product(dy, op.x(1), false, !transB)
 	})
-	c.accumulate(1, func() onnx.Value {
+	op.accumulate(1, func() onnx.Value {
 		if transB {
-			return product(dy, c.x(0), true, transA)
+			return product(dy, op.x(0), true, transA)
 		}
-		return product(c.x(0), dy, !transA, false)
+		return product(op.x(0), dy, !transA, false)
 	})
-	c.accumulate(2, func() onnx.Value {
+	op.accumulate(2, func() onnx.Value {
 		if beta != 1 {
-			dy = c.times(dy, beta)
+			dy = op.times(dy, beta)
 		}
-		return c.sumTo(dy, c.shape(c.y(0)), c.x(2))
+		return op.sumTo(dy, op.shape(op.y(0)), op.x(2))
 	})
 }
 
-// matMul: y = A B over the last two axes. A vector on the left counts as a row and one on the right
-// as a column, which the product does not keep.
-func matMul(c *vjp) {
-	rankA, okA := c.rank(c.x(0))
-	rankB, okB := c.rank(c.x(1))
-	if !okA || !okB {
-		return
-	}
-	a, b, dy := c.x(0), c.x(1), c.dy(0)
-	shapeA, shapeB := c.shape(a), c.shape(b)
+// Y = A B over the last two axes: dA = dY B^T, dB = A^T dY. A vector on the left is a row and one
+// on the right a column, an axis that the product does not keep.
+func matMul(op *operation) {
+	rankA, rankB := op.rank(op.x(0)), op.rank(op.x(1))
+	a, b, dy := op.x(0), op.x(1), op.dy(0)
+	shapeA, shapeB := op.shape(a), op.shape(b)
 	if rankB == 1 {
-		dy, b, shapeB = c.Unsqueeze(dy, max(rankA-1, 0)), c.Unsqueeze(b, 1), []int{shapeB[0], 1}
+		dy, b, shapeB = op.Unsqueeze(dy, max(rankA-1, 0)), op.Unsqueeze(b, 1), []int{shapeB[0], 1}
 	}
 	if rankA == 1 {
-		dy, a, shapeA = c.Unsqueeze(dy, max(len(shapeB)-2, 0)), c.Unsqueeze(a, 0), []int{1, shapeA[0]}
+		dy, a, shapeA = op.Unsqueeze(dy, max(len(shapeB)-2, 0)), op.Unsqueeze(a, 0), []int{1, shapeA[0]}
 	}
 	rows, columns := shapeA[len(shapeA)-2], shapeB[len(shapeB)-1]
 	batch := broadcastShape(shapeA[:len(shapeA)-2], shapeB[:len(shapeB)-2])
 	shapeY := append(slices.Clone(batch), rows, columns)
-	c.accumulate(0, func() onnx.Value { return c.matrixGradient(c.MatMul(dy, c.swap(b, len(shapeB))), batch, shapeA, 0) })
-	c.accumulate(1, func() onnx.Value {
-		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 {
-			return c.MatMul(c.swap(c.rows(a, shapeA), 2), c.rows(dy, shapeY)) // one product instead of a sum of many
+	op.accumulate(0, func() onnx.Value {
+		return op.unbroadcastMatrix(op.MatMul(dy, op.matrixTransposed(b, len(shapeB))), batch, shapeA, 0)
+	})
+	op.accumulate(1, func() onnx.Value {
+		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 { // one product instead of a sum over the batch
+			return op.MatMul(op.matrixTransposed(op.asRows(a, shapeA), 2), op.asRows(dy, shapeY))
 		}
-		return c.matrixGradient(c.MatMul(c.swap(a, len(shapeA)), dy), batch, shapeB, 1)
+		return op.unbroadcastMatrix(op.MatMul(op.matrixTransposed(a, len(shapeA)), dy), batch, shapeB, 1)
 	})
 }
 
-// matrixGradient gives g, batch x rows x columns, the shape of the node's i-th input, which was
-// shape as a matrix.
-func (c *vjp) matrixGradient(g onnx.Value, batch, shape []int, i int) onnx.Value {
-	from := append(slices.Clone(batch), shape[len(shape)-2:]...)
-	if len(shape) == len(c.shape(c.x(i))) {
-		return c.sumTo(g, from, c.x(i))
+// unbroadcastMatrix sums g, batch x rows x columns, to the shape of the node's i-th input. shape is
+// that of the input as a matrix.
+func (op *operation) unbroadcastMatrix(g onnx.Value, batch, shape []int, i int) onnx.Value {
+	if len(shape) == len(op.shape(op.x(i))) {
+		return op.sumTo(g, append(slices.Clone(batch), shape[len(shape)-2:]...), op.x(i))
 	}
 	if len(batch) > 0 { // a vector was repeated for every matrix
-		axes := make([]int, len(batch))
-		for k := range axes {
-			axes[k] = k
-		}
-		g = c.ReduceSum(g, false, axes...)
+		g = op.ReduceSum(g, false, upTo(len(batch))...)
 	}
-	return c.reshapeLike(g, c.x(i))
+	return op.reshapeLike(g, op.x(i))
 }
 
-// swap transposes the last two axes.
-func (c *vjp) swap(x onnx.Value, rank int) onnx.Value {
-	perm := make([]int, rank)
-	for i := range perm {
-		perm[i] = i
-	}
+// matrixTransposed exchanges the last two axes.
+func (op *operation) matrixTransposed(x onnx.Value, rank int) onnx.Value {
+	perm := upTo(rank)
 	perm[rank-1], perm[rank-2] = rank-2, rank-1
-	return c.Transpose(x, perm...)
+	return op.Transpose(x, perm...)
 }
 
-// rows joins all axes but the last.
-func (c *vjp) rows(x onnx.Value, shape []int) onnx.Value {
+// asRows flattens all axes but the last.
+func (op *operation) asRows(x onnx.Value, shape []int) onnx.Value {
 	if last := shape[len(shape)-1]; last > 0 {
-		return c.Reshape(x, -1, last)
+		return op.Reshape(x, -1, last)
 	}
-	return c.Flatten(x, len(shape)-1)
+	return op.Flatten(x, len(shape)-1)
 }

@@ -8,103 +8,93 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// transpose puts the axes back.
-func transpose(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		perm := c.attrInts("perm")
-		if perm == nil { // reversed, and reversed again
-			return c.Op("Transpose", nil, c.dy(0))
-		}
-		return c.Transpose(c.dy(0), inverse(perm)...)
-	})
+// transposed = data with permuted axes: ddata has the inverse permutation.
+func transpose(op *operation) onnx.Value {
+	perm := op.attrInts("perm")
+	if perm == nil { // the default reverses all axes
+		return op.Op("Transpose", nil, op.dy(0))
+	}
+	return op.Transpose(op.dy(0), inverse(perm)...)
 }
 
+// inverse is the inverse of a permutation.
 func inverse(perm []int) []int {
-	back := make([]int, len(perm))
+	result := make([]int, len(perm))
 	for i, p := range perm {
-		back[p] = i
+		result[p] = i
 	}
-	return back
+	return result
 }
 
-// concat hands each operand its part.
-func concat(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return
-	}
-	at := axis(c.attr("axis", 1), rank)
+// output = inputs joined along an axis: the gradient of each input is its slice.
+func concat(op *operation) {
+	at := op.axisOf(1, op.rank(op.x(0)))
 	first := 0
-	if joined, n := c.prefix(); n > 0 {
-		c.tape.add(joined, c.part(0, n, at))
+	if output, n := op.concatOfPrefix(); n > 0 {
+		op.tape.add(output, op.slicesOfInputs(0, n, at))
 		first = n
 	}
-	for i := first; i < len(c.node.Input); i++ {
-		c.accumulate(i, func() onnx.Value { return c.part(i, i+1, at) })
+	for i := first; i < len(op.node.Input); i++ {
+		op.accumulate(i, func() onnx.Value { return op.slicesOfInputs(i, i+1, at) })
 	}
 }
 
-// prefix is what an earlier Concat has made of the first n operands, if there is one. Their
-// gradient goes there: in a network whose layers each read all those before, every layer would
-// otherwise be cut out of every later one.
-func (c *vjp) prefix() (joined onnx.Value, n int) {
-	for n := len(c.node.Input) - 1; n > 1; n-- {
-		if maker, ok := c.joins[joinOf(c.node, n)]; ok && maker < c.index {
-			joined := onnx.Value(c.nodes[maker].Output[0])
-			if c.active[joined] && !c.targets[joined] { // what is asked for is the gradient of those that read it
-				return joined, n
+// concatOfPrefix finds the output of an earlier Concat of the first n inputs. Their gradient is
+// added to that output in one piece. In a DenseNet, where each layer reads all earlier ones, every
+// layer would otherwise be sliced out of every later Concat.
+func (op *operation) concatOfPrefix() (output onnx.Value, n int) {
+	for n := len(op.node.Input) - 1; n > 1; n-- {
+		if i, ok := op.concats[concatKey(op.node, n)]; ok && i < op.index {
+			output := onnx.Value(op.nodes[i].Output[0])
+			if op.active[output] && !op.targets[output] { // the gradient by a target is that of its own readers alone
+				return output, n
 			}
 		}
 	}
 	return "", 0
 }
 
-// joinOf says what a Concat of the first n operands of a node would make.
-func joinOf(n *pb.NodeProto, operands int) string {
-	return fmt.Sprintf("%d %q", onnx.AttrInt(n, "axis", 1), n.Input[:operands])
+// concatKey identifies a Concat of the first n inputs of a node.
+func concatKey(node *pb.NodeProto, n int) string {
+	return fmt.Sprintf("%d %q", onnx.AttrInt(node, "axis", 1), node.Input[:n])
 }
 
-// joinsOf are the first nodes that join some tensors, by what they join.
-func joinsOf(nodes []*pb.NodeProto) map[string]int {
-	joins := map[string]int{}
-	for i, n := range nodes {
-		if n.GetOpType() != "Concat" || len(n.Output) != 1 {
-			continue
-		}
-		key := joinOf(n, len(n.Input))
-		if _, ok := joins[key]; !ok {
-			joins[key] = i
+// concatsOf returns the index of the first Concat for each list of inputs, by concatKey.
+func concatsOf(nodes []*pb.NodeProto) map[string]int {
+	concats := map[string]int{}
+	for i, n := range slices.Backward(nodes) {
+		if n.GetOpType() == "Concat" && len(n.Output) == 1 {
+			concats[concatKey(n, len(n.Input))] = i
 		}
 	}
-	return joins
+	return concats
 }
 
-// part is the part of dy that belongs to the operands of a Concat from i to the one before end.
-func (c *vjp) part(i, end, at int) onnx.Value {
-	if len(c.node.Input) == 1 {
-		return c.dy(0)
+// slicesOfInputs is the slice of dy that belongs to the inputs i to end-1 of a Concat.
+func (op *operation) slicesOfInputs(i, end, at int) onnx.Value {
+	if len(op.node.Input) == 1 {
+		return op.dy(0)
 	}
 	sizes, known := make([]int, end), true
 	for k := range end {
 		sizes[k] = -1
-		if s := c.shape(c.x(k)); len(s) > at {
+		if s := op.shape(op.x(k)); len(s) > at {
 			sizes[k] = s[at]
 		}
 		known = known && sizes[k] >= 0
 	}
 	if known {
 		start := total(sizes[:i])
-		return c.Slice(c.dy(0), at, start, start+total(sizes[i:]), 1)
+		return op.Slice(op.dy(0), at, start, start+total(sizes[i:]), 1)
 	}
-	if c.Opset() < 10 {
-		c.fail("before opset 10, the sizes that it joins must be fixed")
-		return ""
+	if op.Opset() < 10 {
+		op.fail("before opset 10, the sizes that it joins must be fixed")
 	}
-	ends := []onnx.Value{c.Ints(0)}
+	ends := []onnx.Value{op.Ints(0)}
 	for k := range end {
-		ends = append(ends, c.Add(ends[k], c.size(c.x(k), at)))
+		ends = append(ends, op.Add(ends[k], op.size(op.x(k), at)))
 	}
-	return c.Op("Slice", nil, c.dy(0), ends[i], ends[end], c.Ints(at))
+	return op.Op("Slice", nil, op.dy(0), ends[i], ends[end], op.Ints(at))
 }
 
 func total(list []int) int {
@@ -115,73 +105,49 @@ func total(list []int) int {
 	return sum
 }
 
-// size is the length of an axis of a tensor: int64 of one element.
-func (c *vjp) size(v onnx.Value, axis int) onnx.Value {
-	if s := c.shape(v); len(s) > axis && s[axis] >= 0 {
-		return c.Ints(s[axis])
+// outputs = input cut along an axis: dinput joins their gradients, zero for outputs that nothing
+// reads.
+func split(op *operation) onnx.Value {
+	at := op.axisOf(0, op.rank(op.x(0)))
+	parts := make([]onnx.Value, len(op.node.Output))
+	for i := range parts {
+		if parts[i] = op.dy(i); parts[i] != "" {
+			continue
+		}
+		if op.y(i) == "" {
+			op.fail("its output %d is left out: give it a name", i)
+		}
+		parts[i] = op.filled(0, op.y(i))
 	}
-	return c.Gather(c.Shape(v), c.Ints(axis), 0)
+	return op.Concat(at, parts...)
 }
 
-// split joins the gradients of the parts; that of a part which nobody uses is zero.
-func split(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		if !ok {
-			return ""
+// output = input broadcast to a shape: dinput sums over the expanded axes.
+func expand(op *operation) onnx.Value {
+	to, ok := op.info.Ints(string(op.x(1)))
+	if !ok {
+		s := op.shape(op.x(1))
+		if len(s) != 1 || s[0] < 0 {
+			return op.sumTo(op.dy(0), nil, op.x(0))
 		}
-		parts := make([]onnx.Value, len(c.node.Output))
-		for i := range parts {
-			if parts[i] = c.dy(i); parts[i] != "" {
-				continue
-			}
-			y := c.y(i)
-			if y == "" { // the part has no name
-				c.fail("its output %d is left out: give it a name", i)
-				return ""
-			}
-			parts[i] = c.filled(0, y)
-		}
-		return c.Concat(axis(c.attr("axis", 0), rank), parts...)
-	})
+		to = slices.Repeat([]int{-1}, s[0])
+	}
+	return op.sumTo(op.dy(0), broadcastShape(op.shape(op.x(0)), to), op.x(0))
 }
 
-func expand(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		to, ok := c.info.Ints(string(c.x(1)))
-		if !ok {
-			if s := c.shape(c.x(1)); len(s) == 1 && s[0] >= 0 {
-				to = slices.Repeat([]int{-1}, s[0])
-			}
-		}
-		if to == nil && !ok {
-			return c.sumTo(c.dy(0), nil, c.x(0))
-		}
-		return c.sumTo(c.dy(0), broadcastShape(c.shape(c.x(0)), to), c.x(0))
-	})
-}
-
-// tile adds up the copies: an axis of n elements, repeated r times, is one of r by n.
-func tile(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		if !ok {
-			return ""
-		}
-		axes := upTo(rank)
-		for i := range axes {
-			axes[i] *= 2
-		}
-		if rank == 0 {
-			return c.dy(0)
-		}
-		sizes := c.Unsqueeze(c.shapeOf(c.x(0)), 1)
-		split := c.Reshape(c.Concat(1, c.Unsqueeze(c.x(1), 1), sizes), -1)
-		if repeats, ok := c.info.Ints(string(c.x(1))); ok && fixed(c.shape(c.x(0))) {
-			split = c.Ints(interleave(repeats, c.shape(c.x(0)))...)
-		}
-		return c.ReduceSum(c.ReshapeTo(c.dy(0), split), false, axes...)
-	})
+// output = input repeated along each axis: dinput sums over the copies. An axis of n elements that
+// is repeated r times is reshaped to r x n.
+func tile(op *operation) onnx.Value {
+	rank := op.rank(op.x(0))
+	if rank == 0 {
+		return op.dy(0)
+	}
+	sizes := op.Unsqueeze(op.shapeOf(op.x(0)), 1)
+	split := op.Reshape(op.Concat(1, op.Unsqueeze(op.x(1), 1), sizes), -1)
+	if repeats, ok := op.info.Ints(string(op.x(1))); ok && isFixed(op.shape(op.x(0))) {
+		split = op.Ints(interleave(repeats, op.shape(op.x(0)))...)
+	}
+	return op.ReduceSum(op.ReshapeTo(op.dy(0), split), false, evenUpTo(rank)...)
 }
 
 func interleave(a, b []int) []int {
@@ -192,50 +158,38 @@ func interleave(a, b []int) []int {
 	return list
 }
 
-// depthToSpace has as its inverse SpaceToDepth, which orders channels as the mode DCR does: block
-// before channel. In the mode CRD they are exchanged.
-func depthToSpace(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		block := c.attr("blocksize", 1)
-		g := c.Op("SpaceToDepth", onnx.Attrs{"blocksize": block}, c.dy(0))
-		if c.attrString("mode", "DCR") == "CRD" {
-			channels := c.Div(c.size(c.x(0), 1), c.Ints(block*block))
-			parted := c.Concat(0, c.Ints(0, block*block), channels, c.Ints(-1))
-			if s := c.shape(c.x(0)); len(s) == 4 && s[1] >= 0 {
-				parted = c.Ints(0, block*block, s[1]/(block*block), -1)
-			}
-			g = c.reshapeLike(c.Transpose(c.ReshapeTo(g, parted), 0, 2, 1, 3), c.x(0))
-		}
+// output = DepthToSpace(input): dinput = SpaceToDepth(doutput), which orders channels as the mode
+// DCR does, blocks before channels. For the mode CRD these are exchanged.
+func depthToSpace(op *operation) onnx.Value {
+	block := op.attr("blocksize", 1)
+	g := op.Op("SpaceToDepth", onnx.Attrs{"blocksize": block}, op.dy(0))
+	if op.attrString("mode", "DCR") != "CRD" {
 		return g
-	})
-}
-
-func spaceToDepth(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		return c.Op("DepthToSpace", onnx.Attrs{"blocksize": c.attr("blocksize", 1)}, c.dy(0))
-	})
-}
-
-// cumSum sums from the other end.
-func cumSum(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		attrs := onnx.Attrs{"exclusive": c.attr("exclusive", 0), "reverse": 1 - c.attr("reverse", 0)}
-		return c.Op("CumSum", attrs, c.dy(0), c.x(1))
-	})
-}
-
-// trilu keeps the same triangle.
-func trilu(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		inputs := append([]onnx.Value{c.dy(0)}, valuesOf(c.node.Input[1:])...)
-		return c.Op("Trilu", onnx.Attrs{"upper": c.attr("upper", 1)}, inputs...)
-	})
-}
-
-func valuesOf(names []string) []onnx.Value {
-	list := make([]onnx.Value, len(names))
-	for i, name := range names {
-		list[i] = onnx.Value(name)
 	}
-	return list
+	channels := op.Div(op.size(op.x(0), 1), op.Ints(block*block))
+	split := op.Concat(0, op.Ints(0, block*block), channels, op.Ints(-1))
+	if s := op.shape(op.x(0)); len(s) == 4 && s[1] >= 0 {
+		split = op.Ints(0, block*block, s[1]/(block*block), -1)
+	}
+	return op.reshapeLike(op.Transpose(op.ReshapeTo(g, split), 0, 2, 1, 3), op.x(0))
+}
+
+// output = SpaceToDepth(input): dinput = DepthToSpace(doutput)
+func spaceToDepth(op *operation) onnx.Value {
+	return op.Op("DepthToSpace", onnx.Attrs{"blocksize": op.attr("blocksize", 1)}, op.dy(0))
+}
+
+// y = cumulative sum of x: dx is the cumulative sum of dy from the other end.
+func cumSum(op *operation) onnx.Value {
+	attrs := onnx.Attrs{"exclusive": op.attr("exclusive", 0), "reverse": 1 - op.attr("reverse", 0)}
+	return op.Op("CumSum", attrs, op.dy(0), op.x(1))
+}
+
+// output = a triangle of input: dinput is the same triangle of doutput.
+func trilu(op *operation) onnx.Value {
+	inputs := []onnx.Value{op.dy(0)}
+	for i := range op.node.Input[1:] {
+		inputs = append(inputs, op.x(1+i))
+	}
+	return op.Op("Trilu", onnx.Attrs{"upper": op.attr("upper", 1)}, inputs...)
 }

@@ -2,262 +2,252 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// standardised is x less its mean and divided by its deviation over some axes, and the inverse of
-// that deviation.
-func (c *vjp) standardised(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
-	centred := c.Sub(x, c.ReduceMean(x, true, axes...))
-	inverse = c.inverseDeviation(c.ReduceMean(c.square(centred), true, axes...))
-	return c.Mul(centred, inverse), inverse
+// normalized is (x - mean) / sqrt(variance + epsilon) over some axes, and 1 / sqrt(variance +
+// epsilon).
+func (op *operation) normalized(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
+	centered := op.Sub(x, op.ReduceMean(x, true, axes...))
+	inverse = op.inverseDeviation(op.ReduceMean(op.square(centered), true, axes...))
+	return op.Mul(centered, inverse), inverse
 }
 
 // inverseDeviation is 1 / sqrt(variance + epsilon), with the node's epsilon.
-func (c *vjp) inverseDeviation(variance onnx.Value) onnx.Value {
-	return c.Op("Reciprocal", nil, c.Sqrt(c.Add(variance, c.num(c.attrFloat("epsilon", 1e-5)))))
+func (op *operation) inverseDeviation(variance onnx.Value) onnx.Value {
+	return op.Op("Reciprocal", nil, op.Sqrt(op.Add(variance, op.num(op.attrFloat("epsilon", 1e-5)))))
 }
 
-// standardisedInput is the gradient by what was standardised over some axes, given g, that by the
-// result: (g - mean(g) - hat mean(g hat)) / deviation.
-func (c *vjp) standardisedInput(g, hat, inverse onnx.Value, axes []int) onnx.Value {
-	along := c.Mul(hat, c.ReduceMean(c.Mul(g, hat), true, axes...))
-	return c.Mul(inverse, c.Sub(c.Sub(g, c.ReduceMean(g, true, axes...)), along))
+// normalizedGradient is the gradient by x of hat = (x - mean) / sqrt(variance + epsilon), given g =
+// dhat and inverse = 1 / sqrt(variance + epsilon): dx = inverse (g - mean(g) - hat mean(g hat)).
+func (op *operation) normalizedGradient(g, hat, inverse onnx.Value, axes []int) onnx.Value {
+	along := op.Mul(hat, op.ReduceMean(op.Mul(g, hat), true, axes...))
+	return op.Mul(inverse, op.Sub(op.Sub(g, op.ReduceMean(g, true, axes...)), along))
 }
 
-// perChannel gives a vector of one number for each channel the rank of a feature map.
-func (c *vjp) perChannel(v onnx.Value, rank int) onnx.Value {
+// perChannel reshapes a vector with an element for each channel so that it is broadcast to a
+// feature map.
+func (op *operation) perChannel(v onnx.Value, rank int) onnx.Value {
 	if rank <= 2 {
 		return v
 	}
-	return c.Unsqueeze(v, upTo(rank - 1)[1:]...)
+	return op.Unsqueeze(v, upTo(rank - 1)[1:]...)
 }
 
-// batchNormalization: y = scale (x - mean) / sqrt(variance + epsilon) + bias, channel by channel.
-func batchNormalization(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
+// Y = scale (X - mean) / sqrt(var + epsilon) + B for each channel. With inverse = 1 / sqrt(var +
+// epsilon) and sums over all axes but the channels:
+//
+//	dX = dY scale inverse
+//	dscale = sum(dY (X - mean)) inverse
+//	dB = sum(dY)
+//	dmean = -sum(dY) scale inverse
+//	dvar = -1/2 dscale scale inverse^2
+func batchNormalization(op *operation) {
+	rank := op.rank(op.x(0))
+	if op.attr("training_mode", 0) != 0 {
+		batchNormalizationTraining(op, rank)
 		return
 	}
-	if c.attr("training_mode", 0) != 0 {
-		batchNormalizationTraining(c, rank)
-		return
+	if op.Opset() < 14 && op.y(1) != "" {
+		op.fail("gradients of BatchNormalization in training mode need opset 14 or later")
 	}
-	if c.Opset() < 14 && c.y(1) != "" {
-		c.fail("gradients of BatchNormalization in training mode need opset 14 or later")
-		return
-	}
-	dy, scale, mean, variance := c.dy(0), c.x(1), c.x(3), c.x(4)
-	inverse := func() onnx.Value { return c.inverseDeviation(variance) }
-	scaleSum := func() onnx.Value { // sum of dy (x - mean) / deviation
-		return c.Mul(c.channelSums(c.Mul(dy, c.Sub(c.x(0), c.perChannel(mean, rank))), rank), inverse())
-	}
-	c.accumulate(0, func() onnx.Value { // the same node without its shifts, which a runtime folds into a convolution
-		zero := c.filled(0, scale)
-		g := c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
-		return c.inBlocks(g, dy)
+	dy, scale, mean, variance := op.dy(0), op.x(1), op.x(3), op.x(4)
+	inverse := func() onnx.Value { return op.inverseDeviation(variance) }
+	dScale := func() onnx.Value { return op.Mul(op.centeredSums(mean, rank), inverse()) }
+	op.accumulate(0, func() onnx.Value { // as a BatchNormalization, which a runtime fuses with a convolution
+		zero := op.filled(0, scale)
+		g := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
+		return op.markBlocked(g, dy)
 	})
-	c.accumulate(1, scaleSum)
-	c.accumulate(2, func() onnx.Value { return c.channelSums(dy, rank) })
-	c.accumulate(3, func() onnx.Value { return c.Neg(c.Mul(c.Mul(c.channelSums(dy, rank), scale), inverse())) })
-	c.accumulate(4, func() onnx.Value { // -1/2 scale sum / (variance + epsilon)
-		return c.times(c.Mul(c.Mul(scaleSum(), scale), c.square(inverse())), -0.5)
-	})
+	op.accumulate(1, dScale)
+	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
+	op.accumulate(3, func() onnx.Value { return op.Neg(op.Mul(op.Mul(op.channelSums(dy, rank), scale), inverse())) })
+	op.accumulate(4, func() onnx.Value { return op.times(op.Mul(op.Mul(dScale(), scale), op.square(inverse())), -0.5) })
 }
 
-// batchNormalizationTraining: mean and variance are those of the batch, and two more outputs are
-// running = momentum given + (1 - momentum) batch.
-func batchNormalizationTraining(c *vjp, rank int) {
-	momentum := c.attrFloat("momentum", 0.9)
-	axes := append([]int{0}, upTo(max(rank, 2))[2:]...)
-	dy, runningMean, runningVariance := c.dy(0), c.dy(1), c.dy(2)
-	if momentum == 0 && c.y(1) != "" && c.y(2) != "" && runningMean == "" && runningVariance == "" {
-		c.batchNormalizationGiven(c.y(1), c.y(2), rank)
+// centeredSums is sum(dY (X - mean)) for each channel.
+func (op *operation) centeredSums(mean onnx.Value, rank int) onnx.Value {
+	return op.channelSums(op.Mul(op.dy(0), op.Sub(op.x(0), op.perChannel(mean, rank))), rank)
+}
+
+// elementsPerChannel is the number of elements of X for each channel, in the type of X.
+func (op *operation) elementsPerChannel() onnx.Value {
+	return op.Cast(op.Div(op.Op("Size", nil, op.x(0)), op.Op("Size", nil, op.x(1))), op.elementType(op.x(0)))
+}
+
+// batchNormalizationTraining is the rule in training mode: mean and variance are those of the
+// batch, and two more outputs are running_mean = momentum input_mean + (1 - momentum) mean and
+// running_var, likewise. With n elements in a channel,
+//
+//	dmean/dX = 1 / n, dvar/dX = 2 (X - mean) / n
+func batchNormalizationTraining(op *operation, rank int) {
+	momentum := op.attrFloat("momentum", 0.9)
+	axes := append([]int{0}, spatialAxes(max(rank, 2))...)
+	dy, dRunningMean, dRunningVar := op.dy(0), op.dy(1), op.dy(2)
+	if momentum == 0 && op.y(1) != "" && op.y(2) != "" && dRunningMean == "" && dRunningVar == "" {
+		op.batchNormalizationKnown(op.y(1), op.y(2), rank)
 		return
 	}
-	hat, inverse := c.standardised(c.x(0), axes)
-	c.accumulate(0, func() onnx.Value {
+	hat, inverse := op.normalized(op.x(0), axes)
+	op.accumulate(0, func() onnx.Value {
 		var terms []onnx.Value
 		if dy != "" {
-			terms = append(terms, c.standardisedInput(c.Mul(dy, c.perChannel(c.x(1), rank)), hat, inverse, axes))
+			terms = append(terms, op.normalizedGradient(op.Mul(dy, op.perChannel(op.x(1), rank)), hat, inverse, axes))
 		}
-		count := c.Cast(c.Div(c.Op("Size", nil, c.x(0)), c.Op("Size", nil, c.x(1))), c.info.Type(string(c.x(0))))
-		share := c.Div(c.num(1-momentum), count)
-		if runningMean != "" {
-			g := c.perChannel(c.Mul(runningMean, share), rank)
-			terms = append(terms, c.expandLike(c.leading(g, rank), c.x(0)))
+		weight := op.Div(op.num(1-momentum), op.elementsPerChannel())
+		if dRunningMean != "" {
+			g := op.perChannel(op.Mul(dRunningMean, weight), rank)
+			if rank >= 2 {
+				g = op.Unsqueeze(g, 0)
+			}
+			terms = append(terms, op.expandLike(g, op.x(0)))
 		}
-		if runningVariance != "" { // d variance / dx = 2 (x - mean) / count
-			g := c.perChannel(c.times(c.Mul(runningVariance, share), 2), rank)
-			terms = append(terms, c.Mul(g, c.Div(hat, inverse)))
+		if dRunningVar != "" {
+			g := op.perChannel(op.times(op.Mul(dRunningVar, weight), 2), rank)
+			terms = append(terms, op.Mul(g, op.Div(hat, inverse)))
 		}
-		return c.total(terms)
+		return op.addTerms(terms)
 	})
 	if dy != "" {
-		c.accumulate(1, func() onnx.Value { return c.channelSums(c.Mul(dy, hat), rank) })
-		c.accumulate(2, func() onnx.Value { return c.channelSums(dy, rank) })
+		op.accumulate(1, func() onnx.Value { return op.channelSums(op.Mul(dy, hat), rank) })
+		op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
 	}
-	if runningMean != "" {
-		c.accumulate(3, func() onnx.Value { return c.times(runningMean, momentum) })
+	if dRunningMean != "" {
+		op.accumulate(3, func() onnx.Value { return op.times(dRunningMean, momentum) })
 	}
-	if runningVariance != "" {
-		c.accumulate(4, func() onnx.Value { return c.times(runningVariance, momentum) })
+	if dRunningVar != "" {
+		op.accumulate(4, func() onnx.Value { return op.times(dRunningVar, momentum) })
 	}
 }
 
-// batchNormalizationGiven is the gradient where the node has told mean and variance of the batch,
-// as it does with a momentum of 0. With n values in a channel, inverse = 1 / sqrt(variance +
-// epsilon) and S = sum of dy (x - mean),
+// batchNormalizationKnown is the rule in training mode where the node returns mean and variance of
+// the batch, as it does with a momentum of 0. With n elements in a channel, inverse = 1 / sqrt(var
+// + epsilon) and S = sum(dY (X - mean)),
 //
-//	dx = scale inverse (dy - sum(dy) / n - (x - mean) inverse^2 S / n)
+//	dX = scale inverse (dY - sum(dY) / n - (X - mean) inverse^2 S / n)
 //
-// of which all but the first term is one affine function of x, and so a node of this kind.
-func (c *vjp) batchNormalizationGiven(mean, variance onnx.Value, rank int) {
-	x, scale, dy := c.x(0), c.x(1), c.dy(0)
-	inverse := c.inverseDeviation(variance)
-	sum := c.channelSums(dy, rank)
-	along := c.channelSums(c.Mul(dy, c.Sub(x, c.perChannel(mean, rank))), rank)
-	c.accumulate(0, func() onnx.Value {
-		n := c.Cast(c.Div(c.Op("Size", nil, x), c.Op("Size", nil, scale)), c.info.Type(string(x)))
-		slope := c.Neg(c.Div(c.Mul(c.Mul(scale, c.square(inverse)), along), n))
-		shift := c.Neg(c.Div(c.Mul(c.Mul(scale, inverse), sum), n))
-		rest := c.Op("BatchNormalization", onnx.Attrs{"epsilon": c.attrFloat("epsilon", 1e-5)}, x, slope, shift, mean, variance)
-		return c.Add(c.Mul(dy, c.perChannel(c.Mul(scale, inverse), rank)), rest)
+// All terms but the first are an affine function of X, and so one BatchNormalization of it.
+func (op *operation) batchNormalizationKnown(mean, variance onnx.Value, rank int) {
+	x, scale, dy := op.x(0), op.x(1), op.dy(0)
+	inverse := op.inverseDeviation(variance)
+	sum := op.channelSums(dy, rank)
+	s := op.centeredSums(mean, rank)
+	op.accumulate(0, func() onnx.Value {
+		n := op.elementsPerChannel()
+		slope := op.Neg(op.Div(op.Mul(op.Mul(scale, op.square(inverse)), s), n))
+		shift := op.Neg(op.Div(op.Mul(op.Mul(scale, inverse), sum), n))
+		affine := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, x, slope, shift, mean, variance)
+		return op.Add(op.Mul(dy, op.perChannel(op.Mul(scale, inverse), rank)), affine)
 	})
-	c.accumulate(1, func() onnx.Value { return c.Mul(along, inverse) })
-	c.accumulate(2, func() onnx.Value { return sum })
+	op.accumulate(1, func() onnx.Value { return op.Mul(s, inverse) })
+	op.accumulate(2, func() onnx.Value { return sum })
 }
 
-// leading gives a vector per channel, already with the axes after it, the axis of the batch.
-func (c *vjp) leading(g onnx.Value, rank int) onnx.Value {
-	if rank < 2 {
-		return g
-	}
-	return c.Unsqueeze(g, 0)
-}
-
-// total adds terms up; there may be none.
-func (c *vjp) total(terms []onnx.Value) onnx.Value {
+// addTerms adds terms up. The result is empty where there are none.
+func (op *operation) addTerms(terms []onnx.Value) onnx.Value {
 	var sum onnx.Value
 	for _, t := range terms {
 		if sum == "" {
 			sum = t
 		} else {
-			sum = c.Add(sum, t)
+			sum = op.Add(sum, t)
 		}
 	}
 	return sum
 }
 
-// layerNormalization: y = scale hat + bias, with x standardised over the axes from one on. The
-// operator's two further outputs are the mean and the inverse deviation, so neither is computed
-// again; but these are float32 even of float64.
-func layerNormalization(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return
+// Y = Scale hat + B, with hat = X normalized over the axes from the attribute axis on: see
+// normalizedGradient; dScale = sum(dY hat), dB = sum(dY). Mean and InvStdDev are the operator's
+// further outputs, so they are not computed again, except in float64, where they are float32.
+func layerNormalization(op *operation) {
+	rank := op.rank(op.x(0))
+	if op.dy(1) != "" || op.dy(2) != "" {
+		op.fail("gradients through its mean and its inverse deviation are not supported")
 	}
-	if c.dy(1) != "" || c.dy(2) != "" {
-		c.fail("gradients through its mean and its inverse deviation are not supported")
-		return
-	}
-	axes := upTo(rank)[axis(c.attr("axis", -1), rank):]
-	x, dy := c.x(0), c.dy(0)
+	axes := upTo(rank)[op.axisOf(-1, rank):]
+	x, dy := op.x(0), op.dy(0)
 	var hat, inverse onnx.Value
-	if c.info.Type(string(x)) == onnx.Double {
-		hat, inverse = c.standardised(x, axes)
+	if op.elementType(x) == onnx.Double {
+		hat, inverse = op.normalized(x, axes)
 	} else {
-		inverse = c.AddOutput(c.y(0), 2)
-		hat = c.Mul(c.Sub(x, c.AddOutput(c.y(0), 1)), inverse)
+		inverse = op.AddOutput(op.y(0), 2)
+		hat = op.Mul(op.Sub(x, op.AddOutput(op.y(0), 1)), inverse)
 	}
-	c.accumulate(0, func() onnx.Value { return c.standardisedInput(c.Mul(dy, c.x(1)), hat, inverse, axes) })
-	c.accumulate(1, func() onnx.Value { return c.sumTo(c.Mul(dy, hat), c.shape(x), c.x(1)) })
-	c.accumulate(2, func() onnx.Value { return c.sumTo(dy, c.shape(x), c.x(2)) })
+	op.accumulate(0, func() onnx.Value { return op.normalizedGradient(op.Mul(dy, op.x(1)), hat, inverse, axes) })
+	op.accumulate(1, func() onnx.Value { return op.sumTo(op.Mul(dy, hat), op.shape(x), op.x(1)) })
+	op.accumulate(2, func() onnx.Value { return op.sumTo(dy, op.shape(x), op.x(2)) })
 }
 
-// instanceNormalization: y = scale hat + bias, with x standardised over space.
-func instanceNormalization(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return
-	}
-	axes, dy := upTo(rank)[2:], c.dy(0)
-	hat, inverse := c.standardised(c.x(0), axes)
-	c.accumulate(0, func() onnx.Value {
-		return c.standardisedInput(c.Mul(dy, c.perChannel(c.x(1), rank)), hat, inverse, axes)
+// output = scale hat + B, with hat = input normalized over the spatial axes: see
+// normalizedGradient; dscale = sum(doutput hat), dB = sum(doutput).
+func instanceNormalization(op *operation) {
+	rank := op.rank(op.x(0))
+	axes, dy := spatialAxes(rank), op.dy(0)
+	hat, inverse := op.normalized(op.x(0), axes)
+	op.accumulate(0, func() onnx.Value {
+		return op.normalizedGradient(op.Mul(dy, op.perChannel(op.x(1), rank)), hat, inverse, axes)
 	})
-	c.accumulate(1, func() onnx.Value { return c.channelSums(c.Mul(dy, hat), rank) })
-	c.accumulate(2, func() onnx.Value { return c.channelSums(dy, rank) })
+	op.accumulate(1, func() onnx.Value { return op.channelSums(op.Mul(dy, hat), rank) })
+	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
 }
 
-// groupNormalization: y = scale hat + bias, with x standardised over the channels of each group and
-// space. Scale and bias are per channel since opset 21, and were per group before.
-func groupNormalization(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return
-	}
-	grouped := func(v onnx.Value) onnx.Value { return c.Reshape(v, 0, c.attr("num_groups", 1), -1) } // n x groups x rest
-	hat, inverse := c.standardised(grouped(c.x(0)), []int{2})
-	dy, perGroup := c.dy(0), c.Opset() < 21
-	c.accumulate(0, func() onnx.Value {
+// Y = scale hat + bias, with hat = X normalized over the channels of each group and the spatial
+// axes. scale and bias have an element for each channel since opset 21, and had one for each group
+// before.
+func groupNormalization(op *operation) {
+	rank := op.rank(op.x(0))
+	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) } // n x groups x rest
+	hat, inverse := op.normalized(grouped(op.x(0)), []int{2})
+	dy, perGroup := op.dy(0), op.Opset() < 21
+	op.accumulate(0, func() onnx.Value {
 		g := grouped(dy)
 		if perGroup {
-			g = c.Mul(g, c.perChannel(c.x(1), 3))
+			g = op.Mul(g, op.perChannel(op.x(1), 3))
 		} else {
-			g = grouped(c.Mul(dy, c.perChannel(c.x(1), rank)))
+			g = grouped(op.Mul(dy, op.perChannel(op.x(1), rank)))
 		}
-		return c.reshapeLike(c.standardisedInput(g, hat, inverse, []int{2}), c.x(0))
+		return op.reshapeLike(op.normalizedGradient(g, hat, inverse, []int{2}), op.x(0))
 	})
 	sums := func(g onnx.Value) onnx.Value { // g: n x groups x rest
 		if perGroup {
-			return c.channelSums(g, 3)
+			return op.channelSums(g, 3)
 		}
-		return c.channelSums(c.reshapeLike(g, c.x(0)), rank)
+		return op.channelSums(op.reshapeLike(g, op.x(0)), rank)
 	}
-	c.accumulate(1, func() onnx.Value { return sums(c.Mul(grouped(dy), hat)) })
-	c.accumulate(2, func() onnx.Value { return sums(grouped(dy)) })
+	op.accumulate(1, func() onnx.Value { return sums(op.Mul(grouped(dy), hat)) })
+	op.accumulate(2, func() onnx.Value { return sums(grouped(dy)) })
 }
 
-// lpNormalization: y = x / norm along an axis; of zeros, whose norm is 0, the gradient is taken to
-// be 0.
-func lpNormalization(c *vjp) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return
+// output = input / norm over an axis: dinput = (doutput - dnorm/dinput sum(doutput output)) / norm.
+// It is 0 for zeros, whose norm is 0.
+func lpNormalization(op *operation) onnx.Value {
+	at := op.axisOf(-1, op.rank(op.x(0)))
+	x, y, dy := op.x(0), op.y(0), op.dy(0)
+	normSlope, norm := y, onnx.Value("") // the slope is dnorm/dinput
+	if op.attr("p", 2) == 1 {
+		normSlope, norm = op.sign(x), op.ReduceSum(op.Abs(x), true, at)
+	} else {
+		norm = op.Sqrt(op.ReduceSum(op.square(x), true, at))
 	}
-	c.accumulate(0, func() onnx.Value {
-		at := axis(c.attr("axis", -1), rank)
-		x, y, dy := c.x(0), c.y(0), c.dy(0)
-		slope, norm := y, onnx.Value("") // slope: of the norm by x
-		if c.attr("p", 2) == 1 {
-			slope, norm = c.sign(x), c.ReduceSum(c.Abs(x), true, at)
-		} else {
-			norm = c.Sqrt(c.ReduceSum(c.square(x), true, at))
-		}
-		g := c.Sub(dy, c.Mul(slope, c.ReduceSum(c.Mul(dy, y), true, at)))
-		return c.zeroUnless(c.greater(norm, c.num(0)), c.Div(g, norm))
-	})
+	g := op.Sub(dy, op.Mul(normSlope, op.ReduceSum(op.Mul(dy, y), true, at)))
+	return op.zeroUnless(op.greater(norm, op.num(0)), op.Div(g, norm))
 }
 
-// lrn: y = x s^-beta with s = bias + alpha / size times the sum of squares of the channels around.
-// So
+// Y = X s^-beta with s = bias + alpha / size (sum of X^2 over a window of channels):
 //
-//	dx = dy s^-beta - 2 alpha beta / size x (sum around of dy y / s)
+//	dX = dY s^-beta - 2 alpha beta / size X (sum of dY Y / s over a window)
 //
-// where the sum is over the channels whose surroundings the channel is in.
-func lrn(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		size := c.attr("size", 1)
-		alpha, beta := c.attrFloat("alpha", 1e-4)/float64(size), c.attrFloat("beta", 0.75)
-		below, above := (size-1)/2, size/2
-		x, y, dy := c.x(0), c.y(0), c.dy(0)
-		s := c.Add(c.times(c.channelWindows(c.square(x), below, above), alpha), c.num(c.attrFloat("bias", 1)))
-		around := c.channelWindows(c.Div(c.Mul(dy, y), s), above, below)
-		return c.Sub(c.Mul(dy, c.Pow(s, c.num(-beta))), c.Mul(c.times(x, 2*alpha*beta), around))
-	})
+// The window of the sum is mirrored: the channels whose windows contain the channel.
+func lrn(op *operation) onnx.Value {
+	size := op.attr("size", 1)
+	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75)
+	below, above := (size-1)/2, size/2
+	x, y, dy := op.x(0), op.y(0), op.dy(0)
+	s := op.Add(op.times(op.channelWindowSums(op.square(x), below, above), alpha), op.num(op.attrFloat("bias", 1)))
+	sums := op.channelWindowSums(op.Div(op.Mul(dy, y), s), above, below)
+	return op.Sub(op.Mul(dy, op.Pow(s, op.num(-beta))), op.Mul(op.times(x, 2*alpha*beta), sums))
 }
 
-// channelWindows sums the channels from some below to some above each channel.
-func (c *vjp) channelWindows(v onnx.Value, below, above int) onnx.Value {
-	plane := c.Reshape(c.Unsqueeze(v, 1), 0, 0, 0, -1) // n x 1 x c x space
-	ones := c.Full(1, 1, 1, below+above+1, 1)
-	return c.reshapeLike(c.Conv(plane, ones, "", onnx.Attrs{"pads": []int{below, 0, above, 0}}), c.x(0))
+// channelWindowSums sums, for each channel, the channels from below before it to above after it.
+func (op *operation) channelWindowSums(v onnx.Value, below, above int) onnx.Value {
+	plane := op.Reshape(op.Unsqueeze(v, 1), 0, 0, 0, -1) // n x 1 x c x space
+	ones := op.Full(1, 1, 1, below+above+1, 1)
+	return op.reshapeLike(op.Conv(plane, ones, "", onnx.Attrs{"pads": []int{below, 0, above, 0}}), op.x(0))
 }

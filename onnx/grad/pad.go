@@ -6,100 +6,87 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// pad cuts off what was padded; in the modes that repeat elements, what was repeated is added to
-// its source.
-func pad(c *vjp) {
-	mode := c.attrString("mode", "constant")
+// output = data padded: ddata is the part of doutput that belongs to data. In the modes that repeat
+// elements, their gradients are added up. dconstant_value is the sum of doutput over the padding.
+func pad(op *operation) {
+	mode := op.attrString("mode", "constant")
 	if mode == "constant" {
-		inner := func() onnx.Value { return c.unpadded() }
-		c.accumulate(0, inner)
-		c.accumulate(2, func() onnx.Value { // the sum over what is not of x
-			all := c.Sub(c.ReduceSum(c.dy(0), false), c.ReduceSum(inner(), false))
-			return c.reshapeLike(all, c.x(2))
+		op.accumulate(0, op.unpadded)
+		op.accumulate(2, func() onnx.Value {
+			padding := op.Sub(op.ReduceSum(op.dy(0), false), op.ReduceSum(op.unpadded(), false))
+			return op.reshapeLike(padding, op.x(2))
 		})
 		return
 	}
-	c.accumulate(0, func() onnx.Value {
-		pads, ok := c.pads()
-		if !ok {
-			return ""
-		}
-		g, shape := c.dy(0), c.shape(c.x(0))
+	op.accumulate(0, func() onnx.Value {
+		pads := op.pads()
+		g, shape := op.dy(0), op.shape(op.x(0))
 		for k := range shape {
 			before, after := pads[k], pads[len(shape)+k]
 			switch {
 			case before == 0 && after == 0:
-			case shape[k] > listed || before > listed || after > listed:
-				c.fail("in mode %s, axes and padding of more than %d places are not supported", mode, listed)
-				return ""
+			case shape[k] > maxConstant || before > maxConstant || after > maxConstant:
+				op.fail("in mode %s, axes and padding of more than %d elements are not supported", mode, maxConstant)
 			case shape[k] >= 0:
-				g = c.ungather(g, k, padSources(mode, before, after, shape[k]), shape[k])
+				g = op.addRuns(g, k, padSources(mode, before, after, shape[k]), shape[k])
 			default:
-				g = c.untransform(g, k, c.paddedIdentity(mode, before, after, k))
+				g = op.applyTransposed(g, k, op.paddedIdentity(mode, before, after, k))
 			}
 		}
 		return g
 	})
 }
 
-// paddedIdentity is the identity matrix with its rows padded as an axis of the node's input is: the
-// matrix of that padding.
-func (c *vjp) paddedIdentity(mode string, before, after, axis int) onnx.Value {
-	eye := c.identityMatrix(axis)
+// paddedIdentity is the matrix that padding multiplies an axis by: the identity with padded rows.
+func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.Value {
+	eye := op.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
-	if c.Opset() < 11 {
+	if op.Opset() < 11 {
 		attrs["pads"] = []int{before, 0, after, 0}
-		return c.Op("Pad", attrs, eye)
+		return op.Op("Pad", attrs, eye)
 	}
-	return c.Op("Pad", attrs, eye, c.Ints(before, 0, after, 0))
+	return op.Op("Pad", attrs, eye, op.Ints(before, 0, after, 0))
 }
 
-// unpadded cuts off what a Pad of mode constant has added, and puts zeros where it has cut off.
-func (c *vjp) unpadded() onnx.Value {
-	if c.Opset() < 11 || c.x(1) != "" && c.x(3) == "" {
-		if list, ok := c.listOr("pads", 1); ok {
-			return c.pad(c.dy(0), negative(list))
+// unpadded is dy without the padding of mode constant, and with zeros where negative padding has
+// cut off.
+func (op *operation) unpadded() onnx.Value {
+	if op.Opset() < 11 || op.x(1) != "" && op.x(3) == "" {
+		if pads, ok := op.attrOrInput("pads", 1); ok {
+			pads = slices.Clone(pads)
+			for i := range pads {
+				pads[i] = -pads[i]
+			}
+			return op.pad(op.dy(0), pads)
 		}
 	}
-	inputs := []onnx.Value{c.dy(0), c.Neg(c.x(1))}
-	if c.x(3) != "" {
-		inputs = append(inputs, "", c.x(3))
+	inputs := []onnx.Value{op.dy(0), op.Neg(op.x(1))}
+	if op.x(3) != "" {
+		inputs = append(inputs, "", op.x(3))
 	}
-	return c.Op("Pad", nil, inputs...)
+	return op.Op("Pad", nil, inputs...)
 }
 
-func negative(list []int) []int {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = -list[i]
-	}
-	return list
-}
-
-// pads are the padding of every axis, all beginnings before all ends.
-func (c *vjp) pads() ([]int, bool) {
-	rank, ok := c.rank(c.x(0))
-	if !ok {
-		return nil, false
-	}
-	list, ok := c.listOr("pads", 1)
-	axes, okAxes := c.listOr("", 3)
-	if !ok || !okAxes {
-		c.fail("its padding must be known before the graph runs")
-		return nil, false
+// pads is the padding of every axis, before all axes and then after all axes.
+func (op *operation) pads() []int {
+	rank := op.rank(op.x(0))
+	list, known := op.attrOrInput("pads", 1)
+	axes, axesKnown := op.attrOrInput("", 3)
+	if !known || !axesKnown {
+		op.fail("its padding must be known before the graph runs")
 	}
 	if axes == nil {
-		return list, true
+		return list
 	}
 	pads := make([]int, 2*rank)
-	for i, a := range axes {
-		pads[axis(a, rank)], pads[rank+axis(a, rank)] = list[i], list[len(axes)+i]
+	for i, a := range normalizeAxes(axes, rank) {
+		pads[a], pads[rank+a] = list[i], list[len(axes)+i]
 	}
-	return pads, true
+	return pads
 }
 
-// padSources is, for each place of a padded axis, the place of the axis of n elements that it
-// repeats. What negative padding cuts off is not repeated at the other end.
+// padSources returns, for each position of a padded axis, the position of the axis of n elements
+// that it repeats. What negative padding cuts off at one end is not repeated at the other.
 func padSources(mode string, before, after, n int) []int {
 	sources := make([]int, max(0, n+before+after))
 	cut := max(0, -before)
@@ -126,44 +113,45 @@ func padSources(mode string, before, after, n int) []int {
 	return sources
 }
 
-// ungather is the transpose of taking places of an axis: element i of g is added at place
-// sources[i] of n. It goes by runs of places that ascend, descend or stay.
-func (c *vjp) ungather(g onnx.Value, at int, sources []int, n int) onnx.Value {
+// addRuns adds element i of an axis of g at position sources[i] of an axis of n elements. It takes
+// a run of positions that ascend, descend or stay the same at a time.
+func (op *operation) addRuns(g onnx.Value, at int, sources []int, n int) onnx.Value {
 	var sum onnx.Value
 	for _, r := range runsOf(sources) {
-		part := c.Slice(g, at, r.start, r.start+r.count, 1)
+		part := op.Slice(g, at, r.start, r.start+r.count, 1)
 		low := sources[r.start]
 		length := r.count
 		switch {
 		case r.slope < 0:
-			part = c.reversed(part, at, r.count)
+			part = op.reversed(part, at, r.count)
 			low -= r.count - 1
 		case r.slope == 0 && r.count > 1:
-			part = c.ReduceSum(part, true, at)
+			part = op.ReduceSum(part, true, at)
 			length = 1
 		}
-		part = c.padAxis(part, at, low, n-low-length)
+		part = op.padAxis(part, at, low, n-low-length)
 		if sum != "" {
-			part = c.Add(sum, part)
+			part = op.Add(sum, part)
 		}
 		sum = part
 	}
 	return sum
 }
 
-// A run is a part of a list of places where each is the one before plus slope.
+// A run is a part of a list of positions where each is the one before plus slope.
 type run struct{ start, count, slope int }
 
-func runsOf(places []int) []run {
+// runsOf divides a list of positions into runs.
+func runsOf(positions []int) []run {
 	var runs []run
-	for i := 0; i < len(places); {
+	for i := 0; i < len(positions); {
 		r := run{start: i, count: 1, slope: 1}
-		if i+1 < len(places) {
-			if d := places[i+1] - places[i]; d >= -1 && d <= 1 {
+		if i+1 < len(positions) {
+			if d := positions[i+1] - positions[i]; d >= -1 && d <= 1 {
 				r.slope = d
 			}
 		}
-		for i++; i < len(places) && places[i]-places[i-1] == r.slope; i++ {
+		for i++; i < len(positions) && positions[i]-positions[i-1] == r.slope; i++ {
 			r.count++
 		}
 		runs = append(runs, r)

@@ -4,206 +4,175 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
-// globalAveragePool spreads the gradient of a mean evenly.
-func globalAveragePool(c *vjp) {
-	c.accumulateRepeated(0, true, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		if !ok {
-			return ""
+// Y = mean of X over n positions: dX = dY / n
+func globalAveragePool(op *operation) {
+	op.accumulateUnexpanded(0, true, func() onnx.Value {
+		rank := op.rank(op.x(0))
+		if space := op.shape(op.x(0))[2:]; isFixed(space) {
+			return op.times(op.dy(0), 1/float64(tensor.Size(space)))
 		}
-		shape := c.shape(c.x(0))
-		if !fixed(shape[2:]) {
-			ones := c.filled(1, c.x(0))
-			return c.Div(c.dy(0), c.ReduceSum(ones, true, upTo(rank)[2:]...))
-		}
-		count := 1
-		for _, d := range shape[2:] {
-			count *= d
-		}
-		return c.times(c.dy(0), 1/float64(count))
+		return op.Div(op.dy(0), op.ReduceSum(op.filled(1, op.x(0)), true, spatialAxes(rank)...))
 	})
 }
 
-// globalMaxPool sends the gradient to the first maximum of each channel.
-func globalMaxPool(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		first := c.Op("Hardmax", onnx.Attrs{"axis": 2}, c.Reshape(c.x(0), 0, 0, -1))
-		return c.reshapeLike(c.Mul(first, c.Reshape(c.dy(0), 0, 0, -1)), c.x(0))
-	})
+// Y = maximum of X over all positions: dX = dY at the first maximum of each channel, 0 elsewhere
+func globalMaxPool(op *operation) onnx.Value {
+	first := op.Op("Hardmax", onnx.Attrs{"axis": 2}, op.Reshape(op.x(0), 0, 0, -1))
+	return op.reshapeLike(op.Mul(first, op.Reshape(op.dy(0), 0, 0, -1)), op.x(0))
 }
 
-// globalLpPool: y = (sum |x|^p)^(1/p).
-func globalLpPool(c *vjp) {
-	c.accumulate(0, func() onnx.Value { return c.Mul(c.powerSlope(), c.rootSlope()) })
+// Y = (sum |X|^p)^(1/p): dX = sign(X) |X|^(p-1) dY Y^(1-p)
+func globalLpPool(op *operation) onnx.Value { return op.Mul(op.powerSlope(), op.rootSlope()) }
+
+// lpPool is globalLpPool over windows.
+func lpPool(op *operation) onnx.Value {
+	f := op.poolFilter()
+	return op.Mul(op.powerSlope(), op.sumOverWindows(f, op.rootSlope()))
 }
 
-// lpPool is globalLpPool in windows.
-func lpPool(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		f, ok := c.poolFilter()
-		if !ok {
-			return ""
-		}
-		return c.Mul(c.powerSlope(), c.spreadEvenly(f, c.rootSlope()))
-	})
-}
-
-// powerSlope is the derivative of |x|^p / p: sign(x) |x|^(p-1).
-func (c *vjp) powerSlope() onnx.Value {
-	x := c.x(0)
-	switch p := c.attr("p", 2); p {
+// powerSlope is sign(X) |X|^(p-1), the derivative of |X|^p / p.
+func (op *operation) powerSlope() onnx.Value {
+	x := op.x(0)
+	switch p := op.attr("p", 2); p {
 	case 1:
-		return c.sign(x)
+		return op.sign(x)
 	case 2:
 		return x
 	default:
-		return c.Mul(c.sign(x), c.Pow(c.Abs(x), c.num(float64(p-1))))
+		return op.Mul(op.sign(x), op.Pow(op.Abs(x), op.num(float64(p-1))))
 	}
 }
 
-// rootSlope is dy times the derivative of the p-th root of s by s / p, y^(1-p), and 0 where y is.
-func (c *vjp) rootSlope() onnx.Value {
-	dy, y := c.dy(0), c.y(0)
-	switch p := c.attr("p", 2); p {
+// rootSlope is dY Y^(1-p), and 0 where Y is 0.
+func (op *operation) rootSlope() onnx.Value {
+	dy, y := op.dy(0), op.y(0)
+	switch p := op.attr("p", 2); p {
 	case 1:
 		return dy
 	case 2:
-		return c.zeroUnless(c.greater(y, c.num(0)), c.Div(dy, y))
+		return op.zeroUnless(op.greater(y, op.num(0)), op.Div(dy, y))
 	default:
-		return c.zeroUnless(c.greater(y, c.num(0)), c.Mul(dy, c.Pow(y, c.num(float64(1-p)))))
+		return op.zeroUnless(op.greater(y, op.num(0)), op.Mul(dy, op.Pow(y, op.num(float64(1-p)))))
 	}
 }
 
-// averagePool: each element of a window has its share of the gradient.
-func averagePool(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		f, ok := c.poolFilter()
-		if !ok {
-			return ""
-		}
-		return c.spreadEvenly(f, c.Div(c.dy(0), c.windowCounts(f)))
-	})
+// Y = mean of X over windows: dX is the sum of dY / n over the windows that contain the position, n
+// being the number of elements of a window.
+func averagePool(op *operation) onnx.Value {
+	f := op.poolFilter()
+	return op.sumOverWindows(f, op.Div(op.dy(0), op.windowCounts(f)))
 }
 
-// poolFilter is the geometry of a pool. Where ceil_mode has made a last window that begins inside
-// and ends beyond the padding, and sizes are fixed, the padding after is made as long as that
-// needs.
-func (c *vjp) poolFilter() (filter, bool) {
-	f, ok := c.filterOf(c.x(0), c.attrInts("kernel_shape"))
-	if !ok {
-		return f, false
-	}
+// poolFilter is the geometry of a pool. ceil_mode may add a last window that begins inside the
+// padding and ends beyond it. The padding after is extended for it; where sizes are free, by the
+// largest amount that may be needed.
+func (op *operation) poolFilter() filter {
+	f := op.filterOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
-	if f.lead != "" || c.attr("ceil_mode", 0) == 0 {
-		return f, true
+	if f.lead != "" || op.attr("ceil_mode", 0) == 0 {
+		return f
 	}
-	x, y := c.shape(c.x(0)), c.shape(c.y(0))
+	x, y := op.shape(op.x(0)), op.shape(op.y(0))
 	f.after = slices.Clone(f.after)
 	for i := range f.kernel {
 		if x == nil || y == nil || x[2+i] < 0 || y[2+i] < 0 {
-			f.lead = c.Ints(f.before...)
-			f.tail = c.Ints(c.ceilings(f)...)
-			return f, true
+			tail := slices.Clone(f.after)
+			for k := range tail {
+				tail[k] += f.strides[k] - 1
+			}
+			f.lead, f.tail = op.Ints(f.before...), op.Ints(tail...)
+			return f
 		}
 		f.after[i] = max(f.after[i], (y[2+i]-1)*f.strides[i]+f.reach(i)+1-x[2+i]-f.before[i])
 	}
-	return f, true
+	return f
 }
 
-// ceilings is the most padding after that ceil_mode may need.
-func (c *vjp) ceilings(f filter) []int {
-	tail := slices.Clone(f.after)
-	for i := range tail {
-		tail[i] += f.strides[i] - 1
-	}
-	return tail
-}
-
-// windowCounts is how many elements the mean of each window is over: 1 x 1 x space of the output.
-func (c *vjp) windowCounts(f filter) onnx.Value {
-	n, taps := len(f.kernel), 1
-	for _, k := range f.kernel {
-		taps *= k
-	}
-	include := c.attr("count_include_pad", 0) != 0
+// windowCounts is the number of elements that the mean of each window is over: 1 x 1 x space of the
+// output, or a number.
+func (op *operation) windowCounts(f filter) onnx.Value {
+	n := len(f.kernel)
+	include := op.attr("count_include_pad", 0) != 0
 	padded := f.lead != "" || slices.Max(f.pads()) > 0
-	if !padded || include && c.attr("ceil_mode", 0) == 0 {
-		return c.num(float64(taps))
+	if !padded || include && op.attr("ceil_mode", 0) == 0 {
+		return op.num(float64(tensor.Size(f.kernel)))
 	}
-	given := c.filter(f.kernel)
-	ones, rest := c.onesLike(c.x(0), n), f
-	if include { // of the padding that is given, but not of what lies beyond
+	given := op.filterWithPads(f.kernel)
+	ones, rest := op.onesLike(op.x(0), n), f
+	if include { // the attribute pads counts, but not what ceil_mode adds
 		rest.before, rest.after = make([]int, n), make([]int, n)
 		for i := range n {
 			rest.after[i] = max(f.after[i]-given.after[i], 0)
 		}
-		ones = c.onesLike(c.x(0), n, given.pads()...)
+		ones = op.onesLike(op.x(0), n, given.pads()...)
 		if f.lead != "" {
-			rest.lead, rest.tail = c.Ints(make([]int, n)...), c.Sub(f.tail, c.Ints(given.after...))
+			rest.lead, rest.tail = op.Ints(make([]int, n)...), op.Sub(f.tail, op.Ints(given.after...))
 		}
 	}
 	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": rest.pads()}
 	if rest.lead != "" {
 		attrs["pads"] = make([]int, 2*n)
 	}
-	counts := c.Conv(c.padded(ones, rest), c.Full(1, append([]int{1, 1}, f.kernel...)...), "", attrs)
-	return c.likeOutput(counts, f)
+	counts := op.Conv(op.padded(ones, rest), op.Full(1, append([]int{1, 1}, f.kernel...)...), "", attrs)
+	return op.cropToOutput(counts, f)
 }
 
-// likeOutput cuts what windows of a padded input make to the output's size, where the padding was
-// more than needed.
-func (c *vjp) likeOutput(v onnx.Value, f filter) onnx.Value {
+// cropToOutput crops what a convolution makes of a padded input to the size of the output, where
+// the padding is computed and may be more than needed.
+func (op *operation) cropToOutput(v onnx.Value, f filter) onnx.Value {
 	if f.lead == "" {
 		return v
 	}
-	return c.crop(v, make([]int, len(f.kernel)), "", c.y(0))
+	return op.crop(v, make([]int, len(f.kernel)), "", op.y(0))
 }
 
-// onesLike is ones of shape 1 x 1 x the last n axes of x, longer by pads if there are any.
-func (c *vjp) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
+// onesLike is ones of shape 1 x 1 x space, with the last n axes of x as space, enlarged by pads if
+// there are any.
+func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 	more := make([]int, n)
 	for i := range pads {
 		more[i%n] += pads[i]
 	}
-	if s := c.shape(x); s != nil && fixed(s[2:]) {
+	if s := op.shape(x); s != nil && isFixed(s[2:]) {
 		sizes := []int{1, 1}
 		for i := range n {
 			sizes = append(sizes, s[2+i]+more[i])
 		}
-		if c.Opset() < 8 {
-			return c.Full(1, sizes...)
+		if op.Opset() < 8 {
+			return op.Full(1, sizes...)
 		}
-		return c.Expand(c.Scalar(1), c.Ints(sizes...))
+		return op.Expand(op.Scalar(1), op.Ints(sizes...))
 	}
-	if c.Opset() < 8 {
-		c.fail("its gradient with spatial dimensions that are not fixed needs opset 8 or later")
-		return ""
+	if op.Opset() < 8 {
+		op.fail("its gradient with spatial dimensions that are not fixed needs opset 8 or later")
 	}
-	return c.Expand(c.Scalar(1), c.Concat(0, c.Ints(1, 1), c.Add(c.spatialSizes(x, n), c.Ints(more...))))
+	return op.Expand(op.Scalar(1), op.Concat(0, op.Ints(1, 1), op.Add(op.spatialSizes(x, n), op.Ints(more...))))
 }
 
-// spreadEvenly adds g, of the output's shape, to every element of its window.
-func (c *vjp) spreadEvenly(f filter, g onnx.Value) onnx.Value {
-	x := c.x(0)
-	if s := c.shape(x); s != nil && s[1] > 0 {
+// sumOverWindows is, for each position of the input, the sum of g over the windows that contain it.
+// g has the shape of the output.
+func (op *operation) sumOverWindows(f filter, g onnx.Value) onnx.Value {
+	x := op.x(0)
+	if s := op.shape(x); s != nil && s[1] > 0 {
 		f.group = s[1]
-		ones := c.Full(1, append([]int{f.group, 1}, f.kernel...)...)
+		ones := op.Full(1, append([]int{f.group, 1}, f.kernel...)...)
 		if !f.strided() && f.lead == "" {
-			return c.spreadDensely(f, g, ones)
+			return op.convMirrored(f, g, ones)
 		}
-		return c.transposed(f, g, ones, x)
+		return op.transposedConv(f, g, ones, x)
 	}
-	ones := c.Full(1, append([]int{1, 1}, f.kernel...)...)
-	return c.reshapeLike(c.transposed(f, c.planes(g, c.y(0)), ones, x), x)
+	ones := op.Full(1, append([]int{1, 1}, f.kernel...)...)
+	return op.reshapeLike(op.transposedConv(f, op.planes(g, op.y(0)), ones, x), x)
 }
 
-// planes makes a batch of single channels of v, which has the spatial axes of like.
-func (c *vjp) planes(v, like onnx.Value) onnx.Value {
-	if s := c.shape(like); s != nil && fixed(s[2:]) {
-		return c.Reshape(v, append([]int{-1, 1}, s[2:]...)...)
+// planes reshapes v, which has the spatial axes of like, to a batch of single channels.
+func (op *operation) planes(v, like onnx.Value) onnx.Value {
+	if s := op.shape(like); s != nil && isFixed(s[2:]) {
+		return op.Reshape(v, append([]int{-1, 1}, s[2:]...)...)
 	}
-	n := len(c.attrInts("kernel_shape"))
-	return c.ReshapeTo(v, c.Concat(0, c.Ints(-1, 1), c.spatialSizes(like, n)))
+	n := len(op.attrInts("kernel_shape"))
+	return op.ReshapeTo(v, op.Concat(0, op.Ints(-1, 1), op.spatialSizes(like, n)))
 }

@@ -9,29 +9,27 @@ import (
 
 // recurrent is the rule of LSTM, GRU and RNN. It writes the node out step by step and
 // differentiates the steps.
-func recurrent(c *vjp) {
-	out, err := recurrence.Unroll(c.Builder, c.node, c.info)
+func recurrent(op *operation) {
+	out, err := recurrence.Unroll(op.Builder, op.node, op.info)
 	if err != nil {
-		c.fail("gradients need it written out step by step: %v", err)
-		return
+		op.fail("gradients need it written out step by step: %v", err)
 	}
 	var y, dy, by []onnx.Value
-	for i := range c.node.Output {
-		if c.y(i) != "" && c.dy(i) != "" {
-			y, dy = append(y, out[i]), append(dy, c.dy(i))
+	for i := range op.node.Output {
+		if op.y(i) != "" && op.dy(i) != "" {
+			y, dy = append(y, out[i]), append(dy, op.dy(i))
 		}
 	}
-	for i := range c.node.Input {
-		if c.wanted(i) && !slices.Contains(by, c.x(i)) {
-			by = append(by, c.x(i))
+	for i := range op.node.Input {
+		if op.wanted(i) && !slices.Contains(by, op.x(i)) {
+			by = append(by, op.x(i))
 		}
 	}
-	gradients, err := c.pullback(c.Builder, y, dy, by...)
+	gradients, err := op.pullback(op.Builder, y, dy, by...)
 	if err != nil {
-		c.fail("%v", err)
-		return
+		op.fail("%v", err)
 	}
 	for k, v := range by {
-		c.tape.add(v, gradients[k])
+		op.tape.add(v, gradients[k])
 	}
 }

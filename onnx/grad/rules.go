@@ -5,65 +5,69 @@ import (
 	"slices"
 )
 
-// Operators are the names of the operators that gradients flow through, sorted.
+// Operators returns the names of the operators that gradients flow through, sorted.
 func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 
-// rules are the operators that gradients flow through.
+// rules are the rules of the operators that gradients flow through.
 var rules = map[string]rule{
-	// arithmetic.go
-	"Add": add, "Sub": sub, "Mul": mul, "Div": div,
-	// relu.go
-	"Relu": relu,
-	// shape.go
-	"Identity": identity, "Cast": cast, "Dropout": dropout, "Flatten": reshape, "Reshape": reshape,
+	// activation.go
+	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),
+	"HardSwish": unary(hardSwish), "LeakyRelu": unary(leakyRelu), "Mish": chain(mishSlope), "PRelu": pRelu,
+	"Relu": unary(relu), "Selu": unary(selu), "Sigmoid": chain(sigmoidSlope), "Softplus": chain(softplusSlope),
+	"Softsign": chainReciprocal(softsignReciprocal), "Tanh": chain(tanhSlope), "ThresholdedRelu": unary(thresholdedRelu),
 	// conv.go
 	"Conv": conv, "ConvTranspose": convTranspose,
-	// matrix.go
-	"Gemm": gemm, "MatMul": matMul,
-	// reduce.go
-	"ReduceL1": reducing(l1Gradient), "ReduceL2": reducing(l2Gradient), "ReduceLogSum": repeating(logSumGradient),
-	"ReduceLogSumExp": reducing(logSumExpGradient), "ReduceMax": reducing(extremeGradient),
-	"ReduceMean": repeating(meanGradient), "ReduceMin": reducing(extremeGradient), "ReduceProd": reducing(prodGradient),
-	"ReduceSum": repeating(sumGradient), "ReduceSumSquare": reducing(sumSquareGradient),
-	// elementwise.go
-	"Abs": chain(absSlope), "Acos": over(acosOver), "Acosh": over(acoshOver), "Asin": over(asinOver),
-	"Asinh": over(asinhOver), "Atan": over(atanOver), "Atanh": over(atanhOver), "Cos": chain(cosSlope),
-	"Cosh": chain(coshSlope), "Erf": chain(erfSlope), "Exp": chain(expSlope), "Log": over(logOver), "Max": extreme,
-	"Mean": mean, "Min": extreme, "Neg": neg, "Pow": pow, "Reciprocal": chain(reciprocalSlope), "Sin": chain(sinSlope),
-	"Sinh": chain(sinhSlope), "Sqrt": over(sqrtOver), "Sum": sum, "Tan": chain(tanSlope), "Where": where,
-	// activation.go
-	"Celu": celu, "Clip": clip, "Elu": elu, "Gelu": chain(geluSlope), "HardSigmoid": hardSigmoid, "HardSwish": hardSwish,
-	"LeakyRelu": leakyRelu, "Mish": chain(mishSlope), "PRelu": pRelu, "Selu": selu, "Sigmoid": chain(sigmoidSlope),
-	"Softplus": chain(softplusSlope), "Softsign": over(softsignOver), "Tanh": chain(tanhSlope),
-	"ThresholdedRelu": thresholdedRelu,
-	// move.go
-	"Concat": concat, "CumSum": cumSum, "DepthToSpace": depthToSpace, "Expand": expand, "Pad": pad, "Resize": resize, "Slice": slice,
-	"SpaceToDepth": spaceToDepth, "Split": split, "Squeeze": reshape, "Tile": tile, "Transpose": transpose,
-	"Trilu": trilu, "Unsqueeze": reshape, "Upsample": resize,
 	// einsum.go
 	"Einsum": einsumRule,
-	// recurrent.go
-	"GRU": recurrent, "LSTM": recurrent, "RNN": recurrent,
+	// elementwise.go
+	"Abs": chain(absSlope), "Acos": chainReciprocal(acosReciprocal), "Acosh": chainReciprocal(acoshReciprocal), "Add": sum,
+	"Asin": chainReciprocal(asinReciprocal), "Asinh": chainReciprocal(asinhReciprocal), "Atan": chainReciprocal(atanReciprocal),
+	"Atanh": chainReciprocal(atanhReciprocal), "Cos": chain(cosSlope), "Cosh": chain(coshSlope), "Div": div,
+	"Erf": chain(erfSlope), "Exp": chain(expSlope), "Log": chainReciprocal(logReciprocal), "Max": extreme, "Mean": mean,
+	"Min": extreme, "Mul": mul, "Neg": unary(neg), "Pow": pow, "Reciprocal": chain(reciprocalSlope), "Sin": chain(sinSlope),
+	"Sinh": chain(sinhSlope), "Sqrt": chainReciprocal(sqrtReciprocal), "Sub": sub, "Sum": sum, "Tan": chain(tanSlope),
+	"Where": where,
 	// gather.go
-	"Gather": gather, "GatherElements": gatherElements, "GatherND": gatherND,
-	// scatter.go
-	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": topK,
-	// softmax.go
-	"LogSoftmax": logSoftmax, "Softmax": softmax,
+	"Gather": unary(gather), "GatherElements": unary(gatherElements), "GatherND": unary(gatherND),
+	// matrix.go
+	"Gemm": gemm, "MatMul": matMul,
+	// maxpool.go
+	"MaxPool": unary(maxPool),
+	// move.go
+	"Concat": concat, "CumSum": unary(cumSum), "DepthToSpace": unary(depthToSpace), "Expand": unary(expand),
+	"SpaceToDepth": unary(spaceToDepth), "Split": unary(split), "Tile": unary(tile), "Transpose": unary(transpose),
+	"Trilu": unary(trilu),
 	// norm.go
 	"BatchNormalization": batchNormalization, "GroupNormalization": groupNormalization,
 	"InstanceNormalization": instanceNormalization, "LayerNormalization": layerNormalization,
-	"LpNormalization": lpNormalization, "LRN": lrn,
+	"LpNormalization": unary(lpNormalization), "LRN": unary(lrn),
+	// pad.go
+	"Pad": pad,
 	// pool.go
-	"AveragePool": averagePool, "GlobalAveragePool": globalAveragePool, "GlobalLpPool": globalLpPool,
-	"GlobalMaxPool": globalMaxPool, "LpPool": lpPool,
-	// maxpool.go
-	"MaxPool": maxPool,
+	"AveragePool": unary(averagePool), "GlobalAveragePool": globalAveragePool, "GlobalLpPool": unary(globalLpPool),
+	"GlobalMaxPool": unary(globalMaxPool), "LpPool": unary(lpPool),
+	// recurrent.go
+	"GRU": recurrent, "LSTM": recurrent, "RNN": recurrent,
+	// reduce.go
+	"ReduceL1": reducing(l1Gradient), "ReduceL2": reducing(l2Gradient), "ReduceLogSum": expanding(logSumGradient),
+	"ReduceLogSumExp": reducing(logSumExpGradient), "ReduceMax": reducing(extremeGradient),
+	"ReduceMean": expanding(meanGradient), "ReduceMin": reducing(extremeGradient), "ReduceProd": reducing(prodGradient),
+	"ReduceSum": expanding(sumGradient), "ReduceSumSquare": reducing(sumSquareGradient),
+	// resize.go
+	"Resize": unary(resize), "Upsample": unary(resize),
+	// scatter.go
+	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": unary(topK),
+	// shape.go
+	"Cast": unary(cast), "Dropout": unary(dropout), "Flatten": unary(reshape), "Identity": unary(identity),
+	"Reshape": unary(reshape), "Squeeze": unary(reshape), "Unsqueeze": unary(reshape),
+	// slice.go
+	"Slice": unary(slice),
+	// softmax.go
+	"LogSoftmax": unary(logSoftmax), "Softmax": unary(softmax),
 }
 
-// piecewiseConstant are operators whose result does not change where their input changes a little, so
-// that their gradient is zero wherever there is one: a gradient ends at them. Operators with
-// integer results need not be listed.
+// piecewiseConstant are operators whose derivative is zero wherever it exists: no gradient flows
+// through them. Operators with integer results need not be listed.
 var piecewiseConstant = map[string]bool{
 	"Floor": true, "Ceil": true, "Round": true, "Sign": true, "Hardmax": true, "Shape": true, "Size": true, "ConstantOfShape": true,
 	"EyeLike": true, "RandomNormalLike": true, "RandomUniformLike": true,

@@ -2,52 +2,50 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// scatter is the rule of ScatterND and ScatterElements, and take the operator that reads at the
-// same places.
-func scatter(take string) rule {
-	return func(c *vjp) {
-		s := scattering{c, take}
-		switch mode := c.attrString("reduction", "none"); mode {
+// A scattering is a node output = data with updates written at indices, where data, indices and
+// updates are its inputs 0, 1 and 2. The attribute reduction says how they are combined.
+type scattering struct {
+	*operation
+	gatherOp string // the operator that reads at the same indices; empty before opset 11
+}
+
+// scatter is the rule of ScatterND and ScatterElements.
+func scatter(gatherOp string) rule {
+	return func(op *operation) {
+		s := scattering{op, gatherOp}
+		switch reduction := op.attrString("reduction", "none"); reduction {
 		case "none":
-			s.replaced()
-		case "add":
-			c.accumulate(0, func() onnx.Value { return c.dy(0) })
-			c.accumulate(2, func() onnx.Value { return s.taken(c.dy(0)) })
+			s.replace()
+		case "add": // ddata = doutput, dupdates = doutput at indices
+			op.accumulate(0, func() onnx.Value { return op.dy(0) })
+			op.accumulate(2, func() onnx.Value { return s.gather(op.dy(0)) })
 		case "mul":
-			s.multiplied()
+			s.multiply()
 		case "min", "max":
-			s.compared()
+			s.compare()
 		default:
-			c.fail("there is no reduction %s", mode)
+			op.fail("unknown reduction %q", reduction)
 		}
 	}
 }
 
-// A scattering is a node that writes its third input u into its first one x at some places.
-type scattering struct {
-	*vjp
-	take string
-}
-
-// attrs are those by which the places are found.
 func (s scattering) attrs() onnx.Attrs {
-	if s.take == "GatherND" {
+	if s.gatherOp == "GatherND" {
 		return onnx.Attrs{}
 	}
 	return onnx.Attrs{"axis": s.attr("axis", 0)}
 }
 
-// taken reads v, which is like x, at the places.
-func (s scattering) taken(v onnx.Value) onnx.Value {
+// gather reads v, of the shape of data, at the indices.
+func (s scattering) gather(v onnx.Value) onnx.Value {
 	if s.Opset() < 11 {
-		s.fail("before opset 11, gradients by what is written are not supported")
-		return ""
+		s.fail("before opset 11, gradients by its updates are not supported")
 	}
-	return s.Op(s.take, s.attrs(), v, s.x(1))
+	return s.Op(s.gatherOp, s.attrs(), v, s.x(1))
 }
 
-// written writes v, which is like u, to w, which is like x, at the places.
-func (s scattering) written(reduction string, w, v onnx.Value) onnx.Value {
+// scatter writes v, of the shape of updates, to w, of the shape of data, at the indices.
+func (s scattering) scatter(reduction string, w, v onnx.Value) onnx.Value {
 	attrs := s.attrs()
 	if reduction != "" {
 		attrs["reduction"] = reduction
@@ -55,50 +53,49 @@ func (s scattering) written(reduction string, w, v onnx.Value) onnx.Value {
 	return s.Op(s.node.GetOpType(), attrs, w, s.x(1), v)
 }
 
-// replaced: what was overwritten has no gradient.
-func (s scattering) replaced() {
-	s.accumulate(0, func() onnx.Value { return s.written("", s.dy(0), s.filled(0, s.x(2))) })
-	s.accumulate(2, func() onnx.Value { return s.taken(s.dy(0)) })
+// replace: ddata = doutput with zeros at indices, dupdates = doutput at indices
+func (s scattering) replace() {
+	s.accumulate(0, func() onnx.Value { return s.scatter("", s.dy(0), s.filled(0, s.x(2))) })
+	s.accumulate(2, func() onnx.Value { return s.gather(s.dy(0)) })
 }
 
-// compared: those that attain the minimum or the maximum share its gradient evenly.
-func (s scattering) compared() {
-	x, u := s.x(0), s.x(2)
-	kept, came := s.mask(s.equal(x, s.y(0))), s.mask(s.equal(u, s.taken(s.y(0))))
-	share := s.Div(s.dy(0), s.written("add", kept, came))
-	s.accumulate(0, func() onnx.Value { return s.Mul(share, kept) })
-	s.accumulate(2, func() onnx.Value { return s.Mul(s.taken(share), came) })
+// compare: the elements of data and updates that equal the minimum or maximum share its gradient
+// evenly.
+func (s scattering) compare() {
+	data, updates := s.x(0), s.x(2)
+	dataEqual, updatesEqual := s.mask(s.equal(data, s.y(0))), s.mask(s.equal(updates, s.gather(s.y(0))))
+	share := s.Div(s.dy(0), s.scatter("add", dataEqual, updatesEqual))
+	s.accumulate(0, func() onnx.Value { return s.Mul(share, dataEqual) })
+	s.accumulate(2, func() onnx.Value { return s.Mul(s.gather(share), updatesEqual) })
 }
 
-// multiplied: each factor has the product of the others. Of those that are written the product is
-// divided by the factor itself; where one is 0 only that one has a gradient.
-func (s scattering) multiplied() {
-	x, u := s.x(0), s.x(2)
-	s.accumulate(0, func() onnx.Value { return s.Mul(s.dy(0), s.written("mul", s.filled(1, x), u)) })
+// multiply: the gradient of each factor is doutput times the product of the others. For updates
+// that is the product divided by the factor. Where one factor is 0, only that one has a gradient.
+func (s scattering) multiply() {
+	data, updates := s.x(0), s.x(2)
+	s.accumulate(0, func() onnx.Value { return s.Mul(s.dy(0), s.scatter("mul", s.filled(1, data), updates)) })
 	s.accumulate(2, func() onnx.Value {
-		zero := s.equal(u, s.num(0))
-		factors := s.choose(zero, s.num(1), u)
-		others := s.Div(s.taken(s.Mul(s.dy(0), s.written("mul", x, factors))), factors)
-		zeros := s.taken(s.written("add", s.filled(0, x), s.mask(zero)))
-		return s.Mul(others, s.mask(s.equal(zeros, s.mask(zero))))
+		isZero := s.equal(updates, s.num(0))
+		factors := s.choose(isZero, s.num(1), updates)
+		others := s.Div(s.gather(s.Mul(s.dy(0), s.scatter("mul", data, factors))), factors)
+		zeros := s.gather(s.scatter("add", s.filled(0, data), s.mask(isZero)))
+		return s.Mul(others, s.mask(s.equal(zeros, s.mask(isZero))))
 	})
 }
 
-// topK writes the gradient of the values at the places that they come from.
-func topK(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		rank, ok := c.rank(c.x(0))
-		if !ok || c.dy(0) == "" {
-			return ""
-		}
-		at, indices := axis(c.attr("axis", -1), rank), c.AddOutput(c.y(0), 1)
-		zeros := func() onnx.Value { return c.filled(0, c.x(0)) }
-		switch {
-		case c.Opset() >= 11:
-			return c.Op("ScatterElements", onnx.Attrs{"axis": at}, zeros(), indices, c.dy(0))
-		case c.Opset() >= 9:
-			return c.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, c.dy(0))
-		}
-		return c.addElements(at, rank, indices, c.dy(0))
-	})
+// Values = the k largest of X: dX has dValues at the Indices, and zeros elsewhere.
+func topK(op *operation) onnx.Value {
+	rank := op.rank(op.x(0))
+	if op.dy(0) == "" {
+		return ""
+	}
+	at, indices := op.axisOf(-1, rank), op.AddOutput(op.y(0), 1)
+	zeros := func() onnx.Value { return op.filled(0, op.x(0)) }
+	switch {
+	case op.Opset() >= 11:
+		return op.Op("ScatterElements", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
+	case op.Opset() >= 9:
+		return op.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
+	}
+	return op.addElements(at, rank, indices, op.dy(0))
 }

@@ -2,43 +2,32 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// softmaxAxes are the axes over which Softmax and its like normalise: one since opset 13, and
-// before that one and all after it together.
-func (c *vjp) softmaxAxes() ([]int, bool) {
-	rank, ok := c.rank(c.x(0))
-	if c.Opset() >= 13 {
-		return []int{axis(c.attr("axis", -1), rank)}, ok
+// softmaxAxes are the axes over which Softmax and LogSoftmax normalise: one since opset 13, and the
+// axis with all after it before.
+func (op *operation) softmaxAxes() []int {
+	rank := op.rank(op.x(0))
+	if op.Opset() >= 13 {
+		return []int{op.axisOf(-1, rank)}
 	}
-	return upTo(rank)[axis(c.attr("axis", 1), rank):], ok
+	return upTo(rank)[op.axisOf(1, rank):]
 }
 
-// softmax: dx = y (dy - sum(dy y)).
-func softmax(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		axes, ok := c.softmaxAxes()
-		if !ok {
-			return ""
-		}
-		weighted := c.Mul(c.dy(0), c.y(0))
-		return c.Sub(weighted, c.Mul(c.y(0), c.sumOver(weighted, axes)))
-	})
+// y = exp(x) / sum(exp(x)): dx = y (dy - sum(dy y))
+func softmax(op *operation) onnx.Value {
+	axes := op.softmaxAxes()
+	weighted := op.Mul(op.dy(0), op.y(0))
+	return op.Sub(weighted, op.Mul(op.y(0), op.sumOver(weighted, axes)))
 }
 
-// logSoftmax: dx = dy - exp(y) sum(dy).
-func logSoftmax(c *vjp) {
-	c.accumulate(0, func() onnx.Value {
-		axes, ok := c.softmaxAxes()
-		if !ok {
-			return ""
-		}
-		return c.Sub(c.dy(0), c.Mul(c.Exp(c.y(0)), c.sumOver(c.dy(0), axes)))
-	})
+// y = x - ln(sum(exp(x))): dx = dy - exp(y) sum(dy)
+func logSoftmax(op *operation) onnx.Value {
+	return op.Sub(op.dy(0), op.Mul(op.Exp(op.y(0)), op.sumOver(op.dy(0), op.softmaxAxes())))
 }
 
-// sumOver sums over axes and keeps them, with size 1. No axes: no sum.
-func (c *vjp) sumOver(x onnx.Value, axes []int) onnx.Value {
+// sumOver sums over axes, none of which may be given, and keeps them with size 1.
+func (op *operation) sumOver(x onnx.Value, axes []int) onnx.Value {
 	if len(axes) == 0 {
 		return x
 	}
-	return c.ReduceSum(x, true, axes...)
+	return op.ReduceSum(x, true, axes...)
 }
