@@ -43,8 +43,9 @@ type Model struct {
 	batch         int // images that a run takes; 0: any number
 	layers        []onnx.Layer
 	scores        scores
-	largestLayer  int64 // elements of one sample in the largest layer of the graph
-	totalElements int64 // elements of one sample in all layers
+	normalisation *Normalisation // nil where the first nodes do not normalise
+	largestLayer  int64          // elements of one sample in the largest layer of the graph
+	totalElements int64          // elements of one sample in all layers
 	sha256        string
 }
 
@@ -70,6 +71,9 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	}
 	if err := m.findInputs(); err != nil {
 		return nil, err
+	}
+	if !m.TakesAudio() {
+		m.normalisation = findNormalisation(m.graph, m.input.port.Name, m.input.channels)
 	}
 	axes, err := infer.Axes(m.graph, m.axes())
 	if err != nil {

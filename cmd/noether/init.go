@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,15 +95,20 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 	labels := data.Classes()
 	g := spec.Guess{
 		Name: spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
-		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layersOf(m), Preprocess: presetFor(m),
+		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layersOf(m),
 		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes()),
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}
-	if rate == 0 && slices.Contains(m.Input().Sizes()[1:], -1) {
-		if g.Side, err = sideFor(ctx, data); err != nil {
+	if rate == 0 {
+		sizes, err := sizesOf(ctx, data)
+		if err != nil {
 			return spec.Guess{}, err
+		}
+		g.Preprocess = guessPreprocess(m, sizes)
+		if n := m.Normalisation(); n != nil {
+			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}
 	}
 	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
@@ -113,33 +116,6 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 		g.Preprocess, g.Config = beside, true
 	}
 	return g, nil
-}
-
-// sideFor looks at sixteen images from all over the data: where they are of several sizes, the
-// largest multiple of 32 pixels, as strides of networks want it, that enlarges none of them, and
-// 224 at most; else 0. Images that do not decode are the run's to tell.
-func sideFor(ctx context.Context, data dataset.Source) (int, error) {
-	var first []int
-	short, several := 224, false
-	for i := range min(data.Len(), 16) {
-		s, err := data.At(ctx, i*data.Len()/min(data.Len(), 16), dataset.Frame{})
-		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		size := s.Input.Shape[1:]
-		if first == nil {
-			first = size
-		}
-		several = several || !slices.Equal(size, first)
-		short = min(short, size[0], size[1])
-	}
-	if !several {
-		return 0, nil
-	}
-	return max(short/32, 1) * 32, nil
 }
 
 // layersOf returns the layers that show a model's depth: the ends of its blocks and what its
@@ -171,21 +147,6 @@ func extent(l onnx.Layer) string {
 		return fmt.Sprintf("%d values", size(1))
 	}
 	return sizes(l.Shape)
-}
-
-// presetFor is the preset that models of this size are mostly trained with. What takes bytes brings
-// its own scaling.
-func presetFor(m *model.Model) string {
-	frame := m.Frame()
-	switch {
-	case m.Input().Type == onnx.Uint8:
-		return "none"
-	case frame.Height >= 128:
-		return "imagenet"
-	case frame.Height == 32 && frame.Channels == 3:
-		return "cifar10"
-	}
-	return "none"
 }
 
 func relative(folder, path string) string {

@@ -100,7 +100,7 @@ func TestInitFitsModelAndData(t *testing.T) {
 	}{
 		{classifier, "flat", []string{"# shuffle: true", "- effective-invariance"}, []string{"stratified", "accuracy", "classes:"}},
 		{classifier, "classed", []string{"stratified: true", "# classes: [0, 1, 2]", "of the model's 8 outputs", "  # - accuracy"}, []string{"\n  - accuracy"}},
-		{odd, "flat", []string{"preprocess: none", "- effective-invariance", "# activation 1 of 1", "# read by the classifier (4 values)"}, nil},
+		{odd, "flat", []string{"preprocess: {resize: 32, crop: 32}", "- effective-invariance", "# activation 1 of 1", "# read by the classifier (4 values)"}, nil},
 		{open, "flat", []string{"preprocess: none", "# stem (", "# block 1 of 1 ("}, []string{"resize: 64"}},
 		{open, "sizes", []string{"preprocess: {resize: 64, crop: 64}"}, []string{"preprocess: none"}},
 	} {

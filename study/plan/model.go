@@ -49,6 +49,12 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
 		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
 	}
+	if conflict := m.PreprocessConflict(); conflict != "" {
+		o.Warnf("model %s: %s", entry.Name, conflict)
+	}
+	if text := stretch(m.Frame(), size); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
 	open := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers()}
 	if s.WantsPenultimate() {
 		if open.layers, err = matchLayers(m, layers...); err == nil {
@@ -56,6 +62,21 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		}
 	}
 	return open, err
+}
+
+// stretch describes how a frame changes the proportions of images of the given height and width, or
+// returns "".
+func stretch(f dataset.Frame, size [2]int) string {
+	h, w := f.Height, f.Width
+	resized := f.Resize == 0 && h > 0 && w > 0
+	if f.Square {
+		h, w, resized = f.Resize, f.Resize, true
+	}
+	if !resized || size[0] == 0 || math.Abs(math.Log(float64(h*size[1])/float64(w*size[0]))) < 0.02 {
+		return ""
+	}
+	return fmt.Sprintf("images of %d x %d are stretched to %d x %d: preprocess: {..., resize: %d, crop: [%d, %d]} keeps their proportions",
+		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
 }
 
 // samplesOf returns the length of audio items in samples at the model's rate, or 0 if items have no

@@ -26,9 +26,9 @@ type Guess struct {
 	Rate       int  // of the sounds; 0: the data are images
 	Length     int  // samples of a sound that the model takes
 	Layers     []GuessedLayer
-	Preprocess string // the file beside the model, or a preset
+	Preprocess string // the file beside the model, or the value as YAML
+	Normalises string // what the model's first nodes do to values; "" if they do not normalise
 	Config     bool   // Preprocess is a file
-	Side       int    // of the squares to which images of many sizes are brought for a model that takes any size; 0: there is no need
 
 	Labels   []string // the classes of the data; none: they have no labels
 	Unplaced bool     // which outputs these are is not known
@@ -198,14 +198,13 @@ models:
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
 {{- else}}
-    # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
-    # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
-{{- if .G.Side}}
-    # The model takes any size, but one for all, and these pictures are of several.
-    preprocess: {resize: {{.G.Side}}, crop: {{.G.Side}}}
+{{- if .G.Normalises}}
+    # The model's first nodes {{.G.Normalises}}, so mean and deviation are left out here.
 {{- else}}
-    preprocess: {{.G.Preprocess}}
+    # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
 {{- end}}
+    # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
+    preprocess: {{.G.Preprocess}}
 {{- end}}
     layers:                  # or all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
 {{- range .G.Layers}}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// imageSizes describes the sizes of some images of a data set, in pixels.
+type imageSizes struct {
+	height, width int  // of the first
+	same          bool // all have the size of the first
+	short         int  // the shortest side of all
+}
+
+// sizesOf returns the sizes of sixteen images from all over the data. Images that cannot be decoded
+// are left to the run.
+func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
+	sizes := imageSizes{same: true}
+	n := min(data.Len(), 16)
+	for i := range n {
+		s, err := data.At(ctx, i*data.Len()/n, dataset.Frame{})
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			continue
+		}
+		if err != nil {
+			return sizes, err
+		}
+		h, w := s.Input.Shape[1], s.Input.Shape[2]
+		if sizes.height == 0 {
+			sizes.height, sizes.width, sizes.short = h, w, min(h, w)
+		}
+		sizes.same = sizes.same && h == sizes.height && w == sizes.width
+		sizes.short = min(sizes.short, h, w)
+	}
+	return sizes, nil
+}
+
+// guessPreprocess returns the preprocessing, as YAML, that networks of a model's input are mostly
+// trained with: a resize that keeps the proportions of images, a centre crop of the size that the
+// model takes, and mean and deviation unless the model has them inside.
+func guessPreprocess(m *model.Model, sizes imageSizes) string {
+	preset := "none"
+	height, width := m.Frame().Height, m.Frame().Width // 0: any
+	if height == 0 || width == 0 {
+		height, width = freeSize(sizes)
+	}
+	inside := m.Normalisation() != nil || m.Input().Type == onnx.Uint8
+	switch {
+	case inside || m.Frame().Channels != 3:
+	case min(height, width) >= 128:
+		preset = "imagenet"
+	case height == 32 && width == 32:
+		preset = "cifar10"
+	}
+	var keys []string
+	if preset != "none" {
+		keys = append(keys, "preset: "+preset)
+	}
+	if fits := sizes.same && sizes.height == height && sizes.width == width; !fits || preset == "imagenet" {
+		resize := max(height, width)
+		if height == width && preset == "imagenet" && !fits {
+			resize = (height*256 + 112) / 224 // the part of an image that ImageNet's networks see
+		}
+		keys = append(keys, fmt.Sprintf("resize: %d", resize), "crop: "+side(height, width))
+	}
+	if n := m.Normalisation(); n != nil && n.Range[1] == 255 && m.Input().Type != onnx.Uint8 {
+		keys = append(keys, "range: [0, 255]")
+	}
+	switch text := "{" + strings.Join(keys, ", ") + "}"; text {
+	case "{}":
+		return "none"
+	case "{preset: imagenet, resize: 256, crop: 224}":
+		return "imagenet"
+	case "{preset: cifar10}":
+		return "cifar10"
+	default:
+		return text
+	}
+}
+
+// freeSize returns the height and width at which a model of free size is measured: that of the
+// images if they have one that networks with strides can take, else the largest square of a multiple
+// of 32 pixels that enlarges no image, and 224 at most.
+func freeSize(sizes imageSizes) (height, width int) {
+	if sizes.same && (sizes.short < 64 || sizes.height%32 == 0 && sizes.width%32 == 0) {
+		return sizes.height, sizes.width
+	}
+	side := max(min(sizes.short, 224)/32, 1) * 32
+	return side, side
+}
+
+// side writes the size of a crop as YAML.
+func side(height, width int) string {
+	if height == width {
+		return fmt.Sprint(height)
+	}
+	return fmt.Sprintf("[%d, %d]", height, width)
+}
+
+// perChannel writes one value for each channel, or one for all if they are equal.
+func perChannel(values []float32) string {
+	if len(slices.Compact(slices.Clone(values))) == 1 {
+		return fmt.Sprintf("%.4g", values[0])
+	}
+	text := make([]string, len(values))
+	for i, v := range values {
+		text[i] = fmt.Sprintf("%.4g", v)
+	}
+	return "[" + strings.Join(text, ", ") + "]"
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// TestGuessPreprocess opens models of several inputs and guesses what they were trained on.
+func TestGuessPreprocess(t *testing.T) {
+	t.Parallel()
+	photos := imageSizes{height: 375, width: 500, short: 300}
+	squares := func(n int) imageSizes { return imageSizes{height: n, width: n, same: true, short: n} }
+	for _, c := range []struct {
+		name   string
+		typ    onnx.Type
+		shape  []int
+		inside bool
+		sizes  imageSizes
+		want   string
+	}{
+		{"the usual size", onnx.Float, []int{-1, 3, 224, 224}, false, photos, "imagenet"},
+		{"a larger size", onnx.Float, []int{-1, 3, 288, 288}, false, photos, "{preset: imagenet, resize: 329, crop: 288}"},
+		{"an oblong", onnx.Float, []int{-1, 3, 320, 192}, false, photos, "{preset: imagenet, resize: 320, crop: [320, 192]}"},
+		{"images of the size", onnx.Float, []int{-1, 3, 224, 224}, false, squares(224), "{preset: imagenet, resize: 224, crop: 224}"},
+		{"any size", onnx.Float, []int{-1, 3, -1, -1}, false, photos, "imagenet"},
+		{"any size, and small images", onnx.Float, []int{-1, 3, -1, -1}, false, imageSizes{height: 90, width: 120, short: 70}, "{resize: 64, crop: 64}"},
+		{"small", onnx.Float, []int{-1, 3, 32, 32}, false, squares(32), "cifar10"},
+		{"small, of photographs", onnx.Float, []int{-1, 3, 32, 32}, false, photos, "{preset: cifar10, resize: 32, crop: 32}"},
+		{"bytes, channels last", onnx.Uint8, []int{-1, 320, 320, 3}, false, photos, "{resize: 320, crop: 320}"},
+		{"mean and deviation inside", onnx.Float, []int{-1, 3, 224, 224}, true, photos, "{resize: 224, crop: 224, range: [0, 255]}"},
+		{"grey", onnx.Float, []int{-1, 1, 28, 28}, false, squares(28), "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := onnx.NewBuilder(17)
+			x, channels := b.Input("x", c.typ, c.shape...), c.shape[1]
+			if c.typ == onnx.Uint8 {
+				x, channels = b.Transpose(b.Cast(x, onnx.Float), 0, 3, 1, 2), c.shape[3]
+			}
+			if c.inside {
+				x = b.Div(b.Sub(x, b.Scalar(120)), b.Scalar(60))
+			}
+			b.Output("y", b.Relu(b.Conv(x, b.Full(0.1, 4, channels, 1, 1), "", nil)))
+			path := testmodel.Save(t, t.TempDir()+"/m.onnx", b)
+			m, err := model.Open(orttest.Load(t), path, model.Options{Size: [2]int{64, 64}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := guessPreprocess(m, c.sizes); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

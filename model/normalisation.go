@@ -1,0 +1,192 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// A Normalisation is what the first nodes of a model do to the values of an image: they take a mean
+// away and divide by a standard deviation, one for each channel or one for all.
+type Normalisation struct {
+	Mean, Std []float32
+	Range     [2]float32 // the values of black and white that these belong to: [0, 1] or [0, 255]
+}
+
+// findNormalisation follows the input of a model through nodes that scale and shift it by constants:
+// Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if what they return
+// is not near zero for images in [0, 1] or in [0, 255].
+func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
+	w := affineWalk{graph: graph, channels: channels, scale: fill(channels, 1), shift: fill(channels, 0)}
+	readers := map[string][]*pb.NodeProto{}
+	for _, n := range graph.Nodes() {
+		if onnx.ReadsShapeOnly(n) {
+			continue
+		}
+		for _, in := range onnx.Reads(n) {
+			readers[in] = append(readers[in], n)
+		}
+	}
+	for name := input; len(readers[name]) == 1 && w.apply(readers[name][0], name); {
+		name = readers[name][0].Output[0]
+	}
+	if !w.changes() {
+		return nil
+	}
+	return w.normalisation()
+}
+
+func fill(n int, v float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+// An affineWalk holds what the nodes so far make of a value x of channel c: x scale[c] + shift[c].
+type affineWalk struct {
+	graph        *onnx.Model
+	info         *infer.Info // nil until it is needed
+	channels     int
+	scale, shift []float64
+}
+
+// apply follows one node. It reports whether the node only moves, converts, scales or shifts values.
+func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
+	switch op := n.GetOpType(); op {
+	case "Identity", "Cast", "Transpose":
+		return true
+	case "Add", "Sub", "Mul", "Div":
+		first := n.Input[0] == x
+		other := n.Input[0]
+		if first {
+			other = n.Input[1]
+		}
+		c, ok := w.perChannel(other)
+		if !ok || op == "Div" && !first {
+			return false
+		}
+		w.arithmetic(op, first, c)
+	case "BatchNormalization":
+		if len(n.Input) < 5 {
+			return false
+		}
+		var p [4][]float64 // scale, bias, mean, variance
+		for i := range p {
+			var ok bool
+			if p[i], ok = w.perChannel(n.Input[i+1]); !ok {
+				return false
+			}
+		}
+		epsilon := float64(onnx.AttrFloat(n, "epsilon", 1e-5))
+		for c := range w.scale {
+			k := p[0][c] / math.Sqrt(p[3][c]+epsilon)
+			w.scale[c], w.shift[c] = w.scale[c]*k, (w.shift[c]-p[2][c])*k+p[1][c]
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// arithmetic applies an operator with a constant for each channel as one operand.
+func (w *affineWalk) arithmetic(op string, first bool, constant []float64) {
+	for i, v := range constant {
+		switch op {
+		case "Add":
+			w.shift[i] += v
+		case "Sub":
+			if w.shift[i] -= v; !first {
+				w.scale[i], w.shift[i] = -w.scale[i], -w.shift[i]
+			}
+		case "Mul":
+			w.scale[i], w.shift[i] = w.scale[i]*v, w.shift[i]*v
+		case "Div":
+			w.scale[i], w.shift[i] = w.scale[i]/v, w.shift[i]/v
+		}
+	}
+}
+
+// perChannel returns a constant as one value for each channel.
+func (w *affineWalk) perChannel(name string) ([]float64, bool) {
+	var values []float64
+	if t, err := w.graph.Tensor(name); err == nil {
+		for _, v := range t.Data[:min(len(t.Data), w.channels+1)] {
+			values = append(values, float64(v))
+		}
+	} else {
+		if w.info == nil {
+			w.info = infer.Analyze(w.graph)
+		}
+		values, _ = w.info.Values(name)
+	}
+	switch len(values) {
+	case w.channels:
+		return values, true
+	case 1:
+		return fill(w.channels, values[0]), true
+	}
+	return nil, false
+}
+
+// normalisation reads mean and deviation from scale and shift, for the range of values that they
+// bring nearer to zero. The result is expected to lie around zero, with a spread from 0.5 to 16
+// unless a mean alone is subtracted. The affine maps before GoogLeNet and Inception v3, of images
+// that are normalised already, are none.
+func (w *affineWalk) normalisation() *Normalisation {
+	var out *Normalisation
+	nearest := math.Inf(1)
+	for _, high := range []float64{1, 255} {
+		offset, fits := 0.0, true
+		for c, k := range w.scale {
+			low, spread := w.shift[c], k*high
+			fits = fits && spread >= 0.5 && (spread < 16 || k == 1) && low <= 0.01*spread && low+spread > 0
+			offset = max(offset, math.Abs(low/spread+0.5))
+		}
+		if !fits || offset >= nearest {
+			continue
+		}
+		nearest = offset
+		out = &Normalisation{Range: [2]float32{0, float32(high)}}
+		for c, k := range w.scale {
+			out.Mean = append(out.Mean, float32(-w.shift[c]/k))
+			out.Std = append(out.Std, float32(1/k))
+		}
+	}
+	return out
+}
+
+// changes reports whether the nodes so far do more than nothing.
+func (w *affineWalk) changes() bool {
+	differs := func(want float64) func(float64) bool {
+		return func(v float64) bool { return math.Abs(v-want) > 1e-4 }
+	}
+	return slices.ContainsFunc(w.scale, differs(1)) || slices.ContainsFunc(w.shift, differs(0))
+}
+
+// Normalisation returns what the first nodes of the model do to images, or nil if they do not
+// normalise.
+func (m *Model) Normalisation() *Normalisation { return m.normalisation }
+
+// PreprocessConflict describes how the preprocessing contradicts the normalisation by the model's
+// first nodes, or returns "".
+func (m *Model) PreprocessConflict() string {
+	n, p := m.normalisation, m.input.preprocess
+	if n == nil {
+		return ""
+	}
+	low, high := p.Bounds()
+	switch {
+	case len(p.Mean) > 0 || len(p.Std) > 0:
+		return "its first nodes normalise images already, and mean and std of preprocess are applied before them: leave these out"
+	case low == 0 && high == 1 && n.Range[1] == 255:
+		return "its first nodes normalise images with values in [0, 255]: say preprocess: {..., range: [0, 255]}"
+	case low == 0 && high == 255 && n.Range[1] == 1:
+		return "its first nodes normalise images with values in [0, 1]: leave range out of preprocess"
+	}
+	return ""
+}
